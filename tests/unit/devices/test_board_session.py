@@ -229,7 +229,9 @@ def test_sound_with_a_missing_event_does_not_count(simulation: Simulation) -> No
 
 
 def test_missing_event_is_reported_with_the_event_after_it(simulation: Simulation) -> None:
-    first, _, third = (simulation.board.event(messages.WakeMessage(None, at, 0.5, str(at))) for at in (1, 2, 3))
+    first, _, third = (
+        simulation.board.event(messages.WakeMessage(None, number, 0.5, str(number))) for number in (1, 2, 3)
+    )
     del simulation.board.kept[2]
     simulation.now_s += STEP_S
     simulation.hear(first, third, third)

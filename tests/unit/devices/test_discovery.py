@@ -75,8 +75,8 @@ def test_each_kind_is_found_with_its_address_model_version_and_command(network: 
     assert rows[f"Kitchen {mark}"] == kitchen
     assert rows[sat] == FoundDevice("wyoming", sat, "127.0.0.1:10700")
     assert rows[ha] == FoundDevice("home_assistant", ha, "127.0.0.1:8123", "Home", "2025.9.3")
-    named = f"--board kitchen_{mark} kitchen_{mark}"
-    assert init_command(kitchen) == f"harness init --esphome 127.0.0.1:6053 --key-env ESPHOME_KEY {named}"
+    options = f"--board kitchen_{mark} kitchen_{mark}"
+    assert init_command(kitchen) == f"harness init --esphome 127.0.0.1:6053 --key-env ESPHOME_KEY {options}"
     assert init_command(rows[sat]) == f"harness init --wyoming 127.0.0.1:10700 --board sat_{mark} sat_{mark}"
     assert init_command(rows[broker]) == f"harness init --address 127.0.0.1:1883 --board broker_{mark} broker_{mark}"
     assert init_command(rows[ha]) == f"harness init --home-assistant 127.0.0.1:8123 --board ha_{mark} ha_{mark}"
@@ -121,15 +121,15 @@ def test_hostile_announcement_cannot_inject_into_the_command() -> None:
     )
     nameless = row_of(announcement("wyoming", "x", 10700, friendly_name="\u5ba2\u5385"))
     assert init_command(nameless) == "harness init --wyoming 127.0.0.1:10700"
-    taken = row_of(announcement("wyoming", "x", 10700, friendly_name="Bench"))
-    assert "--board" not in init_command(taken)
+    injecting = row_of(announcement("wyoming", "x", 10700, friendly_name="Bench"))
+    assert "--board" not in init_command(injecting)
 
 
 @pytest.mark.parametrize(
-    ("address", "wanted"), [("192.0.2.9", "192.0.2.9:10700"), ("2001:db8::9", "[2001:db8::9]:10700"), ("", "")]
+    ("address", "expected"), [("192.0.2.9", "192.0.2.9:10700"), ("2001:db8::9", "[2001:db8::9]:10700"), ("", "")]
 )
-def test_an_address_is_written_as_init_takes_it(address: str, wanted: str) -> None:
-    assert row_of(announcement("wyoming", "x", 10700, address)).address == wanted
+def test_an_address_is_written_as_init_takes_it(address: str, expected: str) -> None:
+    assert row_of(announcement("wyoming", "x", 10700, address)).address == expected
 
 
 def test_ipv4_goes_before_ipv6_and_link_local_goes_last() -> None:

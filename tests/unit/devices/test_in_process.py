@@ -68,16 +68,16 @@ class Rig:
 
 @contextmanager
 def opened(profile: DeviceProfile = PROFILE, speed: float = 20.0) -> Iterator[Rig]:
-    clock, seen = ScaledClock(speed, HostClock()), Seen()
+    clock, observations = ScaledClock(speed, HostClock()), Seen()
     profiles = {"speaker": None, "mic": None, "dut": profile}
     drivers = [
         InProcess(id, InProcessOptions(), Here(clock, profile=own_profile)) for id, own_profile in profiles.items()
     ]
     with ExitStack() as stack:
         for driver in drivers:
-            driver.open(seen)
+            driver.open(observations)
             stack.callback(driver.close)
-        yield Rig(drivers[0], drivers[1], seen)
+        yield Rig(drivers[0], drivers[1], observations)
 
 
 @pytest.fixture
@@ -87,54 +87,56 @@ def rig(simulated_time: SimulatedThreads) -> Iterator[Rig]:
 
 
 def test_a_query_is_heard_reported_and_answered(rig: Rig) -> None:
-    speaker, mic, seen = rig.speaker, rig.mic, rig.seen
+    speaker, mic, observations = rig.speaker, rig.mic, rig.seen
     assert isinstance(speaker, Stimulates)
     assert isinstance(mic, Hears)
     speaker.script(waveform_sha256(SOUND), "what time is it")
     speaker.play("p1", SOUND)
-    ended = seen.first(SpeechEnded)
-    start_s = seen.first(StimulusStarted).at.at_s
+    ended = observations.first(SpeechEnded)
+    start_s = observations.first(StimulusStarted).at.at_s
     query_end_s = start_s + STIMULUS.parts[-1].end_sample / SOUND.rate_hz
-    assert seen.first(StimulusEnded).at.at_s == pytest.approx(start_s + SOUND.duration_s)
-    assert seen.first(StimulusHeard).at.at_s == pytest.approx(start_s)
-    assert seen.first(Wake).source == "dut"
-    assert seen.first(Transcript).text == "what time is it"
-    began = seen.first(SpeechStarted)
+    assert observations.first(StimulusEnded).at.at_s == pytest.approx(start_s + SOUND.duration_s)
+    assert observations.first(StimulusHeard).at.at_s == pytest.approx(start_s)
+    assert observations.first(Wake).source == "dut"
+    assert observations.first(Transcript).text == "what time is it"
+    began = observations.first(SpeechStarted)
     assert began.source == "mic"
     assert 0.6 <= began.at.at_s - query_end_s <= 1.0
     clip, first_s = mic.cut(began.at.at_s - 0.2, ended.at.at_s)
     assert first_s == began.at.at_s - 0.2
     quiet, loud = clip.samples[: clip.rate_hz // 10], clip.samples[clip.rate_hz // 2 :]
     assert np.sqrt(np.mean(quiet**2)) < 0.001 < 0.03 < np.sqrt(np.mean(loud**2))
-    again, _ = mic.cut(began.at.at_s - 0.2, ended.at.at_s)
-    assert np.array_equal(clip.samples, again.samples)
+    second_clip, _ = mic.cut(began.at.at_s - 0.2, ended.at.at_s)
+    assert np.array_equal(clip.samples, second_clip.samples)
 
 
 def test_unscripted_sound_wakes_nothing_and_stop_is_reported(rig: Rig) -> None:
-    speaker, seen = rig.speaker, rig.seen
+    speaker, observations = rig.speaker, rig.seen
     long = Waveform(np.zeros(60 * SOUND.rate_hz, np.float32), SOUND.rate_hz)
     speaker.stop()
     speaker.play("p1", long)
     with pytest.raises(DeviceError, match="already"):
         speaker.play("p2", SOUND)
-    seen.first(StimulusStarted)
+    observations.first(StimulusStarted)
     speaker.stop()
-    assert seen.first(StimulusEnded).complete is False
+    assert observations.first(StimulusEnded).complete is False
     speaker.play("p3", SOUND)
-    seen.first(StimulusHeard)
-    assert not [each for each in seen.all if isinstance(each, Wake | Transcript | SpeechStarted)]
+    observations.first(StimulusHeard)
+    assert not [
+        observation for observation in observations.all if isinstance(observation, Wake | Transcript | SpeechStarted)
+    ]
 
 
 def test_lost_link_is_reported_and_playback_refused(rig: Rig) -> None:
-    speaker, seen = rig.speaker, rig.seen
+    speaker, observations = rig.speaker, rig.seen
     speaker.lose_link("cut")
-    seen.first(LinkLost)
+    observations.first(LinkLost)
     with pytest.raises(DeviceError):
         speaker.play("p1", SOUND)
     speaker.mend_link()
-    seen.first(LinkBack)
+    observations.first(LinkBack)
     speaker.play("p1", SOUND)
-    seen.first(StimulusEnded)
+    observations.first(StimulusEnded)
 
 
 def test_closing_ends_the_thread_in_any_state() -> None:
@@ -167,8 +169,8 @@ def test_configured_shares_are_kept_and_a_seed_reproduces_them() -> None:
     def doings(seed: int) -> list[tuple[str | None, float | None]]:
         device = SimpleDevice(behaviour, seed)
         device.script("x", "what time is it")
-        taken = [device.take("x") for _ in range(2000)]
-        return [(each.transcript, each.answers_after_s) for each in taken if each is not None]
+        results = [device.take("x") for _ in range(2000)]
+        return [(reaction.transcript, reaction.answers_after_s) for reaction in results if reaction is not None]
 
     reactions = doings(1)
     assert reactions == doings(1)
@@ -181,15 +183,15 @@ def test_configured_shares_are_kept_and_a_seed_reproduces_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "message"),
     [
         ({"mishear_share": 0.7, "silent_share": 0.7}, "shares"),
         ({"misunderstand_share": 1.5}, "misunderstand_share"),
         ({"speed": 0}, "speed"),
     ],
 )
-def test_contradictory_options_are_refused(options: dict[str, float], what: str) -> None:
-    with pytest.raises(ValueError, match=what):
+def test_contradictory_options_are_refused(options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         InProcessOptions(**options)  # type: ignore[arg-type]
 
 
@@ -262,7 +264,9 @@ def opened_bench(
 
 
 def of(observations: list[Observation], kind: type[O], source: str) -> list[O]:
-    return [each for each in observations if isinstance(each, kind) and each.source == source]
+    return [
+        observation for observation in observations if isinstance(observation, kind) and observation.source == source
+    ]
 
 
 @pytest.mark.usefixtures("simulated_time")
@@ -295,13 +299,13 @@ def test_audio_time_of_an_injecting_connection_continues() -> None:
             until(lambda play_id=play_id: any(e.play_id == play_id for e in of(observations, StimulusEnded, "wired")))  # type: ignore[misc]
             took_s.append(threads.monotonic() - before_s)
         assert min(took_s) < 6.0 / SPEED, "faster than the clock"
-    starts = [each.audio_s for each in of(observations, StimulusStarted, "wired")]
-    ends = [(each.audio_s, each.complete) for each in of(observations, StimulusEnded, "wired")]
-    wakes = [each.audio_s for each in of(observations, Wake, "wired")]
+    starts = [observation.audio_s for observation in of(observations, StimulusStarted, "wired")]
+    ends = [(observation.audio_s, observation.complete) for observation in of(observations, StimulusEnded, "wired")]
+    wakes = [observation.audio_s for observation in of(observations, Wake, "wired")]
     assert starts == [0.0, 6.0, 12.0, 18.0, 24.0]
     assert ends == [(start + 6.0, True) for start in starts]
     assert wakes == pytest.approx([start + 1.75 for start in starts])
-    proofs = [each.audio_s for each in of(observations, ListeningProved, "wired")]
+    proofs = [observation.audio_s for observation in of(observations, ListeningProved, "wired")]
     assert proofs[:6] == pytest.approx([0.0, 5.0, 6.0, 6.0, 11.0, 12.0])
     assert not of(observations, Wake, "other"), "it goes past the air"
 
@@ -333,7 +337,7 @@ def test_a_command_is_reported_as_a_transcript() -> None:
         all_["speaker"].expect(waveform_sha256(LONG_SOUND), ScriptedPhrase("alexa", 1.6, "what time is it", 3.0))
         all_["wired"].play("p1", LONG_SOUND)
         until(lambda: of(observations, StimulusEnded, "wired"))
-    assert [each.text for each in of(observations, Transcript, "wired")] == ["what time is it"]
+    assert [observation.text for observation in of(observations, Transcript, "wired")] == ["what time is it"]
 
 
 def test_false_accepts_occur_at_the_declared_rate() -> None:
@@ -350,7 +354,7 @@ def test_false_accepts_occur_at_the_declared_rate() -> None:
 def test_events_are_in_order_within_the_sound_and_the_same_for_the_same_seed(
     duration_s: float, share: float, rate: float, seed: str
 ) -> None:
-    made = wakes_in(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)
-    assert list(made) == sorted(made)
-    assert all(0 <= each.at_s < duration_s for each in made)
-    assert made == wakes_in(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)
+    wakes = wakes_in(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)
+    assert list(wakes) == sorted(wakes)
+    assert all(0 <= wake.at_s < duration_s for wake in wakes)
+    assert wakes == wakes_in(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)

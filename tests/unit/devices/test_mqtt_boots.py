@@ -315,29 +315,29 @@ def test_each_number_is_new_exactly_once(numbers: list[int]) -> None:
 
 
 def test_a_flood_is_told_of_every_ten_seconds_and_at_its_end() -> None:
-    now, seen = [0.0], Seen()
+    now, observations = [0.0], Seen()
     surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: now[0]), profile=None, folder=Path())
     outlet = DriverOutlet("board", surroundings)  # type: ignore[arg-type]
-    outlet.open(seen)
+    outlet.open(observations)
     for step in range(30_000):
         now[0] = step / 1000
         outlet.tell(LogLine("board", Stamp(now[0]), "x"))
     outlet.close()
-    texts = [line.text for line in seen.of(LogLine)]
+    texts = [line.text for line in observations.of(LogLine)]
     counts = [int(text.split()[0]) for text in texts if "left out" in text]
     assert len(counts) == 3
     assert sum(counts) == 30_000 - texts.count("x")
 
 
 def test_outlet_reports_one_line_in_the_singular() -> None:
-    seen = Seen()
+    observations = Seen()
     surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: 1.0), profile=None, folder=Path())
     outlet = DriverOutlet("board", surroundings)  # type: ignore[arg-type]
-    outlet.open(seen)
+    outlet.open(observations)
     for _ in range(201):
         outlet.tell(LogLine("board", Stamp(1.0), "x"))
     outlet.close()
-    assert seen.of(LogLine)[-1].text == "1 line was left out: more than 50 per second"
+    assert observations.of(LogLine)[-1].text == "1 line was left out: more than 50 per second"
 
 
 WALL_S = 1_800_000_000.0

@@ -29,11 +29,11 @@ def test_events_come_in_their_order_each_once_whatever_is_lost(seed: int, loss: 
     order.begin(0)
     events: list[int] = []
     waiting: list[int] = []
-    made = 0
-    while made < count or waiting:
-        while made < count and len(waiting) < 32:
-            made += 1
-            waiting.append(made)
+    created = 0
+    while created < count or waiting:
+        while created < count and len(waiting) < 32:
+            created += 1
+            waiting.append(created)
         for number in list(waiting):
             if chance.random() < loss:
                 continue

@@ -63,15 +63,15 @@ def watching(
     broker: SimulatedBroker, profile: DeviceProfile = PROFILE, **options: Any
 ) -> Iterator[tuple[SimulatedMqtt, Seen]]:
     driver = SimulatedMqtt("box", MqttOptions(address="simulated:1883", **options), Around(profile=profile), broker)
-    seen = Seen()
-    driver.open(seen)
-    yield driver, seen
+    observations = Seen()
+    driver.open(observations)
+    yield driver, observations
     driver.close()
 
 
-def contained(seen: Seen, said_s: list[float]) -> None:
+def contained(observations: Seen, said_s: list[float]) -> None:
     """Each wake event was reported once, and its stated time contains the true one."""
-    wakes = seen.of(Wake)
+    wakes = observations.of(Wake)
     assert len(wakes) == len(said_s)
     for wake, true_s in zip(wakes, said_s, strict=True):
         assert abs(wake.at.at_s - true_s) <= wake.at.error_s + 1e-6, (wake, true_s)
@@ -84,33 +84,34 @@ def broker(simulated_time: SimulatedThreads) -> SimulatedBroker:
 
 def test_an_hour_of_messages_each_seen_once_at_its_time(broker: SimulatedBroker) -> None:
     box, chance = Box(broker), Random(2)
-    with watching(broker) as (driver, seen):
+    with watching(broker) as (driver, observations):
         for _ in range(600):
             threads.sleep(chance.uniform(0.5, 11.5))
             box.hears(times=chance.choice((1, 1, 2)))
         threads.sleep(1.0)
         assert driver.duplicates > 100
         assert driver.acknowledged > 3000
-    contained(seen, box.said_s)
-    assert len(seen.all) == len(box.said_s)
+    contained(observations, box.said_s)
+    assert len(observations.all) == len(box.said_s)
 
 
 def test_a_network_that_varies_leaves_few_messages_outside_their_error(broker: SimulatedBroker) -> None:
     """The longest recent round trip is an estimate, and no bound, of how long the next message takes."""
     box, chance = Box(broker), Random(2)
     broker.way_s = lambda: chance.expovariate(1 / 0.02)
-    with watching(broker) as (_, seen):
+    with watching(broker) as (_, observations):
         for _ in range(600):
             threads.sleep(5.0)
             box.hears()
         threads.sleep(1.0)
-    held = [abs(wake.at.at_s - at_s) <= wake.at.error_s for wake, at_s in zip(seen.of(Wake), box.said_s, strict=True)]
-    assert sum(held) >= 0.98 * len(held)
+    wakes = observations.of(Wake)
+    within = [abs(wake.at.at_s - at_s) <= wake.at.error_s for wake, at_s in zip(wakes, box.said_s, strict=True)]
+    assert sum(within) >= 0.98 * len(within)
 
 
 def test_stated_errors_cover_messages_during_a_host_stall(broker: SimulatedBroker) -> None:
     box, world = Box(broker), broker.world
-    with watching(broker) as (_, seen):
+    with watching(broker) as (_, observations):
         for number in range(60):
             threads.sleep(3.0)
             if number % 10 == 5:
@@ -119,14 +120,14 @@ def test_stated_errors_cover_messages_during_a_host_stall(broker: SimulatedBroke
             else:
                 box.hears()
         threads.sleep(1.0)
-        assert not seen.of(LinkLost)
-    contained(seen, box.said_s)
+        assert not observations.of(LinkLost)
+    contained(observations, box.said_s)
 
 
 def test_few_messages_on_a_host_that_is_often_late_lie_outside_their_error(broker: SimulatedBroker) -> None:
     """What the first such stalls cost is known only after them."""
     box, world, chance = Box(broker), broker.world, Random(2)
-    with watching(broker) as (_, seen):
+    with watching(broker) as (_, observations):
         threads.sleep(20.0)
         for _ in range(200):
             begins_s = world.monotonic() + chance.uniform(0.1, 0.9)
@@ -134,13 +135,14 @@ def test_few_messages_on_a_host_that_is_often_late_lie_outside_their_error(broke
             world.call_at(begins_s + 0.01, box.hears)
             threads.sleep(1.0)
         threads.sleep(1.0)
-    held = [abs(wake.at.at_s - at_s) <= wake.at.error_s for wake, at_s in zip(seen.of(Wake), box.said_s, strict=True)]
-    assert sum(held[20:]) >= 0.95 * len(held[20:])
+    wakes = observations.of(Wake)
+    within = [abs(wake.at.at_s - at_s) <= wake.at.error_s for wake, at_s in zip(wakes, box.said_s, strict=True)]
+    assert sum(within[20:]) >= 0.95 * len(within[20:])
 
 
 def test_messages_delayed_by_a_lost_connection_are_marked(broker: SimulatedBroker) -> None:
     box = Box(broker)
-    with watching(broker) as (driver, seen):
+    with watching(broker) as (driver, observations):
         for number in range(100):
             threads.sleep(5.0)
             if number % 10 == 5:
@@ -149,19 +151,19 @@ def test_messages_delayed_by_a_lost_connection_are_marked(broker: SimulatedBroke
                 broker.cut("harness-")
             box.hears()
         threads.sleep(10.0)
-        assert len(seen.of(LinkLost)) == len(seen.of(LinkBack)) == 10
+        assert len(observations.of(LinkLost)) == len(observations.of(LinkBack)) == 10
         assert driver.duplicates > 0
-    contained(seen, box.said_s)
+    contained(observations, box.said_s)
 
 
 @pytest.mark.parametrize(("client_id", "rival"), [("lab-1", True), ("", False)])
 def test_two_clients_of_one_id_are_named(broker: SimulatedBroker, client_id: str, rival: bool) -> None:
-    with watching(broker, client_id=client_id) as (_, seen):
+    with watching(broker, client_id=client_id) as (_, observations):
         for _ in range(3):  # as the broker does when the other client connects again
             threads.sleep(5.0)
             broker.cut(client_id or "harness-")
         threads.sleep(5.0)
-        first, *others = [lost.what for lost in seen.of(LinkLost)]
+        first, *others = [lost.what for lost in observations.of(LinkLost)]
     assert "the connection to the broker was lost" in first
     assert len(others) == 2
     for problem in others:
@@ -169,17 +171,17 @@ def test_two_clients_of_one_id_are_named(broker: SimulatedBroker, client_id: str
 
 
 def test_rare_connection_losses_are_not_blamed_on_another_client(broker: SimulatedBroker) -> None:
-    with watching(broker, client_id="lab-1") as (_, seen):
+    with watching(broker, client_id="lab-1") as (_, observations):
         for _ in range(3):
             threads.sleep(60.0)
             broker.cut("lab-1")
         threads.sleep(5.0)
-        assert not [lost for lost in seen.of(LinkLost) if "another client" in lost.what]
+        assert not [lost for lost in observations.of(LinkLost) if "another client" in lost.what]
 
 
 def test_a_frozen_broker_is_noticed_and_its_messages_are_not_lost(broker: SimulatedBroker) -> None:
     box = Box(broker)
-    with watching(broker, keepalive_s=3.0) as (_, seen):
+    with watching(broker, keepalive_s=3.0) as (_, observations):
         threads.sleep(5.0)
         frozen_s = broker.world.monotonic()
         broker.freeze()
@@ -188,27 +190,27 @@ def test_a_frozen_broker_is_noticed_and_its_messages_are_not_lost(broker: Simula
         broker.thaw()
         thawed_s = broker.world.monotonic()
         threads.sleep(10.0)
-        (lost,), (back,) = seen.of(LinkLost), seen.of(LinkBack)
+        (lost,), (back,) = observations.of(LinkLost), observations.of(LinkBack)
         assert "has not answered" in lost.what
         assert frozen_s + 2.0 <= lost.at.at_s <= frozen_s + 5.0
         assert thawed_s <= back.at.at_s <= thawed_s + 4.0
-    contained(seen, box.said_s)
+    contained(observations, box.said_s)
 
 
 def test_a_killed_broker_is_reconnected_after_its_restart(broker: SimulatedBroker) -> None:
     box = Box(broker)
-    with watching(broker) as (_, seen):
+    with watching(broker) as (_, observations):
         threads.sleep(5.0)
         broker.kill()
         threads.sleep(60.0)
-        assert [type(observation) for observation in seen.all] == [LinkLost]
+        assert [type(observation) for observation in observations.all] == [LinkLost]
         broker.start()
         box.peer.connect()
         threads.sleep(5.0)
-        assert [type(observation) for observation in seen.all] == [LinkLost, LinkBack]
+        assert [type(observation) for observation in observations.all] == [LinkLost, LinkBack]
         box.hears()
         threads.sleep(1.0)
-    contained(seen, box.said_s)
+    contained(observations, box.said_s)
     broker.kill()
     with pytest.raises(DeviceError, match="nobody listens"), watching(broker):
         pass
@@ -218,22 +220,22 @@ def test_a_restart_and_a_lost_device_are_told_apart(broker: SimulatedBroker) -> 
     box = Box(broker)
     box.say("text", text="yesterday", retain=True)
     threads.sleep(1.0)
-    with watching(broker) as (driver, seen):
+    with watching(broker) as (driver, observations):
         box.say("text", text="today")
         threads.sleep(1.0)
         box.peer.vanish(noticed_after_s=9.0)
-        again = Box(broker, boot="b2")
+        restarted = Box(broker, boot="b2")
         threads.sleep(4.0)
-        again.say("text", text="tomorrow")
-        again.number += 2
-        again.say("text", text="in three days")
+        restarted.say("text", text="tomorrow")
+        restarted.number += 2
+        restarted.say("text", text="in three days")
         threads.sleep(10.0)  # the will of the first boot comes meanwhile
-        again.peer.vanish(noticed_after_s=9.0)
+        restarted.peer.vanish(noticed_after_s=9.0)
         threads.sleep(10.0)
         assert driver.retained == 1
-    assert [text.text for text in seen.of(Transcript)] == ["today", "tomorrow", "in three days"]
-    assert [status.state for status in seen.of(Status)] == [DeviceState.STARTED, DeviceState.GONE]
-    missing, will = seen.of(LogLine)
+    assert [text.text for text in observations.of(Transcript)] == ["today", "tomorrow", "in three days"]
+    assert [status.state for status in observations.of(Status)] == [DeviceState.STARTED, DeviceState.GONE]
+    missing, will = observations.of(LogLine)
     assert missing.text == "messages missing before this one: 2"
     assert will.text.startswith("from an earlier boot: ")
 
@@ -250,19 +252,19 @@ def test_a_service_that_falls_silent_is_lost_until_it_answers(broker: SimulatedB
             service.say("rhasspy/hotword/hotwords", b'{"siteId": "default", "models": []}')
 
     service.hears, lives = answers, True
-    with watching(broker, profile, topic_device="default") as (_, seen):
+    with watching(broker, profile, topic_device="default") as (_, observations):
         threads.sleep(60.0)
-        assert not seen.of(LinkLost)
+        assert not observations.of(LinkLost)
         hung_s = broker.world.monotonic()
         lives = False
         threads.sleep(30.0)
-        (lost,) = seen.of(LinkLost)
+        (lost,) = observations.of(LinkLost)
         assert "no sign of life" in lost.what
         assert hung_s + 4.0 <= lost.at.at_s <= hung_s + 8.1
         lives = True
         threads.sleep(3.0)
-        assert len(seen.of(LinkBack)) == 1
+        assert len(observations.of(LinkBack)) == 1
         broker.kill()
         threads.sleep(30.0)
-        assert len(seen.of(LinkLost)) == 2
+        assert len(observations.of(LinkLost)) == 2
     assert len(requests) >= 40

@@ -30,7 +30,7 @@ SOUND = [("audio-start", {}), ("audio-stop", {"timestamp": 2000})]
 def states(events: list[tuple[str, dict[str, object]]], profile: str, until_s: float = 10.0) -> tuple[list[str], int]:
     """The states that a relay reports of events 0.1 s apart, each with its time in s, and the number of wake events."""
     console, end = Console(load_profile(profile, beside=Path()), "satellite"), PipelineEnd()
-    seen = []
+    observations = []
     for step in range(round(until_s * 10)):
         at_s = step / 10
         lines = PIPELINE_ENDED if end.due(at_s) else b""
@@ -40,20 +40,20 @@ def states(events: list[tuple[str, dict[str, object]]], profile: str, until_s: f
             lines += event + b"\n"
             if end.ends(event, at_s):
                 lines += PIPELINE_ENDED
-        seen += console.feed(lines, Stamp(at_s))
+        observations += console.feed(lines, Stamp(at_s))
     changes = [
         f"{observation.at.at_s:.1f} {observation.state.value}"
-        for observation in seen
+        for observation in observations
         if isinstance(observation, Status)
     ]
-    return changes, sum(isinstance(observation, Wake) for observation in seen)
+    return changes, sum(isinstance(observation, Wake) for observation in observations)
 
 
 ANSWERED = ["0.1 listening", "0.2 listening", "0.3 thinking", "0.5 speaking"]
 
 
 @pytest.mark.parametrize(
-    ("events", "wanted"),
+    ("events", "expected"),
     [
         ([*ASKED, *SOUND, ("played", {})], [*ANSWERED, "0.7 idle"]),
         ([*ASKED, *SOUND], [*ANSWERED, "3.0 idle"]),  # version 1.0 does not report the end of its answer
@@ -64,9 +64,9 @@ ANSWERED = ["0.1 listening", "0.2 listening", "0.3 thinking", "0.5 speaking"]
     ],
 )
 def test_a_pipeline_run_gives_the_states_of_the_satellite(
-    events: list[tuple[str, dict[str, object]]], wanted: list[str]
+    events: list[tuple[str, dict[str, object]]], expected: list[str]
 ) -> None:
-    assert states(events, "wyoming_events") == (wanted, 1)
+    assert states(events, "wyoming_events") == (expected, 1)
 
 
 def test_a_run_without_a_detection_counts_as_the_wake_event() -> None:

@@ -96,13 +96,13 @@ def test_scores_are_read_in_consecutive_parts(sound: np.ndarray) -> None:
     engine = MicroWakeWordOffline("okay_nabu", {})
     whole = scored(engine, sound)
     stream = engine.begin()
-    at = whole.first_end
+    position = whole.first_end
     parts = []
     for piece in np.array_split(sound, 7):
         stream.feed(piece)
         (part,) = stream.take(flush=False)
-        assert part.first_end == at
-        at += len(part.scores) * part.step
+        assert part.first_end == position
+        position += len(part.scores) * part.step
         parts.append(part.scores)
     np.testing.assert_array_equal(np.concatenate(parts), whole.scores)
 
@@ -129,13 +129,15 @@ def test_a_score_is_the_mean_of_a_sliding_window(window: str, sound: np.ndarray)
 
 
 def test_the_fingerprint_covers_everything_that_affects_scores() -> None:
-    own = MicroWakeWordOffline("alexa", {}).facts
-    assert MicroWakeWordOffline("alexa", {"path": "streaming", "threshold": "0.2"}).facts.fingerprint == own.fingerprint
-    assert MicroWakeWordOffline("alexa", {"sliding-window": "5"}).facts.fingerprint == own.fingerprint
-    assert MicroWakeWordOffline("alexa", {"sliding-window": "6"}).facts.fingerprint != own.fingerprint
-    assert MicroWakeWordOffline("okay_nabu", {}).facts.fingerprint != own.fingerprint
-    assert (own.operating_point, own.lead_in_ms, own.licence, own.rate_hz) == (10, 1000.0, "Apache-2.0", 16000)
-    assert own.operating_points[9].threshold == 0.9
+    facts = MicroWakeWordOffline("alexa", {}).facts
+    assert (
+        MicroWakeWordOffline("alexa", {"path": "streaming", "threshold": "0.2"}).facts.fingerprint == facts.fingerprint
+    )
+    assert MicroWakeWordOffline("alexa", {"sliding-window": "5"}).facts.fingerprint == facts.fingerprint
+    assert MicroWakeWordOffline("alexa", {"sliding-window": "6"}).facts.fingerprint != facts.fingerprint
+    assert MicroWakeWordOffline("okay_nabu", {}).facts.fingerprint != facts.fingerprint
+    assert (facts.operating_point, facts.lead_in_ms, facts.licence, facts.rate_hz) == (10, 1000.0, "Apache-2.0", 16000)
+    assert facts.operating_points[9].threshold == 0.9
 
 
 def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.ndarray) -> None:
@@ -145,18 +147,18 @@ def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.nd
     engine = load_engine(task_of(str(bare)))
     assert engine.facts.phrases == ("my word",)
     assert known(engine.facts.rule).threshold == 0.5
-    given = {"wake-word": "alexa", "probability-cutoff": "0.9", "sliding-window": "5"}
-    other_engine = MicroWakeWordOffline(str(bare), given)
+    settings = {"wake-word": "alexa", "probability-cutoff": "0.9", "sliding-window": "5"}
+    other_engine = MicroWakeWordOffline(str(bare), settings)
     assert other_engine.facts.rule == MicroWakeWordOffline("alexa", {}).facts.rule
     assert other_engine.facts.fingerprint == MicroWakeWordOffline("alexa", {}).facts.fingerprint
     manifest = {"wake_word": "Computer", "model": bare.name}
     manifest["micro"] = {"probability_cutoff": 0.7, "sliding_window_size": 3}
     bare.with_suffix(".json").write_text(json.dumps(manifest))
     for name in (bare, bare.with_suffix(".json")):
-        beside = MicroWakeWordOffline(str(name), {})
-        assert beside.facts.phrases == ("computer",)
-        assert known(beside.facts.rule).threshold == 0.7
-        assert dict(beside.facts.settings)["sliding-window"] == "3"
+        with_manifest = MicroWakeWordOffline(str(name), {})
+        assert with_manifest.facts.phrases == ("computer",)
+        assert known(with_manifest.facts.rule).threshold == 0.7
+        assert dict(with_manifest.facts.settings)["sliding-window"] == "3"
 
 
 @pytest.mark.parametrize("spoilt", ["empty", "text", "cut", "other"])

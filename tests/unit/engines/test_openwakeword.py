@@ -203,8 +203,8 @@ def test_a_score_depends_on_its_own_calls_alone() -> None:
     sound = speech()[: 3 * 16_000]
     reference = scored(OpenWakeWordOffline("okay_nabu", {"path": "streaming"}), sound).scores
     exact: CallByCall = OpenWakeWordOffline("okay_nabu", {}).fast_parts()[2]
-    at = 1280 * (exact.calls - 1)
-    assert exact.score(sound[: at + 1760]) == pytest.approx(float(reference[exact.calls]), abs=0)
+    start = 1280 * (exact.calls - 1)
+    assert exact.score(sound[: start + 1760]) == pytest.approx(float(reference[exact.calls]), abs=0)
 
 
 def onnx_alexa(batch: int | str) -> bytes:
@@ -285,11 +285,11 @@ def assert_alike(ours: ScoreTrack, theirs: ScoreTrack) -> None:
         assert [spot.end for spot in spots_of_track(ours, rule)] == [spot.end for spot in spots_of_track(theirs, rule)]
 
 
-def as_the_package_says(model: str, sound: Sound, first: int, then: int) -> list[list[float]]:
+def as_the_package_says(model: str, sound: Sound, first: int, step: int) -> list[list[float]]:
     """The package itself, fed a piece of one size and then pieces of another; its scores piece by piece."""
     features = pyopen_wakeword.OpenWakeWordFeatures.from_builtin()
     classifier = pyopen_wakeword.OpenWakeWord.from_builtin(pyopen_wakeword.Model(model))
-    ends = [first, *range(first + then, len(sound) + 1, then)]
+    ends = [first, *range(first + step, len(sound) + 1, step)]
     return [
         [
             score
@@ -397,8 +397,8 @@ def test_both_paths_score_an_hour_alike(model: str) -> None:
     rng = np.random.default_rng(7)
     parts: list[Sound] = []
     while sum(map(len, parts)) < 3600 * RATE_HZ:
-        made = SOUNDS[rng.integers(len(SOUNDS))]()
+        clip = SOUNDS[rng.integers(len(SOUNDS))]()
         gain = 10 ** rng.uniform(-2, 0.5)
-        parts.append(np.clip(made * gain, -32768, 32767).astype(np.int16)[: rng.integers(1, len(made))])
+        parts.append(np.clip(clip * gain, -32768, 32767).astype(np.int16)[: rng.integers(1, len(clip))])
     samples = np.concatenate(parts)
     assert_alike(scored(fast(model), samples), scored(streaming(model), samples, (1 << 19,)))

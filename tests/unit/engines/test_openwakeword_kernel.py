@@ -49,9 +49,9 @@ def frames(windows: int, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("windows", [1, 2, 3, 4, 5, 37, 150])
 def test_embeddings_match_onnxruntime(windows: int) -> None:
-    given = frames(windows)
-    actual = KernelEmbedding(graph())(given)
-    expected = OnnxEmbedding(embedding_model(graph()))(given)
+    inputs = frames(windows)
+    actual = KernelEmbedding(graph())(inputs)
+    expected = OnnxEmbedding(embedding_model(graph()))(inputs)
     assert actual.shape == (windows, 96)
     assert np.abs(actual - expected).max() < 3e-6 * np.abs(expected).max()
 
@@ -68,11 +68,11 @@ def test_earlier_buffer_contents_do_not_change_embeddings() -> None:
 
 
 def test_later_frames_change_an_embedding_only_by_rounding() -> None:
-    given = frames(10)
-    changed = given.copy()
+    inputs = frames(10)
+    changed = inputs.copy()
     changed[KEPT_FRAMES + 8 * 9 :] = 20
     embedding = KernelEmbedding(graph())
-    assert np.abs(embedding(given)[:9] - embedding(changed)[:9]).max() < 2e-4
+    assert np.abs(embedding(inputs)[:9] - embedding(changed)[:9]).max() < 2e-4
 
 
 def test_the_graph_is_a_chain_of_twenty_convolutions_and_five_pools() -> None:

@@ -25,42 +25,44 @@ def heard(model: str, sound: np.ndarray, **settings: str) -> tuple[OfflineSpot, 
 
 
 @pytest.fixture(scope="module")
-def hey() -> np.ndarray:
+def hey_jarvis() -> np.ndarray:
     return in_room(flite("hey jarvis"))
 
 
 @pytest.fixture(scope="module")
-def three() -> np.ndarray:
+def three_phrases() -> np.ndarray:
     rows = (flite("hey jarvis"), flite("alexa"), flite("hey jarvis"))
     return np.concatenate([in_room(sound, 1.5, 0.0) for sound in rows] + [in_room(np.zeros(0))])
 
 
-def test_several_phrases_are_found_where_they_are_spoken(three: np.ndarray) -> None:
-    spots = heard("Alexa, hey_jarvis!", three)
+def test_several_phrases_are_found_where_they_are_spoken(three_phrases: np.ndarray) -> None:
+    spots = heard("Alexa, hey_jarvis!", three_phrases)
     assert [spot.phrase for spot in spots] == ["hey jarvis", "alexa", "hey jarvis"]
     assert all(before.end <= after.start for before, after in pairwise(spots))
     assert 1.4 * 16000 < spots[0].start < 1.7 * 16000
 
 
-def test_a_phrase_file_sets_a_threshold_per_phrase(three: np.ndarray, tmp_path: Path) -> None:
+def test_a_phrase_file_sets_a_threshold_per_phrase(three_phrases: np.ndarray, tmp_path: Path) -> None:
     path = tmp_path / "phrases.txt"
     path.write_text("# ours\nhey jarvis /1e-30/\n\nalexa /-1/\n")
-    assert "hey jarvis" in {spot.phrase for spot in heard("", three, keyphrases=str(path))}
+    assert "hey jarvis" in {spot.phrase for spot in heard("", three_phrases, keyphrases=str(path))}
     path.write_text("hey jarvis\nalexa /often/\n")
     with pytest.raises(InputError, match=r"phrases.txt:2: 'often' is not a keyphrase threshold"):
-        heard("", three, keyphrases=str(path))
+        heard("", three_phrases, keyphrases=str(path))
 
 
-def test_a_threshold_is_the_same_as_its_power_of_ten_and_as_its_operating_point(hey: np.ndarray) -> None:
-    assert heard("hey jarvis", hey, kws_threshold="1e-30") == heard("hey jarvis", hey, kws_threshold="-30")
-    assert heard("hey jarvis", hey) == heard("hey jarvis", hey, operating_point="10") != ()
-    assert heard("hey jarvis", hey, kws_threshold="1") == ()
+def test_a_threshold_is_the_same_as_its_power_of_ten_and_as_its_operating_point(hey_jarvis: np.ndarray) -> None:
+    assert heard("hey jarvis", hey_jarvis, kws_threshold="1e-30") == heard(
+        "hey jarvis", hey_jarvis, kws_threshold="-30"
+    )
+    assert heard("hey jarvis", hey_jarvis) == heard("hey jarvis", hey_jarvis, operating_point="10") != ()
+    assert heard("hey jarvis", hey_jarvis, kws_threshold="1") == ()
     assert [point.threshold for point in POINTS_OF_SEARCH][::9] == [1e-3, 1e-30, 1e-57]
 
 
-def test_phrases_within_the_refractory_time_count_once(three: np.ndarray) -> None:
-    assert len(heard("hey jarvis", three, refractory_ms="60000")) == 1
-    assert len(heard("hey jarvis", three, refractory_ms="0")) == 2
+def test_phrases_within_the_refractory_time_count_once(three_phrases: np.ndarray) -> None:
+    assert len(heard("hey jarvis", three_phrases, refractory_ms="60000")) == 1
+    assert len(heard("hey jarvis", three_phrases, refractory_ms="0")) == 2
 
 
 def test_a_phrase_at_the_very_end_of_a_file_counts() -> None:
@@ -69,15 +71,15 @@ def test_a_phrase_at_the_very_end_of_a_file_counts() -> None:
     assert spot.end <= len(sound)
 
 
-def test_a_custom_word_is_found_by_its_pronunciation(hey: np.ndarray, tmp_path: Path) -> None:
+def test_a_custom_word_is_found_by_its_pronunciation(hey_jarvis: np.ndarray, tmp_path: Path) -> None:
     path = tmp_path / "own.dict"
     path.write_text("# a name of ours\ndzharvis JH AA R V AH S\n")
-    (spot,) = heard("hey dzharvis", hey, dictionary=str(path))
+    (spot,) = heard("hey dzharvis", hey_jarvis, dictionary=str(path))
     assert spot.phrase == "hey dzharvis"
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
+    ("content", "message"),
     [
         ("dzharvis\n", "own.dict:1: 'dzharvis' is not a word with its phonemes"),
         ("\ndzharvis JH ÄÄ\n", "own.dict:2: 'dzharvis' has phonemes that are not in the model: ÄÄ"),
@@ -85,18 +87,18 @@ def test_a_custom_word_is_found_by_its_pronunciation(hey: np.ndarray, tmp_path: 
         ("other OW\n", "does not contain: dzharvis"),
     ],
 )
-def test_an_invalid_dictionary_is_refused_with_its_line(tmp_path: Path, content: str | bytes, what: str) -> None:
+def test_an_invalid_dictionary_is_refused_with_its_line(tmp_path: Path, content: str | bytes, message: str) -> None:
     path = tmp_path / "own.dict"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=what):
+    with pytest.raises(InputError, match=message):
         PocketSphinxKeyphrase("hey dzharvis", {"dictionary": str(path)})
 
 
-@pytest.mark.parametrize(("model", "whose"), [("ok nabu", "its phonemes"), ("nabu dzharvis", "their phonemes")])
-def test_sounds_of_another_word_are_given_as_an_example(model: str, whose: str) -> None:
+@pytest.mark.parametrize(("model", "words"), [("ok nabu", "its phonemes"), ("nabu dzharvis", "their phonemes")])
+def test_sounds_of_another_word_are_given_as_an_example(model: str, words: str) -> None:
     with pytest.raises(InputError) as refused:
         PocketSphinxKeyphrase(model, {})
-    assert whose in refused.value.remedy
+    assert words in refused.value.remedy
     assert "looks like `jarvis JH AA R V AH S`" in refused.value.remedy
 
 

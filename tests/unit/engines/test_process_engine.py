@@ -209,7 +209,7 @@ def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts
 
 
 @pytest.mark.parametrize(
-    ("fault", "what"),
+    ("fault", "message"),
     [
         ("frame of words", "sent intents that are not a list of names: '\"shout\"'"),
         ("frame of a joint", "sent intents that are not a list of names"),
@@ -218,10 +218,10 @@ def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts
         ("frame with half a letter", "sent a text that is not valid Unicode"),
     ],
 )
-def test_a_frame_that_no_file_could_hold_is_a_fault(start: Starts, fault: str, what: str) -> None:
+def test_a_frame_that_no_file_could_hold_is_a_fault(start: Starts, fault: str, message: str) -> None:
     engine = start(faulty(fault))
     assert isinstance(engine, Understands)
-    with pytest.raises(EngineError, match=what):
+    with pytest.raises(EngineError, match=message):
         engine.understand(sound(0.5))
 
 
@@ -233,7 +233,7 @@ def test_after_a_fault_the_next_file_gets_a_fresh_process(start: Starts) -> None
 
 
 @pytest.mark.parametrize(
-    ("fault", "what"),
+    ("fault", "message"),
     [
         ("silent start", "has not sent its hello within 1 s"),
         ("early exit", "ended with status 1 before its hello; its last output: no such model: x"),
@@ -242,9 +242,9 @@ def test_after_a_fault_the_next_file_gets_a_fresh_process(start: Starts) -> None
         ("no rate", "without a valid rate_hz"),
     ],
 )
-def test_a_faulty_start_is_reported_before_any_sound(fault: str, what: str) -> None:
-    with pytest.raises(EngineError, match=what):
-        ProcessEngine(faulty(fault), {"start-limit-s": "1" if "within 1 s" in what else "60"})
+def test_a_faulty_start_is_reported_before_any_sound(fault: str, message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        ProcessEngine(faulty(fault), {"start-limit-s": "1" if "within 1 s" in message else "60"})
 
 
 def test_an_engine_that_finishes_before_the_end_is_refused(start: Starts) -> None:
@@ -324,7 +324,7 @@ def test_engine_outlives_the_thread_that_started_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "settings", "what"),
+    ("command", "settings", "message"),
     [
         ("", {}, "needs a command"),
         ("no-such-program --x", {}, "program 'no-such-program' does not exist"),
@@ -335,9 +335,9 @@ def test_engine_outlives_the_thread_that_started_it() -> None:
     ],
 )
 def test_invalid_command_or_settings_are_refused_before_any_sound(
-    command: str, settings: dict[str, str], what: str
+    command: str, settings: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(InputError, match=what):
+    with pytest.raises(InputError, match=message):
         ProcessEngine(command, settings)
 
 

@@ -20,12 +20,12 @@ def varied(*, seconds: float = 20.0, seed: int = 0) -> np.ndarray:
     kinds = (_noise, _music, _silence, _clipped, _faint, _square)
     phrases = [spoken(phrase, voice) * 32767 for phrase in PHRASES for voice in VOICES]
     parts: list[np.ndarray] = []
-    each = int(seconds * RATE_HZ / (2 * len(phrases)))
+    length = int(seconds * RATE_HZ / (2 * len(phrases)))
     for number, phrase in enumerate(phrases):
-        parts.append(kinds[number % len(kinds)](rng, each))
+        parts.append(kinds[number % len(kinds)](rng, length))
         parts.append(rng.normal(0, 10, 2 * RATE_HZ) if number % 2 else _silence(rng, 2 * RATE_HZ))
         parts.append(phrase)
-        parts.append(_silence(rng, each))
+        parts.append(_silence(rng, length))
     return np.clip(np.concatenate(parts), -32768, 32767).astype(np.int16)
 
 
@@ -57,8 +57,8 @@ def _square(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def spoken(text: str, voice: str = "en-gb+f2", level_dbfs: float = -26.0) -> np.ndarray:
     """float32 (n,), silence trimmed at both ends."""
-    made = subprocess.run(["espeak-ng", "-v", voice, "--stdout", "--", text], capture_output=True, check=True)
-    samples, rate_hz = soundfile.read(io.BytesIO(made.stdout), dtype="float32")
+    speech = subprocess.run(["espeak-ng", "-v", voice, "--stdout", "--", text], capture_output=True, check=True)
+    samples, rate_hz = soundfile.read(io.BytesIO(speech.stdout), dtype="float32")
     samples = soxr.resample(samples, rate_hz, 16000).astype(np.float32)
     loud = np.flatnonzero(np.abs(samples) > 0.01)
     samples = samples[loud[0] : loud[-1] + 1]

@@ -44,18 +44,18 @@ def packets(sent: bytes) -> tuple[list[Packet], bytes]:
     """Whole packets, and what is left of the last one."""
     whole_packets = []
     while len(sent) >= 2:
-        length, at, shift = 0, 1, 0
-        while at < len(sent):
-            length |= (sent[at] & 0x7F) << shift
-            shift, at = shift + 7, at + 1
-            if not sent[at - 1] & 0x80:
+        length, position, shift = 0, 1, 0
+        while position < len(sent):
+            length |= (sent[position] & 0x7F) << shift
+            shift, position = shift + 7, position + 1
+            if not sent[position - 1] & 0x80:
                 break
         else:
             break
-        if len(sent) < at + length:
+        if len(sent) < position + length:
             break
-        whole_packets.append(Packet(sent[0], sent[at : at + length]))
-        sent = sent[at + length :]
+        whole_packets.append(Packet(sent[0], sent[position : position + length]))
+        sent = sent[position + length :]
     return whole_packets, sent
 
 
@@ -123,8 +123,8 @@ class Script:
 
     def take(self) -> list[Packet]:
         """Packets since the last time."""
-        taken, self.packets = self.packets, []
-        return taken
+        received, self.packets = self.packets, []
+        return received
 
     def counters(self) -> dict[str, int]:
         pairs = " ".join(line.partition(" ")[2] for line in self.tell("counters")).split()

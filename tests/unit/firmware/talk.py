@@ -35,15 +35,15 @@ class Talk:
             except BlockingIOError:
                 time.sleep(0.001)
                 continue
-            for item in self.decoder.feed(received):
-                if isinstance(item, bytes):
-                    self.console += item
+            for part in self.decoder.feed(received):
+                if isinstance(part, bytes):
+                    self.console += part
                     continue
-                if item.seq:
-                    self.say(messages.EventAck(item.seq))
-                message = messages.decode(item)
+                if part.seq:
+                    self.say(messages.EventAck(part.seq))
+                message = messages.decode(part)
                 if isinstance(message, kind):
-                    matches.append((item.seq, message))
+                    matches.append((part.seq, message))
         return matches
 
     def close(self) -> None:

@@ -42,11 +42,13 @@ def test_a_second_of_fuzzing_finds_no_crash(firmware_host_tests: Path, name: str
 
 def test_both_sides_number_the_messages_alike() -> None:
     """vh_messages.def is the firmware's one list; docs/reference/framing.md is what both were written from."""
-    listed = (FIRMWARE / "core" / "vh_messages.def").read_text(encoding="utf-8")
-    board = {name: int(number, 16) for name, number in re.findall(r"^VH_\w+\((\w+), (0x\w+)\)$", listed, re.MULTILINE)}
+    definitions = (FIRMWARE / "core" / "vh_messages.def").read_text(encoding="utf-8")
+    board = {
+        name: int(number, 16) for name, number in re.findall(r"^VH_\w+\((\w+), (0x\w+)\)$", definitions, re.MULTILINE)
+    }
     page = (FIRMWARE.parent / "docs" / "reference" / "framing.md").read_text(encoding="utf-8")
-    written = {name: int(number, 16) for number, name in re.findall(r"^\| (0x\w\w) \| (\w+) \|", page, re.MULTILINE)}
-    assert board == {kind.name: kind.value for kind in frames.FrameKind} == written
+    documented = {name: int(number, 16) for number, name in re.findall(r"^\| (0x\w\w) \| (\w+) \|", page, re.MULTILINE)}
+    assert board == {kind.name: kind.value for kind in frames.FrameKind} == documented
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +62,18 @@ def test_the_board_decodes_what_the_host_encodes(encoding: adpcm.Encoding, unpac
     """Loud noise and a quiet tone: as the host's own decoder has it, and near to what was given."""
     loud = np.random.default_rng(3).standard_normal(4000) * 6000
     quiet = 200 * np.sin(np.arange(4000) * 0.2)
-    given = np.concatenate([loud, quiet]).astype(np.int16)
-    sound = adpcm.EncodedSound(given, encoding)
+    samples = np.concatenate([loud, quiet]).astype(np.int16)
+    sound = adpcm.EncodedSound(samples, encoding)
     heard = []
-    for at in range(0, given.size, sound.largest):
-        data = sound.cut(at, min(at + sound.largest, given.size))
+    for start in range(0, samples.size, sound.largest):
+        data = sound.cut(start, min(start + sound.largest, samples.size))
         done = subprocess.run([unpack, str(int(encoding))], input=data, capture_output=True, check=True)
         heard.append(np.frombuffer(done.stdout, "<i2"))
         assert np.array_equal(heard[-1], adpcm.decode(encoding, data))
-    error = np.concatenate(heard).astype(float) - given
+    error = np.concatenate(heard).astype(float) - samples
     allowed_db = {adpcm.Encoding.PCM16: -200.0, adpcm.Encoding.ULAW: -30.0, adpcm.Encoding.ADPCM: -10.0}[encoding]
     for part in (slice(0, 4000), slice(4000, 8000)):
-        relative = np.sum(error[part] ** 2) / np.sum(given[part].astype(float) ** 2)
+        relative = np.sum(error[part] ** 2) / np.sum(samples[part].astype(float) ** 2)
         assert 10 * np.log10(relative + 1e-30) <= allowed_db
 
 

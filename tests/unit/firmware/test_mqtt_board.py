@@ -99,9 +99,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "seq", "payload", "topic", "said"), CASES, ids=[case[3] for case in CASES])
+@pytest.mark.parametrize(("kind", "seq", "payload", "topic", "expected"), CASES, ids=[case[3] for case in CASES])
 def test_each_frame_of_the_board_becomes_the_documented_json(
-    board: Script, kind: int, seq: int, payload: bytes, topic: str, said: str
+    board: Script, kind: int, seq: int, payload: bytes, topic: str, expected: str
 ) -> None:
     connected(board)
     assert board.tell(f"frame {kind} {seq} {payload.hex()}") == ["taken 1"]
@@ -109,7 +109,7 @@ def test_each_frame_of_the_board_becomes_the_documented_json(
     [packet] = [packet for packet in board.take() if packet.kind == PUBLISH]
     name, document, number = packet.publish()
     assert name == f"vh/kit/{topic}"
-    assert json.loads(document) == {"boot": "cafe0001", **json.loads(said)}
+    assert json.loads(document) == {"boot": "cafe0001", **json.loads(expected)}
     assert bool(packet.first & 1) == (topic == "status")
     assert (number > 0) == (topic not in {"ack", "pong"})
 
@@ -378,20 +378,20 @@ def test_qos_1_is_kept_repeated_with_dup_and_released_by_its_puback(client: Scri
     client.at(1.4)
     client.feed(CONNACK)
     client.at(1.4)
-    again = [packet for packet in client.take() if packet.kind == PUBLISH]
-    assert [packet.publish()[:2] for packet in again] == [("from/lone", b"one"), ("from/lone", b"two")]
-    assert [packet.first for packet in again] == [0x3A, 0x3B]
+    repeated = [packet for packet in client.take() if packet.kind == PUBLISH]
+    assert [packet.publish()[:2] for packet in repeated] == [("from/lone", b"one"), ("from/lone", b"two")]
+    assert [packet.first for packet in repeated] == [0x3A, 0x3B]
     assert client.at(2.3) == []
     assert client.take() == []
-    client.feed(b"\x40\x02" + again[0].publish()[2].to_bytes(2, "big"))
+    client.feed(b"\x40\x02" + repeated[0].publish()[2].to_bytes(2, "big"))
     client.at(2.5)
     assert [packet.publish()[1] for packet in client.take() if packet.kind == PUBLISH] == [b"two"]
-    client.feed(b"\x40\x02" + again[1].publish()[2].to_bytes(2, "big"))
+    client.feed(b"\x40\x02" + repeated[1].publish()[2].to_bytes(2, "big"))
     client.feed(b"\x40\x02\x77\x77")
     counters = client.counters()
     assert (counters["published"], counters["in_flight"], counters["malformed"]) == (2, 0, 0)
     assert counters["repeated"] >= 2
-    assert first_time or again
+    assert first_time or repeated
 
 
 def test_the_link_is_given_up_when_a_publish_is_never_acknowledged(client: Script) -> None:
@@ -409,8 +409,8 @@ def test_the_link_is_given_up_when_a_publish_is_never_acknowledged(client: Scrip
 
 def test_a_ninth_unacknowledged_publish_is_refused(client: Script) -> None:
     connected(client)
-    taken = [client.tell(f"publish 1 0 t {i:02x}") for i in range(9)]
-    assert taken == [["taken 1"]] * 8 + [["taken 0"]]
+    answers = [client.tell(f"publish 1 0 t {i:02x}") for i in range(9)]
+    assert answers == [["taken 1"]] * 8 + [["taken 0"]]
     client.at(1)
     numbers = [packet.publish()[2] for packet in client.take() if packet.kind == PUBLISH]
     assert len(set(numbers)) == 8

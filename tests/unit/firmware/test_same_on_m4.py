@@ -43,13 +43,13 @@ def pieces() -> list[adpcm.Pcm]:
         for index, samples in enumerate(spoken):
             sound = np.concatenate([np.zeros(RATE_HZ), samples / np.abs(samples).max(), np.zeros(2 * RATE_HZ)])
             t = np.arange(len(sound)) / RATE_HZ
-            under = (
+            noise = (
                 np.zeros(len(t)),
                 rng.normal(size=len(t)) * 0.02,
                 np.sin(2 * np.pi * 50 * t) * 0.05,
                 np.sign(np.sin(2 * np.pi * (200 + 900 * t) * t)) * 0.03,
             )[index % 4]
-            loud = (sound + under) * 10 ** (gain_db / 20)
+            loud = (sound + noise) * 10 ** (gain_db / 20)
             pieces.append(np.clip(np.round(loud * 32768), -32768, 32767).astype(np.int16))
     return pieces
 
@@ -64,10 +64,10 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def m4(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made of the very objects that the board's image is made of."""
-    made = built("qemu_ast1030")
+    build_folder = built("qemu_ast1030")
     names = ("spotter/vh_spotter", "spotter/vh_spotter_front", "vh_codecs", "vh_crc32", "vh_messages", "vh_text")
-    objects = [made / "core" / f"{name}.o" for name in names]
-    objects.append(made / "ports" / "qemu_ast1030" / "memory.o")
+    objects = [build_folder / "core" / f"{name}.o" for name in names]
+    objects.append(build_folder / "ports" / "qemu_ast1030" / "memory.o")
     flags = (*M4, "-nostdlib", "-nostartfiles", "-T", str(HERE / "hearing_m4.ld"))
     sources = [HERE / "hearing.c", HERE / "hearing_m4.c", *objects]
     program = tmp_path_factory.mktemp("hearing") / "m4.elf"
@@ -95,16 +95,18 @@ def test_the_m4_decodes_and_spots_minutes_of_sound_like_the_host(
     encodings = list(adpcm.Encoding)
     sound = adpcm.EncodedSound(np.concatenate(pieces[encodings.index(encoding) :: len(encodings)]), encoding)
     frames, decoded = bytearray(), []
-    for at in range(0, len(sound), sound.largest):
-        data = sound.cut(at, min(at + sound.largest, len(sound)))
+    for start in range(0, len(sound), sound.largest):
+        data = sound.cut(start, min(start + sound.largest, len(sound)))
         frames += bytes([int(encoding)]) + len(data).to_bytes(4, "little") + data
         decoded.append(adpcm.decode(encoding, data))
     path = tmp_path / "sound"
     path.write_bytes(len(frames).to_bytes(4, "little") + frames)
-    here = subprocess.run([host, path], capture_output=True, text=True, check=True, timeout=150).stdout.splitlines()
-    assert run_on_m4(m4, path) == here
-    events = [line for line in here if line.startswith("event")]
-    states = [line.split() for line in here if line.startswith("state")]
+    host_lines = subprocess.run(
+        [host, path], capture_output=True, text=True, check=True, timeout=150
+    ).stdout.splitlines()
+    assert run_on_m4(m4, path) == host_lines
+    events = [line for line in host_lines if line.startswith("event")]
+    states = [line.split() for line in host_lines if line.startswith("state")]
     assert len(events) >= 5
     assert len(states) > 60  # so many seconds, and each state is another one
     assert len({state for *_, state in states}) == len(states)

@@ -62,7 +62,7 @@ def spotter(tmp_path_factory: pytest.TempPathFactory) -> Spotter:
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Spotter:
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Spotter:
     return built(tmp_path_factory.mktemp("checked"), SANITIZED)
 
 
@@ -108,11 +108,13 @@ def test_the_phrase_is_one_event_soon_after_its_end(spotter: Spotter, phrase: PC
         assert event.score > 32768
 
 
-def test_piece_size_and_sanitizers_do_not_change_events(spotter: Spotter, checked: Spotter, conversation: PCM) -> None:
+def test_piece_size_and_sanitizers_do_not_change_events(
+    spotter: Spotter, sanitized: Spotter, conversation: PCM
+) -> None:
     whole = spotter.events(conversation)
     assert len(whole) == 5
     for seed in (1, 2, 3):
-        assert checked.events(conversation, seed) == whole
+        assert sanitized.events(conversation, seed) == whole
 
 
 @pytest.mark.parametrize(
@@ -204,10 +206,10 @@ def test_other_speech_silence_noise_and_tones_are_not_the_phrase(spotter: Spotte
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_any_samples_are_processed_without_a_fault(checked: Spotter, data: st.DataObject) -> None:
+def test_any_samples_are_processed_without_a_fault(sanitized: Spotter, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.sampled_from([-32768, 32767, 0, 1, -1, 16384]), min_size=1, max_size=30))
     stretch = data.draw(st.integers(1, 900))
-    checked.events(
+    sanitized.events(
         np.repeat(np.array(values, np.int16), stretch),
         seed=data.draw(st.integers(0, 9)),
         point=data.draw(st.integers(0, 255)),

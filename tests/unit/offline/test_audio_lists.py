@@ -291,10 +291,10 @@ def test_any_file_names_are_read_back_unchanged(
     path.write_bytes((end.join(written) + (end if last_ends else "")).encode())
     listing = read_lists([str(path)], [], [])
     assert names(listing) == written
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for file in listing.files:
-        assert (file.rejected is TWICE) == (file.listed in seen)
-        seen.add(file.listed)
+        assert (file.rejected is TWICE) == (file.listed in earlier)
+        earlier.add(file.listed)
 
 
 FEW = st.lists(st.sampled_from(["a", "b", "./b", "c", "x/../c", "d"]), min_size=1, max_size=8)
@@ -306,14 +306,14 @@ def test_duplicate_detection_equals_pairwise_comparison(
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     paths = [folder / "one.txt", folder / "two.txt", folder / "out.txt"]
-    for path, written in zip(paths, (one, two, out), strict=True):
-        path.write_text("\n".join(written))
+    for path, lines in zip(paths, (one, two, out), strict=True):
+        path.write_text("\n".join(lines))
     inside, outside = [name[-1] for name in one + two], [name[-1] for name in out]
-    expected = [
-        BOTH if name in inside and name in outside else TWICE if name in part[:at] else None
-        for part in (inside, outside)
-        for at, name in enumerate(part)
-    ]
+    expected = []
+    for part in (inside, outside):
+        for index, name in enumerate(part):
+            repeated = TWICE if name in part[:index] else None
+            expected.append(BOTH if name in inside and name in outside else repeated)
     assert rejections(read_lists([str(paths[0]), str(paths[1])], [str(paths[2])], [])) == expected
 
 

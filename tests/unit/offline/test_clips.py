@@ -70,8 +70,8 @@ class LateEngine:
 
 def clip(path: Path, lead_in_s: float, tail_s: float, kind: ListKind = ListKind.INV) -> ListedFile:
     """A tone of 0.2 s in quiet noise."""
-    at = np.arange(RATE_HZ // 5) / RATE_HZ
-    loud = 0.5 * np.sin(2 * np.pi * 440 * at)
+    times_s = np.arange(RATE_HZ // 5) / RATE_HZ
+    loud = 0.5 * np.sin(2 * np.pi * 440 * times_s)
     sound = np.concatenate([np.zeros(round(lead_in_s * RATE_HZ)), loud, np.zeros(round(tail_s * RATE_HZ))])
     sound += np.random.default_rng(1).normal(0, 0.0003, len(sound))
     soundfile.write(path, sound, RATE_HZ, subtype="PCM_16")
@@ -125,8 +125,8 @@ def written(folder: Path, outcomes: list[FileOutcome]) -> tuple[str, list[str], 
     """The warnings of a log, of its summary, and of its page."""
     files = EvaluationFiles(folder / "late.log")
     journal = files.opened(header(CountingRules(), len(outcomes)), resume=False)
-    for number, each in enumerate(outcomes):
-        journal.append(replace(each, number=number), f"{number}.wav")
+    for number, file_outcome in enumerate(outcomes):
+        journal.append(replace(file_outcome, number=number), f"{number}.wav")
     journal.end(partial=False)
     files.write()
     engines = read_engines([files.log], lambda line: None)
@@ -254,9 +254,9 @@ def test_scores_that_were_stored_before_do_not_make_silence_a_miss(tmp_path: Pat
 
 
 def test_single_nonzero_sample_counts_as_sound(tmp_path: Path) -> None:
-    for at in (0, 100, 31_999):
+    for position in (0, 100, 31_999):
         samples = np.zeros(32_000, np.int16)
-        samples[at] = 1
+        samples[position] = 1
         soundfile.write(tmp_path / "a.wav", samples, RATE_HZ, subtype="PCM_16")
         file = ListedFile(ListKind.INV, 0, "a.wav", str(tmp_path / "a.wav"))
         assert played(file).rejected is None
@@ -264,9 +264,9 @@ def test_single_nonzero_sample_counts_as_sound(tmp_path: Path) -> None:
 
 def hour(path: Path, labels: tuple[LabelledPhrase, ...], rate_hz: int = RATE_HZ) -> ListedFile:
     """10 s of quiet noise with tones at 2 s and 8 s; from 4 s to 6 s every sample is 7."""
-    at = np.arange(10 * rate_hz) / rate_hz
-    sound = np.random.default_rng(1).normal(0, 0.0003, len(at)) + 0.5 * np.sin(2 * np.pi * 440 * at) * (
-        at % 6 // 0.2 == 10
+    times_s = np.arange(10 * rate_hz) / rate_hz
+    sound = np.random.default_rng(1).normal(0, 0.0003, len(times_s)) + 0.5 * np.sin(2 * np.pi * 440 * times_s) * (
+        times_s % 6 // 0.2 == 10
     )
     samples = np.round(32768 * sound).astype(np.int16)
     samples[4 * rate_hz : 6 * rate_hz] = 7
@@ -319,6 +319,6 @@ def test_copies_of_a_recording_are_reported_if_files_are_hashed(tmp_path: Path) 
     _, warnings, _ = written(tmp_path, hashed)
     show = "Equal sha256 in the journal (.jsonl) identify them"
     assert warnings == [f"4 recordings are copies of others and count again, such as 2.wav of 0.wav. {show}"]
-    one = written(tmp_path, hashed[:3])[1]
-    assert one == [f"1 recording is a copy of another and counts again, such as 2.wav of 0.wav. {show}"]
+    notes = written(tmp_path, hashed[:3])[1]
+    assert notes == [f"1 recording is a copy of another and counts again, such as 2.wav of 0.wav. {show}"]
     assert written(tmp_path, [hit, hit])[1] == []

@@ -111,7 +111,7 @@ def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) 
         ListedFile(ListKind.OOV, 0, "b", b, 1),
         ListedFile(ListKind.OOV, 1, "a", a, 2),
         # The second list of that kind.
-        *(ListedFile(ListKind.OOV, 2 + at, f"{at}", f"{gone}{at}", 1 + at) for at in range(5)),
+        *(ListedFile(ListKind.OOV, 2 + number, f"{number}", f"{gone}{number}", 1 + number) for number in range(5)),
     ]
     probes = probes_of(files)
     assert probes == ((a,), (text,), (b,), (f"{gone}0", f"{gone}1", f"{gone}2"))
@@ -181,7 +181,7 @@ def test_a_profile_may_be_given_a_port_or_a_broker() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "settings", "said"),
+    ("device", "settings", "message"),
     [
         ("#attic", {}, "no device 'attic'"),
         ("#", {}, "names no device"),
@@ -193,9 +193,9 @@ def test_a_profile_may_be_given_a_port_or_a_broker() -> None:
     ],
 )
 def test_invalid_task_device_or_setting_lists_the_valid_ones(
-    bench: str, device: str, settings: dict[str, str], said: str
+    bench: str, device: str, settings: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         task_devices(f"{bench}{device}", settings)
 
 
@@ -217,8 +217,8 @@ def test_a_device_stays_reserved_until_released(bench: str) -> None:
         assert {device.id, other.id} == {"kitchen", "radio"}
         with pytest.raises(InputError, match="another process"), first_free(devices[:1]):
             pass
-    with first_free(devices[:1]) as again:
-        assert again.id == "kitchen"
+    with first_free(devices[:1]) as released:
+        assert released.id == "kitchen"
 
 
 def test_tasks_and_settings_are_checked_without_a_device(bench: str) -> None:

@@ -89,8 +89,8 @@ class Hears:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     chance = np.random.default_rng(4)
-    at = np.arange(RATE_HZ) / RATE_HZ
-    tone = 0.3 * np.sin(2 * math.pi * 300 * at) * np.sin(math.pi * at) ** 2
+    times_s = np.arange(RATE_HZ) / RATE_HZ
+    tone = 0.3 * np.sin(2 * math.pi * 300 * times_s) * np.sin(math.pi * times_s) ** 2
     soundfile.write(tmp_path / "said.wav", np.concatenate([np.zeros(4000), tone, np.zeros(4000)]), RATE_HZ)
     soundfile.write(tmp_path / "babble.wav", 0.1 * chance.standard_normal(30_000), 48_000)
     (tmp_path / "said.csv").write_text("recording,phrase_end_ms\nsaid.wav,1200\n", encoding="utf-8")
@@ -131,9 +131,9 @@ def test_scores_are_kept_by_recipe_and_the_sound_is_then_not_rendered(folder: Pa
     cache = ScoreCache(folder / "scores", print)
     first, engine = played(folder, pink, cache)
     assert engine.heard
-    again, engine = played(folder, pink, cache)
+    cached, engine = played(folder, pink, cache)
     assert not engine.heard
-    assert replace(again, cpu_s=0.0) == replace(first, cpu_s=0.0)
+    assert replace(cached, cpu_s=0.0) == replace(first, cpu_s=0.0)
     other, engine = played(folder, replace(pink, seed=2), cache)
     assert engine.heard
     assert other.sha256 != first.sha256
@@ -227,8 +227,8 @@ def test_a_distance_without_a_room_is_refused(folder: Path) -> None:
 
 
 def tone(hertz: float, seconds: float = 1.0) -> Waveform:
-    at = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
-    return Waveform((0.25 * np.sin(2 * math.pi * hertz * at)).astype(np.float32), RATE_HZ)
+    times_s = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
+    return Waveform((0.25 * np.sin(2 * math.pi * hertz * times_s)).astype(np.float32), RATE_HZ)
 
 
 def power(samples: npt.NDArray[np.float32]) -> float:
@@ -256,16 +256,20 @@ def test_channel_settings_are_applied() -> None:
 @pytest.mark.parametrize("rate_hz", [16_000, 44_100])
 def test_a_codec_leaves_the_sound_in_its_place(codec: str, rate_hz: int) -> None:
     chance = np.random.default_rng(1)
-    at = np.arange(rate_hz) / rate_hz
-    voice = np.sin(2 * math.pi * 400 * at + 3 * np.sin(2 * math.pi * 5 * at)) * np.abs(np.sin(2 * math.pi * 3 * at))
+    times_s = np.arange(rate_hz) / rate_hz
+    voice = np.sin(2 * math.pi * 400 * times_s + 3 * np.sin(2 * math.pi * 5 * times_s)) * np.abs(
+        np.sin(2 * math.pi * 3 * times_s)
+    )
     samples = (0.3 * voice + 0.001 * chance.standard_normal(rate_hz)).astype(np.float32)
     samples = np.concatenate([np.zeros(rate_hz // 2, np.float32), samples, np.zeros(rate_hz // 2, np.float32)])
-    made = through(Waveform(samples, rate_hz), Channel(codec=codec))
-    again = through(Waveform(samples, rate_hz), Channel(codec=codec))
-    np.testing.assert_array_equal(made.samples, again.samples)
-    assert len(made.samples) == len(samples)
-    alike = np.fft.irfft(np.fft.rfft(made.samples) * np.conj(np.fft.rfft(samples)))
+    coded = through(Waveform(samples, rate_hz), Channel(codec=codec))
+    repeated = through(Waveform(samples, rate_hz), Channel(codec=codec))
+    np.testing.assert_array_equal(coded.samples, repeated.samples)
+    assert len(coded.samples) == len(samples)
+    alike = np.fft.irfft(np.fft.rfft(coded.samples) * np.conj(np.fft.rfft(samples)))
     assert min(int(np.argmax(alike)), len(samples) - int(np.argmax(alike))) <= rate_hz // 4000
-    assert 0.8 < float(np.corrcoef(made.samples, samples)[0, 1]) < 1.0
-    before, after = (known(active_speech_level(waveform)).level_dbfs for waveform in (Waveform(samples, rate_hz), made))
+    assert 0.8 < float(np.corrcoef(coded.samples, samples)[0, 1]) < 1.0
+    before, after = (
+        known(active_speech_level(waveform)).level_dbfs for waveform in (Waveform(samples, rate_hz), coded)
+    )
     assert after == pytest.approx(before, abs=1.5)

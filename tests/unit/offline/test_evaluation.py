@@ -32,7 +32,7 @@ from tests.unit.offline.figures.outcomes import outcome, said, spot
 
 
 @pytest.mark.parametrize(
-    ("text", "task", "wanted"),
+    ("text", "task", "expected"),
     [
         ("microwakeword:okay_nabu", Task("microwakeword", "okay_nabu"), "microwakeword-okay_nabu"),
         ("openwakeword:alexa", Task("openwakeword", "alexa"), "openwakeword-alexa"),
@@ -46,8 +46,8 @@ from tests.unit.offline.figures.outcomes import outcome, said, spot
         ("pocketsphinx:" + "a" * 500, Task("pocketsphinx", "a" * 500), ("pocketsphinx-" + "a" * 500)[:120]),
     ],
 )
-def test_a_log_has_the_tasks_name_without_its_extension(text: str, task: Task, wanted: str) -> None:
-    assert log_name(text, task) == wanted
+def test_a_log_has_the_tasks_name_without_its_extension(text: str, task: Task, expected: str) -> None:
+    assert log_name(text, task) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ TEXT = EvaluationRequest(referenced=("c",))
 
 
 @pytest.mark.parametrize(
-    ("kind", "asked", "said"),
+    ("kind", "evaluation", "message"),
     [
         (EngineKind.WAKE, WAKE, None),
         (EngineKind.WAKE, replace(WAKE, count_in_vocabulary=True), None),
@@ -88,13 +88,13 @@ TEXT = EvaluationRequest(referenced=("c",))
         (EngineKind.TRANSCRIPT, replace(TEXT, count_in_vocabulary=True), "-u is for wake words and commands only"),
     ],
 )
-def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationRequest, said: str | None) -> None:
+def test_engines_and_lists_must_fit(kind: EngineKind, evaluation: EvaluationRequest, message: str | None) -> None:
     facts = replace(FACTS, kind=kind)
-    if said is None:
-        asked.demand_fit("engine:a", facts)
+    if message is None:
+        evaluation.demand_fit("engine:a", facts)
         return
-    with pytest.raises(InputError, match=said):
-        asked.demand_fit("engine:a", facts)
+    with pytest.raises(InputError, match=message):
+        evaluation.demand_fit("engine:a", facts)
 
 
 def test_progress_line_shows_files_hours_speed_and_time_left() -> None:
@@ -188,14 +188,16 @@ def of(outcomes: list[FileOutcome], counting: CountingRules | None = None) -> Fi
     return figures_of(tally, counting or CountingRules())
 
 
-HOURS = of([outcome(OOV, *([spot(5, 6)] if at < 2 else ()), seconds=3600) for at in range(10)])  # 2 FA in 10 h
-TENTH = of([outcome(INV, *([spot(1.2, 2)] if at else ())) for at in range(10)])  # 1 of 10 missed
+HOURS = of([outcome(OOV, *([spot(5, 6)] if index < 2 else ()), seconds=3600) for index in range(10)])  # 2 FA in 10 h
+TENTH = of([outcome(INV, *([spot(1.2, 2)] if index else ())) for index in range(10)])  # 1 of 10 missed
 SHORT = of([outcome(REF, said=said(text), reference="on") for text in ["on"] * 9 + ["off"]])
-SPOKEN = of([outcome(REF, said=said("a b c d" if at else "a x c d"), reference="a b c d") for at in range(10)], WORDS)
+SPOKEN = of(
+    [outcome(REF, said=said("a b c d" if index else "a x c d"), reference="a b c d") for index in range(10)], WORDS
+)
 
 
 @pytest.mark.parametrize(
-    ("limits", "found", "estimate", "bound"),
+    ("limits", "figures", "estimate", "bound"),
     [
         (DeclaredLimits(false_accepts_per_hour=0.2), HOURS, True, False),
         (DeclaredLimits(false_accepts_per_hour=0.73), HOURS, True, True),
@@ -215,13 +217,13 @@ SPOKEN = of([outcome(REF, said=said("a b c d" if at else "a x c d"), reference="
     ],
 )
 def test_limits_apply_to_the_figure_or_its_bound(
-    limits: DeclaredLimits, found: Figures, estimate: bool, bound: bool
+    limits: DeclaredLimits, figures: Figures, estimate: bool, bound: bool
 ) -> None:
     on_estimate = DeclaredLimits(
         limits.false_accepts_per_hour, limits.false_rejects_percent, limits.wer, LimitBasis.ESTIMATE
     )
-    assert (not list(limit_failures(on_estimate, found))) == estimate
-    assert (not list(limit_failures(limits, found))) == bound
+    assert (not list(limit_failures(on_estimate, figures))) == estimate
+    assert (not list(limit_failures(limits, figures))) == bound
 
 
 def test_limit_failure_states_the_result_and_a_looser_option() -> None:
@@ -235,8 +237,8 @@ def test_limit_failure_states_the_result_and_a_looser_option() -> None:
 
 
 def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> None:
-    burst = [spot(at, at + 0.5) for at in range(0, 400, 10)]
-    figures = of([outcome(OOV, *(burst if at == 3 else ()), seconds=3600) for at in range(100)])
+    burst = [spot(start_s, start_s + 0.5) for start_s in range(0, 400, 10)]
+    figures = of([outcome(OOV, *(burst if index == 3 else ()), seconds=3600) for index in range(100)])
     assert figures.clustered
     assert not HOURS.clustered
     by_count, by_file = known(figures.false_accepts)[1], known(figures.clustering).interval[1]
@@ -371,23 +373,23 @@ def test_concurrent_writers_leave_a_complete_cache_entry(tmp_path: Path) -> None
         for seed in (1, 2, 3)
     ]
     messages: list[str] = []
-    cache, seen = ScoreCache(tmp_path, messages.append), 0
+    cache, reads = ScoreCache(tmp_path, messages.append), 0
     while any(writer.poll() is None for writer in writers):
         entry = cache.get(FINGERPRINT, FILE)
         if entry is not None:
-            seen += 1
+            reads += 1
             assert len(set(entry[0].scores.tolist())) == 1
     assert [writer.wait() for writer in writers] == [0, 0, 0]
-    assert seen
+    assert reads
     assert not messages
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{FILE}.scores"]
 
 
 def test_an_unwritable_cache_folder_is_reported_once(tmp_path: Path) -> None:
     messages: list[str] = []
-    taken = tmp_path / "a file"
-    taken.write_text("no folder")
-    cache = ScoreCache(taken, messages.append)
+    occupied = tmp_path / "a file"
+    occupied.write_text("no folder")
+    cache = ScoreCache(occupied, messages.append)
     assert not cache.put(FINGERPRINT, FILE, tracks(), 1, 16_000)
     assert not cache.put(FINGERPRINT, FILE, tracks(), 1, 16_000)
     assert len(messages) == 1

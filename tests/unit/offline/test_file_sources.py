@@ -89,7 +89,7 @@ def test_manifest_columns_are_kept_for_each_file(here: Path, suffix: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("place", "content", "said"),
+    ("place", "content", "message"),
     [
         ("nowhere", None, "no such file or folder"),
         ("no/*.wav", None, "no sound file matches"),
@@ -106,14 +106,14 @@ def test_manifest_columns_are_kept_for_each_file(here: Path, suffix: str) -> Non
     ],
 )
 def test_invalid_file_lists_are_refused_with_the_reason(
-    here: Path, place: str, content: bytes | None, said: str
+    here: Path, place: str, content: bytes | None, message: str
 ) -> None:
     (here / "empty").mkdir()
     if content is not None:
         Path(place).write_bytes(content)
     with pytest.raises(InputError) as refused:
         collect_files(place)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_tables_saved_by_spreadsheets_are_read(here: Path) -> None:

@@ -151,14 +151,14 @@ def test_a_flipped_bit_is_reported_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl")
     content = path.read_bytes()
     rng = random.Random(4)
-    number, at = 1, 0
+    number, offset = 1, 0
     for line in content.splitlines(keepends=True):
         inner = len(line) - 19 if number == 1 else len(line)  # a header that lost its CRC alone is one of before
         for place in [*rng.sample(range(inner), 12), len(line) - 2, len(line) - 1]:
             damaged = bytearray(content)
-            damaged[at + place] ^= 1 << rng.randrange(7)
+            damaged[offset + place] ^= 1 << rng.randrange(7)
             path.write_bytes(damaged)
-            if at + place == len(content) - 1:
+            if offset + place == len(content) - 1:
                 journal_file = JournalFile(path)
                 assert journal_file.torn
                 assert not journal_file.complete
@@ -170,7 +170,7 @@ def test_a_flipped_bit_is_reported_with_its_line(tmp_path: Path) -> None:
                 if number == 1
                 else refused.value.place == Place(str(path), number)
             )
-        number, at = number + 1, at + len(line)
+        number, offset = number + 1, offset + len(line)
 
 
 def test_removing_a_damaged_line_loses_only_its_file(tmp_path: Path) -> None:

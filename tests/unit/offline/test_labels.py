@@ -16,8 +16,8 @@ from harness.offline.lists import read_lists
 SAID = (LabelledPhrase(1.5, 2.25, "okay nabu"), LabelledPhrase(10.0, 11.0, 'say "hey" 5'))
 CSV = 'audio,begin,end,phrase\nhour.wav,10,11,"say ""hey"" 5"\nhour.wav,1.5,2.25,okay nabu\nquiet.wav,,,\n'
 RTTM = ";; comment\nSPKR-INFO hour 1 <NA> <NA> <NA> unknown ann <NA>\n" + "".join(
-    f"LEXEME hour 1 {at} {lasts} {words} lex <NA> <NA>\n"
-    for at, lasts, words in ((1.5, 0.75, "okay_nabu"), (10, 1, 'say_"hey"_5'))
+    f"LEXEME hour 1 {start_s} {lasts} {words} lex <NA> <NA>\n"
+    for start_s, lasts, words in ((1.5, 0.75, "okay_nabu"), (10, 1, 'say_"hey"_5'))
 )
 AUDACITY = '1.500000\t2.250000\tokay nabu\n\\\t100.0\t4000.0\n10.0\t11.0\tsay "hey" 5\n'
 LONG_GRID = """File type = "ooTextFile"
@@ -131,7 +131,7 @@ def _none(path: Path) -> object:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.csv", "audio,begin\nx.wav,1\n", "a.csv:1: no column has the end"),
         ("a.csv", "start,end\n1,x\n2,1\n", "a.csv:2: 'x' is not a time in seconds.*a.csv:3: the phrase ends at 1 s"),
@@ -151,16 +151,18 @@ def _none(path: Path) -> object:
         ("a.rttm", "LEXEME a 1 1 1 hi lex ann <NA>\nLEXEME a 1 1 1 hi lex ben <NA>\n", "a.rttm:2: .* in line 1"),
     ],
 )  # fmt: skip
-def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, content: str, said: str) -> None:
+def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises((InputError, InputProblems), match=f"(?s){said}"):
+    with pytest.raises((InputError, InputProblems), match=f"(?s){message}"):
         read_labels(str(tmp_path / name))
 
 
-@pytest.mark.parametrize(("made", "said"), [(_two, "several label files"), (_none, "no labels for it.*--long-labels")])
-def test_a_recording_has_one_file_of_labels(tmp_path: Path, made: Callable[[Path], object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        made(tmp_path / "x")
+@pytest.mark.parametrize(
+    ("write", "message"), [(_two, "several label files"), (_none, "no labels for it.*--long-labels")]
+)
+def test_a_recording_has_one_file_of_labels(tmp_path: Path, write: Callable[[Path], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        write(tmp_path / "x")
 
 
 def test_either_all_labels_or_none_name_a_phrase(tmp_path: Path) -> None:
@@ -201,8 +203,8 @@ def test_one_tier_of_several_annotators_is_selected(tmp_path: Path) -> None:
 
 def test_label_tables_saved_by_spreadsheets_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    written = 'sep=;\r\nstart;end;phrase;talker\r\n1,5;2,25;okay nabu;"J\u00f6rg\r\nM."\r\n'
-    path.write_bytes(written.encode("cp1252"))
+    table = 'sep=;\r\nstart;end;phrase;talker\r\n1,5;2,25;okay nabu;"J\u00f6rg\r\nM."\r\n'
+    path.write_bytes(table.encode("cp1252"))
     with pytest.raises(InputError, match=r"a.csv:3:\d+: byte 0xf6 is not UTF-8.*--encoding"):
         read_labels(str(path))
     ((label,),) = read_labels(str(path), "cp1252").of.values()

@@ -33,9 +33,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "yes").mkdir()
     (tmp_path / "home").mkdir()
-    at = np.arange(RATE_HZ // 2) / RATE_HZ
+    times_s = np.arange(RATE_HZ // 2) / RATE_HZ
     for hertz in (300, 400, 500):
-        tone = np.concatenate([np.zeros(5000), 0.3 * np.sin(2 * math.pi * hertz * at), np.zeros(5000)])
+        tone = np.concatenate([np.zeros(5000), 0.3 * np.sin(2 * math.pi * hertz * times_s), np.zeros(5000)])
         soundfile.write(tmp_path / "yes" / f"{hertz}.wav", tone, RATE_HZ)
     chance = np.random.default_rng(2)
     for name, rate_hz in (("a", RATE_HZ), ("b", 48_000)):
@@ -63,12 +63,12 @@ def test_phrases_are_where_the_labels_say_at_the_snr_and_a_seed_gives_the_same_s
     assert "mixed: 2 recordings, 0.017 h, 4 phrases" in mixed("mixed")
     labels = LabelsOfRecordings([]).labels_of(collect_files("mixed"))
     talkers = []
-    for name, of in zip(RECORDINGS, labels, strict=True):
+    for name, file_labels in zip(RECORDINGS, labels, strict=True):
         sound, rate_hz = soundfile.read(folder / "mixed" / f"{name}.wav")
         assert (rate_hz, len(sound)) == (RATE_HZ, 30 * RATE_HZ)
-        assert [label.start_s for label in of] == pytest.approx([10.0, 20.5], abs=0.01)
-        assert [label.end_s for label in of] == pytest.approx([10.5, 21.0], abs=0.01)
-        for label in of:
+        assert [label.start_s for label in file_labels] == pytest.approx([10.0, 20.5], abs=0.01)
+        assert [label.end_s for label in file_labels] == pytest.approx([10.5, 21.0], abs=0.01)
+        for label in file_labels:
             inside = sound[round((label.start_s + 0.02) * RATE_HZ) : round((label.end_s - 0.02) * RATE_HZ)]
             before = sound[round((label.start_s - 0.7) * RATE_HZ) : round((label.start_s - 0.2) * RATE_HZ)]
             snr_db = 10 * math.log10(np.mean(inside**2) / np.mean(before**2) - 1)
@@ -106,12 +106,12 @@ def test_benchmark_counts_match_hand_calculation() -> None:
     counting, step = CountingRules(tolerance_s=1.0, phrases=("alexa",)), RATE_HZ // 10
     sweep = Sweep(counting, SpotRule(0.5, 2 * step, step))
     tracks, outcomes = [], []
-    for number, (of, detections) in enumerate(zip(labels, FOUND, strict=True)):
+    for number, (file_labels, detections) in enumerate(zip(labels, FOUND, strict=True)):
         scores = np.zeros(300, np.float32)
         for at_s, score in detections:
             scores[round(at_s * 10) - 1] = score
         tracks.append(ScoreTrack("alexa", scores, step, step))
-        outcomes.append(FileOutcome(ListKind.LABELLED, number, 30 * RATE_HZ, RATE_HZ, RATE_HZ, labels=of))
+        outcomes.append(FileOutcome(ListKind.LABELLED, number, 30 * RATE_HZ, RATE_HZ, RATE_HZ, labels=file_labels))
         sweep.add(outcomes[-1], [tracks[-1]])
     for threshold, misses, false_accepts, per_hour in BY_HAND:
         tally = Tally(counting)
@@ -153,13 +153,13 @@ def _silent(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (_again, "the folder is not empty"),
         (_swapped, "the first value is larger than the second"),
         (_silent, "the recording is silent"),
     ],
 )
-def test_invalid_mixes_are_refused_first(folder: Path, wrong: Callable[[Path], None], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_invalid_mixes_are_refused_first(folder: Path, wrong: Callable[[Path], None], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         wrong(folder)

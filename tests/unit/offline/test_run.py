@@ -72,7 +72,7 @@ def test_frames_are_assembled_from_pieces() -> None:
     sent = framed(WorkerFrame.FILES, b"a" * 300) + framed(WorkerFrame.READY) + framed(WorkerFrame.OUTCOMES, b"b\n")
     for size in (1, 4, 7, 1000):
         reader = WorkerFrames()
-        got = [frame for at in range(0, len(sent), size) for frame in reader.feed(sent[at : at + size])]
+        got = [frame for start in range(0, len(sent), size) for frame in reader.feed(sent[start : start + size])]
         assert got == [(WorkerFrame.FILES, b"a" * 300), (WorkerFrame.READY, b""), (WorkerFrame.OUTCOMES, b"b\n")]
     with pytest.raises(ValueError):
         list(WorkerFrames().feed(b"Zabcdefgh" * 3))
@@ -154,7 +154,7 @@ def test_numpy_numbers_are_converted_for_the_journal() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "result",
     [
         OfflineSpot("a", 0.5, 20_000.7),  # type: ignore[arg-type]
         OfflineSpot("a", 0, FARTHEST),
@@ -169,9 +169,9 @@ def test_numpy_numbers_are_converted_for_the_journal() -> None:
     ],
     ids=lambda case: repr(case)[:40],
 )
-def test_impossible_result_is_an_engine_error_for_its_file_only(told: OfflineSpot | Said) -> None:
+def test_impossible_result_is_an_engine_error_for_its_file_only(result: OfflineSpot | Said) -> None:
     with pytest.raises(EngineError, match="the engine reported"):
-        checked(told)
+        checked(result)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +231,8 @@ def found(*bursts: tuple[float, float], seconds: float = 60.0) -> tuple[OfflineS
 
 def total(kind: ListKind, *files: tuple[OfflineSpot, ...], seconds: float = 60.0) -> dict[str, float]:
     tally = Tally(CountingRules())
-    for number, of in enumerate(files):
-        tally.add(FileOutcome(kind, number, round(seconds * RATE_HZ), RATE_HZ, RATE_HZ, of))
+    for number, spots in enumerate(files):
+        tally.add(FileOutcome(kind, number, round(seconds * RATE_HZ), RATE_HZ, RATE_HZ, spots))
     return totals_of(tally.counts, CountingRules())
 
 
@@ -252,8 +252,8 @@ def test_events_are_counted_and_not_frames(above: tuple[tuple[float, float], ...
 
 def test_many_hits_in_one_file_do_not_make_up_for_a_miss_in_another() -> None:
     # Hits counted frame by frame, or spot by spot, would be 5 of 2 files here.
-    many = found((2, 2.3), (10, 10.3), (20, 20.3), (30, 30.3), (40, 40.3))
-    figures = total(ListKind.INV, many, found())
+    hits = found((2, 2.3), (10, 10.3), (20, 20.3), (30, 30.3), (40, 40.3))
+    figures = total(ListKind.INV, hits, found())
     assert (figures["TACOUNT"], figures["FRCOUNT"], figures["FRRATIO"]) == (1, 1, 50)
 
 

@@ -36,9 +36,9 @@ def sounds(tmp_path: Path) -> Path:
     write_sound(tmp_path / "silent.wav")
     write_sound(tmp_path / "empty.wav", seconds=0)
     (tmp_path / "text.wav").write_text("not a sound")
-    listed = tmp_path / "sounds.csv"
-    listed.write_text("id,audio,voice\na,loud.wav,anna\nb,silent.wav,ben\nc,empty.wav,ben\nd,text.wav,ben\n")
-    return listed
+    sound_list = tmp_path / "sounds.csv"
+    sound_list.write_text("id,audio,voice\na,loud.wav,anna\nb,silent.wav,ben\nc,empty.wav,ben\nd,text.wav,ben\n")
+    return sound_list
 
 
 def test_each_sound_has_a_frame_or_a_reason(sounds: Path) -> None:
@@ -62,21 +62,21 @@ def test_a_program_is_charged_for_its_own_processor_time(tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_refused_with_its_line_before_anything_is_played(tmp_path: Path) -> None:
-    listed = tmp_path / "sounds.csv"
-    listed.write_text("id,audio\na,gone.wav\nb,\n")
+    sound_list = tmp_path / "sounds.csv"
+    sound_list.write_text("id,audio\na,gone.wav\nb,\n")
     with pytest.raises(InputProblems) as error:
-        read_sound_list(listed)
+        read_sound_list(sound_list)
     assert str(error.value).splitlines() == [
-        f"{listed}:2: there is no file 'gone.wav'. Correct its name, or remove the row",
-        f"{listed}:3: the row does not name an audio file. Correct its name, or remove the row",
+        f"{sound_list}:2: there is no file 'gone.wav'. Correct its name, or remove the row",
+        f"{sound_list}:3: the row does not name an audio file. Correct its name, or remove the row",
     ]
 
 
 def test_a_list_without_audio_names_its_columns(tmp_path: Path) -> None:
-    listed = tmp_path / "sounds.csv"
-    listed.write_text("id,file\na,a.wav\n")
+    sound_list = tmp_path / "sounds.csv"
+    sound_list.write_text("id,file\na,a.wav\n")
     with pytest.raises(InputError, match=r"the header has no column audio.*Columns: file"):
-        read_sound_list(listed)
+        read_sound_list(sound_list)
 
 
 def test_predict_writes_a_line_for_each_sound_and_names_the_others(sounds: Path, tmp_path: Path) -> None:

@@ -63,4 +63,4 @@ def blocks(samples: Mono, at_s: float = 0.0, epoch: int = 1) -> Iterator[Block]:
 
 
 def told(hearing: Hearing, samples: Mono, at_s: float = 0.0) -> list[Observation]:
-    return [seen for block in blocks(samples, at_s) for seen in hearing.feed(block)]
+    return [observation for block in blocks(samples, at_s) for observation in hearing.feed(block)]

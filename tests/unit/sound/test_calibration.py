@@ -117,7 +117,7 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("near", "defaults", "more", "what"),
+    ("near", "defaults", "more", "message"),
     [
         ("", ", level_spl: 65", "", "'near' cannot play 65 dB SPL: it is not calibrated"),
         (None, ", level_spl: 100", "", "'near' cannot play 100 dB SPL: 100 dB is above its full scale"),
@@ -138,7 +138,7 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
     ],
 )
 def test_a_level_that_the_bench_cannot_give_is_refused(
-    tmp_path: Path, near: str | None, defaults: str, more: str, what: str
+    tmp_path: Path, near: str | None, defaults: str, more: str, message: str
 ) -> None:
     calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     soundfile.write(tmp_path / "loud.wav", np.tile([0.97, -0.97], 24_000), 48_000)
@@ -147,7 +147,7 @@ def test_a_level_that_the_bench_cannot_give_is_refused(
     with pytest.raises(InputProblems, match="cannot play") as refused:
         check_compatibility(loud_scenario, room)
     (problem,) = refused.value.problems
-    assert what in problem.what
+    assert message in problem.what
     assert known(problem.place).line
 
 
@@ -202,10 +202,10 @@ def in_corners(folder: Path) -> Bench:
     path = folder / "bench.yaml"
     path.write_text(CORNERS.format(device=DEVICE, near=", calibration: near.calibration.yaml"))
     for line, name, gain_db in (("  far:", "far", 85.0), ("  right:", "right", 97.0)):
-        own = CalibrationKeys.model_validate(
+        calibration = CalibrationKeys.model_validate(
             NEAR_KEYS | {"calibration": name, "reading_db": gain_db - 26, "weighting": "A"}
         )
-        write_calibration(folder / f"{name}.yaml", own)
+        write_calibration(folder / f"{name}.yaml", calibration)
         text = path.read_text().replace(", calibration: near.calibration.yaml}\n  right", "}\n  right")
         start = text.index(line)
         end = text.index("}", start)
@@ -231,10 +231,10 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
     assert len(left) == len(rendered.waveform.samples)
     heard, speech = known(rendered.as_heard).samples, rendered.waveform.samples
     assert rms_dbfs(heard - speech) == pytest.approx(known(trial.recipe.level_dbfs) - 6, abs=0.1)
-    opened = renderer().render(replace(trial.recipe, opening=Opening(1.0)))
-    begins = opened.parts[1].start_sample - rendered.parts[0].start_sample
-    assert not opened.beside["far"].samples[:begins].any()
-    assert np.array_equal(opened.beside["far"].samples[begins:][: len(left)], left)
+    with_opening = renderer().render(replace(trial.recipe, opening=Opening(1.0)))
+    begins = with_opening.parts[1].start_sample - rendered.parts[0].start_sample
+    assert not with_opening.beside["far"].samples[:begins].any()
+    assert np.array_equal(with_opening.beside["far"].samples[begins:][: len(left)], left)
     rule = LevelRule(NEAR, by_id, 1.0)
     begins_s, ends_s = known(rendered.span_s(Role.QUERY))
     row = replace(ROW, query_start_s=begins_s, query_end_s=ends_s)
@@ -244,21 +244,23 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("noise", "more", "what"),
+    ("noise", "more", "message"),
     [
         ("snr_db: 6, positions: [rear]", "", "no loudspeaker at 'rear'"),
         ("snr_db: 6, positions: [left]", "  - {query: q, evidence: none}", "apply to wake trials and commands"),
         ("level_spl: 80, positions: [left]", "", "'far' cannot play noise of -5.0 dBFS: 80.0 dB is above its max_spl"),
     ],
 )
-def test_noise_that_other_loudspeakers_cannot_play_is_refused(tmp_path: Path, noise: str, more: str, what: str) -> None:
+def test_noise_that_other_loudspeakers_cannot_play_is_refused(
+    tmp_path: Path, noise: str, more: str, message: str
+) -> None:
     calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     room = in_corners(tmp_path)
     text = SCENARIO.format(defaults=f", noise: {{kind: pink, {noise}}}", more=f"{more}\nstimuli: [{{id: q, text: hi}}]")
     (tmp_path / "levels.yaml").write_text(text)
     with pytest.raises(InputProblems) as refused:
         check_compatibility(load_scenario(tmp_path / "levels.yaml"), room)
-    assert what in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_calibration_applies_only_to_its_gain_and_equaliser(tmp_path: Path) -> None:
@@ -293,31 +295,31 @@ def test_recordings_at_their_own_level_need_no_calibration(tmp_path: Path) -> No
     text = SCENARIO.format(defaults=", level_spl: 60", more="")
     path = tmp_path / "levels.yaml"
     path.write_text(text.replace("kind: wake", "kind: wake, recordings: said.wav, level: as_recorded"))
-    own, room = load_scenario(path), load_bench(bench(tmp_path, ""))
-    check_compatibility(own, room)
-    assert len(plan(own, room)) == 1
+    session_scenario, room = load_scenario(path), load_bench(bench(tmp_path, ""))
+    check_compatibility(session_scenario, room)
+    assert len(plan(session_scenario, room)) == 1
 
 
-@pytest.mark.parametrize("asked", ["", "L?"])
-def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("meter_command", ["", "L?"])
+def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, meter_command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.cli.calibrate.SETTLE_S", 0.0)
     monkeypatch.setattr("harness.cli.calibrate.METER_S", 1.5)
     far, near = os.openpty()
     tty.setraw(near)
-    over = threading.Event()
+    stop = threading.Event()
 
     def measure() -> None:
-        while not over.wait(0.1):
-            if not asked or (select.select([far], [], [], 0)[0] and b"L?" in os.read(far, 100)):
+        while not stop.wait(0.1):
+            if not meter_command or (select.select([far], [], [], 0)[0] and b"L?" in os.read(far, 100)):
                 os.write(far, b"12:45:07 LAS 67,9 dB\r\n")
 
     meter = threading.Thread(target=measure)
     meter.start()
     try:
-        options = ["--meter", os.ttyname(near), "--meter-ask", asked]
+        options = ["--meter", os.ttyname(near), "--meter-ask", meter_command]
         words = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", *options], catch_exceptions=False).output
     finally:
-        over.set()
+        stop.set()
         meter.join()
     assert "Meter: 67.9 dB, the median of" in words
     assert read_calibration(tmp_path / "near.calibration.yaml").spl_at_0_dbfs == pytest.approx(93.9)
@@ -434,9 +436,9 @@ class Ear:
         rate = self._played.rate_hz
         chance = np.random.default_rng(1)
         heard = chance.standard_normal(round((end_s - start_s) * rate)) * 10 ** (self._floor_dbfs / 20)
-        at = round((10.02 - start_s) * rate)  # the sound left at 10 s
-        low, high = max(0, at), min(len(heard), at + len(self._played.samples))
-        heard[low:high] += self._gain * self._played.samples[low - at : high - at]
+        start = round((10.02 - start_s) * rate)  # the sound left at 10 s
+        low, high = max(0, start), min(len(heard), start + len(self._played.samples))
+        heard[low:high] += self._gain * self._played.samples[low - start : high - start]
         return Waveform(heard.astype(np.float32), rate), start_s
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:

@@ -28,7 +28,7 @@ BUFFER_S = FRAMES / RATE_HZ
 def recorded(ring: RingBuffer, backs: list[Stamp], flags: dict[int, int] | None = None) -> float:
     """A stream of 60 callbacks from 50 s on, which is one that came back; the moment at which that was told."""
     told_s = 0.0
-    capture = Capture("mic", "virtual_lab", on_block=ring.put, on_fault=lambda at, fault: None, on_back=backs.append)
+    capture = Capture("mic", "virtual_lab", on_block=ring.put, on_fault=lambda stamp, fault: None, on_back=backs.append)
     capture.opened(Packet(PacketKind.OPENED), True)
     for n in range(60):
         first, moment_s = n * FRAMES, 50.0 + (n + 1) * BUFFER_S
@@ -58,14 +58,14 @@ def test_sound_before_times_settle_or_a_loss_cannot_be_cut() -> None:
 
 
 def test_blocks_come_in_order_and_once() -> None:
-    given: list[Block] = []
-    capture = Capture("mic", "virtual_lab", on_block=given.append, on_fault=lambda at, fault: None)
+    blocks: list[Block] = []
+    capture = Capture("mic", "virtual_lab", on_block=blocks.append, on_fault=lambda stamp, fault: None)
     for life in range(2):
         capture.opened(Packet(PacketKind.OPENED), bool(life))
         for n in range(50):
             moment_s = 50.0 + 10 * life + n * BUFFER_S
             capture.received(Packet(PacketKind.BLOCK, 0, FRAMES, n * FRAMES, moment_s, -BUFFER_S, bytes(2 * FRAMES)))
-    places = [(block.epoch, block.first_sample // FRAMES) for block in given]
+    places = [(block.epoch, block.first_sample // FRAMES) for block in blocks]
     assert places == [(epoch, n) for epoch in (1, 2) for n in range(10, 50)]
 
 

@@ -12,13 +12,13 @@ TONE, VOICE, QUIET = 0.02, 0.4, 1.0
 
 def found(*parts: tuple[int, float, bool]) -> list[EndpointEvent]:
     """parts: frames of 10 ms, the filled share of each (1.0: silence), and what the detector says of it."""
-    endpoints, seen, index = Endpoints(), list[EndpointEvent](), 0
+    endpoints, events, index = Endpoints(), list[EndpointEvent](), 0
     for count, filled, speech in ((30, QUIET, False), *parts, (80, QUIET, False)):
         for _ in range(count):
             level_dbfs = -70.0 if filled == QUIET else -25.0
-            seen += endpoints.feed(SoundFrame(index, level_dbfs, -70.0, filled, speech, False))
+            events += endpoints.feed(SoundFrame(index, level_dbfs, -70.0, filled, speech, False))
             index += 1
-    return seen
+    return events
 
 
 @pytest.mark.parametrize("rest", [1, 3, 5])
@@ -29,8 +29,8 @@ def test_noise_residue_is_not_speech_despite_a_slow_detector(rest: int) -> None:
 @pytest.mark.parametrize("rest", [1, 3, 5])
 def test_chime_residue_is_not_speech_whatever_the_detector_reports(rest: int) -> None:
     """A tone that the detector takes for speech, a pause, and 10 to 50 ms of broad sound: its decay, cut by a gap."""
-    seen = found((25, TONE, True), (6, QUIET, True), (rest, VOICE, True))
-    assert [type(event) for event in seen] == [ToneDetection]
+    events = found((25, TONE, True), (6, QUIET, True), (rest, VOICE, True))
+    assert [type(event) for event in events] == [ToneDetection]
 
 
 def test_a_short_word_after_an_earcon_is_speech() -> None:

@@ -20,9 +20,9 @@ def hearing() -> Hearing:
     return Hearing("mic", WebrtcDetector())
 
 
-def spans(seen: list[Observation]) -> list[tuple[float, float]]:
-    starts = [observation.at.at_s for observation in seen if isinstance(observation, SpeechStarted)]
-    ends = [observation.at.at_s for observation in seen if isinstance(observation, SpeechEnded)]
+def spans(observations: list[Observation]) -> list[tuple[float, float]]:
+    starts = [observation.at.at_s for observation in observations if isinstance(observation, SpeechStarted)]
+    ends = [observation.at.at_s for observation in observations if isinstance(observation, SpeechEnded)]
     assert len(starts) == len(ends)
     return list(zip(starts, ends, strict=True))
 
@@ -64,12 +64,12 @@ def test_noise_alone_is_no_speech(noise_dbfs: float) -> None:
     ],
 )
 def test_an_earcon_is_no_speech(sound, level_dbfs: float) -> None:
-    made: Mono = sound(level_dbfs)
-    seen = told(hearing(), scene(4, (2.0, made)))
-    assert [type(observation) for observation in seen] == [Earcon]
-    assert isinstance(seen[0], Earcon)
-    assert seen[0].at.at_s == pytest.approx(2.0, abs=0.03)
-    assert seen[0].ends.at_s == pytest.approx(2.0 + len(made) / RATE_HZ, abs=0.05)
+    earcon: Mono = sound(level_dbfs)
+    observations = told(hearing(), scene(4, (2.0, earcon)))
+    assert [type(observation) for observation in observations] == [Earcon]
+    assert isinstance(observations[0], Earcon)
+    assert observations[0].at.at_s == pytest.approx(2.0, abs=0.03)
+    assert observations[0].ends.at_s == pytest.approx(2.0 + len(earcon) / RATE_HZ, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_an_earcon_is_no_speech(sound, level_dbfs: float) -> None:
 )
 @pytest.mark.parametrize("text", ["yes?", "ok", "no", "sure", "hello", "one moment"])
 def test_a_short_reply_is_speech(text: str, voice: str, level_dbfs: float) -> None:
-    seen = told(hearing(), scene(4, (2.0, speech(text, voice, level_dbfs)), noise_dbfs=-85))
-    assert any(isinstance(observation, SpeechStarted) for observation in seen)
-    assert not any(isinstance(observation, Earcon) for observation in seen)
+    observations = told(hearing(), scene(4, (2.0, speech(text, voice, level_dbfs)), noise_dbfs=-85))
+    assert any(isinstance(observation, SpeechStarted) for observation in observations)
+    assert not any(isinstance(observation, Earcon) for observation in observations)
 
 
 QUERY = "Hey computer, what time is it in Paris today?"
@@ -97,13 +97,13 @@ def room(dry: Mono, gain_db: float, seconds: float = 0.25) -> Mono:
 
 def hear(whole: Mono, *ours: tuple[float, Mono], told_late_s: float = 0.05) -> list[Observation]:
     """ours: when each leaves, and its sound."""
-    mic, seen, waiting = hearing(), [], list(enumerate(ours, 1))
+    mic, observations, waiting = hearing(), [], list(enumerate(ours, 1))
     for block in blocks(whole):
         if waiting and block.at_s >= waiting[0][1][0] + told_late_s:
             number, (leaves_s, sound) = waiting.pop(0)
             mic.own_sound(f"play-{number}", Waveform(sound, RATE_HZ), leaves_s)
-        seen += mic.feed(block)
-    return seen
+        observations += mic.feed(block)
+    return observations
 
 
 def hear_query(whole: Mono, leaves_s: float, told_late_s: float = 0.05) -> list[Observation]:
@@ -114,32 +114,32 @@ def hear_query(whole: Mono, leaves_s: float, told_late_s: float = 0.05) -> list[
 @pytest.mark.parametrize("told_late_s", [-0.5, 0.05, 0.15])
 def test_own_playback_is_not_taken_for_device_speech(gain_db: float, told_late_s: float) -> None:
     whole = scene(9, (2.031, room(speech(QUERY), gain_db)))
-    seen = hear_query(whole, 2.0, told_late_s)
-    assert [type(observation) for observation in seen] == [StimulusHeard]
-    assert isinstance(seen[0], StimulusHeard)
-    assert seen[0].at.at_s == pytest.approx(2.031, abs=0.0005)
+    observations = hear_query(whole, 2.0, told_late_s)
+    assert [type(observation) for observation in observations] == [StimulusHeard]
+    assert isinstance(observations[0], StimulusHeard)
+    assert observations[0].at.at_s == pytest.approx(2.031, abs=0.0005)
 
 
 def test_the_answer_after_our_query_is_heard() -> None:
     end_s = 2.031 + len(speech(QUERY)) / RATE_HZ
     answer = speech("It is half past nine.", "flite:slt")
-    seen = hear_query(scene(10, (2.031, room(speech(QUERY), -6)), (end_s + 0.7, answer)), 2.0)
-    speech_spans = spans(seen)
+    observations = hear_query(scene(10, (2.031, room(speech(QUERY), -6)), (end_s + 0.7, answer)), 2.0)
+    speech_spans = spans(observations)
     assert speech_spans[0][0] == pytest.approx(end_s + 0.7, abs=0.06)
 
 
 def test_a_device_that_answers_too_early_is_heard() -> None:
     end_s = 2.031 + len(speech(QUERY)) / RATE_HZ
     answer = speech("It is half past nine.", "flite:slt")
-    seen = hear_query(scene(10, (2.031, speech(QUERY)), (end_s - 0.6, answer)), 2.0)
-    assert spans(seen)[0][0] == pytest.approx(end_s - 0.6, abs=0.1)
+    observations = hear_query(scene(10, (2.031, speech(QUERY)), (end_s - 0.6, answer)), 2.0)
+    assert spans(observations)[0][0] == pytest.approx(end_s - 0.6, abs=0.1)
 
 
 def test_an_earcon_under_our_query_is_heard() -> None:
-    seen = hear_query(scene(9, (2.031, speech(QUERY)), (2.9, tone(880, seconds=0.2))), 2.0)
-    assert [type(observation) for observation in seen] == [StimulusHeard, Earcon]
-    assert isinstance(seen[1], Earcon)
-    assert seen[1].at.at_s == pytest.approx(2.9, abs=0.05)
+    observations = hear_query(scene(9, (2.031, speech(QUERY)), (2.9, tone(880, seconds=0.2))), 2.0)
+    assert [type(observation) for observation in observations] == [StimulusHeard, Earcon]
+    assert isinstance(observations[1], Earcon)
+    assert observations[1].at.at_s == pytest.approx(2.9, abs=0.05)
 
 
 def test_a_stimulus_that_did_not_sound_is_not_heard() -> None:
@@ -177,14 +177,14 @@ def test_damaged_own_playback_is_not_taken_for_device_speech(harmed, seconds: fl
 def test_restarted_stream_still_recognises_our_query(share: float) -> None:
     break_s = round(2.031 + share * len(speech(QUERY)) / RATE_HZ, 2)
     whole = scene(9, (2.031, room(speech(QUERY), -6)))
-    mic, seen = hearing(), []
+    mic, observations = hearing(), []
     for block in blocks(whole):
         if block.first_sample == round(2.05 * RATE_HZ):
             mic.own_sound("play-1", Waveform(speech(QUERY), RATE_HZ), 2.0)
         if block.at_s < break_s or block.at_s >= break_s + 0.05:
-            seen += mic.feed(replace(block, epoch=1 if block.at_s < break_s else 2))
-    assert not any(isinstance(observation, SpeechStarted | Earcon) for observation in seen)
-    for observation in seen:
+            observations += mic.feed(replace(block, epoch=1 if block.at_s < break_s else 2))
+    assert not any(isinstance(observation, SpeechStarted | Earcon) for observation in observations)
+    for observation in observations:
         assert isinstance(observation, StimulusHeard)
         assert observation.at.at_s == pytest.approx(2.031, abs=0.001)
 
@@ -219,6 +219,9 @@ def test_closing_words_after_a_query_are_recognised_as_own() -> None:
     end_s = next_s + len(closing) / RATE_HZ
     answer = speech("Good bye.", "flite:slt")
     whole = scene(end_s + 3, (2.031, query), (next_s + 0.031, closing), (end_s + 0.631, answer))
-    seen = hear(whole, (2.0, query), (next_s, closing))
-    assert [stimulus.play_id for stimulus in seen if isinstance(stimulus, StimulusHeard)] == ["play-1", "play-2"]
-    assert [span[0] for span in spans(seen)][:1] == [pytest.approx(end_s + 0.631, abs=0.06)]
+    observations = hear(whole, (2.0, query), (next_s, closing))
+    assert [stimulus.play_id for stimulus in observations if isinstance(stimulus, StimulusHeard)] == [
+        "play-1",
+        "play-2",
+    ]
+    assert [span[0] for span in spans(observations)][:1] == [pytest.approx(end_s + 0.631, abs=0.06)]

@@ -45,8 +45,8 @@ def bursts(on_s: float, off_s: float, count: int, amplitude: float = 0.5) -> Wav
 def test_the_envelope_is_that_of_scipys_recursive_filter(count: int) -> None:
     x = np.random.default_rng(count).standard_normal(count)
     g = math.exp(-1 / (RATE * TIME_CONSTANT_S))
-    wanted = signal.lfilter([(1 - g) ** 2], [1, -2 * g, g * g], np.abs(x))
-    np.testing.assert_allclose(_envelope(x, RATE), wanted, rtol=1e-9, atol=1e-15)
+    expected = signal.lfilter([(1 - g) ** 2], [1, -2 * g, g * g], np.abs(x))
+    np.testing.assert_allclose(_envelope(x, RATE), expected, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def by_the_text_of_p56(waveform: Waveform) -> float:
     """Method B one sample after another, with the thresholds of a 16-bit converter, interpolated in dB (8.1, 8.2)."""
     g, hold = math.exp(-1 / (waveform.rate_hz * 0.03)), round(0.2 * waveform.rate_hz)
     thresholds = [2.0**-bit for bit in range(15, 0, -1)]
-    active, held = [0] * len(thresholds), [hold] * len(thresholds)
+    active, hangover = [0] * len(thresholds), [hold] * len(thresholds)
     p = q = energy = 0.0
     for x in waveform.samples.tolist():
         energy += x * x
         p = g * p + (1 - g) * abs(x)
         q = g * q + (1 - g) * p
         for j, threshold in enumerate(thresholds):
-            held[j] = 0 if q >= threshold else held[j] + 1
-            active[j] += held[j] <= hold
+            hangover[j] = 0 if q >= threshold else hangover[j] + 1
+            active[j] += hangover[j] <= hold
     levels = [10 * math.log10(energy / count) for count in active if count]
     above = [level - 20 * math.log10(c) - 15.9 for level, c in zip(levels, thresholds, strict=False)]
     last = next(j for j, margin in enumerate(above) if margin <= 0)
@@ -182,7 +182,9 @@ def test_stretched_speech_keeps_its_order_at_any_rate(rate_hz: int) -> None:
         samples[first : first + len(t)] = 0.5 * np.sin(2 * np.pi * 220 * t)
     slow = at_tempo(Waveform(samples, rate_hz), SLOWER)
     loud = np.abs(slow.samples) > 0.1
-    starts = [at / rate_hz for at in np.flatnonzero(loud) if not loud[max(0, at - rate_hz // 10) : at].any()]
+    starts = [
+        index / rate_hz for index in np.flatnonzero(loud) if not loud[max(0, index - rate_hz // 10) : index].any()
+    ]
     assert starts == pytest.approx([0.4, 1.6, 3.2], abs=0.03)
 
 
@@ -220,8 +222,8 @@ def test_a_weighting_lowers_100_hz_by_19_db() -> None:
 
 @pytest.mark.parametrize(("noise", "tail_s"), [(0.0, 0.0), (0.0, 0.3), (0.0003, 0.1), (0.003, 0.0), (0.03, 0.6)])
 def test_the_quiet_at_the_end_of_a_clip_is_measured_in_noise(noise: float, tail_s: float) -> None:
-    at = np.arange(RATE) / RATE
-    words = 0.5 * np.sin(2 * np.pi * 300 * at) * (np.sin(2 * np.pi * 3 * at) ** 2 > 0.1)
+    times_s = np.arange(RATE) / RATE
+    words = 0.5 * np.sin(2 * np.pi * 300 * times_s) * (np.sin(2 * np.pi * 3 * times_s) ** 2 > 0.1)
     sound = np.concatenate([np.zeros(RATE), words[: RATE * 2 // 5], np.zeros(round(tail_s * RATE))])
     sound += np.random.default_rng(3).normal(0, noise, len(sound)) if noise else 0
     assert quiet_end_s((32767 * sound).astype(np.int16), RATE) == pytest.approx(tail_s, abs=0.021)

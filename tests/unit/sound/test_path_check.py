@@ -20,30 +20,30 @@ from harness.sound.path_check import (
 
 @pytest.mark.parametrize("delay", [0, 4711, 20_000])
 def test_a_clean_chirp_is_found_where_it_is(delay: int) -> None:
-    known = chirp().samples
+    played = chirp().samples
     recording = np.zeros(40_000, dtype=np.float32)
-    recording[delay : delay + len(known)] = known * np.float32(0.25)
-    detection = find(recording, known)
+    recording[delay : delay + len(played)] = played * np.float32(0.25)
+    detection = find(recording, played)
     assert detection.sample == pytest.approx(delay, abs=0.01)
     assert detection.correlation == pytest.approx(1.0, abs=1e-4)
 
 
 def test_a_chirp_in_noise_is_found_and_noise_alone_is_not_one() -> None:
     rng = np.random.default_rng(7)
-    known = chirp().samples
+    played = chirp().samples
     noise = rng.normal(0, 0.17, 60_000).astype(np.float32)
-    assert find(noise, known).correlation < 0.1
-    noise[30_000 : 30_000 + len(known)] += known
-    detection = find(noise, known)
+    assert find(noise, played).correlation < 0.1
+    noise[30_000 : 30_000 + len(played)] += played
+    detection = find(noise, played)
     assert detection.sample == pytest.approx(30_000, abs=0.5)
     assert detection.correlation > 0.5
 
 
 def test_silence_is_no_chirp_and_a_short_recording_is_refused() -> None:
-    known = chirp().samples
-    assert find(np.zeros(40_000, dtype=np.float32), known).correlation == 0.0
+    played = chirp().samples
+    assert find(np.zeros(40_000, dtype=np.float32), played).correlation == 0.0
     with pytest.raises(ValueError, match="shorter"):
-        find(known[:-1], known)
+        find(played[:-1], played)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_path_is_steady_by_the_limit_of_the_bench(
     paths_ms: tuple[float, ...], steady: bool | None, words: str
 ) -> None:
     heard = tuple(ChirpMeasurement(path_ms + 30, path_ms, 1.0, -20.0) for path_ms in paths_ms)
-    found = PathCheck("a", "b", len(heard), heard, 1.0, -90.0, 1.0, 0, ())
+    check = PathCheck("a", "b", len(heard), heard, 1.0, -90.0, 1.0, 0, ())
     assert SPREAD_LIMIT_MS == BenchChecks().loop_delay_spread_ms_max == 20
-    assert found.steady is steady
-    assert path_words(found).splitlines()[-1].startswith(words)
-    assert path_figures(found)["steady"] is steady
-    assert path_figures(found)["path_spread_ms"] == (None if len(paths_ms) == 1 else pytest.approx(spread_ms(paths_ms)))
+    assert check.steady is steady
+    assert path_words(check).splitlines()[-1].startswith(words)
+    assert path_figures(check)["steady"] is steady
+    assert path_figures(check)["path_spread_ms"] == (None if len(paths_ms) == 1 else pytest.approx(spread_ms(paths_ms)))

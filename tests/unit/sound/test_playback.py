@@ -21,12 +21,12 @@ def test_plays_that_are_lost_while_an_end_is_reported_end_once(monkeypatch: pyte
     monkeypatch.setattr(SupervisedStream, "send", lambda stream, packet: True)
     ended: list[tuple[str, bool]] = []
 
-    def on_ended(play_id: str, at: Stamp, complete: bool) -> None:
+    def on_ended(play_id: str, stamp: Stamp, complete: bool) -> None:
         ended.append((play_id, complete))
         if play_id == "a":
-            playback.faulted(at, "the sound server has died")
+            playback.faulted(stamp, "the sound server has died")
 
-    playback = Playback("speaker", "system", on_ended=on_ended, on_fault=lambda at, problem: None)
+    playback = Playback("speaker", "system", on_ended=on_ended, on_fault=lambda stamp, problem: None)
     playback.opened(Packet(PacketKind.OPENED), False)
     for number, play_id in enumerate("abc"):
         playback.play(play_id, Waveform(np.zeros(FRAMES, np.float32), 48000))
@@ -45,7 +45,7 @@ def test_an_error_that_ends_the_thread_of_a_running_stream_is_a_fault(monkeypatc
 
     monkeypatch.setattr(SupervisedStream, "_run_child", fail)
     faults: list[str] = []
-    playback = Playback("speaker", "system", on_fault=lambda at, problem: faults.append(problem))
+    playback = Playback("speaker", "system", on_fault=lambda stamp, problem: faults.append(problem))
     with pytest.raises(ZeroDivisionError):
         playback._stream._watch()
     assert faults == [BROKEN]
@@ -67,5 +67,5 @@ def test_a_device_that_takes_no_sound_is_named_with_the_command_that_lists_other
     monkeypatch.setattr(module, "SETTLE_LIMIT_S", 0.01)
     monkeypatch.setattr(module, "environment_of", lambda sound_server: {})
     with pytest.raises(SoundError, match="'speaker' was opened, but it does not accept sound within") as caught:
-        Playback("speaker", sound_server, on_fault=lambda at, problem: None).open()
+        Playback("speaker", sound_server, on_fault=lambda stamp, problem: None).open()
     assert caught.value.remedy.endswith(f": {command}")

@@ -86,7 +86,7 @@ def _put(value: float) -> Callable[[Floats], None]:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (_with(_put(float("nan"))), "invalid samples"),
         (_with(_put(float("inf"))), "invalid samples"),
@@ -100,11 +100,11 @@ def _put(value: float) -> Callable[[Floats], None]:
     ],
     ids=["NaN", "infinite", "silence", "constant", "96 channels", "1 Hz", "empty", "text", "nothing"],
 )
-def test_unreadable_recording_is_refused_with_a_remedy(tmp_path: Path, content: bytes, said: str) -> None:
+def test_unreadable_recording_is_refused_with_a_remedy(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "r.wav"
     path.write_bytes(content)
     for use in (recordings.check, recordings.read):
-        with pytest.raises(InputError, match=said) as refused:
+        with pytest.raises(InputError, match=message) as refused:
             use(str(path))
         assert refused.value.remedy
         with pytest.raises(InputError, match="recording does not exist"):
@@ -123,14 +123,14 @@ def test_a_file_that_has_changed_is_looked_at_again(tmp_path: Path) -> None:
 def declaring(form: str, data_size: int, behind: bytes = b"") -> bytes:
     """The tone in a WAVE file whose `data` chunk declares another size."""
     content = bytearray(sound(form) + behind)
-    at = content.index(b"data") + 4
-    content[at : at + 4] = data_size.to_bytes(4, "little")
+    position = content.index(b"data") + 4
+    content[position : position + 4] = data_size.to_bytes(4, "little")
     return bytes(content)
 
 
 @pytest.mark.parametrize("form", ["wav", "24.wav", "float.wav"])
 @pytest.mark.parametrize(
-    ("size", "said"),
+    ("size", "message"),
     [
         (0x80000000, "declares no length"),
         (0x7FFFF000, "declares no length"),
@@ -141,14 +141,14 @@ def declaring(form: str, data_size: int, behind: bytes = b"") -> bytes:
     ],
 )
 def test_one_rule_decides_the_length_for_a_run_and_for_an_evaluation(
-    tmp_path: Path, form: str, size: int | None, said: str
+    tmp_path: Path, form: str, size: int | None, message: str
 ) -> None:
     path = tmp_path / "r.wav"
     whole = sound(form)
     size = len(whole) - whole.index(b"data") - 8 + 44 if size is None else size
     path.write_bytes(declaring(form, size))
     assert recordings.check(str(path)) == SECONDS
-    assert recordings.assumed(str(path)).count(said) == 1
+    assert recordings.assumed(str(path)).count(message) == 1
     assert np.allclose(recordings.read(str(path)).samples, TONE, atol=2**-15)
     if form == "wav":
         with open_sound(str(path), RATE_HZ, resample=False) as file:
@@ -162,8 +162,8 @@ def test_a_big_endian_file_with_a_wrong_length_is_read(tmp_path: Path) -> None:
     file = io.BytesIO()
     soundfile.write(file, TONE, RATE_HZ, format="WAV", subtype="PCM_16", endian="BIG")
     content = bytearray(file.getvalue())
-    at = content.index(b"data") + 4
-    content[at : at + 4] = (40_000).to_bytes(4, "big")
+    position = content.index(b"data") + 4
+    content[position : position + 4] = (40_000).to_bytes(4, "big")
     path = tmp_path / "r.wav"
     path.write_bytes(content)
     assert np.allclose(recordings.read(str(path)).samples, TONE, atol=2**-15)
@@ -202,8 +202,8 @@ def test_a_flac_file_with_more_sound_than_its_header_declares_is_refused(tmp_pat
 def test_an_aiff_file_from_a_pipe_is_read(tmp_path: Path) -> None:
     content = bytearray(sound("aiff"))
     for mark, offset in ((b"FORM", 4), (b"SSND", 4)):
-        at = content.index(mark) + offset
-        content[at : at + 4] = (0x7F000000).to_bytes(4, "big")
+        position = content.index(mark) + offset
+        content[position : position + 4] = (0x7F000000).to_bytes(4, "big")
     path = tmp_path / "r.aiff"
     path.write_bytes(content)
     assert recordings.check(str(path)) == SECONDS
@@ -284,6 +284,6 @@ def test_a_folder_is_rescued_into_the_same_subfolders(tmp_path: Path) -> None:
     result = CliRunner().invoke(group, arguments)
     assert result.exit_code == 2
     rows = json.loads(result.stdout)["refused"]
-    written = sorted(path.relative_to(tmp_path / "new") for path in (tmp_path / "new").rglob("*.flac"))
-    assert written == [Path("ann/1.flac"), Path("ann/1.wav.flac")]
+    paths = sorted(path.relative_to(tmp_path / "new") for path in (tmp_path / "new").rglob("*.flac"))
+    assert paths == [Path("ann/1.flac"), Path("ann/1.wav.flac")]
     assert [row["rescued"]["of_seconds"] for row in rows] == [SECONDS, None]

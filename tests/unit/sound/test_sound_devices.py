@@ -53,9 +53,9 @@ def test_without_any_device_the_sound_server_is_suspected() -> None:
 )
 def test_without_any_device_the_remedy_fits_the_sound_server_of_the_bench(sound_server: str, remedy: str) -> None:
     speaker = Equipment("near", "sound", LoudspeakerOptions("default"), Place("bench.yaml", 8, 3))
-    on = Bench("b", "b", "bench.yaml", "b" * 64, (), (speaker,), None, sound_server=sound_server)
+    bench = Bench("b", "b", "bench.yaml", "b" * 64, (), (speaker,), None, sound_server=sound_server)
     with pytest.raises(SoundError, match="there is no other") as caught:
-        find_part(DEVICES[4:], speaker, on)
+        find_part(DEVICES[4:], speaker, bench)
     assert remedy in caught.value.remedy
     assert "--sound-server" not in caught.value.remedy
     with pytest.raises(SoundError) as of_child:

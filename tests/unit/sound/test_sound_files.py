@@ -154,9 +154,9 @@ def test_resampling_gives_soxrs_sound_rounded_and_keeps_the_files_own_count(
     path = tmp_path / f"a.{ending}"
     sound = tone(samples)
     soundfile.write(path, sound, rate_hz, "PCM_16")
-    with open_sound(str(path), RATE_HZ, resample=True) as opened:
-        assert (opened.samples, opened.rate_hz) == (samples, rate_hz)
-        blocks = list(opened.blocks())
+    with open_sound(str(path), RATE_HZ, resample=True) as stream:
+        assert (stream.samples, stream.rate_hz) == (samples, rate_hz)
+        blocks = list(stream.blocks())
     whole = soxr.resample(sound.astype(np.float32), rate_hz, RATE_HZ, quality="HQ")
     expected = np.clip(np.rint(whole), -32768, 32767).astype(np.int16)
     read = np.concatenate(blocks)
@@ -293,9 +293,9 @@ def test_any_change_of_a_head_is_read_or_refused(
     path = folder / f"changed.{form}"
     soundfile.write(path, tone(3000), RATE_HZ, format=form)
     content = bytearray(path.read_bytes())
-    for at, value in changes:
-        if at < len(content):
-            content[at] = value
+    for index, value in changes:
+        if index < len(content):
+            content[index] = value
     path.write_bytes(content)
     try:
         with open_sound(str(path), RATE_HZ, resample=resample) as sound:

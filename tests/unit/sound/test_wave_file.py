@@ -237,9 +237,9 @@ def test_any_head_is_read_or_refused_and_never_beyond_the_file(
     head: bytes, changes: list[tuple[int, int]], length: int
 ) -> None:
     content = bytearray(head)
-    for at, value in changes:
-        if at < len(content):
-            content[at] = value
+    for index, value in changes:
+        if index < len(content):
+            content[index] = value
     file = Counted(bytes(content[:length]))
     size = len(file.getvalue())
     reason = None

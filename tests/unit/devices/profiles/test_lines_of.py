@@ -33,13 +33,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_own_rules_come_first_and_shared_ones_follow(folder: Path) -> None:
-    own = "lines:\n  - {match: 'WOKE alexa', kind: status, fields: {state: idle}}\n"
+    rules = "lines:\n  - {match: 'WOKE alexa', kind: status, fields: {state: idle}}\n"
     samples = """\
 samples:
   - lines: [WOKE alexa, WOKE jarvis]
     gives: [{kind: status, state: idle}, {kind: wake, phrase: jarvis}]
 """
-    (folder / "taking.yaml").write_text(TAKING + own + samples)
+    (folder / "taking.yaml").write_text(TAKING + rules + samples)
     profile = load_profile("taking", beside=folder)
     assert [source.id for source in profile.lines_of] == ["shared"]
     assert not any(result.wrong for result in check_samples(profile))
@@ -78,12 +78,12 @@ def test_shared_rules_for_json_lines_follow_own_rules(folder: Path) -> None:
     (folder / "shared.yaml").write_text(
         SHARED + "mappings:\n  - {type: woke, kind: wake}\n  - {type: said, kind: transcript, fields: {text: /text}}\n"
     )
-    own = "mappings:\n  - {type: woke, kind: log, fields: {text: /type}}\n"
+    rules = "mappings:\n  - {type: woke, kind: log, fields: {text: /type}}\n"
     samples = """\
 samples:
   - lines: ['{"type": "woke"}', '{"type": "said", "text": "hello"}']
     gives: [{kind: log, text: woke}, {kind: transcript, text: hello}]
 """
     taking = TAKING.replace("reports: [wake]", "reports: [wake, transcript]")
-    (folder / "taking.yaml").write_text(taking + own + samples)
+    (folder / "taking.yaml").write_text(taking + rules + samples)
     assert not any(result.wrong for result in check_samples(load_profile("taking", beside=folder)))

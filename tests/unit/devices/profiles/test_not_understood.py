@@ -31,8 +31,8 @@ ESPHOME = "[20:39:24][E][voice_assistant:830]: Error: stt-no-text-recognized - N
 )
 def test_no_understanding_in_a_line_is_reported(profile: str, line: str) -> None:
     console = Console(load_profile(profile, beside=Path()), "device")
-    (seen,) = console.feed(line.encode() + b"\n", Stamp(1.0))
-    assert seen == Intent("device", seen.at, "")
+    (intent,) = console.feed(line.encode() + b"\n", Stamp(1.0))
+    assert intent == Intent("device", intent.at, "")
 
 
 @pytest.mark.parametrize(
@@ -44,5 +44,5 @@ def test_no_understanding_in_a_line_is_reported(profile: str, line: str) -> None
 )
 def test_no_understanding_in_a_message_is_reported(profile: str, topic: str, payload: bytes) -> None:
     rules = for_device(load_profile(profile, beside=Path()).mappings, "kitchen")
-    (seen,) = observations(rules, topic, payload, Stamp(1.0), "device")
-    assert seen == Intent("device", Stamp(1.0), "")
+    (intent,) = observations(rules, topic, payload, Stamp(1.0), "device")
+    assert intent == Intent("device", Stamp(1.0), "")

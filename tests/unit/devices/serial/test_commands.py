@@ -32,11 +32,11 @@ class FarEnd:
 def far_end() -> Iterator[FarEnd]:
     far, near = os.openpty()
     tty.setraw(near)
-    end, over = FarEnd(os.ttyname(near)), threading.Event()
+    end, stop = FarEnd(os.ttyname(near)), threading.Event()
 
     def answer() -> None:
         unfinished = b""
-        while not over.is_set():
+        while not stop.is_set():
             if select.select([far], [], [], 0.01)[0]:
                 *lines, unfinished = (unfinished + os.read(far, 4096)).split(b"\n")
                 for line in lines:
@@ -46,7 +46,7 @@ def far_end() -> Iterator[FarEnd]:
     thread = threading.Thread(target=answer)
     thread.start()
     yield end
-    over.set()
+    stop.set()
     thread.join()
     os.close(near)
     os.close(far)

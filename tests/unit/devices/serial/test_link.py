@@ -34,27 +34,27 @@ class Listener:
 @contextmanager
 def opened(port: SimulatedPort, **options: Any) -> Iterator[tuple[SimulatedSerial, Seen]]:
     lines_only = SerialOptions(port="simulated", framing=FramingChoice.NONE, **options)
-    driver, seen = SimulatedSerial("board", lines_only, Around(), port), Seen()
-    driver.open(seen)
-    yield driver, seen
+    driver, observations = SimulatedSerial("board", lines_only, Around(), port), Seen()
+    driver.open(observations)
+    yield driver, observations
     driver.close()
 
 
 def test_a_line_is_stamped_when_its_last_byte_arrives(simulated_time: SimulatedThreads) -> None:
     port = SimulatedPort(simulated_time, Listener())
-    with opened(port) as (_, seen):
+    with opened(port) as (_, observations):
         port.send(b"hel", simulated_time.monotonic())
         threads.sleep(1.0)
         arrived_s = port.send(b"lo\n", simulated_time.monotonic())
         threads.sleep(1.0)
-        (line,) = seen.of(LogLine)
+        (line,) = observations.of(LogLine)
         assert (line.source, line.text) == ("board", "hello")
         assert abs(line.at.at_s - arrived_s) <= line.at.error_s
 
 
 def test_an_unplugged_port_is_lost_and_comes_back(simulated_time: SimulatedThreads) -> None:
     port = SimulatedPort(simulated_time, Listener())
-    with opened(port) as (_, seen):
+    with opened(port) as (_, observations):
         gone_s = simulated_time.monotonic()
         port.unplug()
         port.send(b"unheard\n", gone_s + 1.0)
@@ -64,7 +64,7 @@ def test_an_unplugged_port_is_lost_and_comes_back(simulated_time: SimulatedThrea
         threads.sleep(5.0)
         port.send(b"hello again\n", simulated_time.monotonic())
         threads.sleep(1.0)
-        lost, back, line = seen.all
+        lost, back, line = observations.all
         assert isinstance(lost, LinkLost)
         assert gone_s <= lost.at.at_s <= gone_s + 0.25
         assert "unplugged" in lost.what
@@ -132,12 +132,12 @@ def test_a_port_that_connects_after_the_close_is_closed_again(simulated_time: Si
 def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: SimulatedThreads) -> None:
     board = Listener()
     port = SimulatedPort(simulated_time, board)
-    with opened(port, injection=SerialInjection.TFLM) as (driver, seen):
+    with opened(port, injection=SerialInjection.TFLM) as (driver, observations):
         port.full = True
         driver.play("a", Waveform(np.zeros(16000, dtype=np.float32), 16000))
         threads.sleep(10.0)
         assert not board.received
-        (lost,), (ended,) = seen.of(LinkLost), seen.of(StimulusEnded)
+        (lost,), (ended,) = observations.of(LinkLost), observations.of(StimulusEnded)
         assert "accepted no bytes" in lost.what
         assert not ended.complete
         assert lost.at.at_s - 1000 == pytest.approx(3.2, abs=0.3)
@@ -146,36 +146,36 @@ def test_a_port_that_takes_no_sound_is_lost_and_the_sound_ends(simulated_time: S
 def test_a_port_that_takes_sound_again_is_back(simulated_time: SimulatedThreads) -> None:
     port = SimulatedPort(simulated_time, Listener())
     sound = Waveform(np.zeros(16000, dtype=np.float32), 16000)
-    with opened(port, injection=SerialInjection.TFLM) as (driver, seen):
+    with opened(port, injection=SerialInjection.TFLM) as (driver, observations):
         port.full = True
         driver.play("a", sound)
         threads.sleep(10.0)
         driver.play("b", sound)  # ends at once, since the board is lost
         port.full = False
         threads.sleep(10.0)
-        assert len(seen.of(LinkBack)) == 1
+        assert len(observations.of(LinkBack)) == 1
         driver.play("c", sound)
         threads.sleep(1.0)
-        assert [started.play_id for started in seen.of(StimulusStarted)] == ["a", "c"]
+        assert [started.play_id for started in observations.of(StimulusStarted)] == ["a", "c"]
 
 
 def test_lines_loss_and_return_of_a_network_bridge_are_reported() -> None:
     server = socket.create_server(("127.0.0.1", 0))
     url = f"socket://127.0.0.1:{server.getsockname()[1]}"
     device = SerialDevice("board", SerialOptions(port=url, framing=FramingChoice.NONE), Around())
-    seen = Seen()
-    device.open(seen)
+    observations = Seen()
+    device.open(observations)
     try:
         bridge, _ = server.accept()
         bridge.sendall(b"hello\n")
-        assert seen.first(LogLine).text == "hello"
+        assert observations.first(LogLine).text == "hello"
         bridge.close()
-        seen.first(LinkLost)
+        observations.first(LinkLost)
         bridge, _ = server.accept()
-        seen.first(LinkBack)
+        observations.first(LinkBack)
         bridge.close()
     finally:
         device.close()
         server.close()
     with pytest.raises(DeviceError, match="cannot be reached"):
-        device.open(seen)
+        device.open(observations)

@@ -25,8 +25,8 @@ def adapter(path: str, serial_number: str, vid: int = 0x10C4, pid: int = 0xEA60)
 
 
 def test_ports_are_found_by_path_serial_number_and_ids(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    there = [adapter("/dev/ttyUSB1", "B"), adapter("/dev/ttyUSB0", "A"), adapter("/dev/ttyACM0", "C", 0x2341, 0x805A)]
-    monkeypatch.setattr(list_ports, "comports", lambda: there)
+    ports = [adapter("/dev/ttyUSB1", "B"), adapter("/dev/ttyUSB0", "A"), adapter("/dev/ttyACM0", "C", 0x2341, 0x805A)]
+    monkeypatch.setattr(list_ports, "comports", lambda: ports)
     path = tmp_path / "port"
     path.touch()
     assert find_port(SerialOptions(port=str(path))) == PortLocation(str(path))
@@ -93,7 +93,7 @@ def test_received_bytes_without_an_answer_are_described() -> None:
         explain_silence(b"hi\r\nI (5) main: hello\r\n", 22)[0]
         == '22 bytes of text received, such as "I (5) main: hello"'
     )
-    seen, remedy = explain_silence(bytes(range(256)), 9000)
-    assert seen == "9000 bytes received that are neither text nor frames"
+    description, remedy = explain_silence(bytes(range(256)), 9000)
+    assert description == "9000 bytes received that are neither text nor frames"
     assert "`baud`" in remedy
     assert "\x1b" not in explain_silence(b"plain text that is long enough, and \x1b[31mred", 45)[0]

@@ -103,6 +103,6 @@ def _session(adapter: Adapter, dice: random.Random, lines: int, with_time: bool)
             if adapter.timer_s:
                 held_s += (phase_s - left_s) % adapter.timer_s
             arrived_s = max(arrived_s, left_s + held_s + dice.expovariate(1 / adapter.jitter_s))
-            for seen in console.feed(text, Stamp(arrived_s + dice.uniform(0.0, 0.002), adapter.late_s)):
-                pairs.append((truth_s, seen.at))
+            for observation in console.feed(text, Stamp(arrived_s + dice.uniform(0.0, 0.002), adapter.late_s)):
+                pairs.append((truth_s, observation.at))
     return pairs

@@ -148,9 +148,9 @@ def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
     assert not sender.ready
     assert sender.sample_s(0) is None
     assert sender.audio_line_s(sender.end) == pytest.approx(under_way / RATE_HZ)
-    again = Board(sender)
+    replacement = Board(sender)
     start, _ = sender.give(sound(RATE_HZ)[1])
-    again.run()
+    replacement.run()
     assert start == under_way
     assert sender.sample_s(0) == pytest.approx(under_way / RATE_HZ)
     assert sender.sample_s(RATE_HZ) == pytest.approx(under_way / RATE_HZ + 1)
@@ -275,8 +275,8 @@ def test_ulaw_matches_g711() -> None:
     # Decoder output values of G.711, table 2a, times 4 (14 bits there, 16 here).
     assert decode_ulaw(bytes([0x80, 0x00, 0xFF, 0x7F, 0xF0, 0x8F])).tolist() == [32124, -32124, 0, 0, 120, 16764]
     codes = bytes(range(256))
-    again = encode_ulaw(decode_ulaw(codes))
-    assert [a for a, b in zip(again, codes, strict=True) if a != b] == [0xFF]  # −0 comes back as +0
+    recoded = encode_ulaw(decode_ulaw(codes))
+    assert [a for a, b in zip(recoded, codes, strict=True) if a != b] == [0xFF]  # −0 comes back as +0
 
 
 @given(st.integers(-32768, 32767))
@@ -307,12 +307,12 @@ def test_frames_are_cut_from_the_encoded_sound(encoding: Encoding, count: int) -
     samples = speech_like(count)
     sound = EncodedSound(samples, encoding)
     assert len(sound) == count + (count % 2 if encoding is Encoding.ADPCM else 0)
-    parts, at = [np.zeros(0, np.int16)], 0
-    while at < len(sound):
-        end = min(len(sound), at + sound.largest)
-        parts.append(decode(encoding, sound.cut(at, end)))
-        assert len(parts[-1]) == end - at
-        at = end
+    parts, start = [np.zeros(0, np.int16)], 0
+    while start < len(sound):
+        end = min(len(sound), start + sound.largest)
+        parts.append(decode(encoding, sound.cut(start, end)))
+        assert len(parts[-1]) == end - start
+        start = end
     whole = np.concatenate(parts)[:count]
     if encoding is Encoding.PCM16:
         assert np.array_equal(whole, samples)

@@ -56,16 +56,16 @@ def test_inferred_wake_event_names_its_source() -> None:
 @given(st.lists(st.integers(1, 60), max_size=12))
 def test_splitting_the_bytes_does_not_change_the_result(cuts: list[int]) -> None:
     data = b"wake one\r\nnoise\x00\xfe\n\n\rwake two\nwake three\n" + "wake vier ü\nhalf".encode()
-    console, at = Console(profile(WAKE), "dev"), Stamp(1.0)
+    console, stamp = Console(profile(WAKE), "dev"), Stamp(1.0)
     observations: list[Observation] = []
     position = 0
     for cut in cuts:
-        observations += console.feed(data[position : position + cut], at)
+        observations += console.feed(data[position : position + cut], stamp)
         position += cut
-    observations += console.feed(data[position:], at)
-    observations += console.flush(at)
+    observations += console.feed(data[position:], stamp)
+    observations += console.flush(stamp)
     whole = Console(profile(WAKE), "dev")
-    assert observations == [*whole.feed(data, at), *whole.flush(at)]
+    assert observations == [*whole.feed(data, stamp), *whole.flush(stamp)]
     assert [observation.phrase for observation in observations if isinstance(observation, Wake)] == [
         "one",
         "two",
@@ -104,11 +104,11 @@ def test_endless_expression_is_stopped_and_disabled() -> None:
 
 
 def test_a_real_line_delays_by_its_own_length() -> None:
-    (seen,) = Console(profile(WAKE), "dev", baud=9600).feed(b"wake alexa\n", Stamp(1.0, 0.001))
-    assert isinstance(seen, Wake)
+    (wake,) = Console(profile(WAKE), "dev", baud=9600).feed(b"wake alexa\n", Stamp(1.0, 0.001))
+    assert isinstance(wake, Wake)
     # Ten bytes at 9600 took 10.4 ms: it was written before, or while, they left.
-    assert seen.at.at_s + seen.at.error_s == pytest.approx(1.0)
-    assert seen.at.at_s - seen.at.error_s == pytest.approx(1.0 - 0.002 - 10 * 10 / 9600 - 0.004)
+    assert wake.at.at_s + wake.at.error_s == pytest.approx(1.0)
+    assert wake.at.at_s - wake.at.error_s == pytest.approx(1.0 - 0.002 - 10 * 10 / 9600 - 0.004)
 
 
 def test_binary_frames_are_lines_of_their_own() -> None:
@@ -122,10 +122,10 @@ def test_binary_frames_are_lines_of_their_own() -> None:
 def test_pieces_with_times_out_of_order_form_one_line() -> None:
     console = Console(profile(WAKE), "dev")
     assert not console.feed(b"wake ", Stamp(5.03, 0.001))
-    (seen,) = console.feed(b"alexa\n", Stamp(5.0, 0.001))
-    assert isinstance(seen, Wake)
-    assert seen.at.at_s - seen.at.error_s <= 5.0
-    assert seen.at.at_s + seen.at.error_s >= 5.03 - 1e-9
+    (wake,) = console.feed(b"alexa\n", Stamp(5.0, 0.001))
+    assert isinstance(wake, Wake)
+    assert wake.at.at_s - wake.at.error_s <= 5.0
+    assert wake.at.at_s + wake.at.error_s >= 5.03 - 1e-9
 
 
 @pytest.mark.parametrize("baud", [115200, None])
@@ -170,8 +170,8 @@ BEAT = MessageMapping("vh/lamp/heartbeat", ObservationKind.LISTENING)
 
 def test_any_payload_of_a_heartbeat_topic_is_a_heartbeat() -> None:
     for payload in (b"", b"{}", b'{"boot": "a", "time": 3.5}', b"alive"):
-        seen = observations([BEAT], "vh/lamp/heartbeat", payload, AT, "lamp")
-        assert seen == (ListeningProved("lamp", AT, Proof.HEARTBEAT),) or payload == b""
+        beats = observations([BEAT], "vh/lamp/heartbeat", payload, AT, "lamp")
+        assert beats == (ListeningProved("lamp", AT, Proof.HEARTBEAT),) or payload == b""
 
 
 @given(st.lists(st.floats(0.01, 20.0), max_size=60))

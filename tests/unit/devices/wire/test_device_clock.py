@@ -233,14 +233,14 @@ def run(seed: int, drift: float, every_s: float) -> list[tuple[float, Stamp]]:
     for number in range(80):
         written_s = 1000.0 + number * every_s
         time = DeviceTime(int((written_s - 990.0) * (1 + drift) * 1000) / 1000, 0.001)
-        at = arrival(written_s, dice.uniform(0.0, DELAY_S))
-        stamps.append((written_s, stamped(clock, time, at)))
+        host_stamp = arrival(written_s, dice.uniform(0.0, DELAY_S))
+        stamps.append((written_s, stamped(clock, time, host_stamp)))
     return stamps
 
 
-def stamped(clock: LineClock, time: DeviceTime, at: Stamp) -> Stamp:
-    clock.add(time, at)
-    return clock.stamp(time, at)
+def stamped(clock: LineClock, time: DeviceTime, host_stamp: Stamp) -> Stamp:
+    clock.add(time, host_stamp)
+    return clock.stamp(time, host_stamp)
 
 
 def test_delayed_line_gets_its_write_time_and_paused_clock_recovers() -> None:
@@ -303,11 +303,11 @@ def test_lines_that_a_host_reads_late_do_not_look_like_a_clock_that_stood_still(
 def test_a_nonsensical_device_time_hardly_affects_the_clock(lines: list[tuple[float, float]]) -> None:
     clock = LineClock()
     for number, (device_s, delay_s) in enumerate(lines):
-        at = Stamp(number + delay_s, 0.1)
+        host = Stamp(number + delay_s, 0.1)
         time = DeviceTime(device_s, 0.001)
-        stamp = stamped(clock, time, at)
+        stamp = stamped(clock, time, host)
         assert stamp.error_s <= 5 * CREDIBLE_S
-        assert at.at_s - at.error_s - 5 * CREDIBLE_S <= stamp.at_s <= at.at_s + at.error_s + 1e-6
+        assert host.at_s - host.error_s - 5 * CREDIBLE_S <= stamp.at_s <= host.at_s + host.error_s + 1e-6
 
 
 def test_inaccurate_tick_clock_is_not_trusted_too_far() -> None:
@@ -315,8 +315,8 @@ def test_inaccurate_tick_clock_is_not_trusted_too_far() -> None:
     for number in range(300):
         written_s = 10.0 + number * 0.3
         time = DeviceTime(round((written_s - 9.0) * 0.97, 3), 0.001)
-        at = arrival(written_s, dice.uniform(0.0, DELAY_S))
-        stamp = stamped(clock, time, at)
+        host_stamp = arrival(written_s, dice.uniform(0.0, DELAY_S))
+        stamp = stamped(clock, time, host_stamp)
         assert abs(stamp.at_s - written_s) <= stamp.error_s + 1e-9
 
 
@@ -324,9 +324,9 @@ def test_the_fit_starts_again_after_a_restart() -> None:
     clock = LineClock()
     for number in range(40):
         clock.add(DeviceTime(float(number), 0.001), arrival(100.0 + number, 0.01))
-    time, at = DeviceTime(0.5, 0.001), arrival(200.0, 0.015)
-    stamp = stamped(clock, time, at)
-    assert abs(stamp.at_s - 200.0) <= stamp.error_s <= at.error_s + time.step_s
+    time, host_stamp = DeviceTime(0.5, 0.001), arrival(200.0, 0.015)
+    stamp = stamped(clock, time, host_stamp)
+    assert abs(stamp.at_s - 200.0) <= stamp.error_s <= host_stamp.error_s + time.step_s
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)

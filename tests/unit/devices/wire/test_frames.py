@@ -58,11 +58,11 @@ def test_frames_and_lines_come_in_their_order_however_the_stream_is_cut(
     stream = b"".join(coded(part) if isinstance(part, WireFrame) else part for part in said)
     decoder = Decoder()
     got: list[WireFrame | bytes] = []
-    at = 0
-    while at < len(stream):
+    position = 0
+    while position < len(stream):
         size = data.draw(st.integers(1, 700))
-        got += decoder.feed(stream[at : at + size])
-        at += size
+        got += decoder.feed(stream[position : position + size])
+        position += size
     got += decoder.release()
     assert _joined(got) == _joined(said)
 
@@ -87,15 +87,15 @@ def test_no_corrupt_frame_is_accepted_at_a_byte_error_rate_of_1e_3() -> None:
         if number % 10 == 0:
             stream += b"I (%d) main: all is well\n" % number
     clean = len(stream)
-    at = 0
-    while (at := at + 1 + int(chance.expovariate(1e-3))) < clean:
-        stream[at] = chance.randrange(256)
+    position = 0
+    while (position := position + 1 + int(chance.expovariate(1e-3))) < clean:
+        stream[position] = chance.randrange(256)
     decoder = Decoder()
     pieces = (decoder.feed(bytes(stream[start : start + 333])) for start in range(0, clean, 333))
-    taken = [frame for piece in pieces for frame in piece if isinstance(frame, WireFrame)]
-    assert all(sent.get(frame.seq) == frame.payload and frame.kind is FrameKind.WAKE for frame in taken)
-    assert 0.9 < len(taken) / len(sent) < 1
-    assert [frame.seq for frame in taken] == sorted({frame.seq for frame in taken})
+    frames = [frame for piece in pieces for frame in piece if isinstance(frame, WireFrame)]
+    assert all(sent.get(frame.seq) == frame.payload and frame.kind is FrameKind.WAKE for frame in frames)
+    assert 0.9 < len(frames) / len(sent) < 1
+    assert [frame.seq for frame in frames] == sorted({frame.seq for frame in frames})
     assert decoder.garbage > 0
 
 
@@ -187,10 +187,10 @@ def test_message_survives_encoding_and_decoding(message: messages.Message) -> No
 @given(st.sampled_from(list(FrameKind)), st.binary(max_size=64))
 def test_any_payload_is_a_message_or_a_payload_error(kind: FrameKind, payload: bytes) -> None:
     try:
-        again = messages.encode(messages.decode(WireFrame(kind, 0, payload)))
+        encoded = messages.encode(messages.decode(WireFrame(kind, 0, payload)))
     except messages.PayloadError:
         return
-    assert again[0] is kind
+    assert encoded[0] is kind
 
 
 @pytest.mark.parametrize(

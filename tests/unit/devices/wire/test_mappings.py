@@ -86,7 +86,7 @@ STATE_OF_TEXT = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<val
 
 
 @pytest.mark.parametrize(
-    ("mapping", "payload", "made"),
+    ("mapping", "payload", "expected"),
     [
         (WAKE, {"p": "alexa", "s": 0.5}, Wake("dev", AT, "alexa", 0.5)),
         (WAKE, {"p": "alexa", "s": None}, Wake("dev", AT, "alexa", None)),
@@ -101,8 +101,8 @@ STATE_OF_TEXT = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<val
         (STATE_OF_TEXT, b"timer=5 minutes", StateTold("dev", AT, "timer", "5 minutes")),
     ],
 )
-def test_each_kind_of_observation_can_be_mapped(mapping: MessageMapping, payload: object, made: object) -> None:
-    assert seen(mapping, payload) == made
+def test_each_kind_of_observation_can_be_mapped(mapping: MessageMapping, payload: object, expected: object) -> None:
+    assert seen(mapping, payload) == expected
 
 
 def test_a_piece_of_state_without_a_value_is_a_log_line() -> None:
@@ -146,7 +146,7 @@ def test_no_payload_raises_an_error(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "wanted"),
+    ("slots", "expected"),
     [
         ({"room": "hall", "level": 3}, (("room", "hall"), ("level", "3"))),
         ([{"slotName": "room", "value": {"kind": "Unknown", "value": "hall"}}], (("room", "hall"),)),
@@ -154,11 +154,11 @@ def test_no_payload_raises_an_error(payload: bytes) -> None:
         (None, ()),
     ],
 )
-def test_an_intent_is_mapped_with_its_slots(slots: object, wanted: tuple[tuple[str, str], ...]) -> None:
+def test_an_intent_is_mapped_with_its_slots(slots: object, expected: tuple[tuple[str, str], ...]) -> None:
     rule = MessageMapping(
         "t", KIND.INTENT, (("name", "/n"), ("slots", "/s"), ("score", "/c")), (("ON", "turn on"),), score_scale=100
     )
-    assert seen(rule, {"n": "ON", "s": slots, "c": 50}) == Intent("dev", AT, "turn on", wanted, 0.5)
+    assert seen(rule, {"n": "ON", "s": slots, "c": 50}) == Intent("dev", AT, "turn on", expected, 0.5)
 
 
 @pytest.mark.parametrize("slots", [7, "text", [1], [{"value": "x"}]])
@@ -194,9 +194,12 @@ BRACES = LineMapping(
 )
 
 
-def said(lines: LineRules, *texts: str, at: Stamp = ARRIVED) -> list[Observation]:
+def said(lines: LineRules, *texts: str, stamp: Stamp = ARRIVED) -> list[Observation]:
     return [
-        observation for text in texts for reading in lines.take(text, text, at) for observation in reading.observations
+        observation
+        for text in texts
+        for reading in lines.take(text, text, stamp)
+        for observation in reading.observations
     ]
 
 

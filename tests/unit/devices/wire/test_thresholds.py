@@ -25,8 +25,8 @@ def lamp(min_s: float = 0.0, hysteresis: float = 0.0, match: str = "") -> Thresh
 
 def fed(rule: ThresholdState, values: Sequence[float], step_s: float = 0.1) -> list[StateChange]:
     """What readings at these steps give; the first one at 0 s."""
-    taken = (rule.take({"A0": value}, Stamp(number * step_s)) for number, value in enumerate(values))
-    return [change for change in taken if change is not None]
+    changes = (rule.take({"A0": value}, Stamp(number * step_s)) for number, value in enumerate(values))
+    return [change for change in changes if change is not None]
 
 
 def lines(changes: list[StateChange]) -> list[str]:
@@ -67,23 +67,23 @@ def test_hysteresis_keeps_a_state_that_touches_another_one() -> None:
     states = (LevelState("off", (("A0", None, 100.0),), 0), LevelState("on", (("A0", 100.0, None),), 0))
     noisy = [90.0, 104.0, 98.0, 103.0, 120.0, 96.0, 85.0]
     plain = ThresholdState(Threshold("lamp", "", states))
-    held = ThresholdState(Threshold("lamp", "", states, (("A0", 10.0),)))
+    state = ThresholdState(Threshold("lamp", "", states, (("A0", 10.0),)))
     assert len(fed(plain, noisy)) == 5
-    assert lines(fed(held, noisy)) == ["lamp at first: off", "lamp: on, before: off", "lamp: off, before: on"]
+    assert lines(fed(state, noisy)) == ["lamp at first: off", "lamp: on, before: off", "lamp: off, before: on"]
 
 
 def test_thresholds_survive_the_files_of_a_session(tmp_path: Path) -> None:
-    written = load_profile("light_ring", beside=tmp_path)
+    profile = load_profile("light_ring", beside=tmp_path)
     adapter = TypeAdapter(DeviceProfile)
-    assert adapter.validate_json(adapter.dump_json(written)).thresholds == written.thresholds
+    assert adapter.validate_json(adapter.dump_json(profile)).thresholds == profile.thresholds
 
 
 def test_a_hue_range_may_wrap_at_360_degrees() -> None:
     red = LevelState("red", (("hue", 340.0, 20.0),), 0)
     other = LevelState("other", (), 0)
     rule = ThresholdState(Threshold("ring", "", (other, red)))
-    taken = [rule.take({"hue": hue}, Stamp(number)) for number, hue in enumerate((350.0, 10.0, 180.0, 5.0))]
-    assert [change.state if change else None for change in taken] == ["red", None, "other", "red"]
+    changes = [rule.take({"hue": hue}, Stamp(number)) for number, hue in enumerate((350.0, 10.0, 180.0, 5.0))]
+    assert [change.state if change else None for change in changes] == ["red", None, "other", "red"]
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ from tests.unit.wake.wake_rows import WakeRows, played, rows_of, wake_trial
 
 def ambient(names: list[str], clusters: Clusters | None = None) -> AmbientFiles:
     files = AmbientFiles(clusters)
-    for at, name in enumerate(names):
-        files.add(name, at, 1.0)
+    for number, name in enumerate(names):
+        files.add(name, number, 1.0)
     return files
 
 
@@ -85,20 +85,20 @@ def test_clusters_are_numbered_in_order_of_appearance() -> None:
 
 
 def test_lazy_sequence_behaves_like_a_sequence() -> None:
-    squares = LazySequence(4, lambda at: at * at)
+    squares = LazySequence(4, lambda number: number * number)
     assert (len(squares), squares[-1], list(squares[1:3]), list(squares)) == (4, 9, [1, 4], [0, 1, 4, 9])
     assert list(reversed(squares)) == [9, 4, 1, 0]
-    for at in (4, -5):
+    for index in (4, -5):
         with pytest.raises(IndexError):
-            squares[at]
+            squares[index]
 
 
 def test_replaced_file_is_detected() -> None:
-    there = [("a.wav", SpokenFile(True))]
-    files = SpokenFiles(there.__getitem__)
-    files.add(*there[0], 0)
+    listing = [("a.wav", SpokenFile(True))]
+    files = SpokenFiles(listing.__getitem__)
+    files.add(*listing[0], 0)
     assert files.outcome_of(0) == ("a.wav", SpokenFile(True))
-    there[0] = ("b.wav", SpokenFile(True))
+    listing[0] = ("b.wav", SpokenFile(True))
     with pytest.raises(InputError, match="has replaced another file"):
         files.outcome_of(0)
 
@@ -135,15 +135,15 @@ def evaluated(
 
 def test_the_same_files_are_paired() -> None:
     comparison = compare(evaluated("a", "++++++++++----------"), evaluated("b", "+++++++++-+---------"))
-    same = known(comparison.same_files)
-    both = same.discordance
-    assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
-    assert both.p == mcnemar(1, 1)
-    interval = known(both.difference)
-    assert known(same.difference).interval == pytest.approx((-interval.interval[1], -interval.interval[0]))
-    assert known(same.difference).p == both.p
-    assert [name for name, _, _ in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
-    assert (same.first_errors, same.second_errors) == (10, 10)
+    shared = known(comparison.same_files)
+    discordance = shared.discordance
+    assert (discordance.both, discordance.only_first, discordance.only_second, discordance.neither) == (9, 1, 1, 9)
+    assert discordance.p == mcnemar(1, 1)
+    interval = known(discordance.difference)
+    assert known(shared.difference).interval == pytest.approx((-interval.interval[1], -interval.interval[0]))
+    assert known(shared.difference).p == discordance.p
+    assert [name for name, _, _ in shared.differing] == ["talker1/9.wav", "talker2/10.wav"]
+    assert (shared.first_errors, shared.second_errors) == (10, 10)
     assert not comparison.warnings
     assert comparison.false_accepts is None
     assert len([*differing_csv(comparison)]) == 3
@@ -168,9 +168,9 @@ def test_repeated_file_name_is_reported() -> None:
 
 
 def test_clusters_widen_what_talkers_decide() -> None:
-    def compared(by: Clusters | None) -> SharedFilesResult | None:
+    def compared(clusters: Clusters | None) -> SharedFilesResult | None:
         other = "+" * 20 + "-" * 10 + "+" * 10
-        return compare(evaluated("a", "+" * 40, clusters=by), evaluated("b", other, clusters=by)).same_files
+        return compare(evaluated("a", "+" * 40, clusters=clusters), evaluated("b", other, clusters=clusters)).same_files
 
     alone, clustered = known(compared(None)), known(compared(Clusters("folder")))
     assert clustered.clusters == 8
@@ -187,12 +187,12 @@ def test_two_rates_on_different_and_on_the_same_audio() -> None:
     quiet = {f"{n}.wav": (0, 1.0) for n in range(10)}
     busy = {f"{n}.wav": (3, 1.0) for n in range(10)}
     other = {f"x{n}.wav": (3, 1.0) for n in range(10)}
-    same = compare(evaluated("a", "", quiet), evaluated("b", "", busy))
-    assert same.same_files is None
-    assert same.false_accepts is not None
-    assert known(same.false_accepts.poisson_difference).p == poisson_rates(0, 10.0, 30, 10.0)
-    assert same.false_accepts.same_audio
-    assert known(same.false_accepts.difference).difference == pytest.approx(-3)
+    result = compare(evaluated("a", "", quiet), evaluated("b", "", busy))
+    assert result.same_files is None
+    assert result.false_accepts is not None
+    assert known(result.false_accepts.poisson_difference).p == poisson_rates(0, 10.0, 30, 10.0)
+    assert result.false_accepts.same_audio
+    assert known(result.false_accepts.difference).difference == pytest.approx(-3)
     apart = compare(evaluated("a", "", quiet), evaluated("b", "", other))
     assert known(apart.false_accepts).difference is None
     assert any("different audio" in warning for warning in apart.warnings)
@@ -263,10 +263,14 @@ def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
 
 
 def test_another_processor_is_named(tmp_path: Path) -> None:
-    of = Evaluation(Task("moonshine", "")), CountingRules(), EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "")
+    parts = (
+        Evaluation(Task("moonshine", "")),
+        CountingRules(),
+        EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), ""),
+    )
     for name, vectors in (("a", "x86_64, AVX2"), ("b", "x86_64, AVX2, AVX-512"), ("old", "")):
         host = (("processor", "Xeon"), ("instruction set", vectors), ("threads", "1")) if vectors else ()
-        header = JournalHeader(*of, lists=(), planned=1, started_s=0.0)
+        header = JournalHeader(*parts, lists=(), planned=1, started_s=0.0)
         with Journal.create(tmp_path / f"{name}.log.jsonl", header) as journal:
             journal.append(FileOutcome(ListKind.INV, 0, 48_000, 16_000, 16_000), "a.wav")
             journal.end(partial=False, used=WorkerUse(host=host))

@@ -172,11 +172,11 @@ def test_the_table_has_counts_and_named_points_for_any_number_of_thresholds() ->
     (chosen,) = (row for row in rows if row["chosen"] == "yes")
     assert chosen["threshold"] == threshold_text(det.thresholds[100])
     for row in rows[:: len(rows) // 20]:
-        at = sweep_result.figures_at(float(row["threshold"]))
-        assert int(row["false_rejects"]) == at.misses
-        assert int(row["false_accepts"]) == at.false_accepts
+        figures = sweep_result.figures_at(float(row["threshold"]))
+        assert int(row["false_rejects"]) == figures.misses
+        assert int(row["false_accepts"]) == figures.false_accepts
         assert float(row["hours"]) == 2.0
-        interval = known(at.per_hour_interval)
+        interval = known(figures.per_hour_interval)
         assert (float(row["fa_per_hour_low"]), float(row["fa_per_hour_high"])) == pytest.approx(interval, rel=1e-5)
     nothing = list(csv.DictReader(det_csv(sweep(1, files=0, hours=0).det_at(), POINTS).splitlines()))
     assert {row["fr"] for row in nothing} == {row["fa_per_hour"] for row in nothing} == {"n/a"}
@@ -220,12 +220,12 @@ def test_few_files_and_no_false_accept_can_be_drawn(tmp_path: Path, files: int, 
 def test_chosen_point_is_shown_for_development_and_reported_lists() -> None:
     dev, report = sweep(1), sweep(2)
     target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, 3.0)
-    both = known(choose(target, dev.det_at(), POINTS, report))
-    lines = list(chosen_lines(target, both))
+    choice = known(choose(target, dev.det_at(), POINTS, report))
+    lines = list(chosen_lines(target, choice))
     assert "development list" in lines[3]
     assert lines[4].startswith("  on the reported list:")
     assert re.search("The target is (NOT )?met on the reported list.$", lines[5])
-    assert both.chosen.threshold == known(both.reported).threshold
+    assert choice.chosen.threshold == known(choice.reported).threshold
     single = choose(target, dev.det_at(), POINTS, None)
     assert list(chosen_lines(target, single))[-1] == FLATTERS
     assert chosen_json(target, single)["one_list"] is True
@@ -235,7 +235,7 @@ def test_chosen_point_is_shown_for_development_and_reported_lists() -> None:
     )
     interval = known(by_bound.chosen.per_hour_interval)
     assert interval[1] <= 3.0
-    assert by_bound.chosen.threshold > both.chosen.threshold
+    assert by_bound.chosen.threshold > choice.chosen.threshold
 
 
 def test_undefined_rates_are_shown_as_na() -> None:
@@ -243,20 +243,20 @@ def test_undefined_rates_are_shown_as_na() -> None:
 
 
 def test_recordings_that_are_there_in_each_condition_count_once_in_intervals() -> None:
-    once, often = det((0.9, 7, 0), (0.5, 0, 3), files=20), det((0.9, 28, 0), (0.5, 0, 12), files=80, hours=40.0)
+    single, often = det((0.9, 7, 0), (0.5, 0, 3), files=20), det((0.9, 28, 0), (0.5, 0, 12), files=80, hours=40.0)
     often = replace(often, repeats=4)
-    assert often.false_rejects() == pytest.approx(once.false_rejects())
-    for of, wanted in zip(often.false_reject_band(), once.false_reject_band(), strict=True):
-        assert of == pytest.approx(wanted)
-    for of, wanted in zip(often.per_hour_band(), once.per_hour_band(), strict=True):
-        assert of == pytest.approx(wanted)
-    point, alone = point_figures(often, 1, ()), point_figures(once, 1, ())
+    assert often.false_rejects() == pytest.approx(single.false_rejects())
+    for actual, expected in zip(often.false_reject_band(), single.false_reject_band(), strict=True):
+        assert actual == pytest.approx(expected)
+    for actual, expected in zip(often.per_hour_band(), single.per_hour_band(), strict=True):
+        assert actual == pytest.approx(expected)
+    point, alone = point_figures(often, 1, ()), point_figures(single, 1, ())
     assert (point.misses, point.false_accepts, point.hours) == (0, 12, 40.0)
     assert point.false_reject_interval == pytest.approx(alone.false_reject_interval)
     assert point.per_hour_interval == pytest.approx(alone.per_hour_interval)
     # Three misses of 80 are less than one of 20: still an interval, and wider than of 80 separate recordings.
     few = replace(det((0.9, 3, 0), files=80), repeats=4)
-    low, high = (float(of[0]) for of in few.false_reject_band())
+    low, high = (float(edge[0]) for edge in few.false_reject_band())
     narrow = known(clopper_pearson(3, 80))
     assert 0 < low < narrow[0]
     assert narrow[1] < high

@@ -22,7 +22,7 @@ HOUR = 3600 * 16000
 
 
 def outcome(kind: ListKind, number: int, spots: int) -> FileOutcome:
-    offline_spots = tuple(OfflineSpot("hey", at * 100, at * 100 + 50) for at in range(spots))
+    offline_spots = tuple(OfflineSpot("hey", spot * 100, spot * 100 + 50) for spot in range(spots))
     return FileOutcome(kind, number, HOUR, 16000, 16000, offline_spots)
 
 
@@ -32,16 +32,18 @@ def by(
     """rejects: missed, files. accepts: events, hours, all in the first. talkers: how many share a group's files."""
     outcomes: list[FileOutcome] = []
     groups: dict[ListKind, list[str]] = {ListKind.INV: [], ListKind.OOV: []}
-    of: dict[ListKind, list[str]] = {ListKind.INV: [], ListKind.OOV: []}
-    for kind, given in ((ListKind.INV, rejects), (ListKind.OOV, accepts)):
-        for label, (events, files) in given.items():
-            for at in range(files):
-                spots = int(at >= events) if kind is ListKind.INV else events * (not at)
+    talker_labels: dict[ListKind, list[str]] = {ListKind.INV: [], ListKind.OOV: []}
+    for kind, by_label in ((ListKind.INV, rejects), (ListKind.OOV, accepts)):
+        for label, (events, files) in by_label.items():
+            for number in range(files):
+                detected = 1 if number >= events else 0
+                accepted = events if number == 0 else 0
+                spots = detected if kind is ListKind.INV else accepted
                 outcomes.append(outcome(kind, len(groups[kind]), spots))
                 groups[kind].append(label)
-                of[kind].append(f"{label}{at % (talkers or {}).get(label, 1)}")
+                talker_labels[kind].append(f"{label}{number % (talkers or {}).get(label, 1)}")
     random.Random(1).shuffle(outcomes)
-    columns = {"accent": groups, "talker": of}
+    columns = {"accent": groups, "talker": talker_labels}
     return breakdown(outcomes, COUNTING, columns, ["accent"], "talker" if talkers else "")
 
 
@@ -90,7 +92,7 @@ def test_groups_of_random_evaluations_add_up_to_the_total() -> None:
             outcomes.append(outcome(kind, numbers[kind], drawn.randint(0, 3)))
             numbers[kind] += 1
         columns = {
-            name: {kind: [drawn.choice(["", "a", "b"]) for _ in range(many)] for kind, many in numbers.items()}
+            name: {kind: [drawn.choice(["", "a", "b"]) for _ in range(count)] for kind, count in numbers.items()}
             for name in ("x", "y", "talker")
         }
         by_group = breakdown(outcomes, COUNTING, columns, ["x", "y"], drawn.choice(["", "talker"]))
@@ -106,19 +108,19 @@ def test_groups_of_random_evaluations_add_up_to_the_total() -> None:
 def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None:
     """Eight conditions in which the engine does the same say no more than one."""
     missed, heard = {1, 4}, {0: 3, 2: 1}
-    once, eightfold = Tally(COUNTING, 1), Tally(COUNTING, 8)
+    onefold, eightfold = Tally(COUNTING, 1), Tally(COUNTING, 8)
     for kind in (ListKind.INV, ListKind.OOV):
         for file in range(10):
             spots = heard.get(file, 0) if kind is ListKind.OOV else int(file not in missed)
-            once.add(outcome(kind, file, spots))
+            onefold.add(outcome(kind, file, spots))
             for condition in range(8):
                 eightfold.add(outcome(kind, file * 8 + condition, spots))
-    single, eight = figures_of(once, COUNTING), figures_of(eightfold, COUNTING)
+    single, eight = figures_of(onefold, COUNTING), figures_of(eightfold, COUNTING)
     assert single.false_rejects == clopper_pearson(2, 10)
     assert (eight.counts.false_rejects, eight.by_file, eight.false_rejects_wilson) == (16, True, None)
     assert known(eight.false_rejects) == pytest.approx(over_clusters([8, 8] + 8 * [0], 10 * [8]))
-    assert len(eightfold.false_accepts) == len(once.false_accepts) == 10
-    assert list(eightfold.false_accepts) == [8 * count for count in once.false_accepts]
+    assert len(eightfold.false_accepts) == len(onefold.false_accepts) == 10
+    assert list(eightfold.false_accepts) == [8 * count for count in onefold.false_accepts]
 
 
 def test_the_total_interval_counts_each_talker_as_one_cluster() -> None:

@@ -62,9 +62,9 @@ def test_each_detection_belongs_to_one_phrase_at_most() -> None:
     assert (tally.counts.true_accepts, tally.counts.false_rejects, tally.counts.false_accepts(BOTH)) == (2, 1, 4)
     assert tally.counts.exposure_hours(BOTH) == 1.0
 
-    def groups(*by: str) -> dict[str, tuple[int, int, int, float]]:
+    def groups(*grouping: str) -> dict[str, tuple[int, int, int, float]]:
         columns = {"folder": {ListKind.LABELLED: ["kitchen"]}}
-        by_group = breakdown([outcome], BOTH, columns, by, "")
+        by_group = breakdown([outcome], BOTH, columns, grouping, "")
         return {
             group.label: (group.rejects.count, group.rejects.total, group.accepts, group.hours)
             for group in by_group.groups
@@ -77,12 +77,15 @@ def test_each_detection_belongs_to_one_phrase_at_most() -> None:
 
 
 def test_a_phrase_is_a_cluster_over_conditions_of_any_speed() -> None:
-    labels = [LabelledPhrase(10.0 * at, 10.0 * at + 1, ALEXA) for at in range(1, 7)]
+    labels = [LabelledPhrase(10.0 * number, 10.0 * number + 1, ALEXA) for number in range(1, 7)]
     fast = [LabelledPhrase(label.start_s / 2, label.end_s / 2, ALEXA) for label in labels]
 
     def interval(second: Sequence[LabelledPhrase]) -> object:
-        both = [recording(of, *(spot(label.start_s, label.end_s) for label in of[:3])) for of in (labels, second)]
-        outcomes = [replace(outcome, number=at) for at, outcome in enumerate(both)]
+        recordings = [
+            recording(phrases, *(spot(label.start_s, label.end_s) for label in phrases[:3]))
+            for phrases in (labels, second)
+        ]
+        outcomes = [replace(outcome, number=number) for number, outcome in enumerate(recordings)]
         columns = {"folder": {ListKind.LABELLED: ["kitchen"] * 2}}
         (group,) = breakdown(outcomes, BOTH, columns, ["folder"], "", conditions=2).groups
         return group.rejects_interval
@@ -121,7 +124,7 @@ def most_by_force(
 def random_case(chance: random.Random) -> tuple[list[LabelledPhrase], list[OfflineSpot], float]:
     phrases = chance.choice([[""], [ALEXA, JARVIS]])
     starts = sorted(chance.randrange(0, 60) / 10 for _ in range(chance.randrange(0, 6)))
-    labels = [LabelledPhrase(at, at + chance.randrange(1, 20) / 10, chance.choice(phrases)) for at in starts]
+    labels = [LabelledPhrase(start, start + chance.randrange(1, 20) / 10, chance.choice(phrases)) for start in starts]
     ends = [chance.randrange(1, 90) / 10 for _ in range(chance.randrange(0, 6))]
     spots = [spot(max(0.0, end - 0.5), end, chance.choice([ALEXA, JARVIS])) for end in ends]
     return labels, spots, chance.choice([0.0, 0.3, 1.0])
@@ -153,9 +156,9 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
         starts = np.sort(chance.uniform(0, 11, 8))
         labels = [
             LabelledPhrase(
-                float(at), float(at) + 0.6, str(chance.choice([ALEXA, JARVIS])), (("talker", "abc"[place % 3]),)
+                float(start), float(start) + 0.6, str(chance.choice([ALEXA, JARVIS])), (("talker", "abc"[place % 3]),)
             )
-            for place, at in enumerate(starts)
+            for place, start in enumerate(starts)
         ]
         outcome = recording(labels, seconds=12.0)
         sweep = Sweep(counting, rule, phrase=phrase, talker_of=talker_of(Talkers("talker")))
@@ -174,7 +177,7 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
             counts = tally.counts
             if index % 8 == 0:
                 run = figures_of(tally, counting)
-                at = sweep.figures_at(float(threshold))
-                assert (at.talkers, at.false_reject_interval) == (run.talkers, run.false_rejects)
+                figures = sweep.figures_at(float(threshold))
+                assert (figures.talkers, figures.false_reject_interval) == (run.talkers, run.false_rejects)
             assert (det.misses[index], det.files) == (counts.false_rejects, counts.false_rejects + counts.true_accepts)
             assert det.false_accepts[index] == counts.false_accepts(counting)

@@ -46,8 +46,8 @@ def test_score_spans_give_the_spots_of_every_threshold(
     track = ScoreTrack("hey", LEVELS[levels] if levels else np.zeros(0, np.float32), 7, step)
     low, high, ends = spans(track, refractory_samples)
     spot_ends = ends[(low <= np.float32(threshold)) & (np.float32(threshold) < high)]
-    at = crossings(track.scores, threshold, refractory_samples / step)
-    assert spot_ends.tolist() == (track.first_end + at * step).tolist()
+    indices = crossings(track.scores, threshold, refractory_samples / step)
+    assert spot_ends.tolist() == (track.first_end + indices * step).tolist()
     assert spot_ends.tolist() == [
         spot.end for spot in spots_of_track(track, SpotRule(threshold, refractory_samples, 5))
     ]
@@ -55,17 +55,17 @@ def test_score_spans_give_the_spots_of_every_threshold(
 
 def test_a_grid_keeps_its_own_thresholds_exact() -> None:
     random = np.random.default_rng(4)
-    own = np.array([0.5, 0.97, 0.123456789], np.float32)
-    exact, coarse = Steps(Grid(own)), Steps(Grid(own, size=50), most=100)
+    thresholds = np.array([0.5, 0.97, 0.123456789], np.float32)
+    exact, coarse = Steps(Grid(thresholds)), Steps(Grid(thresholds, size=50), most=100)
     for _ in range(4):
         low = random.random(40_000, np.float32)
         high = (low + 0.1 * random.random(40_000, np.float32)).astype(np.float32)
         exact.add(low, high)
         coarse.add(low, high)
-    assert coarse.counts_at(own).tolist() == exact.counts_at(own).tolist()
+    assert coarse.counts_at(thresholds).tolist() == exact.counts_at(thresholds).tolist()
     assert coarse.coarse
     assert len(coarse.values()) < 60
-    grid = Grid(own, size=50).values
+    grid = Grid(thresholds, size=50).values
     assert coarse.counts_at(grid).tolist() == exact.counts_at(grid).tolist()
 
 
@@ -158,9 +158,9 @@ def test_an_operating_point_has_the_interval_over_talkers_of_a_run_at_it() -> No
             at_point = replace(rule, threshold=point.threshold)
             tally.add(replace(file_outcome, spots=spots_in(tracks, at_point)))
         run = figures_of(tally, counting)
-        at = sweep.figures_at(point.threshold)
-        assert (at.talkers, at.unknown_talkers, at.false_reject_interval) == (4, True, run.false_rejects)
-        assert at.false_reject_interval != clopper_pearson(at.misses, at.files)
+        figures = sweep.figures_at(point.threshold)
+        assert (figures.talkers, figures.unknown_talkers, figures.false_reject_interval) == (4, True, run.false_rejects)
+        assert figures.false_reject_interval != clopper_pearson(figures.misses, figures.files)
 
 
 def test_every_threshold_is_counted_as_the_log_counts() -> None:
@@ -178,8 +178,9 @@ def test_every_threshold_is_counted_as_the_log_counts() -> None:
 
 def test_too_many_values_for_all_leave_operating_points_exact() -> None:
     counting, rule = CountingRules(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
-    own = np.array([point.threshold for point in POINTS], np.float32)
-    exact, coarse = swept(scored(3), counting, rule).det_at(own), swept(scored(3), counting, rule, most=10).det_at(own)
+    thresholds = np.array([point.threshold for point in POINTS], np.float32)
+    exact = swept(scored(3), counting, rule).det_at(thresholds)
+    coarse = swept(scored(3), counting, rule, most=10).det_at(thresholds)
     for name in ("misses", "false_accepts", "hours"):
         assert getattr(exact, name).tolist() == getattr(coarse, name).tolist()
 
@@ -206,12 +207,12 @@ PLAIN = CountingRules(normalise=True)
 PLAIN_WORDS = CountingRules(words=True, normalise=True, lead_in_ms=0)
 
 
-def keys(of: FileOutcome, counting: CountingRules = DEFAULT) -> str:
-    return " ".join(fact.key.value for fact in judged(of, counting).facts)
+def keys(file_outcome: FileOutcome, counting: CountingRules = DEFAULT) -> str:
+    return " ".join(fact.key.value for fact in judged(file_outcome, counting).facts)
 
 
 @pytest.mark.parametrize(
-    ("of", "counting", "wanted"),
+    ("file_outcome", "counting", "expected"),
     [
         pytest.param(outcome(INV, GOOD), DEFAULT, "INVTA", id="first spot after the lead-in"),
         pytest.param(outcome(INV), DEFAULT, "INVFR", id="no spot"),
@@ -261,13 +262,15 @@ def keys(of: FileOutcome, counting: CountingRules = DEFAULT) -> str:
         pytest.param(outcome(REF, said=said("thank you"), reference=""), WORDS, "STTSB", id="words out of silence"),
     ],
 )
-def test_an_outcome_is_logged_under_the_expected_keys(of: FileOutcome, counting: CountingRules, wanted: str) -> None:
-    assert keys(of, counting) == wanted
+def test_an_outcome_is_logged_under_the_expected_keys(
+    file_outcome: FileOutcome, counting: CountingRules, expected: str
+) -> None:
+    assert keys(file_outcome, counting) == expected
 
 
 def test_u_option_changes_totals_but_not_log_lines() -> None:
-    of = outcome(INV, EARLY, GOOD)
-    assert keys(of) == keys(of, CountingRules(count_in_vocabulary=True)) == "INVFA INVTA INVTX"
+    file_outcome = outcome(INV, EARLY, GOOD)
+    assert keys(file_outcome) == keys(file_outcome, CountingRules(count_in_vocabulary=True)) == "INVFA INVTA INVTX"
 
 
 def test_the_words_of_a_text_that_was_missed_are_deletions() -> None:

@@ -77,8 +77,10 @@ def run(counting: CountingRules, outcomes: int, planned: int | None = None, dura
 
 def written(outcomes: Sequence[FileOutcome], counting: CountingRules | None = None) -> tuple[str, Figures]:
     stream = io.StringIO()
-    named = [JournalledOutcome(outcome, f"{outcome.kind.value}{at}.wav") for at, outcome in enumerate(outcomes)]
-    figures = write_log(stream, run(counting or CountingRules(), len(outcomes)), named)
+    journalled = [
+        JournalledOutcome(outcome, f"{outcome.kind.value}{number}.wav") for number, outcome in enumerate(outcomes)
+    ]
+    figures = write_log(stream, run(counting or CountingRules(), len(outcomes)), journalled)
     return stream.getvalue(), figures
 
 
@@ -90,7 +92,7 @@ PLAIN, WORDS = CountingRules(), CountingRules(words=True, lead_in_ms=0)
 
 
 @pytest.mark.parametrize(
-    ("of", "counting", "wanted"),
+    ("file_outcome", "counting", "expected"),
     [
         (outcome(INV, spot(1.2, 1.9)), PLAIN, ['INVTA "f" 1200 1900 "alexa" sv-score 0']),
         (outcome(INV, spot(1.2, 1.9, score=0.98765432)), PLAIN,
@@ -118,10 +120,12 @@ PLAIN, WORDS = CountingRules(), CountingRules(words=True, lead_in_ms=0)
         *((outcome(INV, rejected=reason), PLAIN, [f'REJECT "f" {reason.value}']) for reason in RejectReason),
     ],
 )  # fmt: skip
-def test_each_log_key_has_its_line_format(of: FileOutcome, counting: CountingRules, wanted: list[str]) -> None:
+def test_each_log_key_has_its_line_format(
+    file_outcome: FileOutcome, counting: CountingRules, expected: list[str]
+) -> None:
     stream = io.StringIO()
-    write_log(stream, run(counting, 1), [JournalledOutcome(of, "f")])
-    assert events(stream.getvalue()) == wanted
+    write_log(stream, run(counting, 1), [JournalledOutcome(file_outcome, "f")])
+    assert events(stream.getvalue()) == expected
     assert differences(read(stream.getvalue())) == ()
 
 
@@ -160,10 +164,10 @@ def test_word_totals_are_logged() -> None:
 
 
 def test_the_percentage_of_commands_is_of_all_that_went_wrong() -> None:
-    of = [outcome(REF, said=said(word), reference="on") for word in ("on", "off", "off")] + [
+    file_outcomes = [outcome(REF, said=said(word), reference="on") for word in ("on", "off", "off")] + [
         outcome(REF, reference="on")
     ]
-    _, figures = written(of)
+    _, figures = written(file_outcomes)
     assert summary_line(run(CountingRules(), 4), figures).endswith("0 FA n/a/hr, 75.00% FR, 1 TA, 8.0x RT")
 
 
@@ -203,8 +207,8 @@ def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
     journal_file = JournalFile(tmp_path / "a.jsonl")
     stream = io.StringIO()
     write_log(stream, run_of(journal_file), journal_file.outcomes())
-    named = [line.split('"')[1] for line in events(stream.getvalue())]
-    assert named == [f"inv-{file.number}" for file in files[1:]] + [f"oov-{files[0].number}"]
+    names = [line.split('"')[1] for line in events(stream.getvalue())]
+    assert names == [f"inv-{file.number}" for file in files[1:]] + [f"oov-{files[0].number}"]
 
 
 def test_speed_of_a_killed_run_covers_only_timed_files(tmp_path: Path) -> None:
@@ -250,12 +254,12 @@ def _as_told(journal: Path) -> tuple[str, str]:
 
 
 def test_json_has_exact_samples_and_nulls_over_nothing() -> None:
-    of = [
+    file_outcomes = [
         outcome(OOV, spot(1, 2), seconds=10),
         FileOutcome(OOV, 5, 44_101, 44_100, 16_000),
         outcome(OOV, rejected=RejectReason.HANG, error="no answer"),
     ]
-    _, figures = written(of)
+    _, figures = written(file_outcomes)
     report = summary_json(run(CountingRules(), 3), figures)
     assert report["samples"]["oov"] == {"16000": 160_000, "44100": 44_101}
     assert report["totals"]["FACOUNT"] == 1

@@ -123,8 +123,8 @@ def test_noise_has_its_level_and_shifts_the_marks(kind: NoiseKind, tmp_path: Pat
     added[24_000:-24_000] -= quiet.waveform.samples
     assert rms_dbfs(added) == pytest.approx(-36, abs=0.05)
     assert np.abs(noisy.waveform.samples[:24_000]).max() > 0
-    again = Renderer(None).render(replace(RECIPE, noise=NoiseSpec(kind, 10.0, path)))
-    assert again.sha256 == noisy.sha256
+    repeated = Renderer(None).render(replace(RECIPE, noise=NoiseSpec(kind, 10.0, path)))
+    assert repeated.sha256 == noisy.sha256
 
 
 def test_pink_noise_falls_3_db_an_octave() -> None:
@@ -157,10 +157,10 @@ def test_settings_out_of_range_and_what_is_missing_are_refused(recipe: StimulusR
 def test_rendered_stimulus_is_read_from_the_cache(tmp_path: Path) -> None:
     first = Renderer(tmp_path).render(RECIPE)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    again = Renderer(tmp_path).render(RECIPE)
+    second = Renderer(tmp_path).render(RECIPE)
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
-    assert (again.sha256, again.parts) == (first.sha256, first.parts)
-    np.testing.assert_array_equal(again.waveform.samples, first.waveform.samples)
+    assert (second.sha256, second.parts) == (first.sha256, first.parts)
+    np.testing.assert_array_equal(second.waveform.samples, first.waveform.samples)
     assert Renderer(None).render(RECIPE).sha256 == first.sha256
     assert not list(tmp_path.glob(".*"))
 
@@ -192,15 +192,15 @@ def test_a_damaged_entry_is_made_again(damage: str, tmp_path: Path, caplog: pyte
 
 
 def test_a_changed_recording_is_another_stimulus_and_a_moved_one_is_not(tmp_path: Path) -> None:
-    here = wav(tmp_path / "a.wav", burst(1.0, 0.2, 0.2))
+    recording = wav(tmp_path / "a.wav", burst(1.0, 0.2, 0.2))
     (tmp_path / "b.wav").write_bytes((tmp_path / "a.wav").read_bytes())
     first, moved = (
         Renderer(tmp_path / "cache").render(StimulusRecipe(Recording(path), None, VoiceSpec())).sha256
-        for path in (here.path, str(tmp_path / "b.wav"))
+        for path in (recording.path, str(tmp_path / "b.wav"))
     )
     assert first == moved
     wav(tmp_path / "a.wav", burst(0.9, 0.2, 0.2))
-    assert Renderer(tmp_path / "cache").render(StimulusRecipe(here, None, VoiceSpec())).sha256 != first
+    assert Renderer(tmp_path / "cache").render(StimulusRecipe(recording, None, VoiceSpec())).sha256 != first
 
 
 def test_a_cache_that_cannot_be_written_does_not_stop_the_rendering(
@@ -261,12 +261,12 @@ CALL = StimulusRecipe(SpokenText("alexa"), None, VoiceSpec(), rate_hz=16_000, le
 
 
 def test_the_phrase_lies_between_lead_in_and_tail() -> None:
-    made = Renderer(None).render(CALL)
-    span = known(made.span_s(Role.QUERY))
+    rendering = Renderer(None).render(CALL)
+    span = known(rendering.span_s(Role.QUERY))
     assert span[0] == pytest.approx(2.0, abs=1e-4)
-    assert made.waveform.duration_s - span[1] == pytest.approx(1.5, abs=1e-4)
-    assert made.parts[0].text == "alexa"
-    assert Renderer(None).render(replace(CALL, tail_s=1.6)).sha256 != made.sha256
+    assert rendering.waveform.duration_s - span[1] == pytest.approx(1.5, abs=1e-4)
+    assert rendering.parts[0].text == "alexa"
+    assert Renderer(None).render(replace(CALL, tail_s=1.6)).sha256 != rendering.sha256
 
 
 def test_lead_in_and_tail_are_a_noise_floor_and_no_digital_silence() -> None:
@@ -277,10 +277,10 @@ def test_lead_in_and_tail_are_a_noise_floor_and_no_digital_silence() -> None:
 
 def test_noise_lies_under_all_of_it_from_the_first_sample_to_the_last() -> None:
     quiet = Renderer(None).render(CALL)
-    made = Renderer(None).render(replace(CALL, noise=NoiseSpec(NoiseKind.PINK, 10.0)))
-    assert made.parts == quiet.parts
-    assert len(made.waveform.samples) == len(quiet.waveform.samples)
-    assert rms_dbfs(made.waveform.samples[:16_000]) == pytest.approx(-36.0, abs=2.0)
+    rendering = Renderer(None).render(replace(CALL, noise=NoiseSpec(NoiseKind.PINK, 10.0)))
+    assert rendering.parts == quiet.parts
+    assert len(rendering.waveform.samples) == len(quiet.waveform.samples)
+    assert rms_dbfs(rendering.waveform.samples[:16_000]) == pytest.approx(-36.0, abs=2.0)
 
 
 def ambient(ambience: Ambience, level_dbfs: float = -30.0) -> StimulusRecipe:
@@ -328,9 +328,9 @@ def test_pieces_follow_one_another_and_other_rates_are_changed(tmp_path: Path) -
 
 def test_texts_are_spoken_one_after_another_until_the_time_is_filled(tmp_path: Path) -> None:
     sayings = (Saying("good morning", VoiceSpec()), Saying("we went home", VoiceSpec(name="en-gb")))
-    made = Renderer(tmp_path).render(ambient(Ambience(12.0, 4, sayings=sayings)))
-    assert len(made.waveform.samples) == 12 * 16_000
-    seconds = made.waveform.samples.reshape(12, -1)
+    rendering = Renderer(tmp_path).render(ambient(Ambience(12.0, 4, sayings=sayings)))
+    assert len(rendering.waveform.samples) == 12 * 16_000
+    seconds = rendering.waveform.samples.reshape(12, -1)
     assert sum(rms_dbfs(second) > -45 for second in seconds) >= 6, "speech in most seconds"
     assert len(list(tmp_path.glob("*.wav"))) == 2, "each saying is kept, and the twelve seconds are not"
 
@@ -340,9 +340,9 @@ def test_what_would_clip_is_turned_down_as_a_whole(tmp_path: Path) -> None:
     sound = np.random.default_rng(2).standard_normal(16_000 * 4).astype(np.float32) * 0.02
     sound[20_000] = 0.9
     soundfile.write(path, sound, 16_000, subtype="FLOAT")
-    made = Renderer(None).render(ambient(Ambience(3.0, pieces=(RecordingPiece(str(path), 0.0, 3.0),)), -6.0))
-    assert np.abs(made.waveform.samples).max() <= 1.0
-    peak = np.abs(made.waveform.samples).argmax()
+    rendering = Renderer(None).render(ambient(Ambience(3.0, pieces=(RecordingPiece(str(path), 0.0, 3.0),)), -6.0))
+    assert np.abs(rendering.waveform.samples).max() <= 1.0
+    peak = np.abs(rendering.waveform.samples).argmax()
     assert peak == 20_000
 
 
@@ -368,12 +368,12 @@ def test_an_opening_is_said_so_long_before_the_phrase_and_changes_nothing_of_it(
         "Alexa", "tell me a story", "Alexa", "Alexa", "stop",
     )  # fmt: skip
     assert phrase.start_sample - request.end_sample == round(pause_s * 48_000)
-    own = alone.parts[0]
-    begins = phrase.start_sample - own.start_sample
-    assert phrase.end_sample - phrase.start_sample == own.end_sample - own.start_sample
-    same = slice(own.start_sample - 960, own.end_sample + 960)
-    heard = whole.waveform.samples[begins:][same]
-    assert np.array_equal(heard, alone.waveform.samples[same])
+    phrase_alone = alone.parts[0]
+    begins = phrase.start_sample - phrase_alone.start_sample
+    assert phrase.end_sample - phrase.start_sample == phrase_alone.end_sample - phrase_alone.start_sample
+    span = slice(phrase_alone.start_sample - 960, phrase_alone.end_sample + 960)
+    heard = whole.waveform.samples[begins:][span]
+    assert np.array_equal(heard, alone.waveform.samples[span])
     assert last.start_sample >= begins + len(alone.waveform.samples)
     assert whole.sha256 != alone.sha256
     prelude = Waveform(whole.waveform.samples[: request.end_sample], 48_000)
@@ -383,12 +383,14 @@ def test_an_opening_is_said_so_long_before_the_phrase_and_changes_nothing_of_it(
 def test_an_opening_may_have_a_voice_of_its_own() -> None:
     plain = replace(RECIPE, query=SpokenText("Alexa"), wake_phrase=None, opening=Opening(1.0, say="hello", then="stop"))
     other = VoiceSpec("espeak", "en-gb", rate_wpm=120)
-    same, own = (
+    same_voice, other_voice = (
         Renderer(None).render(replace(plain, opening=replace(known(plain.opening), voice=voice)))
         for voice in (None, other)
     )
-    lengths = [[part.end_sample - part.start_sample for part in rendering.parts] for rendering in (same, own)]
-    differ = {part.role for part, first, two in zip(same.parts, *lengths, strict=True) if first != two}
+    lengths = [
+        [part.end_sample - part.start_sample for part in rendering.parts] for rendering in (same_voice, other_voice)
+    ]
+    differ = {part.role for part, first, two in zip(same_voice.parts, *lengths, strict=True) if first != two}
     assert differ == {Role.OPENING, Role.REQUEST, Role.CLOSING}
 
 

@@ -36,8 +36,8 @@ OWN_MARKS = {"espeak": "[[h@l@U]] there", "flite": "<emphasis>hello</emphasis>",
 
 def engine(spec: VoiceSpec) -> Voice:
     """A new one, which loads its model when it speaks."""
-    made: Voice = load(Group.VOICES, spec.engine)()
-    return made
+    voice: Voice = load(Group.VOICES, spec.engine)()
+    return voice
 
 
 @cache
@@ -49,9 +49,9 @@ def ready(name: str) -> Voice:
 @pytest.mark.parametrize("spec", SPECS, ids=VoiceSpec.label)
 def test_the_same_text_gives_the_same_samples(spec: VoiceSpec) -> None:
     first = engine(spec).speak("What time is it?", spec)
-    again = engine(spec).speak("What time is it?", spec)
-    assert first.rate_hz == again.rate_hz
-    np.testing.assert_array_equal(first.samples, again.samples)
+    second = engine(spec).speak("What time is it?", spec)
+    assert first.rate_hz == second.rate_hz
+    np.testing.assert_array_equal(first.samples, second.samples)
     assert 0.4 < first.duration_s < 3
 
 
@@ -123,7 +123,7 @@ def test_a_rate_changes_the_duration_alike_with_every_engine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         (VoiceSpec("espeak", "en-uss"), "Did you mean .*en-us"),
         (VoiceSpec("espeak", "en-US"), "Did you mean .*en-us"),
@@ -143,8 +143,8 @@ def test_a_rate_changes_the_duration_alike_with_every_engine() -> None:
     ],
     ids=str,
 )
-def test_unsupported_voice_settings_are_refused(spec: VoiceSpec, said: str) -> None:
-    with pytest.raises(VoiceError, match=said):
+def test_unsupported_voice_settings_are_refused(spec: VoiceSpec, message: str) -> None:
+    with pytest.raises(VoiceError, match=message):
         engine(spec).speak("hello", spec)
 
 
