@@ -8,7 +8,7 @@ SAID = ("turn on the kitchen light", "who wrote the old man and the sea", "read 
 
 
 @pytest.mark.parametrize(
-    ("heard", "named"),
+    ("heard", "sentences"),
     [
         ("Turn on the kitchen light. Who wrote the old man and the sea? Read me the news of today.", []),
         ("Turn on a kitchen light. Who rode the odd man and the sea? Read me a new one to-day.", []),
@@ -20,8 +20,8 @@ SAID = ("turn on the kitchen light", "who wrote the old man and the sea", "read 
         ("", list(SAID)),
     ],
 )
-def test_a_sentence_that_is_lost_or_repeated_is_named_and_wrong_words_are_not(heard: str, named: list[str]) -> None:
-    assert lost_or_repeated(SAID, heard) == named
+def test_a_sentence_that_is_lost_or_repeated_is_named_and_wrong_words_are_not(heard: str, sentences: list[str]) -> None:
+    assert lost_or_repeated(SAID, heard) == sentences
 
 
 def test_word_errors_are_counted_without_case_and_punctuation() -> None:

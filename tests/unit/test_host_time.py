@@ -115,7 +115,7 @@ def sample(begun_s: float, late_s: float, **took_s: float) -> HostSample:
 
 
 @pytest.mark.parametrize(
-    ("samples", "said"),
+    ("samples", "words"),
     [
         ([sample(0, 0.01, gw0=0.5)], ""),
         ([sample(0, 0.2, gw0=0.4, outside=0.1)], ""),
@@ -134,5 +134,5 @@ def sample(begun_s: float, late_s: float, **took_s: float) -> HostSample:
         ([sample(0.25 * n, 0.01, outside=0.2, gw0=0.3) for n in range(4)], ""),
     ],
 )
-def test_stall_is_attributed_by_processor_use(samples: list[HostSample], said: str) -> None:
-    assert disturbance(samples, "gw0", processors=2) == said
+def test_stall_is_attributed_by_processor_use(samples: list[HostSample], words: str) -> None:
+    assert disturbance(samples, "gw0", processors=2) == words

@@ -26,13 +26,13 @@ def test_commands_keep_their_options_and_arguments() -> None:
     for name, was in json.loads(KEPT.read_text(encoding="utf-8"))["commands"].items():
         assert name in now, f"{name} is missing"
         for parameter, facts in was.items():
-            for each in parameter.split():
-                facts_now = now[name].get(each)
+            for option in parameter.split():
+                facts_now = now[name].get(option)
                 if facts_now is not None and facts.get("choices"):  # further ones harm nobody
                     facts_now = facts_now | {
                         "choices": [choice for choice in facts_now["choices"] if choice in facts["choices"]]
                     }
-                assert facts_now == facts, f"{name}: {each}"
+                assert facts_now == facts, f"{name}: {option}"
 
 
 def test_files_keep_their_keys() -> None:
@@ -45,9 +45,9 @@ def described() -> Iterator[tuple[str, dict[str, Any]]]:
     """Each command, its parameters by each of their names (also former names), and what they take."""
     for name, command in commands(group):
         facts = {
-            each: facts_of(parameter)
+            option: facts_of(parameter)
             for parameter in command.params
-            for each in (*parameter.opts, *parameter.secondary_opts)
+            for option in (*parameter.opts, *parameter.secondary_opts)
         }
         for parameter in command.params:
             for old, value in parameter.former.items() if isinstance(parameter, Option) else ():

@@ -44,7 +44,7 @@ OUTPUTS = {
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy, since SQLite writes beside what it reads."""
     return shutil.copytree(KEPT, tmp_path_factory.mktemp("kept") / "kept")
 
@@ -57,9 +57,9 @@ def said(folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_kept_output_is_unchanged(name: str, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_output_is_unchanged(name: str, kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     was = (KEPT / "outputs" / name).read_text(encoding="utf-8")
-    now = said(kept, OUTPUTS[name], monkeypatch)
+    now = said(kept_folder, OUTPUTS[name], monkeypatch)
     match Path(name).suffix:
         case ".json":
             assert_holds(json.loads(was), json.loads(now), name)
@@ -69,26 +69,26 @@ def test_kept_output_is_unchanged(name: str, kept: Path, monkeypatch: pytest.Mon
             assert comparable(now) == comparable(was)
 
 
-def test_an_older_session_is_whole(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "whole" in said(kept, ["show", "queries", "--check"], monkeypatch)
+def test_an_older_session_is_whole(kept_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "whole" in said(kept_folder, ["show", "queries", "--check"], monkeypatch)
 
 
-def assert_holds(was: Any, now: Any, where: str) -> None:
+def assert_holds(was: Any, now: Any, place: str) -> None:
     """Every key and every value of `was` is in `now`."""
     if isinstance(was, dict):
         for key, value in was.items():
             if key in ("harness", "version"):  # of the harness that wrote it
                 continue
-            assert key in now, f"{where}.{key} is missing"
-            assert_holds(value, now[key], f"{where}.{key}")
+            assert key in now, f"{place}.{key} is missing"
+            assert_holds(value, now[key], f"{place}.{key}")
     elif isinstance(was, list):
-        assert len(was) == len(now), where
+        assert len(was) == len(now), place
         for number, (entry, other) in enumerate(zip(was, now, strict=True)):
-            assert_holds(entry, other, f"{where}[{number}]")
+            assert_holds(entry, other, f"{place}[{number}]")
     elif isinstance(was, float):
-        assert now == pytest.approx(was, rel=1e-9, abs=1e-12), where
+        assert now == pytest.approx(was, rel=1e-9, abs=1e-12), place
     else:
-        assert now == was, where
+        assert now == was, place
 
 
 def comparable(text: str) -> list[str]:

@@ -48,7 +48,9 @@ class House:
             clock=clock,
             on_state=self.states.append,
             answer=lambda id, ok, why: self.answers.__setitem__(id, (ok, why)),
-            on_rendered=lambda trial, made: self.speaker.script(waveform_sha256(made.waveform), trial.reference),
+            on_rendered=lambda trial, rendering: self.speaker.script(
+                waveform_sha256(rendering.waveform), trial.reference
+            ),
             **changes,
         )
         self.conductor = Conductor(trials, stage, Resumption.of(log.entries(), trials))
@@ -98,8 +100,8 @@ class House:
 
 def house(count: int = 4, room: Callable[[], bool] = lambda: True, **changes: Any) -> House:
     clock = ScaledClock(changes.pop("speed", SPEED), HostClock())
-    where = bench(connected=changes.get("profile", PROFILE) is not None)
-    return House(plan(scenario(count), where), MemoryLog(clock, room), clock, **changes)
+    test_bench = bench(connected=changes.get("profile", PROFILE) is not None)
+    return House(plan(scenario(count), test_bench), MemoryLog(clock, room), clock, **changes)
 
 
 def assert_whole(log: MemoryLog, trials: tuple[Trial, ...]) -> None:
@@ -111,8 +113,8 @@ def assert_whole(log: MemoryLog, trials: tuple[Trial, ...]) -> None:
             case AttemptStarted(trial_id=trial_id, take=take, attempt=attempt):
                 started.setdefault((trial_id, take), []).append(attempt)
             case Observed(observation=observation) if getattr(observation, "play_id", None):
-                known = {row.play_id for row in log.of(AttemptStarted)}
-                assert observation.play_id in known or ".c" in observation.play_id  # type: ignore[union-attr]
+                play_ids = {row.play_id for row in log.of(AttemptStarted)}
+                assert observation.play_id in play_ids or ".c" in observation.play_id  # type: ignore[union-attr]
             case ResponseFrozen(clip=clip):
                 assert clip.name in log.clips
             case _:

@@ -101,8 +101,8 @@ def sound_of(recipe: StimulusRecipe) -> RenderedStimulus:
     gap = np.zeros(round(recipe.gap_ms / 1000 * rate) if recipe.wake_phrase else 0, dtype=np.float32)
     query = noise[-round(0.8 * rate) :]
     samples = np.concatenate([wake, gap, query, np.zeros(round(0.05 * rate), dtype=np.float32)])
-    at = len(wake) + len(gap)
-    parts = [Part(Role.QUERY, at, at + len(query), "query")]
+    start = len(wake) + len(gap)
+    parts = [Part(Role.QUERY, start, start + len(query), "query")]
     if recipe.wake_phrase:
         parts.insert(0, Part(Role.WAKE_PHRASE, 0, len(wake), "wake"))
     return RenderedStimulus(Waveform(samples, rate), tuple(parts), hashlib.sha256(samples.tobytes()).hexdigest())

@@ -135,9 +135,9 @@ class Rehearsal:
                 case StopStimulus() if self._playing:
                     play_id = self._playing[0]
                     self._coming = [
-                        each
-                        for each in self._coming
-                        if not (isinstance(each[2], StimulusEnded | StimulusStarted) and each[2].play_id == play_id)
+                        event
+                        for event in self._coming
+                        if not (isinstance(event[2], StimulusEnded | StimulusStarted) and event[2].play_id == play_id)
                     ]
                     heapq.heapify(self._coming)
                     self.put(now_s + 0.02, StimulusEnded("speaker", Stamp(now_s + 0.02), play_id, complete=False))

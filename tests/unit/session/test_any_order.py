@@ -166,30 +166,32 @@ def played() -> House:
 @pytest.mark.parametrize("cut", [x / 12 for x in range(12)])
 def test_a_log_cut_off_anywhere_is_completed(played: House, cut: float) -> None:
     rows = played.log.rows[: round(cut * (len(played.log.rows) - 1))]
-    known = Resumption.of(rows)
-    again = house(4, speed=60.0)
-    again.log.rows.extend(rows)
-    again.log.clips.update(played.log.clips)
-    second = House(again.trials, again.log, again.clock)
+    resumption = Resumption.of(rows)
+    resumed = house(4, speed=60.0)
+    resumed.log.rows.extend(rows)
+    resumed.log.clips.update(played.log.clips)
+    second = House(resumed.trials, resumed.log, resumed.clock)
     second.played()
     assert second.reason is EndReason.COMPLETED
-    assert_whole(again.log, again.trials)
-    engine_ended = [row for row in again.log.of(AttemptFinished) if code(row.cause) == "engine_ended"]
-    assert len(engine_ended) == len(known.cut_off())
+    assert_whole(resumed.log, resumed.trials)
+    engine_ended = [row for row in resumed.log.of(AttemptFinished) if code(row.cause) == "engine_ended"]
+    assert len(engine_ended) == len(resumption.cut_off())
     assert all(row.outcome is Outcome.INTERRUPTED for row in engine_ended)
-    for take, verdict in known.finished.items():
-        assert [row for row in again.log.of(TrialFinished) if (row.trial_id, row.take) == take] == [verdict]
+    for take, verdict in resumption.finished.items():
+        assert [row for row in resumed.log.of(TrialFinished) if (row.trial_id, row.take) == take] == [verdict]
 
 
 def test_the_context_wait_is_respected_after_a_crash(played: House) -> None:
-    at = next(n for n, entry in enumerate(played.log.rows) if isinstance(entry.record, AttemptStarted))
-    again = house(4, speed=60.0)
-    clock = again.clock
-    again.log.rows.extend(Entry(e.seq, 1, clock.now_s(), clock.wall_s(), e.record) for e in played.log.rows[: at + 1])
-    second = House(again.trials, again.log, clock)
+    start = next(n for n, entry in enumerate(played.log.rows) if isinstance(entry.record, AttemptStarted))
+    resumed = house(4, speed=60.0)
+    clock = resumed.clock
+    resumed.log.rows.extend(
+        Entry(e.seq, 1, clock.now_s(), clock.wall_s(), e.record) for e in played.log.rows[: start + 1]
+    )
+    second = House(resumed.trials, resumed.log, clock)
     crashed_s = clock.now_s()
     second.played()
-    second_attempt = next(entry for entry in again.log.rows[at + 1 :] if isinstance(entry.record, AttemptStarted))
+    second_attempt = next(entry for entry in resumed.log.rows[start + 1 :] if isinstance(entry.record, AttemptStarted))
     assert second_attempt.record.attempt == 2
     assert second_attempt.at_s - crashed_s >= 4.5
 

@@ -90,10 +90,10 @@ def test_resuming_an_archive_of_others_names_its_programs_and_needs_trust(way: s
         text = text[: text.index("\n      driver: in_process\n      speed: 50\n      mishear")] + f"{connection}\n"
         text = text.replace(", speed: 50", "")
     (tmp_path / "bench.yaml").write_text(f"{text}\n{more}\n", encoding="utf-8")
-    made = prepare(IN_PROCESS / "three.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
-    pack(made, tmp_path / "a.zip")
+    folder = prepare(IN_PROCESS / "three.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
+    pack(folder, tmp_path / "a.zip")
     unpack(tmp_path / "a.zip", back := tmp_path / "back", LIMITS)
-    demand_trust(made)
+    demand_trust(folder)
     with pytest.raises(InputError, match=r"was unpacked from an archive.*sh -c 'touch ran") as refused:
         demand_trust(back)
     assert "--trust" in refused.value.remedy
@@ -184,11 +184,11 @@ def listed(name: str | None = None, **changed: Any) -> Edit:
     return edit
 
 
-def extra(name: str, kind: bytes = tarfile.REGTYPE, at: int = 1) -> Edit:
+def extra(name: str, kind: bytes = tarfile.REGTYPE, index: int = 1) -> Edit:
     def edit(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
         head = tarfile.TarInfo(name)
         head.type, head.linkname = kind, "/etc/passwd" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
-        members.insert(at, (head, b""))
+        members.insert(index, (head, b""))
 
     return edit
 
@@ -213,7 +213,7 @@ HOSTILE: dict[str, tuple[Edit, str]] = {
     "device": (extra("session/a", tarfile.CHRTYPE), "a device"),
     "pipe": (extra("session/a", tarfile.FIFOTYPE), "a device"),
     "extension": (extra("session/a", tarfile.XHDTYPE), "extension"),
-    "not listed": (extra("session/zz", at=99), "not in the manifest"),
+    "not listed": (extra("session/zz", index=99), "not in the manifest"),
     "missing": (lambda members: members.pop() and None, "cut short"),
     "no manifest": (lambda members: members.pop(0) and None, "not with the manifest"),
 }
@@ -234,15 +234,15 @@ def test_an_archive_of_altered_rows_is_refused(session: Path, tmp_path: Path) ->
     """The manifest fits, and the hash chain does not."""
 
     def edit(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
-        at = next(at for at, (head, _) in enumerate(members) if head.name.endswith("log.sqlite"))
-        content = members[at][1].replace(b'"by":"', b'"by":"', 1).replace(b"query", b"quern", 1)
-        assert content != members[at][1]
-        members[at] = (members[at][0], content)
+        index = next(index for index, (head, _) in enumerate(members) if head.name.endswith("log.sqlite"))
+        content = members[index][1].replace(b'"by":"', b'"by":"', 1).replace(b"query", b"quern", 1)
+        assert content != members[index][1]
+        members[index] = (members[index][0], content)
         manifest = json.loads(members[0][1])
-        manifest["files"][at - 1]["sha256"] = hashlib.sha256(content).hexdigest()
-        written = json.dumps(manifest).encode()
-        members[0][0].size = len(written)
-        members[0] = (members[0][0], written)
+        manifest["files"][index - 1]["sha256"] = hashlib.sha256(content).hexdigest()
+        document = json.dumps(manifest).encode()
+        members[0][0].size = len(document)
+        members[0] = (members[0][0], document)
 
     with pytest.raises(InputError, match="its session is damaged"):
         unpack(crafted(session, tmp_path, edit), tmp_path / "back", LIMITS)
@@ -324,15 +324,15 @@ def test_only_the_time_level_and_system_of_gzip_are_not_covered(session: Path, t
     target = tmp_path / "a.tar.gz"
     pack(session, target)
     content, accepted = target.read_bytes(), []
-    for at in (*range(14), *range(len(content) - 10, len(content))):
-        target.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+    for position in (*range(14), *range(len(content) - 10, len(content))):
+        target.write_bytes(content[:position] + bytes([content[position] ^ 0xFF]) + content[position + 1 :])
         try:
-            unpack(target, tmp_path / f"out{at}", LIMITS)
+            unpack(target, tmp_path / f"out{position}", LIMITS)
         except InputError:
-            assert not (tmp_path / f"out{at}").exists()
+            assert not (tmp_path / f"out{position}").exists()
         else:
-            accepted.append(at)
-            assert (tmp_path / f"out{at}" / "log.sqlite").read_bytes() == (session / "log.sqlite").read_bytes()
+            accepted.append(position)
+            assert (tmp_path / f"out{position}" / "log.sqlite").read_bytes() == (session / "log.sqlite").read_bytes()
     assert accepted == [4, 5, 6, 7, 8, 9]
 
 

@@ -40,15 +40,17 @@ def one_room(**changes: Any) -> Bench:
     return replace(plain, loudspeakers=plain.loudspeakers[:1], **changes)
 
 
-def checked(run: House, checks: BenchChecks, where: Bench | None = None) -> BenchCheck:
+def checked(run: House, checks: BenchChecks, test_bench: Bench | None = None) -> BenchCheck:
     drivers: Any = {driver.id: driver for driver in run.drivers}
-    return BenchCheck(where or one_room(), checks, drivers, run.clock, Path("/"))
+    return BenchCheck(test_bench or one_room(), checks, drivers, run.clock, Path("/"))
 
 
-def looked(checks: BenchChecks, where: Bench | None = None, spoil: Callable[[House], object] = lambda run: None) -> Any:
+def looked(
+    checks: BenchChecks, test_bench: Bench | None = None, spoil: Callable[[House], object] = lambda run: None
+) -> Any:
     """What the checks find on open drivers without a run, by their names."""
     run = house(1)
-    checking = checked(run, checks, where)
+    checking = checked(run, checks, test_bench)
     for driver in run.drivers:
         driver.open(checking.see)
     try:
@@ -71,8 +73,8 @@ def running(count: int, checks: BenchChecks, limit_dbfs: float = -60.0, **change
 
         every_s = checks.every_min * 60 if checks.every_min else float("inf")
 
-        def see(self, seen: Any) -> None:
-            holder[0].see(seen)
+        def see(self, observation: Any) -> None:
+            holder[0].see(observation)
 
         def find(self, trials: Any, given_up: threading.Event) -> list[Check]:
             return holder[0].find(trials, given_up)
@@ -113,17 +115,17 @@ def test_a_lost_device_and_a_missing_heartbeat_are_told_apart() -> None:
     beat = Heartbeat(MessageMapping("x/y", ObservationKind.LISTENING), within_s=10.0)
     plain = one_room()
     (dut,) = plain.devices
-    where = replace(plain, devices=(replace(dut, profile=replace(PROFILE, heartbeat=beat)),))
+    test_bench = replace(plain, devices=(replace(dut, profile=replace(PROFILE, heartbeat=beat)),))
     devices = BenchChecks(**{**ONLY, "devices": CheckPolicy.REFUSE})
 
-    silent = looked(devices, where)["devices"][-1]
+    silent = looked(devices, test_bench)["devices"][-1]
     assert (silent.level, silent.says) == (Level.FAIL, "dut_link: no heartbeat in 10 s")
 
     def proves(run: House) -> None:
         run.drivers[2]._tell(ListeningProved("dut_link", Stamp(run.clock.now_s()), Proof.HEARTBEAT))
 
-    assert looked(devices, where, proves)["devices"][-1].says == "dut_link: connected, heartbeat seen"
-    lost = looked(devices, where, lambda run: run.drivers[2].lose_link("the plug is pulled"))["devices"][-1]
+    assert looked(devices, test_bench, proves)["devices"][-1].says == "dut_link: connected, heartbeat seen"
+    lost = looked(devices, test_bench, lambda run: run.drivers[2].lose_link("the plug is pulled"))["devices"][-1]
     assert (lost.level, lost.says) == (Level.FAIL, "dut_link: lost (the plug is pulled)")
     assert lost.remedy.endswith("bench.yaml:1:1)")
 
@@ -131,10 +133,10 @@ def test_a_lost_device_and_a_missing_heartbeat_are_told_apart() -> None:
 def test_a_calibration_that_expires_and_a_clock_that_is_set_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = one_room()
     assert plain.microphone is not None
-    known = Calibration("c", "0" * 64, "mic", "in_process", 94.0, "A", "1 m", "2020-01-01", "2020-06-01", 100.0)
-    where = replace(plain, microphone=replace(plain.microphone, calibration=known))
-    on = BenchChecks(**{**ONLY, "calibration": CheckPolicy.REFUSE, "noise_floor": CheckPolicy.WARN})
-    checks = looked(on, where)
+    calibration = Calibration("c", "0" * 64, "mic", "in_process", 94.0, "A", "1 m", "2020-01-01", "2020-06-01", 100.0)
+    test_bench = replace(plain, microphone=replace(plain.microphone, calibration=calibration))
+    checks_on = BenchChecks(**{**ONLY, "calibration": CheckPolicy.REFUSE, "noise_floor": CheckPolicy.WARN})
+    checks = looked(checks_on, test_bench)
     assert [(check.level, check.says) for check in checks["calibration"]] == [
         (Level.FAIL, "mic: its calibration expired on 2020-06-01")
     ]
@@ -196,17 +198,17 @@ def test_checks_are_repeated_between_trials_and_never_within_one() -> None:
         assert not (under_way and isinstance(entry.record, BenchChecked))
 
 
-@pytest.mark.parametrize(("then", "ends"), [(AfterRetries.END, EndReason.STOPPED), (AfterRetries.SKIP, "completed")])
+@pytest.mark.parametrize(("policy", "ends"), [(AfterRetries.END, EndReason.STOPPED), (AfterRetries.SKIP, "completed")])
 def test_after_the_last_retry_the_policy_decides(
-    then: AfterRetries, ends: str, monkeypatch: pytest.MonkeyPatch
+    policy: AfterRetries, ends: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = running(1, NOISE, on_fault=OnFault(5.0, 2, then), speed=100.0)
+    run = running(1, NOISE, on_fault=OnFault(5.0, 2, policy), speed=100.0)
     monkeypatch.setattr(run.mic, "noise_floor_dbfs", lambda: -41.0)
     run.played()
     assert run.reason == ends
     assert len(run.log.of(BenchChecked)) == 3  # the first, and two retries
     faults = [row for row in run.log.of(FaultMet) if row.source == CHECKS_BY]
-    assert len(faults) == (then is AfterRetries.END)
+    assert len(faults) == (policy is AfterRetries.END)
 
 
 def test_a_warning_does_not_pause() -> None:

@@ -14,14 +14,14 @@ UNHEARD = Intent("shelf_link", Stamp(102.1), "")
 
 
 def test_busy_device_delays_a_trial_by_air_only_so_long() -> None:
-    seen = BenchState()
-    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
-    play = Play(BY_AIR, seen=seen)
+    state = BenchState()
+    state.see(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
+    play = Play(BY_AIR, seen=state)
     play.wait(5.0)
     assert not play.started
     play.feed(Status("shelf_link", play.at(), DeviceState.IDLE))
     assert play.started
-    stubborn = Play(BY_AIR, seen=seen)
+    stubborn = Play(BY_AIR, seen=state)
     stubborn.wait(stubborn.trial.reprompt.response_max_s)
     assert stubborn.started
 
@@ -45,11 +45,11 @@ def test_busy_device_delays_a_trial_by_air_only_so_long() -> None:
 def test_stuck_busy_state_is_limited_by_silence(
     state: DeviceState, evidence: list[Observation], starts_s: float, reason: str
 ) -> None:
-    seen = BenchState()
-    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.LISTENING))
-    seen.see(SpeechStarted("mic", Stamp(99.5), -30.0))
-    seen.see(Status("shelf_link", Stamp(99.8), state))
-    play = Play(BY_AIR, seen=seen)
+    bench_state = BenchState()
+    bench_state.see(Status("shelf_link", Stamp(99.0), DeviceState.LISTENING))
+    bench_state.see(SpeechStarted("mic", Stamp(99.5), -30.0))
+    bench_state.see(Status("shelf_link", Stamp(99.8), state))
+    play = Play(BY_AIR, seen=bench_state)
     play.wait(2.2)
     for observation in evidence:
         play.feed(observation)
@@ -62,11 +62,11 @@ def test_stuck_busy_state_is_limited_by_silence(
 
 
 def test_speech_that_goes_on_keeps_a_device_busy() -> None:
-    seen = BenchState()
-    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.THINKING))
-    seen.see(Intent("shelf_link", Stamp(99.5), ""))
-    seen.see(SpeechStarted("mic", Stamp(100.0), -30.0))
-    play = Play(BY_AIR, seen=seen)
+    state = BenchState()
+    state.see(Status("shelf_link", Stamp(99.0), DeviceState.THINKING))
+    state.see(Intent("shelf_link", Stamp(99.5), ""))
+    state.see(SpeechStarted("mic", Stamp(100.0), -30.0))
+    play = Play(BY_AIR, seen=state)
     play.wait(6.0)
     assert not play.started
     play.feed(SpeechEnded("mic", play.at()))

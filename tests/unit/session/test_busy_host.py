@@ -45,12 +45,12 @@ def test_nothing_begins_while_a_request_to_end_waits_behind_observations(aborts:
         for number in range(90):
             run.conductor.enqueue(LogLine("dut_link", Stamp(clock.now_s()), str(number)))
             threads.sleep(1.0)
-        begun = len(log.of(AttemptStarted))
+        count = len(log.of(AttemptStarted))
         if aborts:
             run.conductor.enqueue(Abort("a", "ann"))
         else:
             run.conductor.stop()
-    assert len(log.of(AttemptStarted)) == begun
+    assert len(log.of(AttemptStarted)) == count
     stored = [row.observation for row in log.of(Observed) if isinstance(row.observation, LogLine)]
     assert [line.text for line in stored] == [str(number) for number in range(90)], "each is stored, in its order"
     assert log.rows[-1].record == SessionFinished(EndReason.ABORTED if aborts else EndReason.STOPPED)

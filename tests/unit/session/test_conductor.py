@@ -87,16 +87,16 @@ def test_a_plan_is_played_from_its_first_trial_to_its_last() -> None:
 
 
 def test_a_stall_is_known_before_what_it_has_delayed_is_judged() -> None:
-    given: list[HostStalled] = []
+    delays: list[HostStalled] = []
 
     def stalls() -> list[HostStalled]:
         """One stall, which is over when the time for the first response is."""
         started = run.log.of(AttemptStarted)
         listens_s = started[0].duration_s + 3.0 if started else 0.0
-        if given or not started or run.clock.now_s() < started_s() + listens_s:
+        if delays or not started or run.clock.now_s() < started_s() + listens_s:
             return []
-        given.append(HostStalled("host", Stamp(run.clock.now_s() - 2.0), 2.0, 4.0, 0.1))
-        return given
+        delays.append(HostStalled("host", Stamp(run.clock.now_s() - 2.0), 2.0, 4.0, 0.1))
+        return delays
 
     def started_s() -> float:
         return next(row.at_s for row in run.log.rows if isinstance(row.record, AttemptStarted))
@@ -107,8 +107,8 @@ def test_a_stall_is_known_before_what_it_has_delayed_is_judged() -> None:
     assert first.outcome is Outcome.INTERRUPTED
     assert first.cause == "host_disturbed: the host stalled for 2.00 s"
     assert (second.outcome, second.disturbed) == (Outcome.NO_RESPONSE, "")
-    (seen,) = [row for row in run.log.of(Observed) if isinstance(row.observation, HostStalled)]
-    assert (seen.trial_id, seen.attempt) == (first.trial_id, 1)
+    (stall_row,) = [row for row in run.log.of(Observed) if isinstance(row.observation, HostStalled)]
+    assert (stall_row.trial_id, stall_row.attempt) == (first.trial_id, 1)
 
 
 def test_a_query_is_repeated_if_the_device_fails() -> None:
@@ -125,8 +125,8 @@ def test_dialogues_are_closed_with_words_of_ours() -> None:
     run = House(plan(closing, bench()), MemoryLog(clock), clock).played()
     assert_whole(run.log, run.trials)
     endings = [row.observation for row in run.log.of(Observed) if isinstance(row.observation, StimulusEnded)]
-    assert [each.play_id.split(".")[-2][0] for each in endings] == ["t", "c", "t", "c"]
-    assert all(each.complete for each in endings)
+    assert [ending.play_id.split(".")[-2][0] for ending in endings] == ["t", "c", "t", "c"]
+    assert all(ending.complete for ending in endings)
     assert run.saw(StateWord.CLOSING)
 
 
@@ -181,8 +181,8 @@ def test_pause_holds_before_the_next_attempt() -> None:
     assert_whole(run.log, run.trials)
 
 
-@pytest.mark.parametrize(("by_s", "how"), [(7200.0, "7200 s ahead: it was set"), (-7200.0, "7200 s back")])
-def test_a_wall_clock_that_jumps_leaves_one_row_and_no_duration_takes_it_in(by_s: float, how: str) -> None:
+@pytest.mark.parametrize(("by_s", "jumped"), [(7200.0, "7200 s ahead: it was set"), (-7200.0, "7200 s back")])
+def test_a_wall_clock_that_jumps_leaves_one_row_and_no_duration_takes_it_in(by_s: float, jumped: str) -> None:
     world = threads.current()
     assert isinstance(world, SimulatedThreads)
     with house(3, speed=10.0).running() as run:
@@ -191,7 +191,7 @@ def test_a_wall_clock_that_jumps_leaves_one_row_and_no_duration_takes_it_in(by_s
         run.until(lambda: len(run.log.of(AttemptStarted)) == 2)
         world.set_wall(by_s)
     (jump,) = [row for row in run.log.of(FaultMet) if row.source == "clock"]
-    assert jump.what.startswith(f"the clock of this host jumped {how}")
+    assert jump.what.startswith(f"the clock of this host jumped {jumped}")
     wall, figures = SteadyWall(), SessionFigures()
     started = Entry(0, 1, run.log.rows[0].at_s, run.log.rows[0].wall_s, EngineStarted(1, 1, "b", 10.0))
     rows = [started, *run.log.rows]
@@ -231,9 +231,9 @@ def test_a_stopped_query_keeps_the_context_wait_when_the_session_resumes() -> No
         played_s = run.clock.now_s()
         run.until(lambda: run.saw(StateWord.LISTENING) and run.clock.now_s() > played_s + 2.0)
         run.conductor.stop()
-    again = House(run.trials, run.log, run.clock).played()
-    stopped_s = next(entry.at_s for entry in again.log.rows if isinstance(entry.record, AttemptFinished))
-    _, begun_s = (entry.at_s for entry in again.log.rows if isinstance(entry.record, AttemptStarted))
+    resumed = House(run.trials, run.log, run.clock).played()
+    stopped_s = next(entry.at_s for entry in resumed.log.rows if isinstance(entry.record, AttemptFinished))
+    _, begun_s = (entry.at_s for entry in resumed.log.rows if isinstance(entry.record, AttemptStarted))
     assert begun_s - stopped_s >= RepromptRule().context_wait_s
 
 
@@ -383,13 +383,13 @@ def outcomes(run: House) -> dict[tuple[str, int], Outcome]:
 
 def last_speech_before(run: House, started: AttemptStarted) -> tuple[float, float]:
     """The end of the last speech before an attempt's row, and the moment of that row."""
-    at = next(n for n, entry in enumerate(run.log.rows) if entry.record == started)
+    index = next(n for n, entry in enumerate(run.log.rows) if entry.record == started)
     ends = [
         entry.record.observation.at.at_s
-        for entry in run.log.rows[:at]
+        for entry in run.log.rows[:index]
         if isinstance(entry.record, Observed) and isinstance(entry.record.observation, SpeechEnded)
     ]
-    return ends[-1], run.log.rows[at].at_s
+    return ends[-1], run.log.rows[index].at_s
 
 
 def test_the_follow_up_begins_after_its_wait_and_the_device_remembers_for_as_long_as_it_does() -> None:
@@ -430,13 +430,13 @@ def test_follow_up_separated_from_its_prime_is_primed_again() -> None:
         run.conductor.stop()
     assert run.reason is EndReason.STOPPED
     assert not starts(run, follow_up)
-    again = probing(2.0, 2.2, log=run.log, clock=run.clock).played()
-    assert again.reason is EndReason.COMPLETED
-    assert len(again.log.of(RerunAsked)) == 1
-    assert outcomes(again)[(prime, 2)] is Outcome.RESPONDED
-    order = [(row.trial_id, row.take) for row in again.log.of(TrialFinished)]
+    resumed = probing(2.0, 2.2, log=run.log, clock=run.clock).played()
+    assert resumed.reason is EndReason.COMPLETED
+    assert len(resumed.log.of(RerunAsked)) == 1
+    assert outcomes(resumed)[(prime, 2)] is Outcome.RESPONDED
+    order = [(row.trial_id, row.take) for row in resumed.log.of(TrialFinished)]
     assert order[:3] == [(prime, 1), (prime, 2), (follow_up, 1)]
-    for point in points(again):
+    for point in points(resumed):
         assert point.shown is True
         assert point.waited_s is not None
         assert point.planned_s <= point.waited_s <= point.planned_s + LATE_S
@@ -454,11 +454,11 @@ def test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt() 
         run.until(lambda: starts(run, follow_up))
         run.conductor.stop()
     kill_after(run, starts(run, follow_up)[0])
-    again = probing(2.0, 2.2, log=run.log, clock=run.clock).played()
-    assert outcomes(again)[(prime, 2)] is Outcome.RESPONDED
-    first, second = starts(again, follow_up)
+    resumed = probing(2.0, 2.2, log=run.log, clock=run.clock).played()
+    assert outcomes(resumed)[(prime, 2)] is Outcome.RESPONDED
+    first, second = starts(resumed, follow_up)
     assert (first.attempt, second.attempt) == (1, 2)
-    point = next(point for point in points(again) if point.trial.id == follow_up)
+    point = next(point for point in points(resumed) if point.trial.id == follow_up)
     assert point.waited_s == second.waited_s
     assert second.waited_s == pytest.approx(point.planned_s, abs=LATE_S)
     assert point.shown is True
@@ -470,11 +470,11 @@ def test_an_abort_while_a_prime_is_repeated_ends_its_follow_up_too() -> None:
         run.until(lambda: starts(run, follow_up))
         run.conductor.stop()
     kill_after(run, starts(run, follow_up)[0])
-    with probing(2.0, log=run.log, clock=run.clock).running() as again:
-        again.until(lambda: len(starts(again, prime)) == 2)
-        again.conductor.enqueue(Abort("a1", "ann"))
-    assert again.reason is EndReason.ABORTED
-    assert outcomes(again) == {
+    with probing(2.0, log=run.log, clock=run.clock).running() as resumed:
+        resumed.until(lambda: len(starts(resumed, prime)) == 2)
+        resumed.conductor.enqueue(Abort("a1", "ann"))
+    assert resumed.reason is EndReason.ABORTED
+    assert outcomes(resumed) == {
         (prime, 1): Outcome.RESPONDED, (prime, 2): Outcome.ABORTED, (follow_up, 1): Outcome.ABORTED
     }  # fmt: skip
 

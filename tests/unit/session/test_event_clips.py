@@ -130,11 +130,11 @@ def test_over_a_wire_a_clip_is_what_the_device_was_given_across_stimuli() -> Non
 def test_an_event_that_counting_explains_wants_no_clip() -> None:
     table = Table(WIRED)
     table.plays("wired", "a", 0.1, 10.0, audio_s=50.0)
-    wanted = table.wakes("wired", 1000.0, 50.5)
+    clip = table.wakes("wired", 1000.0, 50.5)
     table.explained[table.wakes("wired", 1000.0, 52.6)] = True
     table.clock.at_s += 5.0
-    assert sorted(table.stored(1)) == [wanted]
-    table.clips.clip_finished(wanted)
+    assert sorted(table.stored(1)) == [clip]
+    table.clips.clip_finished(clip)
     assert not table.clips.pending
 
 

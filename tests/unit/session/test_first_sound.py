@@ -84,11 +84,10 @@ def asked(*first_sounds_s: float | None, outcome: Outcome = Outcome.RESPONDED, m
             Recognition.YES,
             latency_s=1.2 if answered else None,
         )
-        at = next(
-            at for at in reversed(range(len(rows.entries))) if isinstance(rows.entries[at].record, AttemptFinished)
-        )
+        last = max(n for n, entry in enumerate(rows.entries) if isinstance(entry.record, AttemptFinished))
         sound = None if first_s is None else MeasuredDuration(first_s, 0.01)
-        rows.entries[at] = replace(rows.entries[at], record=replace(rows.entries[at].record, first_sound=sound))  # type: ignore[type-var]
+        entry = rows.entries[last]
+        rows.entries[last] = replace(entry, record=replace(entry.record, first_sound=sound))  # type: ignore[type-var]
     rows.add(SessionFinished(EndReason.COMPLETED))
     return rows
 
@@ -141,8 +140,8 @@ def test_the_limit_of_queries_and_of_each_devices_commands(
     ):
         (verdict,) = check_limits(limits, totals, wake_progress)
         assert (verdict.name, verdict.found, verdict.holds) == (name, found_ms, ok)
-    both = check_limits(limits, Totals(first_sounds=sounds), commands)
-    assert [verdict.name for verdict in both] == ["max_first_sound_p95_ms", "max_first_sound_p95_ms[den]"]
+    verdicts = check_limits(limits, Totals(first_sounds=sounds), commands)
+    assert [verdict.name for verdict in verdicts] == ["max_first_sound_p95_ms", "max_first_sound_p95_ms[den]"]
     (nothing,) = check_limits(limits, Totals(), WakeProgress((DeviceWake("den"),)))
     assert (nothing.name, nothing.verdict) == ("max_first_sound_p95_ms", LimitVerdict.UNDECIDED)
 
@@ -174,8 +173,8 @@ def test_the_first_sound_after_a_command_may_be_heard_after_its_attempt() -> Non
 def test_a_command_that_was_not_understood_and_sounds_of_others_say_nothing() -> None:
     assert commanded(beeps(11.9), text="").device().first_sounds.times.measured == 0
     assert commanded(beeps(11.9, "another_mic")).device().first_sounds.soundless == 1
-    both = commanded(beeps(11.9), devices=("kitchen", "den")).device()
-    assert both.first_sounds.times.measured == 0, "the microphone cannot tell which of the devices it was"
+    results = commanded(beeps(11.9), devices=("kitchen", "den")).device()
+    assert results.first_sounds.times.measured == 0, "the microphone cannot tell which of the devices it was"
 
 
 def test_the_next_command_takes_no_sound_of_the_one_before() -> None:
@@ -200,9 +199,9 @@ def test_the_first_sound_is_the_same_wherever_it_is_shown(tmp_path: Path) -> Non
     report = as_json(whole, ())["first_sound_s"]
     assert (report["of"], report["without_a_sound"], report["p95"]["value_s"]) == (39, 1, 0.2)
     assert 'of="first_sound",quantile="0.95"} 0.2' in prometheus(whole, scenario(limits))
-    written = junit.report_of(rows.entries, scenario(limits))
-    assert why(cases(written, "limits")["max_first_sound_p95_ms"]) is None
-    assert "first sound: 200 ms ± 10 ms" in cases(written, "kitchen.query")["time-1"].said
+    junit_report = junit.report_of(rows.entries, scenario(limits))
+    assert why(cases(junit_report, "limits")["max_first_sound_p95_ms"]) is None
+    assert "first sound: 200 ms ± 10 ms" in cases(junit_report, "kitchen.query")["time-1"].said
     commands = commanded(beeps(11.9))
     assert any(line.startswith("  first sound        median 300 ms") for line in device_lines(commands.progress))
     lines = cases(junit.report_of(commands.entries, scenario()), "kitchen.command")["command-1"].said

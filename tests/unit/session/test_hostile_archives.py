@@ -198,8 +198,8 @@ def packed(folder: Path, archive: Path) -> None:
     """An archive with a manifest that fits, as an attacker writes it."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     files = [(name, (folder / name).read_bytes()) for name in names if not name.endswith("-shm")]
-    listed = [{"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files]
-    manifest = {"harness": "0", "rows": 1, "clips": 1, "sealed": True, "files": listed}
+    entries = [{"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files]
+    manifest = {"harness": "0", "rows": 1, "clips": 1, "sealed": True, "files": entries}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
         stream.writestr("session/manifest.json", json.dumps(manifest))
         for name, data in files:

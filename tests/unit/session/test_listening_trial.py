@@ -87,7 +87,7 @@ def test_all_players_must_have_ended() -> None:
 
 def test_wake_events_are_credited_to_the_attempt_under_way_and_to_no_other() -> None:
     play = Play(WIRED, not_before_s=105.0)
-    early, within, late = (Wake("wired", Stamp(at), "alexa", 0.9, at) for at in (1.0, 2.0, 3.0))
+    early, within, late = (Wake("wired", Stamp(at_s), "alexa", 0.9, at_s) for at_s in (1.0, 2.0, 3.0))
     stranger = Wake("somebody", Stamp(2.0))
     play.feed(early)
     play.wait(5.0)
@@ -96,11 +96,11 @@ def test_wake_events_are_credited_to_the_attempt_under_way_and_to_no_other() -> 
     play.feed(stranger)
     play.ends("wired", audio_s=3.0)
     play.feed(late)
-    assert [play.credited(each) for each in (early, within, stranger, late)] == [None, 1, None, None]
+    assert [play.credited(wake) for wake in (early, within, stranger, late)] == [None, 1, None, None]
 
 
 @pytest.mark.parametrize(
-    ("what", "cause"),
+    ("observation", "cause"),
     [
         (LinkLost("wired", Stamp(100.0), "the port is gone"), "link_lost: wired: the port is gone"),
         (Status("wired", Stamp(100.0), DeviceState.STARTED), "device_restarted: wired"),
@@ -111,16 +111,16 @@ def test_wake_events_are_credited_to_the_attempt_under_way_and_to_no_other() -> 
         ),
     ],
 )
-def test_interrupted_attempt_names_its_cause_and_is_repeated(what: Observation, cause: str) -> None:
+def test_interrupted_attempt_names_its_cause_and_is_repeated(observation: Observation, cause: str) -> None:
     play = Play(BY_AIR, WIRED)
     play.starts("speaker")
     play.starts("wired", 0.0)
     play.wait(1.0)
-    play.feed(what)
+    play.feed(observation)
     assert [(row.outcome, row.cause) for row in play.attempts] == [(Outcome.INTERRUPTED, cause)]
     assert play.stops == 1, "the other player is stopped"
     play.ends("speaker", complete=False)
-    if not isinstance(what, StimulusEnded):
+    if not isinstance(observation, StimulusEnded):
         play.ends("wired", complete=False, audio_s=1.0)
     play.feed(LinkBack("wired", play.at()))
     play.feed(Status("wired", play.at(), DeviceState.IDLE))
@@ -166,9 +166,9 @@ def test_events_of_other_devices_interrupt_nothing() -> None:
 
 
 def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_a_while() -> None:
-    seen = BenchState()
-    seen.see(LinkLost("wired", Stamp(99.0), "unplugged"))
-    play = Play(WIRED, seen=seen)
+    state = BenchState()
+    state.see(LinkLost("wired", Stamp(99.0), "unplugged"))
+    play = Play(WIRED, seen=state)
     assert play.machine.phase is Phase.LINK
     assert not play.started
     play.wait(59.0)
@@ -179,9 +179,9 @@ def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_
 
 
 def test_a_device_that_was_said_to_be_gone_is_back_when_it_shows_that_it_listens() -> None:
-    seen = BenchState()
-    seen.see(Status("wired", Stamp(99.0), DeviceState.GONE))
-    play = Play(WIRED, seen=seen)
+    state = BenchState()
+    state.see(Status("wired", Stamp(99.0), DeviceState.GONE))
+    play = Play(WIRED, seen=state)
     assert play.machine.phase is Phase.LINK
     play.feed(ListeningProved("wired", play.at(), Proof.HEARTBEAT))
     assert play.started
@@ -199,11 +199,11 @@ def test_too_many_interruptions_give_the_trial_up() -> None:
 
 
 def test_refractory_time_is_awaited_by_air_and_not_by_wire() -> None:
-    seen = BenchState()
+    state = BenchState()
     for source in ("shelf_link", "wired"):
-        seen.see(Wake(source, Stamp(99.5), "alexa"))
-    assert Play(WIRED, seen=seen).started
-    play = Play(BY_AIR, seen=seen)
+        state.see(Wake(source, Stamp(99.5), "alexa"))
+    assert Play(WIRED, seen=state).started
+    play = Play(BY_AIR, seen=state)
     assert not play.started
     play.wait(1.4)
     assert not play.started
@@ -430,10 +430,10 @@ def kinds(trials: tuple[Trial, ...]) -> str:
 
 
 def test_probes_lie_before_between_and_after_the_segments() -> None:
-    made = plan(scenario(trials=(soak(12),)), bench())
-    assert kinds(made) == "psssss" + "psssss" + "pss" + "p"
-    assert [trial.id for trial in made if trial.id.startswith("soak.p")] == [f"soak.p{n:04}" for n in (1, 2, 3, 4)]
-    assert [trial.number for trial in made] == list(range(1, len(made) + 1))
+    trials = plan(scenario(trials=(soak(12),)), bench())
+    assert kinds(trials) == "psssss" + "psssss" + "pss" + "p"
+    assert [trial.id for trial in trials if trial.id.startswith("soak.p")] == [f"soak.p{n:04}" for n in (1, 2, 3, 4)]
+    assert [trial.number for trial in trials] == list(range(1, len(trials) + 1))
 
 
 def test_a_probe_says_the_phrase_as_it_is_declared_without_noise_and_at_most_twice() -> None:
@@ -477,12 +477,12 @@ def test_no_more_sound_than_declared_lies_between_two_probes(
     wake = TrialTemplate("call", "", kind=TrialKind.WAKE, repeat=calls, lead_in_s=2.0)
     trials = (soak(segments, every_s=every_s), *((wake,) if calls else ()), *((soak(2, id="other"),) if two else ()))
     given_ = scenario(trials=trials, matrix=Matrix(order=Order.SHUFFLED, seed=seed))
-    made = plan(given_, bench())
-    assert made == plan(given_, bench()), "stable"
-    assert len({trial.id for trial in made}) == len(made)
+    planned_trials = plan(given_, bench())
+    assert planned_trials == plan(given_, bench()), "stable"
+    assert len({trial.id for trial in planned_trials}) == len(planned_trials)
     since_s: float | None = None
     behind = False
-    for trial in made:
+    for trial in planned_trials:
         assert trial.listening is not None
         if trial.listening.kind is TrialKind.PROBE and trial.template != "soak":
             continue  # of another soak, and short

@@ -51,12 +51,12 @@ def lived(*takes: tuple[Observation, ...], outcome: Outcome = Outcome.NO_WAKE) -
     """Takes of one trial after another, each with what was seen in it."""
     only_trial = trial()
     life = Liveness([only_trial])
-    for number, seen in enumerate(takes, start=1):
+    for number, observations in enumerate(takes, start=1):
         life.begin()
-        for observation in seen:
+        for observation in observations:
             life.see(observation)
-        how = Outcome.RESPONDED if WOKE in seen else outcome
-        life.finished(only_trial, TrialFinished(only_trial.id, number, how, 1, 1))
+        result = Outcome.RESPONDED if WOKE in observations else outcome
+        life.finished(only_trial, TrialFinished(only_trial.id, number, result, 1, 1))
     return life, only_trial
 
 
@@ -211,17 +211,17 @@ def test_a_resumed_run_knows_what_the_device_reacted_to() -> None:
     with house(2, life_check_after=3).running() as run:
         run.until(lambda: len(run.log.of(TrialFinished)) == 1)
         run.conductor.stop()
-    again = House(run.trials, run.log, run.clock, life_check_after=3)
-    play = again.speaker.play
+    resumed = House(run.trials, run.log, run.clock, life_check_after=3)
+    play = resumed.speaker.play
 
     def missed(play_id: str, waveform: Waveform) -> None:
         heard = np.float32(play_id.startswith(LIFE_CHECK))
         play(play_id, Waveform(waveform.samples * heard, waveform.rate_hz))
 
-    again.speaker.play = missed  # type: ignore[method-assign]
-    again.played()
-    assert again.reason is EndReason.COMPLETED
-    assert [outcome for _, _, outcome in finished(again)] == [Outcome.RESPONDED, Outcome.NO_WAKE]
+    resumed.speaker.play = missed  # type: ignore[method-assign]
+    resumed.played()
+    assert resumed.reason is EndReason.COMPLETED
+    assert [outcome for _, _, outcome in finished(resumed)] == [Outcome.RESPONDED, Outcome.NO_WAKE]
     assert any("responds, so the 1 trial that it missed" in row.text for row in run.log.of(NoteWritten))
 
 
@@ -229,9 +229,9 @@ def test_life_check_repeats_the_last_sound_that_caused_a_reaction() -> None:
     heard = ListeningProved("dut_link", AT, Proof.HEARTBEAT)
     assert lived((heard,), ())[0].check("dut", 1) is None
     life, trial = lived((WOKE,), ())
-    again = known(life.check(trial.device, 7))
-    assert again.listening is not None
-    assert (again.id, again.recipe, again.players) == (f"{LIFE_CHECK}.7", trial.recipe, (trial.loudspeaker,))
+    check = known(life.check(trial.device, 7))
+    assert check.listening is not None
+    assert (check.id, check.recipe, check.players) == (f"{LIFE_CHECK}.7", trial.recipe, (trial.loudspeaker,))
 
 
 def test_an_answer_by_voice_is_the_sign_of_a_black_box() -> None:

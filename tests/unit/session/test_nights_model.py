@@ -96,9 +96,9 @@ class Drawn:
         self.audio_s = {"kitchen": 0.0, "den": 100.0}
         self.boot = 1
 
-    def see(self, seen: Observation, of: tuple[str, int, int] | None = None, after_s: float = 0.0) -> None:
-        arrives_s = max(seen.at.at_s, self.rows.at_s) + after_s
-        self.coming.append((arrives_s, len(self.coming), Observed(seen, *(of or ()))))
+    def see(self, observation: Observation, attempt: tuple[str, int, int] | None = None, after_s: float = 0.0) -> None:
+        arrives_s = max(observation.at.at_s, self.rows.at_s) + after_s
+        self.coming.append((arrives_s, len(self.coming), Observed(observation, *(attempt or ()))))
 
     def until(self, at_s: float) -> None:
         """The rows that have arrived by then."""
@@ -114,8 +114,8 @@ class Drawn:
         kind = TrialKind.WAKE if draw < 0.5 else TrialKind.AMBIENT if draw < 0.8 else TrialKind.COMMAND
         if self.probing and draw > 0.7:
             kind = TrialKind.PROBE
-        made = wake_trial(number, kind, ("kitchen", "den"), self.injected, self.settings, ambient_s=20.0)
-        listening = known(made.listening)
+        template = wake_trial(number, kind, ("kitchen", "den"), self.injected, self.settings, ambient_s=20.0)
+        listening = known(template.listening)
         if self.several:
             kitchen = replace(listening.targets[0], also=("kitchen.led", "kitchen.log"), merge_within_s=1.0)
             listening = replace(listening, targets=(kitchen, *listening.targets[1:]))
@@ -123,8 +123,8 @@ class Drawn:
         targets = tuple(replace(target, listening_states=idle) for target in listening.targets)
         every_s = 30.0 if self.probing and kind in (TrialKind.PROBE, TrialKind.AMBIENT) else 0.0
         voice = VoiceSpec(name=self.chance.choice(["ann", "ben", "cas"]))
-        recipe = replace(made.recipe, voice=voice)
-        return replace(made, recipe=recipe, listening=replace(listening, targets=targets, probe_every_s=every_s))
+        recipe = replace(template.recipe, voice=voice)
+        return replace(template, recipe=recipe, listening=replace(listening, targets=targets, probe_every_s=every_s))
 
     def session(self) -> list[Entry]:
         chance = self.chance
@@ -187,13 +187,13 @@ class Drawn:
                 break
         rows.add(TrialFinished(trial.id, take, outcome, attempt, attempt))
 
-    def attempt(self, trial: Trial, of: tuple[str, int, int], outcome: Outcome) -> bool:
+    def attempt(self, trial: Trial, attempt_key: tuple[str, int, int], outcome: Outcome) -> bool:
         chance, rows, listening = self.chance, self.rows, known(trial.listening)
         ambient = listening.kind is TrialKind.AMBIENT
         phrase = (0.0, 20.0) if ambient else (2.1, 2.7)
         long_s = 20.0 if ambient else 2.7 + (0.3 if self.short_tail else 1.5)
         play_id = f"p{len(rows.entries)}"
-        rows.add(AttemptStarted(*of, play_id, "sha", *phrase, long_s, None))
+        rows.add(AttemptStarted(*attempt_key, play_id, "sha", *phrase, long_s, None))
         begun_s = rows.at_s + 0.05
         played_s = long_s if outcome is Outcome.COUNTED else chance.uniform(0.5, long_s)
         speed = chance.choice([0.5, 1.0, 8.0]) if self.injected else 1.0
@@ -203,14 +203,14 @@ class Drawn:
         begins = dict(self.audio_s)
         for player in listening.players:
             name = player.removesuffix("_link")
-            self.see(StimulusStarted(player, Stamp(begun_s), play_id, begins.get(name)), of)
+            self.see(StimulusStarted(player, Stamp(begun_s), play_id, begins.get(name)), attempt_key)
             ended = begins[name] + played_s if self.injected else None
             ends = Stamp(begun_s + played_s / speed)
-            self.see(StimulusEnded(player, ends, play_id, outcome is Outcome.COUNTED, ended), of)
+            self.see(StimulusEnded(player, ends, play_id, outcome is Outcome.COUNTED, ended), attempt_key)
         shift_s = 0.0
         if not self.injected and chance.random() < 0.5:
             shift_s = chance.uniform(0.0, 0.04)
-            self.see(StimulusHeard("mic", Stamp(begun_s + shift_s, 0.001), play_id, 0.9), of, 0.3)
+            self.see(StimulusHeard("mic", Stamp(begun_s + shift_s, 0.001), play_id, 0.9), attempt_key, 0.3)
         woke = True
         for target in listening.targets:
             offsets = [chance.uniform(0.1, played_s) for _ in range(chance.choice([0, 0, 1, 3]))]
@@ -221,7 +221,7 @@ class Drawn:
             woke &= any(phrase[0] - 0.1 <= offset_s <= phrase[1] + 1.0 for offset_s in offsets)
             for offset_s in offsets:
                 late_s = chance.choice([0.0, 0.0, 0.2, 0.2 if self.probing else 7.0])
-                self.reports(target, begun_s, offset_s, speed, begins, of, late_s)
+                self.reports(target, begun_s, offset_s, speed, begins, attempt_key, late_s)
             step_s = chance.choice([4.0, 4.0, 20.0])
             if self.injected and chance.random() < 0.8:
                 proof = Proof.ACKNOWLEDGED
@@ -229,10 +229,10 @@ class Drawn:
                     Stamp(begun_s + played_s / speed),
                     begins[target.device] + played_s * chance.choice([1, 1, 0.5]),
                 )
-                self.see(ListeningProved(target.connection, stamp, proof, to_s), of)
+                self.see(ListeningProved(target.connection, stamp, proof, to_s), attempt_key)
             for beat in range(0 if self.probing else 8):
                 if (at_s := begun_s + beat * step_s) < until_s:
-                    self.see(ListeningProved(target.connection, Stamp(at_s), Proof.HEARTBEAT), of)
+                    self.see(ListeningProved(target.connection, Stamp(at_s), Proof.HEARTBEAT), attempt_key)
         self.until(until_s)
         for name in self.audio_s:
             self.audio_s[name] += played_s
@@ -245,7 +245,7 @@ class Drawn:
         offset_s: float,
         speed: float,
         begins: dict[str, float],
-        of: tuple[str, int, int],
+        attempt: tuple[str, int, int],
         late_s: float,
     ) -> None:
         chance = self.chance
@@ -256,7 +256,7 @@ class Drawn:
             delay_s = 0.0 if source == target.connection else chance.uniform(0.0, 0.4) / speed
             stamp = Stamp(at_s + delay_s, 0.01 if source == target.connection else 0.1)
             exact_s = audio_s if source == target.connection else None
-            credited = of if late_s < 1.0 else chance.choice([None, ("ask", 1, 1), ("life-check.7", 1, 1)])
+            credited = attempt if late_s < 1.0 else chance.choice([None, ("ask", 1, 1), ("life-check.7", 1, 1)])
             self.see(Wake(source, stamp, "alexa", 0.9, exact_s), credited, late_s)
 
 
@@ -308,7 +308,7 @@ def test_the_model_agrees_on_verdicts_and_decisions(seed: int) -> None:
 )
 @pytest.mark.parametrize("rate", [False, True])
 def test_the_model_agrees_on_sequential_boundaries(test: SequentialTest, rate: bool) -> None:
-    known_boundaries = (rate_boundaries if rate else share_boundaries)(test)
+    known_boundaries = rate_boundaries(test) if rate else share_boundaries(test)
     assert boundaries(test.good, test.bad, test.alpha, test.beta, rate) == pytest.approx(
         known_boundaries, abs=BORDER / 2
     )

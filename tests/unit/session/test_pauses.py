@@ -67,10 +67,10 @@ def test_a_lost_device_pauses_the_run_until_it_is_back_and_its_trial_is_played_a
     assert run.log.of(Resumed) == [Resumed("on_fault: speaker is back")]
     assert any("the plug is pulled" in row.text for row in run.log.of(NoteWritten))
     assert list(last_outcomes(run.log).values()) == [Outcome.RESPONDED] * 3
-    (again,) = run.log.of(RerunAsked)
+    (rerun,) = run.log.of(RerunAsked)
     takes = {(row.trial_id, row.take): row.outcome for row in run.log.of(TrialFinished)}
-    assert takes[again.trial_id, 1] is Outcome.INTERRUPTED
-    assert takes[again.trial_id, again.take] is Outcome.RESPONDED
+    assert takes[rerun.trial_id, 1] is Outcome.INTERRUPTED
+    assert takes[rerun.trial_id, rerun.take] is Outcome.RESPONDED
 
 
 def test_without_a_device_the_run_ends_after_the_last_retry_and_its_trial_is_left_to_play() -> None:
@@ -80,8 +80,8 @@ def test_without_a_device_the_run_ends_after_the_last_retry_and_its_trial_is_lef
     assert run.reason is EndReason.STOPPED
     (fault,) = [row for row in run.log.of(FaultMet) if row.source == ON_FAULT_BY]
     assert fault.what.startswith("retry 3 of 3: speaker is still lost (the plug is pulled)")
-    (again,) = run.log.of(RerunAsked)
-    assert (again.trial_id, again.take) in run.conductor._run.standing.pending()
+    (rerun,) = run.log.of(RerunAsked)
+    assert (rerun.trial_id, rerun.take) in run.conductor._run.standing.pending()
     assert list(last_outcomes(run.log).values()).count(Outcome.RESPONDED) >= 1
 
 

@@ -46,22 +46,22 @@ MATRIX = Matrix(
 
 
 def test_trials_are_templates_times_cells_times_repeats() -> None:
-    made = plan(
+    trials = plan(
         scenario(2, trials=(TrialTemplate("a", "q0", repeat=3), TrialTemplate("b", "q1")), matrix=MATRIX), bench()
     )
-    assert len(made) == (3 + 1) * (8 - 2)
-    assert made[0].id == "a.v-ann.l-26.n-quiet.r1"
-    assert len({trial.id for trial in made}) == len(made)
-    assert [trial.number for trial in made] == list(range(1, len(made) + 1))
-    assert not [t for t in made if dict(t.conditions)["voice"] == "bob" and t.recipe.noise]
-    pink = next(trial for trial in made if trial.recipe.noise)
+    assert len(trials) == (3 + 1) * (8 - 2)
+    assert trials[0].id == "a.v-ann.l-26.n-quiet.r1"
+    assert len({trial.id for trial in trials}) == len(trials)
+    assert [trial.number for trial in trials] == list(range(1, len(trials) + 1))
+    assert not [t for t in trials if dict(t.conditions)["voice"] == "bob" and t.recipe.noise]
+    pink = next(trial for trial in trials if trial.recipe.noise)
     assert pink.id == "a.v-ann.l-26.n-pink_10_dB.r1"
 
 
 def test_a_seed_decides_the_order_and_nothing_else() -> None:
     shuffled = scenario(4, matrix=replace(MATRIX, order=Order.SHUFFLED))
-    first, same, other = plan(shuffled, bench(), 1), plan(shuffled, bench(), 1), plan(shuffled, bench(), 2)
-    assert first == same
+    first, equal, other = plan(shuffled, bench(), 1), plan(shuffled, bench(), 1), plan(shuffled, bench(), 2)
+    assert first == equal
     assert [trial.id for trial in first] != [trial.id for trial in other]
     assert {trial.id for trial in first} == {trial.id for trial in plan(scenario(4, matrix=MATRIX), bench())}
 
@@ -69,15 +69,15 @@ def test_a_seed_decides_the_order_and_nothing_else() -> None:
 def test_groups_change_one_axis_at_a_time_and_are_shuffled_within() -> None:
     axes = (*MATRIX.axes, Axis("gap_ms", (100, 300, 500), ("100", "300", "500")))
     plain = Matrix(axes, MATRIX.exclude, Order.SHUFFLED, 5)
-    listed = plan(scenario(3, matrix=plain), bench())
-    made = plan(scenario(3, matrix=replace(plain, group_by=("gap_ms", "noise"))), bench())
-    assert {trial.id for trial in made} == {trial.id for trial in listed}
-    groups = [(dict(trial.conditions)["gap_ms"], dict(trial.conditions)["noise"]) for trial in made]
+    plain_order = plan(scenario(3, matrix=plain), bench())
+    trials = plan(scenario(3, matrix=replace(plain, group_by=("gap_ms", "noise"))), bench())
+    assert {trial.id for trial in trials} == {trial.id for trial in plain_order}
+    groups = [(dict(trial.conditions)["gap_ms"], dict(trial.conditions)["noise"]) for trial in trials]
     walk = [group for group, _ in itertools.groupby(groups)]
     assert len(walk) == len(set(walk)) == 6
     assert all(sum(a != b for a, b in zip(*pair, strict=True)) == 1 for pair in pairwise(walk))
-    first = [trial.id for trial, group in zip(made, groups, strict=True) if group == walk[0]]
-    assert first == [trial.id for trial in listed if trial.id in set(first)], "shuffled as the whole was"
+    first = [trial.id for trial, group in zip(trials, groups, strict=True) if group == walk[0]]
+    assert first == [trial.id for trial in plain_order if trial.id in set(first)], "shuffled as the whole was"
     assert first != sorted(first)
 
 
@@ -93,26 +93,26 @@ def test_matrix_voice_overrides_trial_query_and_default_voices() -> None:
     plain = scenario(1, queries=(query,), trials=(template,), defaults=defaults)
     matrix = Matrix((Axis("voice", (ANN,), ("ann",)),))
     names = []
-    for each in (
+    for case in (
         replace(plain, matrix=matrix),
         plain,
         replace(plain, trials=(TrialTemplate("a", "q0"),)),
         replace(plain, trials=(TrialTemplate("a", "q0"),), queries=scenario(1).queries),
     ):
-        names.append(plan(each, bench())[0].recipe.voice.name)
+        names.append(plan(case, bench())[0].recipe.voice.name)
     assert names == ["ann", "trial", "query", "defaults"]
 
 
 def test_profile_supplies_language_context_wait_and_closing_words() -> None:
     profile = replace(PROFILE, language="de-DE", context_wait_s=30.0, close_dialogue_say="stop")
-    (made,) = plan(scenario(1), bench(profile))
-    assert made.recipe.voice.language == made.recognised.language == "de-DE"
-    assert made.recognised.name == "spoken, de-DE"
-    assert made.recipe.wake_phrase == SpokenText("alexa")
-    assert made.reprompt.context_wait_s == 30.0
-    assert made.close_dialogue == CloseDialogue(say="stop")
-    assert made.evidence is Evidence.DEVICE
-    assert (made.microphone, made.connection) == ("mic", "dut_link")
+    (trial,) = plan(scenario(1), bench(profile))
+    assert trial.recipe.voice.language == trial.recognised.language == "de-DE"
+    assert trial.recognised.name == "spoken, de-DE"
+    assert trial.recipe.wake_phrase == SpokenText("alexa")
+    assert trial.reprompt.context_wait_s == 30.0
+    assert trial.close_dialogue == CloseDialogue(say="stop")
+    assert trial.evidence is Evidence.DEVICE
+    assert (trial.microphone, trial.connection) == ("mic", "dut_link")
     longer = scenario(1, defaults=Defaults(reprompt=RepromptRule(context_wait_s=60.0)))
     assert plan(longer, bench(profile))[0].reprompt.context_wait_s == 60.0
     unwoken = scenario(1, trials=(TrialTemplate("a", "q0", wake=False),))
@@ -121,15 +121,15 @@ def test_profile_supplies_language_context_wait_and_closing_words() -> None:
 
 def test_limits_on_a_percentile_count_the_trials_that_give_the_time() -> None:
     limits = Limits(max_latency_p95_ms=900, max_wake_delay_p95_ms=500, max_first_sound_p95_ms=700)
-    asked = TrialTemplate("ask", "q0", repeat=19)
+    template = TrialTemplate("ask", "q0", repeat=19)
     heard = replace(CALL, repeat=19)
-    mixed = plan(scenario(trials=(asked, heard)), bench())
+    mixed = plan(scenario(trials=(template, heard)), bench())
     assert [note.partition(":")[0] for note in percentile_notes(mixed, limits)] == [
         "max_latency_p95_ms cannot pass with 19 trials",
         "max_wake_delay_p95_ms[dut] cannot pass with 19 trials",
         "max_first_sound_p95_ms cannot pass with 19 trials",
     ]
-    enough = plan(scenario(trials=(replace(asked, repeat=20), replace(heard, repeat=20))), bench())
+    enough = plan(scenario(trials=(replace(template, repeat=20), replace(heard, repeat=20))), bench())
     assert list(percentile_notes(enough, limits)) == []
     commands = plan(scenario(trials=(replace(CALL, kind=TrialKind.COMMAND, query="q0", repeat=20),)), bench())
     (note,) = percentile_notes(commands, limits)
@@ -147,15 +147,15 @@ def test_limits_on_a_percentile_count_the_trials_that_give_the_time() -> None:
 def test_evidence_is_chosen_from_the_scenario_and_the_bench(
     reports: set[ObservationKind], connected: bool, evidence: Evidence
 ) -> None:
-    where = bench(replace(PROFILE, reports=frozenset(reports)), connected)
-    assert plan(scenario(1), where)[0].evidence is evidence
+    test_bench = bench(replace(PROFILE, reports=frozenset(reports)), connected)
+    assert plan(scenario(1), test_bench)[0].evidence is evidence
     none = scenario(1, trials=(TrialTemplate("a", "q0", evidence=Evidence.NONE),))
-    assert plan(none, where)[0].evidence is Evidence.NONE
+    assert plan(none, test_bench)[0].evidence is Evidence.NONE
 
 
 def test_positions_choose_a_loudspeaker() -> None:
-    made = plan(scenario(1, matrix=Matrix((Axis("position", ("back", "front"), ("back", "front")),))), bench())
-    assert [trial.loudspeaker for trial in made] == ["speaker_back", "speaker"]
+    trials = plan(scenario(1, matrix=Matrix((Axis("position", ("back", "front"), ("back", "front")),))), bench())
+    assert [trial.loudspeaker for trial in trials] == ["speaker_back", "speaker"]
 
 
 CALL = TrialTemplate("call", "", kind=TrialKind.WAKE, lead_in_s=2.0, tail_s=1.5)
@@ -180,20 +180,20 @@ def boards() -> Bench:
 
 
 def test_every_device_that_reports_wake_events_listens() -> None:
-    (made,) = plan(scenario(trials=(CALL,)), boards())
+    (trial,) = plan(scenario(trials=(CALL,)), boards())
     assert [
-        (target.device, target.connection, target.player, target.injected) for target in known(made.listening).targets
+        (target.device, target.connection, target.player, target.injected) for target in known(trial.listening).targets
     ] == [("shelf", "shelf_link", "speaker", False), ("wired", "wired", "wired", True)]
-    assert (made.device, made.loudspeaker, made.players) == ("shelf", "speaker", ("speaker", "wired"))
-    assert made.recipe.query == SpokenText("alexa")
-    assert made.recipe.wake_phrase is None
-    assert (made.recipe.lead_in_s, made.recipe.tail_s) == (2.0, 1.5)
-    assert made.recipe.rate_hz == 48_000, "a loudspeaker plays it too"
+    assert (trial.device, trial.loudspeaker, trial.players) == ("shelf", "speaker", ("speaker", "wired"))
+    assert trial.recipe.query == SpokenText("alexa")
+    assert trial.recipe.wake_phrase is None
+    assert (trial.recipe.lead_in_s, trial.recipe.tail_s) == (2.0, 1.5)
+    assert trial.recipe.rate_hz == 48_000, "a loudspeaker plays it too"
 
 
 def test_the_rate_is_the_boards_when_nothing_goes_through_the_air() -> None:
-    (made,) = plan(scenario(trials=(replace(CALL, devices=("wired",)),)), boards())
-    assert made.recipe.rate_hz == 16_000
+    (trial,) = plan(scenario(trials=(replace(CALL, devices=("wired",)),)), boards())
+    assert trial.recipe.rate_hz == 16_000
     (by_air,) = plan(scenario(trials=(replace(CALL, devices=("wired",), route=Route.LOUDSPEAKER),)), boards())
     assert by_air.recipe.rate_hz == 48_000
     assert by_air.players == ("speaker",)
@@ -202,8 +202,8 @@ def test_the_rate_is_the_boards_when_nothing_goes_through_the_air() -> None:
 def test_a_phrase_that_is_written_wakes_devices_of_several() -> None:
     other = replace(PROFILE, wake_phrases=("computer",))
     two = replace(boards(), devices=(*boards().devices, Device("c", other, equipment("c"))))
-    (made,) = plan(scenario(trials=(replace(CALL, phrase="hey you"),)), two)
-    assert made.recipe.query == SpokenText("hey you")
+    (trial,) = plan(scenario(trials=(replace(CALL, phrase="hey you"),)), two)
+    assert trial.recipe.query == SpokenText("hey you")
 
 
 def test_only_axes_that_make_a_difference_multiply() -> None:
@@ -220,17 +220,17 @@ def test_only_axes_that_make_a_difference_multiply() -> None:
 
 
 def test_a_command_is_the_phrase_and_the_query() -> None:
-    (made,) = plan(scenario(trials=(replace(CALL, kind=TrialKind.COMMAND, query="q0", gap_ms=120),)), boards())
-    assert (made.recipe.wake_phrase, made.recipe.query) == (SpokenText("alexa"), SpokenText("what time is it"))
-    assert (made.query_id, made.reference, made.recipe.gap_ms) == ("q0", "what time is it", 120)
-    assert known(made.listening).phrase == "alexa"
+    (trial,) = plan(scenario(trials=(replace(CALL, kind=TrialKind.COMMAND, query="q0", gap_ms=120),)), boards())
+    assert (trial.recipe.wake_phrase, trial.recipe.query) == (SpokenText("alexa"), SpokenText("what time is it"))
+    assert (trial.query_id, trial.reference, trial.recipe.gap_ms) == ("q0", "what time is it", 120)
+    assert known(trial.listening).phrase == "alexa"
 
 
 def test_recordings_are_taken_in_turn() -> None:
     template = replace(CALL, recordings=("/a.wav", "/b.wav"), repeat=3, devices=("wired",))
-    made = plan(scenario(trials=(template,)), boards())
-    assert [trial.recipe.query for trial in made] == [Recording("/a.wav"), Recording("/b.wav"), Recording("/a.wav")]
-    assert [trial.id for trial in made] == ["call.r1", "call.r2", "call.r3"]
+    trials = plan(scenario(trials=(template,)), boards())
+    assert [trial.recipe.query for trial in trials] == [Recording("/a.wav"), Recording("/b.wav"), Recording("/a.wav")]
+    assert [trial.id for trial in trials] == ["call.r1", "call.r2", "call.r3"]
 
 
 def soak(hours: float, *sources: AmbientSource, segment_s: float = 60.0) -> TrialTemplate:
@@ -239,18 +239,18 @@ def soak(hours: float, *sources: AmbientSource, segment_s: float = 60.0) -> Tria
 
 
 def test_an_ambient_soak_is_cut_into_segments_of_one_source_each() -> None:
-    made = plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards())
-    assert [trial.id for trial in made[:2]] == ["soak.r1.s0001", "soak.r1.s0002"]
-    assert len(made) == 60
-    listening = [trial.listening for trial in made if trial.listening]
+    trials = plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards())
+    assert [trial.id for trial in trials[:2]] == ["soak.r1.s0001", "soak.r1.s0002"]
+    assert len(trials) == 60
+    listening = [trial.listening for trial in trials if trial.listening]
     counts = {name: sum(segment.source == name for segment in listening) for name in ("tv", "hiss", "talk")}
     assert counts == {"tv": 30, "hiss": 15, "talk": 15}, "by their shares"
     assert [segment.source for segment in listening] != sorted(segment.source for segment in listening), "shuffled"
     assert all(segment.phrase == "" for segment in listening)
-    assert all(trial.recipe.level_dbfs == -30.0 and trial.recipe.noise is None for trial in made)
-    again = plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards())
-    assert again == made
-    assert plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards(), seed=99) != made
+    assert all(trial.recipe.level_dbfs == -30.0 and trial.recipe.noise is None for trial in trials)
+    repeated = plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards())
+    assert repeated == trials
+    assert plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards(), seed=99) != trials
 
 
 @given(
@@ -266,11 +266,11 @@ def test_the_time_asked_for_is_the_time_played_and_recordings_go_on_where_they_w
     paths = tuple(f"/{n}.wav" for n in range(len(durations_s)))
     tv = AmbientSource("tv", recordings=paths, durations_s=tuple(durations_s))
     spec = AmbientSpec(hours, (tv, replace(HISS, share=share)), segment_s)
-    made = [ambience for _, ambience in segments(spec, "seed")]
-    assert len(made) == spec.segments
-    assert sum(ambience.duration_s for ambience in made) == pytest.approx(hours * 3600, abs=0.1)
-    assert all(ambience.duration_s <= segment_s + 1e-6 for ambience in made)
-    pieces = [piece for ambience in made for piece in ambience.pieces]
+    ambiences = [ambience for _, ambience in segments(spec, "seed")]
+    assert len(ambiences) == spec.segments
+    assert sum(ambience.duration_s for ambience in ambiences) == pytest.approx(hours * 3600, abs=0.1)
+    assert all(ambience.duration_s <= segment_s + 1e-6 for ambience in ambiences)
+    pieces = [piece for ambience in ambiences for piece in ambience.pieces]
     by_path = dict(zip(paths, durations_s, strict=True))
     for piece, following in pairwise(pieces):
         end_s, length_s = piece.offset_s + piece.duration_s, by_path[piece.path]
@@ -280,14 +280,14 @@ def test_the_time_asked_for_is_the_time_played_and_recordings_go_on_where_they_w
             assert following.path == piece.path
             assert following.offset_s == pytest.approx(end_s, abs=1e-4)
             assert following.offset_s < length_s - 5e-4, "nothing is left of it to play"
-    for ambience in made:
+    for ambience in ambiences:
         if ambience.pieces:
             assert sum(p.duration_s for p in ambience.pieces) == pytest.approx(ambience.duration_s, abs=1e-3)
 
 
 def test_noise_is_new_in_every_segment_and_every_text_gets_its_turn() -> None:
-    made = plan(scenario(trials=(soak(0.5, HISS, TALK, segment_s=20.0),)), boards())
-    ambiences = [trial.recipe.query for trial in made]
+    trials = plan(scenario(trials=(soak(0.5, HISS, TALK, segment_s=20.0),)), boards())
+    ambiences = [trial.recipe.query for trial in trials]
     hiss = [ambience.seed for ambience in ambiences if isinstance(ambience, Ambience) and ambience.noise]
     assert len(set(hiss)) == len(hiss) == 45
     sayings = [saying for ambience in ambiences if isinstance(ambience, Ambience) for saying in ambience.sayings]
@@ -296,11 +296,11 @@ def test_noise_is_new_in_every_segment_and_every_text_gets_its_turn() -> None:
 
 def test_wake_and_ambient_trials_are_mixed_when_the_order_is_shuffled() -> None:
     matrix = Matrix((Axis("voice", (ANN, BOB), ("ann", "bob")),), order=Order.SHUFFLED)
-    made = plan(scenario(trials=(replace(CALL, repeat=10), soak(0.2, HISS, segment_s=30.0)), matrix=matrix), boards())
-    kinds = [trial.listening.kind for trial in made if trial.listening]
+    trials = plan(scenario(trials=(replace(CALL, repeat=10), soak(0.2, HISS, segment_s=30.0)), matrix=matrix), boards())
+    kinds = [trial.listening.kind for trial in trials if trial.listening]
     assert (kinds.count(TrialKind.WAKE), kinds.count(TrialKind.AMBIENT)) == (20, 24)
     assert sum(a is not b for a, b in pairwise(kinds)) > 5
-    assert [trial.number for trial in made] == list(range(1, 45))
+    assert [trial.number for trial in trials] == list(range(1, 45))
 
 
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -319,8 +319,8 @@ def pairs(trials: tuple[Trial, ...]) -> list[tuple[Trial, Trial]]:
 
 def test_memory_pairs_are_planned_for_each_wait_and_repetition() -> None:
     closing = Defaults(close_dialogue=CloseDialogue(say="never mind"))
-    made = plan(probe(*WAITS, repeat=3, defaults=closing), bench(TELLS))
-    memory_pairs = pairs(made)
+    trials = plan(probe(*WAITS, repeat=3, defaults=closing), bench(TELLS))
+    memory_pairs = pairs(trials)
     assert sorted((after.memory.wait_s, after.id) for _, after in memory_pairs if after.memory) == sorted(
         (wait_s, f"memory.w{wait_s:g}.r{n}") for wait_s in WAITS for n in (1, 2, 3)
     )
@@ -333,7 +333,7 @@ def test_memory_pairs_are_planned_for_each_wait_and_repetition() -> None:
     assert (prime.reprompt.max_attempts, after.reprompt.max_attempts, after.reprompt.max_interruptions) == (2, 1, 0)
     assert prime.close_dialogue is after.close_dialogue is None
     assert after.memory == MemoryPart(prime.id, 8.0, ("I still know that.",), ("I have forgotten that.",))
-    assert [trial.number for trial in made] == list(range(1, 31))
+    assert [trial.number for trial in trials] == list(range(1, 31))
 
 
 def test_the_order_of_waits_is_random_in_each_repetition_and_the_seed_decides() -> None:
@@ -342,7 +342,7 @@ def test_the_order_of_waits_is_random_in_each_repetition_and_the_seed_decides() 
             after.memory.wait_s for _, after in pairs(plan(probe(*WAITS, repeat=4), bench(TELLS), seed)) if after.memory
         ]
 
-    blocks = [tuple(waits(3)[at : at + 5]) for at in range(0, 20, 5)]
+    blocks = [tuple(waits(3)[start : start + 5]) for start in range(0, 20, 5)]
     assert all(sorted(block) == list(WAITS) for block in blocks)
     assert len(set(blocks)) > 1
     assert waits(3) == waits(3) != waits(4)
@@ -351,11 +351,13 @@ def test_the_order_of_waits_is_random_in_each_repetition_and_the_seed_decides() 
 
 def test_pairs_stay_together_in_a_shuffled_plan_with_other_trials() -> None:
     levels = Matrix((Axis("level_dbfs", (-26.0, -40.0), ("-26", "-40")),), order=Order.SHUFFLED, seed=9)
-    wanted = probe(2.0, 4.0, repeat=2, matrix=levels)
-    made = plan(replace(wanted, trials=(*wanted.trials, TrialTemplate("plain", "q0", repeat=6))), bench(TELLS))
-    memory_pairs = pairs(made)
+    memory_scenario = probe(2.0, 4.0, repeat=2, matrix=levels)
+    trials = plan(
+        replace(memory_scenario, trials=(*memory_scenario.trials, TrialTemplate("plain", "q0", repeat=6))), bench(TELLS)
+    )
+    memory_pairs = pairs(trials)
     assert len(memory_pairs) == 8
     assert all(prime.conditions == after.conditions for prime, after in memory_pairs)
-    kinds = [trial.memory is not None for trial in made]
+    kinds = [trial.memory is not None for trial in trials]
     assert kinds != sorted(kinds)
     assert kinds != sorted(kinds, reverse=True)

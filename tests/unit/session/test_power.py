@@ -134,9 +134,9 @@ def test_a_device_that_hangs_is_power_cycled_and_its_trial_is_played_again() -> 
     run.played()
     assert run.reason is EndReason.COMPLETED
     assert set(outcomes(run).values()) == {Outcome.RESPONDED}
-    (again,) = run.log.of(RerunAsked)
+    (rerun,) = run.log.of(RerunAsked)
     takes = {(row.trial_id, row.take): row.outcome for row in run.log.of(TrialFinished)}
-    assert takes[again.trial_id, 1] is Outcome.INTERRUPTED
+    assert takes[rerun.trial_id, 1] is Outcome.INTERRUPTED
     assert [row.outcome for row in run.log.of(TrialFinished)].count(Outcome.RESPONDED) == 3
     assert [(row.on, row.after_fault) for row in run.log.of(PowerSwitched)] == [(False, True), (True, True)]
     assert run.log.of(Resumed) == [Resumed("on_fault: dut power cycled")]

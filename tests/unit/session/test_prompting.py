@@ -90,8 +90,8 @@ class Mouth(InProcess):
     """Sounds in the air as a loudspeaker does, and is reported as speech."""
 
     def open(self, sink: Sink) -> None:
-        def heard(seen: Observation) -> None:
-            match seen:
+        def heard(observation: Observation) -> None:
+            match observation:
                 case StimulusStarted(at=at):
                     sink(SpeechStarted("mic", at, -26.0))
                 case StimulusEnded(at=at):
@@ -109,10 +109,10 @@ class Mouth(InProcess):
         self.play(f"said{number}", waveform)
 
 
-def heard_by(conductor: Conductor, seen: Observation) -> None:
+def heard_by(conductor: Conductor, observation: Observation) -> None:
     """A microphone does not look for what a person says."""
-    if not isinstance(seen, StimulusHeard) or not seen.play_id.startswith("said"):
-        conductor.enqueue(seen)
+    if not isinstance(observation, StimulusHeard) or not observation.play_id.startswith("said"):
+        conductor.enqueue(observation)
 
 
 def spoken(

@@ -332,9 +332,9 @@ def test_a_right_transcript_of_an_attempt_before_does_not_make_the_next_one_righ
 def test_a_transcript_from_before_the_previous_query_is_of_no_attempt() -> None:
     long_ago: Later = (0.1, Transcript("dut_link", Stamp(-40.0, 0.01), RIGHT))
     rehearsal = rehearse(BAD, [long_ago, *BAD], changes={"reprompt": RepromptRule(max_attempts=2)})
-    credits = [each for _, each in rehearsal.actions if isinstance(each, Observed)]
-    words = [each for each in credits if isinstance(each.observation, Transcript)]
-    assert [each.attempt for each in words] == [1, None, 2]
+    credits = [row for _, row in rehearsal.actions if isinstance(row, Observed)]
+    words = [row for row in credits if isinstance(row.observation, Transcript)]
+    assert [row.attempt for row in words] == [1, None, 2]
     assert rehearsal.standing()[1].recognition is Recognition.NO
 
 
@@ -349,9 +349,9 @@ def test_interruptions_do_not_count_as_attempts_but_are_limited() -> None:
     some = rehearse([restarts(1.0)], [restarts(1.0)], BAD, BAD, GOOD)
     assert some.verdict.outcome is Outcome.RESPONDED
     assert some.verdict.attempts == 5
-    many = rehearse(*[[restarts(1.0)]] * 9)
-    assert many.verdict.outcome is Outcome.INTERRUPTED
-    assert many.verdict.attempts == RepromptRule().max_interruptions + 1
+    rehearsal = rehearse(*[[restarts(1.0)]] * 9)
+    assert rehearsal.verdict.outcome is Outcome.INTERRUPTED
+    assert rehearsal.verdict.attempts == RepromptRule().max_interruptions + 1
 
 
 def test_a_link_that_does_not_come_back_ends_the_trial() -> None:

@@ -52,8 +52,8 @@ DEMO = ROOT / "scenarios" / "demo.yaml", ROOT / "scenarios" / "benches" / "virtu
 
 def test_equal_seeds_are_equal_nights() -> None:
     like = DeviceTraits()
-    first, again, other = (night(*DEMO, seed=seed, like=like, faults=60.0) for seed in (3, 3, 4))
-    assert first == again
+    first, equal, other = (night(*DEMO, seed=seed, like=like, faults=60.0) for seed in (3, 3, 4))
+    assert first == equal
     assert first.duration_s != other.duration_s
 
 

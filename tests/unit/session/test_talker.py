@@ -121,10 +121,10 @@ def test_recorded_utterances_continue_an_existing_list(tmp_path: Path) -> None:
     first = TalkerFolder(folder, "ann", {"distance": "3 m"})
     assert first.keep("=SUM(A1), said she", utterance()) == "ann_0001.wav"
     assert TalkerFolder(folder, "ben", {"distance": "1 m"}).keep("alexa", utterance()) == "ben_0001.wav"
-    again = TalkerFolder(folder, "ann", {"distance": "3 m"})
-    assert again.count("alexa") == 0
+    reopened = TalkerFolder(folder, "ann", {"distance": "3 m"})
+    assert reopened.count("alexa") == 0
     (folder / "ann_0002.wav").write_bytes(b"kept, but killed before its row")
-    assert again.keep("alexa", utterance()) == "ann_0003.wav"
+    assert reopened.keep("alexa", utterance()) == "ann_0003.wav"
     assert TalkerFolder(folder, "ann", {"distance": "3 m"}).count("alexa") == 1
     rows = read_list(folder / "list.csv")
     assert [path for path, _, _ in rows] == ["ann_0001.wav", "ben_0001.wav", "ann_0003.wav"]

@@ -29,15 +29,15 @@ def turned(driver: Any = None, matrix: Matrix | None = None, **keys: Any) -> tup
     clock = ScaledClock(SPEED, HostClock())
     turntable = Simulated("table", SimulatedOptions(per_s=90.0), Here(clock))
     stand = Positioner("table", "table", "angle", **keys)
-    where = replace(bench(), stands=(stand,))
+    test_bench = replace(bench(), stands=(stand,))
     matrix = matrix or Matrix((AXIS,), order=Order.SHUFFLED, seed=3, group_by=("device_settings",))
-    trials = plan(scenario(4, matrix=matrix), where)
+    trials = plan(scenario(4, matrix=matrix), test_bench)
     stands = {"table": PositionerSetting(stand, driver or turntable, clock)}
     return House(trials, MemoryLog(clock), clock, stands=stands), turntable
 
 
-def placed(run: House, of: SettingsStage = SettingsStage.TRIAL) -> list[str]:
-    return [dict(row.settings)["angle"] for row in run.log.of(SettingsNoted) if row.of is of]
+def placed(run: House, stage: SettingsStage = SettingsStage.TRIAL) -> list[str]:
+    return [dict(row.settings)["angle"] for row in run.log.of(SettingsNoted) if row.of is stage]
 
 
 def test_a_stand_moves_once_for_each_group_and_then_goes_home() -> None:
@@ -66,8 +66,8 @@ def test_a_trial_is_not_measured_at_a_place_that_its_stand_did_not_reach() -> No
     run, _ = turned(within_s=0.7)  # 45 degrees take half a second, 90 a whole one
     run.played()
     assert run.reason is EndReason.COMPLETED
-    there = {trial.id: dict(trial.stands)["table"] for trial in run.trials}
-    assert {there[row.trial_id]: row.outcome for row in run.log.of(TrialFinished)} == {
+    positions = {trial.id: dict(trial.stands)["table"] for trial in run.trials}
+    assert {positions[row.trial_id]: row.outcome for row in run.log.of(TrialFinished)} == {
         "0": Outcome.RESPONDED,
         "90": Outcome.INTERRUPTED,
         "45": Outcome.RESPONDED,

@@ -48,8 +48,8 @@ REPORTS = (ObservationKind.WAKE, ObservationKind.INTENT)
 RULE = RepromptRule()
 
 
-def tells(name: str, *slots: tuple[str, str], at: float = 2.4) -> Later:
-    return at, Intent("dut_link", Stamp(at, 0.01), name, slots)
+def tells(name: str, *slots: tuple[str, str], at_s: float = 2.4) -> Later:
+    return at_s, Intent("dut_link", Stamp(at_s, 0.01), name, slots)
 
 
 TEN = ("duration", "10 minutes")
@@ -85,7 +85,7 @@ def frame(rehearsal: Rehearsal, attempt: int) -> UnderstandingResult:
 
 VOICE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
     ("at once", [[wake(), RIGHT, *ANSWER]], [(1, "responded")], "responded"),
-    ("after the answer", [[*ANSWER, tells("greet#set_timer", TEN, at=6.0)]], [(1, "responded")], "responded"),
+    ("after the answer", [[*ANSWER, tells("greet#set_timer", TEN, at_s=6.0)]], [(1, "responded")], "responded"),
     ("wrong slot, then right", [[WRONG, *ANSWER], [RIGHT, *ANSWER]], [(1, "misheard"), (2, "responded")], "responded"),
     ("nothing understood", [[tells(""), *ANSWER], [RIGHT, *ANSWER]], [(1, "misheard"), (2, "responded")], "responded"),
     ("understood, and silent", [[wake(), RIGHT]], [(1, "understood")], "understood"),
@@ -97,19 +97,19 @@ VOICE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
 ]
 MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
     ("at once", [[wake(), RIGHT]], [(1, "understood")], "understood"),
-    ("before the query ended", [[wake(), tells("greet#set_timer", TEN, at=1.6)]], [(1, "understood")], "understood"),
+    ("before the query ended", [[wake(), tells("greet#set_timer", TEN, at_s=1.6)]], [(1, "understood")], "understood"),
     (
         "one after another",
-        [[tells("greet", at=2.1), tells("set_timer", TEN, at=3.4)]],
+        [[tells("greet", at_s=2.1), tells("set_timer", TEN, at_s=3.4)]],
         [(1, "understood")],
         "understood",
     ),
-    ("near the limit", [[tells("greet#set_timer", TEN, at=9.9)]], [(1, "understood")], "understood"),
-    ("one too many", [[RIGHT, tells("stop", at=2.6)], [RIGHT]], [(1, "misheard"), (2, "understood")], "understood"),
+    ("near the limit", [[tells("greet#set_timer", TEN, at_s=9.9)]], [(1, "understood")], "understood"),
+    ("one too many", [[RIGHT, tells("stop", at_s=2.6)], [RIGHT]], [(1, "misheard"), (2, "understood")], "understood"),
     ("nothing, thrice", [[tells("")]] * 3, [(n, "misheard") for n in (1, 2, 3)], "misheard"),
     ("told nothing", [[wake()], [wake(), RIGHT]], [(1, "no_response"), (2, "understood")], "understood"),
     ("no wake", [[]] * 3, [(n, "no_wake") for n in (1, 2, 3)], "no_wake"),
-    ("somebody talks", [[wake(), TALK, tells("greet#set_timer", TEN, at=4.0)]], [(1, "understood")], "understood"),
+    ("somebody talks", [[wake(), TALK, tells("greet#set_timer", TEN, at_s=4.0)]], [(1, "understood")], "understood"),
     ("link lost", [loses("dut_link", 1.5, 9.0), [RIGHT]], [(1, "interrupted"), (2, "understood")], "understood"),
 ]
 
@@ -136,16 +136,16 @@ def test_a_board_without_a_voice_is_waited_for_no_longer_than_its_word_takes() -
     rehearsal = rehearse([wake(), RIGHT], voice=False)
     ended_s, _ = rehearsal.actions[-1]
     assert ended_s - rehearsal.starts[1] == pytest.approx(2.4 + SETTLE_S)
-    early = rehearse([wake(), tells("greet#set_timer", TEN, at=1.5)], voice=False)
+    early = rehearse([wake(), tells("greet#set_timer", TEN, at_s=1.5)], voice=False)
     assert early.actions[-1][0] - early.starts[1] == pytest.approx(TIMING.query_end_s + SETTLE_S)
 
 
 def test_a_wrong_frame_is_given_time_to_become_a_right_one() -> None:
-    first = rehearse([tells("greet", at=2.1)], [RIGHT], voice=False)
-    at_s = next(at for at, action in first.actions if getattr(action, "outcome", None))
+    first = rehearse([tells("greet", at_s=2.1)], [RIGHT], voice=False)
+    at_s = next(action_s for action_s, action in first.actions if getattr(action, "outcome", None))
     assert at_s - first.starts[1] == pytest.approx(2.1 + RULE.evidence_wait_s)
     # … also after its verdict, while the device is to forget
-    late = rehearse([tells("greet", at=2.1), tells("set_timer", TEN, at=6.0)], voice=False)
+    late = rehearse([tells("greet", at_s=2.1), tells("set_timer", TEN, at_s=6.0)], voice=False)
     assert [row.outcome for row in late.rows()] == [Outcome.MISHEARD, Outcome.UNDERSTOOD]
     assert (late.verdict.outcome, late.verdict.attempts) == (Outcome.UNDERSTOOD, 1)
     assert frame(late, 1).intents == ("greet", "set_timer")
@@ -154,7 +154,7 @@ def test_a_wrong_frame_is_given_time_to_become_a_right_one() -> None:
 def test_intent_before_the_next_query_belongs_to_the_previous_attempt() -> None:
     # Nothing came after the first attempt; its word comes while the lead-in of the second one plays.
     begins_s = TIMING.query_end_s + RULE.response_timeout_s + 0.3
-    rehearsal = rehearse([wake(), tells("greet#set_timer", TEN, at=begins_s + 0.6)], [], voice=False)
+    rehearsal = rehearse([wake(), tells("greet#set_timer", TEN, at_s=begins_s + 0.6)], [], voice=False)
     assert outcomes(rehearsal) == [(1, "understood"), (2, "interrupted")]
     assert rehearsal.standing()[2].cause == "late_word: of attempt 1"
     assert frame(rehearsal, 1).right
@@ -196,7 +196,7 @@ def test_until_recognised_the_words_decide_and_the_frame_is_kept() -> None:
     rehearsal = rehearse([bad, RIGHT, *ANSWER], [good, WRONG, *ANSWER], changes=rule)
     assert outcomes(rehearsal) == [(1, "misheard"), (2, "responded")]
     assert [frame(rehearsal, n).right for n in (1, 2)] == [True, False]
-    mute = rehearse([good, tells("greet#set_timer", ("duration", "two"), at=3.1)], voice=False, changes=rule)
+    mute = rehearse([good, tells("greet#set_timer", ("duration", "two"), at_s=3.1)], voice=False, changes=rule)
     assert outcomes(mute) == [(1, "understood")]
     assert code(mute.verdict.cause) == "words_only"
     assert frame(mute, 1).right is False, "the frame that came after the words is waited for"
@@ -213,8 +213,8 @@ def yes_or_no(says: bool | None) -> Any:
     ("says", "outcome", "right"), [(True, "responded", True), (False, "misheard", False), (None, "inconclusive", None)]
 )
 def test_without_evidence_the_operator_is_asked_about_the_frame(says: Any, outcome: str, right: bool | None) -> None:
-    once = {"reprompt": RepromptRule(max_attempts=1)}
-    rehearsal = rehearse([wake(), *ANSWER], attended=True, operator=yes_or_no(says), changes=once)
+    single = {"reprompt": RepromptRule(max_attempts=1)}
+    rehearsal = rehearse([wake(), *ANSWER], attended=True, operator=yes_or_no(says), changes=single)
     assert outcomes(rehearsal) == [(1, outcome)]
     ((_, question),) = rehearsal.of(OperatorAsked)
     assert isinstance(question, OperatorAsked)
@@ -235,7 +235,7 @@ def test_operator_is_asked_at_once_about_a_silent_board() -> None:
 
 
 def test_a_word_that_comes_while_the_operator_is_asked_counts() -> None:
-    late = tells("greet#set_timer", TEN, at=9.0)
+    late = tells("greet#set_timer", TEN, at_s=9.0)
     rehearsal = rehearse([wake(), *ANSWER, late], attended=True, operator=lambda *_: [])
     assert outcomes(rehearsal) == [(1, "responded")]
     assert frame(rehearsal, 1).source is EvidenceSource.DEVICE
@@ -287,21 +287,21 @@ def test_over_a_wire_times_go_by_how_fast_the_sound_was_given() -> None:
 def test_intent_during_the_next_query_belongs_to_the_unanswered_attempt() -> None:
     begins_s = TIMING.query_end_s + RULE.response_timeout_s + 0.3
     no_wakes = {"reports": (ObservationKind.INTENT,)}
-    late = tells("greet#set_timer", TEN, at=begins_s + 1.5)
+    late = tells("greet#set_timer", TEN, at_s=begins_s + 1.5)
     assert outcomes(rehearse([late], [], voice=False, changes=no_wakes)) == [(1, "understood"), (2, "interrupted")]
-    rehearsal = rehearse([tells("stop"), tells("greet#set_timer", TEN, at=9.0)], [], voice=False, changes=no_wakes)
+    rehearsal = rehearse([tells("stop"), tells("greet#set_timer", TEN, at_s=9.0)], [], voice=False, changes=no_wakes)
     assert frame(rehearsal, 1).intents == ("stop",), "attempt 1 has its word: what comes in the next query is of that"
     assert frame(rehearsal, 2).right
 
 
 RIGHT_SECOND = [(1, "no_response"), (2, "responded")]
 RIGHT_LATE = [(1, "late"), (2, "interrupted")]
-WITHIN_THE_NEXT = [tells("greet#set_timer", TEN, at=1.5), *speech(1.7, 3.2)]
-AFTER_THE_NEXT = [tells("greet#set_timer", TEN, at=2.2), *speech(2.3, 4.0)]
+WITHIN_THE_NEXT = [tells("greet#set_timer", TEN, at_s=1.5), *speech(1.7, 3.2)]
+AFTER_THE_NEXT = [tells("greet#set_timer", TEN, at_s=2.2), *speech(2.3, 4.0)]
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "attempts"),
+    ("first", "second", "attempts"),
     [
         ([wake()], WITHIN_THE_NEXT, RIGHT_LATE),
         ([wake()], AFTER_THE_NEXT, RIGHT_LATE),
@@ -312,19 +312,19 @@ AFTER_THE_NEXT = [tells("greet#set_timer", TEN, at=2.2), *speech(2.3, 4.0)]
     ],
 )
 def test_device_without_a_new_wake_belongs_to_the_previous_attempt(
-    first: list[Later], then: list[Later], attempts: list[tuple[int, str]]
+    first: list[Later], second: list[Later], attempts: list[tuple[int, str]]
 ) -> None:
-    rehearsal = rehearse(first, then)
+    rehearsal = rehearse(first, second)
     assert outcomes(rehearsal) == attempts
     answered = next(row for row in rehearsal.standing().values() if row.latency is not None)
     assert (known(answered.latency).value_s > RULE.response_timeout_s) is (answered.attempt == 1)
 
 
 def test_the_answer_behind_a_late_word_is_kept_and_not_left_to_the_next_trial() -> None:
-    rehearsal = rehearse([wake()], [tells("greet#set_timer", TEN, at=1.5), *speech(4.0, 5.0)])
+    rehearsal = rehearse([wake()], [tells("greet#set_timer", TEN, at_s=1.5), *speech(4.0, 5.0)])
     assert outcomes(rehearsal) == RIGHT_LATE
     assert len(rehearsal.of(FreezeResponse)) == 1
-    silent = rehearse([wake()], [tells("greet#set_timer", TEN, at=1.5)])
+    silent = rehearse([wake()], [tells("greet#set_timer", TEN, at_s=1.5)])
     assert outcomes(silent) == [(1, "understood"), (2, "interrupted")]
     waits_s = silent.actions[-1][0] - (silent.starts[2] + 1.5)
     assert waits_s == pytest.approx(RULE.context_wait_s, abs=0.05), "a late answer is waited for as after silence"
@@ -398,7 +398,7 @@ def test_effects_of_a_misheard_query_are_not_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "after", "attended", "asked"),
+    ("check", "after", "attended", "question"),
     [
         (ASKED, GOOD, True, True),
         (ASKED, GOOD, False, False),
@@ -410,10 +410,10 @@ def test_effects_of_a_misheard_query_are_not_checked() -> None:
     ],
 )
 def test_operator_is_asked_about_effects_only_when_needed(
-    check: EffectCheck, after: list[Later], attended: bool, asked: bool
+    check: EffectCheck, after: list[Later], attended: bool, question: bool
 ) -> None:
     question_rows = questions(look(check, after, attended=attended))
-    assert question_rows == ([OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)] if asked else [])
+    assert question_rows == ([OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)] if question else [])
 
 
 def test_an_answer_that_came_into_the_next_attempt_has_an_effect_too() -> None:

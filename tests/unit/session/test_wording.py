@@ -146,9 +146,9 @@ def test_interrupted_attempts_do_not_use_up_those_that_the_scenario_allows() -> 
         rows.attempt("time-1", number, Outcome.INTERRUPTED, Recognition.NOT_ASSESSED, cause="link_lost: mic")
     rows.attempt("time-1", 2, Outcome.MISHEARD, Recognition.NO)  # what was heard came late: the later row counts
     rows.attempt("time-1", 3, Outcome.MISHEARD, Recognition.NO)
-    asked = StateChanged(StateWord.PLAYING, 0.0, None, "time-1", 4)
+    change = StateChanged(StateWord.PLAYING, 0.0, None, "time-1", 4)
     allowed = known(progress_of(rows).trial("time-1")).trial.reprompt.max_attempts
-    assert f"attempt 4 of {allowed + 1} (1 interrupted)" in state_line(View(progress_of(rows), state=asked))
+    assert f"attempt 4 of {allowed + 1} (1 interrupted)" in state_line(View(progress_of(rows), state=change))
     rows.attempt("time-1", 4)
     rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 4, 4))
     lines = [writer.line(entry.record) for entry in rows.entries]
@@ -216,7 +216,9 @@ def test_conditions_that_all_trials_share_give_way_to_those_that_vary() -> None:
 
 
 def test_words_that_names_begin_or_end_with_give_way_before_a_cut() -> None:
-    ids = [f"say_the_{of}.v-{voice}.r{n}" for of in ("time", "date") for voice in ("anna", "ben") for n in (1, 2)]
+    ids = [
+        f"say_the_{subject}.v-{voice}.r{n}" for subject in ("time", "date") for voice in ("anna", "ben") for n in (1, 2)
+    ]
     assert short_names(ids, 12)[:5] == ["time.anna.r1", "time.anna.r2", "time.ben.r1", "time.ben.r2", "date.anna.r1"]
 
 
@@ -289,7 +291,7 @@ def test_deciding_words_have_totals_beside_frames() -> None:
 
 
 @pytest.mark.parametrize(
-    ("understood", "said"),
+    ("understood", "words"),
     [
         (None, ""),
         (UnderstandingResult(), "what it understood is unknown"),
@@ -297,8 +299,8 @@ def test_deciding_words_have_totals_beside_frames() -> None:
         (UnderstandingResult(right=False, intents_right=None, source=EvidenceSource.OPERATOR), "not understood"),
     ],
 )  # fmt: skip
-def test_frame_is_described_in_words(understood: UnderstandingResult | None, said: str) -> None:
-    assert summary.frame_in_words(progress_of(one(understood)).trials[0]) == said
+def test_frame_is_described_in_words(understood: UnderstandingResult | None, words: str) -> None:
+    assert summary.frame_in_words(progress_of(one(understood)).trials[0]) == words
 
 
 def test_unknown_frames_are_stated_beside_the_shares() -> None:

@@ -188,12 +188,12 @@ def test_figures_do_not_depend_on_names_and_order(labels: NDArray[np.int64]) -> 
         if figure.interval is not None:
             assert -1.0000001 <= figure.interval[0] <= figure.interval[1] <= 1.0000001
     swapped = np.where(labels == MISSING, MISSING, np.array([2, 0, 3, 1])[labels])[::-1, ::-1]
-    again = agreement(swapped, 4, resamples=50)
-    for figure, same in ((figures.raw, again.raw), (figures.alpha, again.alpha), (figures.ac1, again.ac1)):
-        assert figure.value is same.value is None or figure.value == pytest.approx(same.value)
+    renamed = agreement(swapped, 4, resamples=50)
+    for figure, other in ((figures.raw, renamed.raw), (figures.alpha, renamed.alpha), (figures.ac1, renamed.ac1)):
+        assert figure.value is other.value is None or figure.value == pytest.approx(other.value)
     assert (
         np.triu(figures.confusion).sum()
-        == np.triu(again.confusion).sum()
+        == np.triu(renamed.confusion).sum()
         == sum(pair.agreed.total for pair in pairs(labels, 4))
     )
 
@@ -274,9 +274,9 @@ def test_only_known_answers_reveal_errors_that_raters_share() -> None:
     assert stated[votes == 3].mean() > 0.97
     covered_rounds = 0
     for _ in range(30):
-        known, given = drawn(50)
-        by_lead, by_votes = agreed_on(given).T
-        right = (by_lead == known)[by_votes == 3]
+        answers, ratings = drawn(50)
+        by_lead, by_votes = agreed_on(ratings).T
+        right = (by_lead == answers)[by_votes == 3]
         low, high = Share(int(right.sum()), len(right)).interval or (0.0, 0.0)
         covered_rounds += low <= (lead == truth)[votes == 3].mean() <= high
     assert covered_rounds >= 27
@@ -292,8 +292,8 @@ def test_model_improves_each_round_and_converges() -> None:
         labelled = (labels != MISSING).any(axis=0)
         assert fit.posteriors[labelled].sum(axis=1) == pytest.approx(1.0)
         assert np.isnan(fit.posteriors[~labelled]).all()
-        again = dawid_skene(labels, CATEGORIES)
-        assert again.objectives == fit.objectives
+        repeated = dawid_skene(labels, CATEGORIES)
+        assert repeated.objectives == fit.objectives
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 4), (2, 4)])
@@ -311,8 +311,8 @@ def test_rater_accuracy_excludes_their_own_label() -> None:
     labels = said(truth, [confusion_matrix(right) for right in rights], random)
     others = leave_one_out(labels)
     for rater, right in enumerate(rights):
-        known = others[rater] != MISSING
-        assert (others[rater] == labels[rater])[known].mean() == pytest.approx(right, abs=0.07)
+        labelled = others[rater] != MISSING
+        assert (others[rater] == labels[rater])[labelled].mean() == pytest.approx(right, abs=0.07)
     assert (others[0] == agreed_on(labels[1:])[:, 0]).all(), "as if the rater had never been there"
 
 

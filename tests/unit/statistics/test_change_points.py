@@ -8,8 +8,8 @@ import pytest
 from harness.statistics.change_points import Scan, SeriesToScan, scan_series
 
 
-def shares(*counts: int, of: int = 60) -> SeriesToScan:
-    return SeriesToScan(Scan.SHARE, tuple(map(float, counts)), (float(of),) * len(counts))
+def shares(*counts: int, total: int = 60) -> SeriesToScan:
+    return SeriesToScan(Scan.SHARE, tuple(map(float, counts)), (float(total),) * len(counts))
 
 
 def places(series: SeriesToScan) -> list[int]:
@@ -18,23 +18,25 @@ def places(series: SeriesToScan) -> list[int]:
 
 def test_a_few_bad_sessions_between_good_ones_are_found() -> None:
     assert places(shares(*[3, 4] * 4, 14, 15, 13, 16, *[3, 4] * 4)) == [8, 12]
-    many = [3, 4, 5, 2] * 40
-    assert places(shares(*many[:83], *[14] * 9, *many[92:])) == [83, 92]  # more places than are permuted
+    counts = [3, 4, 5, 2] * 40
+    assert places(shares(*counts[:83], *[14] * 9, *counts[92:])) == [83, 92]  # more places than are permuted
 
 
 def test_a_rate_counts_by_its_exposure() -> None:
     hours = (1.0, 2.0, 4.0) * 5
     steady = SeriesToScan(Scan.RATE, tuple(3 * exposure for exposure in hours), hours)
     assert places(steady) == []
-    risen = SeriesToScan(Scan.RATE, tuple((3 if at < 8 else 9) * exposure for at, exposure in enumerate(hours)), hours)
+    risen = SeriesToScan(
+        Scan.RATE, tuple((3 if index < 8 else 9) * exposure for index, exposure in enumerate(hours)), hours
+    )
     assert places(risen) == [8]
 
 
 def test_ranks_take_no_notice_of_one_extreme_delay() -> None:
-    values = [0.150 + 0.001 * (at * 7 % 5) for at in range(16)]
+    values = [0.150 + 0.001 * (index * 7 % 5) for index in range(16)]
     ones = (1.0,) * 16
     assert places(SeriesToScan(Scan.RANK, (*values[:8], 9.0, *values[9:]), ones)) == []
-    later = [delay + (0.02 if at >= 9 else 0) for at, delay in enumerate(values)]
+    later = [delay + (0.02 if index >= 9 else 0) for index, delay in enumerate(values)]
     assert places(SeriesToScan(Scan.RANK, tuple(later), ones)) == [9]
 
 

@@ -42,13 +42,13 @@ def test_a_difference_is_shown_by_its_corrected_p(
 
 def test_the_sentence_names_the_worse_and_by_how_much() -> None:
     apart = Difference(-0.021, (-0.038, -0.004), 0.012)
-    by = "by 2.10 points (0.40 to 3.80), p = 0.012"
-    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=False) == f"B is worse than A {by}"
-    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=True) == f"B is better than A {by}"
+    difference = "by 2.10 points (0.40 to 3.80), p = 0.012"
+    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=False) == f"B is worse than A {difference}"
+    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=True) == f"B is better than A {difference}"
     other = Difference(0.021, (0.004, 0.038), 0.012)
-    assert sentence("A", "B", other, MeasureKind.SHARE, more_is_better=False) == f"B is better than A {by}"
-    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=None) == f"B is higher than A {by}"
-    assert sentence("A", "B", other, MeasureKind.SHARE, more_is_better=None) == f"B is lower than A {by}"
+    assert sentence("A", "B", other, MeasureKind.SHARE, more_is_better=False) == f"B is better than A {difference}"
+    assert sentence("A", "B", apart, MeasureKind.SHARE, more_is_better=None) == f"B is higher than A {difference}"
+    assert sentence("A", "B", other, MeasureKind.SHARE, more_is_better=None) == f"B is lower than A {difference}"
     unknown = sentence("A", "B", Difference(-3.0, (-10.0, 4.0), 0.42), MeasureKind.RATE, more_is_better=False)
     assert unknown == "B is not shown to differ from A: B minus A +3.00 per hour (-4.00 to +10.0), p = 0.420"
     assert sentence("A", "B", None, MeasureKind.RATE, more_is_better=False) == "B minus A n/a"

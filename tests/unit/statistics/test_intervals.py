@@ -91,14 +91,14 @@ def test_impossible_counts_are_refused(wrong: tuple[int, int]) -> None:
 
 
 CLUSTERS = st.lists(
-    st.integers(1, 8).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=2, max_size=20
+    st.integers(1, 8).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))), min_size=2, max_size=20
 )
 
 
 @given(CLUSTERS)
 def test_the_clustered_interval_contains_the_share_and_mirrors(clusters: list[tuple[int, int]]) -> None:
     counts, totals = zip(*clusters, strict=True)
-    rest = [of - count for count, of in clusters]
+    rest = [total - count for count, total in clusters]
     interval, mirrored = known(clustered_interval(counts, totals)), known(clustered_interval(rest, totals))
     share = sum(counts) / sum(totals)
     assert 0 <= interval[0] <= share <= interval[1] <= 1
@@ -132,7 +132,7 @@ def test_identical_clusters_do_not_hide_possible_variation() -> None:
     """Large ones say the same, and each of them within; the small ones hide that large ones could differ."""
     totals = [12, 1] * 3
     effect = known(design_effect([[12, 0] * 3, [0, 1] * 3], totals))
-    assert effect > 0.9 * sum(of * of for of in totals) / sum(totals)
+    assert effect > 0.9 * sum(total * total for total in totals) / sum(totals)
 
 
 def test_a_rare_share_is_as_clustered_as_the_others() -> None:

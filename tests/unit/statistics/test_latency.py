@@ -48,7 +48,7 @@ def test_clock_error_bounds_the_true_quantile(values: list[tuple[float, float, f
 
 
 def test_times_with_a_large_error_are_left_out_and_counted() -> None:
-    times = [MeasuredDuration(at / 10, 0.01 * at) for at in range(1, 11)]
+    times = [MeasuredDuration(n / 10, 0.01 * n) for n in range(1, 11)]
     figures = latency_figures([*times, MeasuredDuration(9.0, 0.94)])
     assert (figures.total, figures.excluded, figures.measured) == (10, 1, 11)
     assert figures.error_s == pytest.approx(0.055)
@@ -98,7 +98,7 @@ def test_rates_and_word_error_rates_are_compared() -> None:
     assert known(rates_apart(20, 2.0, 4, 2.0)).interval[0] > 0
     assert known(rates_apart(5, 2.0, 4, 2.0)).interval[0] < 0
     assert rates_apart(1, 0.0, 1, 1.0) is None
-    words, names = [10] * 20, [str(at) for at in range(20)]
+    words, names = [10] * 20, [str(n) for n in range(20)]
     comparison = known(wers_apart(([4] * 10 + [2] * 10, words, names), ([1] * 10 + [0] * 10, words, names)))
     assert comparison.difference == pytest.approx(0.25)
     assert comparison.interval[0] > 0
@@ -106,11 +106,11 @@ def test_rates_and_word_error_rates_are_compared() -> None:
 
 
 def test_a_shift_within_the_errors_of_the_clocks_is_not_shown() -> None:
-    longer = [MeasuredDuration(0.010 + at / 1e4, 0.002) for at in range(20)]
+    longer = [MeasuredDuration(0.010 + n / 1e4, 0.002) for n in range(20)]
     assert known(paired_shift(longer)).p < 0.001
     assert known(paired_shift(longer)).interval[0] > 0
     assert known(paired_shift([MeasuredDuration(delay.value_s, 0.02) for delay in longer])).p == 1
-    base = [MeasuredDuration(0.5 + at / 1e3, 0.001) for at in range(20)]
+    base = [MeasuredDuration(0.5 + n / 1e3, 0.001) for n in range(20)]
     later = [MeasuredDuration(delay.value_s + 0.1, 0.001) for delay in base]
     shift = known(unpaired_shift(later, base))
     assert shift.difference == pytest.approx(0.1)

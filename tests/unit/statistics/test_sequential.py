@@ -55,7 +55,7 @@ def test_rate_test_passes_at_7_4_hours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "verdict"),
+    ("result", "verdict"),
     [
         (rate_verdict(RATE, 0, 0.0), SequentialVerdict.OPEN),
         (rate_verdict(RATE, 1, 0.1), SequentialVerdict.OPEN),
@@ -65,8 +65,8 @@ def test_rate_test_passes_at_7_4_hours() -> None:
         (share_verdict(SHARE, 20, 100), SequentialVerdict.FAILED),
     ],
 )
-def test_a_sequential_test_gives_the_expected_verdict(found: SequentialVerdict, verdict: SequentialVerdict) -> None:
-    assert found is verdict
+def test_a_sequential_test_gives_the_expected_verdict(result: SequentialVerdict, verdict: SequentialVerdict) -> None:
+    assert result is verdict
 
 
 def test_walds_boundaries_use_each_error_probability_correctly() -> None:
@@ -164,9 +164,9 @@ def test_the_sequential_interval_contains_the_observed_rate(count: int, hours: f
 @given(st.integers(0, 10_000), st.floats(4, 1e4))
 def test_sequential_interval_is_wider_than_a_single_look(count: int, hours: float) -> None:
     # Sooner the two may differ the other way without an event: one keeps 2.5 % above, the other all of 5 %.
-    always, once = known(rate_sequence(count, hours)), known(garwood(count, hours))
-    assert always[1] >= once[1]
-    assert always[0] <= once[0]
+    always, single = known(rate_sequence(count, hours)), known(garwood(count, hours))
+    assert always[1] >= single[1]
+    assert always[0] <= single[0]
 
 
 @given(st.integers(1, 20_000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))

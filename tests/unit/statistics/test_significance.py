@@ -60,8 +60,8 @@ def test_signed_ranks_match_scipy(size: int, method: str) -> None:
 
 
 def test_matched_pairs_match_hand_calculation() -> None:
-    many = [1] * 13 + [-1] * 12 + [5] + [0] * 24
-    assert matched_pairs(many) == pytest.approx(2 * norm.sf(6 / math.sqrt(50 * np.var(many, ddof=1))))
+    differences = [1] * 13 + [-1] * 12 + [5] + [0] * 24
+    assert matched_pairs(differences) == pytest.approx(2 * norm.sf(6 / math.sqrt(50 * np.var(differences, ddof=1))))
     assert matched_pairs([0] * 60) is None
     assert matched_pairs([1] * 60) == pytest.approx(2**-59)
 
@@ -135,12 +135,12 @@ def test_joint_swap_test_matches_hand_calculation() -> None:
 @given(st.integers(0, 1000))
 def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    held = rng.integers(-1, 2, (12, 3))
-    exact = swapped_together(held)
+    signs = rng.integers(-1, 2, (12, 3))
+    exact = swapped_together(signs)
     most = swapping.MOST_ENUMERATED
     swapping.MOST_ENUMERATED = 0
     try:
-        drawn = swapped_together(held)
+        drawn = swapped_together(signs)
     finally:
         swapping.MOST_ENUMERATED = most
     assert (exact is None) == (drawn is None)
@@ -171,8 +171,8 @@ def test_swapping_systems_mirrors_the_interval() -> None:
 
 
 def test_interval_never_contradicts_the_exact_test() -> None:
-    for first, second, both in product(range(13), range(13), (0, 5, 80)):
-        counts = Discordance(both, first, second, 3)
+    for first, second, neither in product(range(13), range(13), (0, 5, 80)):
+        counts = Discordance(neither, first, second, 3)
         comparison = known(counts.difference)
         assert (counts.p is not None and counts.p < 0.05) == (
             not comparison.interval[0] <= 0 <= comparison.interval[1]

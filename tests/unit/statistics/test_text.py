@@ -11,11 +11,11 @@ from harness.statistics.intervals import Quantile, Share, latency_figures
 
 
 @pytest.mark.parametrize(
-    ("value", "written"),
+    ("value", "percentage"),
     [(None, "n/a"), (0.0, "0.00 %"), (0.025, "2.50 %"), (1 / 3, "33.3 %"), (0.9999, "100 %"), (1.0, "100 %")],
 )
-def test_a_percentage_has_three_digits(value: float | None, written: str) -> None:
-    assert numbers.percent(value) == written
+def test_a_percentage_has_three_digits(value: float | None, percentage: str) -> None:
+    assert numbers.percent(value) == percentage
 
 
 def test_a_percentage_may_have_set_decimals() -> None:
@@ -24,7 +24,7 @@ def test_a_percentage_may_have_set_decimals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "written"),
+    ("value", "rate"),
     [
         (None, "n/a"),
         (0.002532, "0.0025"),
@@ -35,8 +35,8 @@ def test_a_percentage_may_have_set_decimals() -> None:
         (142.4, "142"),
     ],
 )
-def test_a_rate_has_about_three_digits(value: float | None, written: str) -> None:
-    assert numbers.number(value) == written
+def test_a_rate_has_about_three_digits(value: float | None, rate: str) -> None:
+    assert numbers.number(value) == rate
 
 
 def test_a_difference_that_is_rounded_to_nothing_has_no_minus() -> None:
@@ -78,10 +78,10 @@ def test_a_quantile_of_few_values_has_an_open_end() -> None:
 
 @pytest.mark.parametrize(("total", "p95", "p99"), [(4, 0, 0), (19, 0, 0), (20, 1, 0), (99, 1, 0), (100, 1, 1)])
 def test_a_percentile_of_too_few_values_would_be_the_longest(total: int, p95: int, p99: int) -> None:
-    found = latency_figures([MeasuredDuration(number / 1000, 0.001) for number in range(1, total + 1)])
-    assert ("p95 too few" not in text.delays(found), "p99 too few" not in text.delays(found)) == (p95, p99)
-    assert found.p95 is not None
-    assert (found.p95.value_s < total / 1000) == bool(p95)
+    figures = latency_figures([MeasuredDuration(number / 1000, 0.001) for number in range(1, total + 1)])
+    assert ("p95 too few" not in text.delays(figures), "p99 too few" not in text.delays(figures)) == (p95, p99)
+    assert figures.p95 is not None
+    assert (figures.p95.value_s < total / 1000) == bool(p95)
 
 
 def test_ends_of_an_interval_share_their_unit() -> None:
@@ -99,11 +99,11 @@ def test_the_error_of_a_clock_has_two_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "written"),
+    ("value", "number_text"),
     [(600.0, "600"), (2.5, "2.5"), (1e-05, "0.00001"), (1.5e-07, "0.00000015"), (123456.7, "123457")],
 )
-def test_a_declared_value_has_no_exponent(value: float, written: str) -> None:
-    assert numbers.exact(value) == written
+def test_a_declared_value_has_no_exponent(value: float, number_text: str) -> None:
+    assert numbers.exact(value) == number_text
 
 
 def test_a_value_that_rounds_to_zero_has_no_minus_sign() -> None:

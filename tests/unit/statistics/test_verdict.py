@@ -8,7 +8,7 @@ from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, LimitVerdict,
 
 
 @pytest.mark.parametrize(
-    ("unit", "wanted", "found", "sentence"),
+    ("unit", "limit", "value", "sentence"),
     [
         (SHARE, 0.05, 0.05004, "rejects ≤ 5 %: found 5.004 %, fails"),
         (SHARE, 0.05, 0.04996, "rejects ≤ 5 %: found 4.996 %, holds"),
@@ -18,9 +18,9 @@ from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, LimitVerdict,
     ],
 )
 def test_a_result_near_its_limit_does_not_read_as_the_limit(
-    unit: ValueUnit, wanted: float, found: float, sentence: str
+    unit: ValueUnit, limit: float, value: float, sentence: str
 ) -> None:
-    assert DeclaredLimit("x", "rejects", wanted, found, unit=unit).sentence == sentence
+    assert DeclaredLimit("x", "rejects", limit, value, unit=unit).sentence == sentence
 
 
 def test_an_end_of_an_interval_near_the_limit_does_not_read_as_the_limit() -> None:

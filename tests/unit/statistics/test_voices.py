@@ -15,17 +15,19 @@ from tests.known import known
 from tests.unit.statistics.simulations import voices_covered, voices_verdicts
 
 VOICES = st.lists(
-    st.integers(1, 30).flatmap(lambda of: st.builds(Share, st.integers(0, of), st.just(of))), min_size=2, max_size=12
+    st.integers(1, 30).flatmap(lambda total: st.builds(Share, st.integers(0, total), st.just(total))),
+    min_size=2,
+    max_size=12,
 )
 
 
-def over(*missed: int, of: int) -> VoiceIntervals:
-    return known(over_voices(Share(count, of) for count in missed))
+def over(*missed: int, total: int) -> VoiceIntervals:
+    return known(over_voices(Share(count, total) for count in missed))
 
 
 @pytest.mark.parametrize(("missed", "voices"), [(30, 200), (0, 40), (40, 40), (1, 2)])
 def test_voices_with_one_trial_each_equal_independent_trials(missed: int, voices: int) -> None:
-    estimate = over(*[1] * missed, *[0] * (voices - missed), of=1)
+    estimate = over(*[1] * missed, *[0] * (voices - missed), total=1)
     assert estimate.interval == pytest.approx(known(clopper_pearson(missed, voices)), abs=0.002)
     assert estimate.any_time == pytest.approx(known(share_sequence(missed, voices)), abs=0.02)
 
@@ -50,13 +52,13 @@ def test_the_interval_over_voices_contains_the_share_and_mirrors(voices: list[Sh
 
 def test_a_few_voices_without_misses_leave_a_wide_interval() -> None:
     """With 20 % missed and a correlation of 0.5, four voices of 36 trials each miss none in 3 % of all cases."""
-    ends = [over(*[0] * voices, of=36).interval for voices in (2, 4, 8, 16, 40)]
+    ends = [over(*[0] * voices, total=36).interval for voices in (2, 4, 8, 16, 40)]
     assert [low for low, _ in ends] == [0.0] * 5
     assert [high for _, high in ends] == pytest.approx([0.606, 0.335, 0.174, 0.088, 0.037], abs=0.003)
 
 
 def test_similar_voices_give_nearly_the_interval_of_trials() -> None:
-    low, high = over(*[20] * 200, of=1000).interval
+    low, high = over(*[20] * 200, total=1000).interval
     assert 0.0195 < low < 0.02 < high < 0.022
 
 

@@ -55,9 +55,9 @@ def test_too_little_data_gives_no_interval_or_difference() -> None:
 
 def test_a_speaker_with_twice_the_same_utterances_tells_nothing_more() -> None:
     errors, words, speakers = [3, 0, 1, 5, 0, 2], [10, 9, 11, 10, 8, 12], list("abcdef")
-    once, twice = wer_interval(errors, words, speakers), wer_interval(errors * 2, words * 2, speakers * 2)
-    assert once == pytest.approx(twice, rel=0.05)
-    assert once == wer_interval(errors, words)
+    single, twice = wer_interval(errors, words, speakers), wer_interval(errors * 2, words * 2, speakers * 2)
+    assert single == pytest.approx(twice, rel=0.05)
+    assert single == wer_interval(errors, words)
 
 
 def test_speakers_by_name_and_by_number_are_one() -> None:
@@ -79,17 +79,17 @@ def test_a_rate_above_one_has_an_interval() -> None:
 
 def test_shared_difficulty_cancels_in_the_difference() -> None:
     random = np.random.default_rng(2)
-    of, words, hard = Corpus(10, 50, 0.2, between=0.4).hard_words(random)
+    talkers, words, hard = Corpus(10, 50, 0.2, between=0.4).hard_words(random)
     first = random.binomial(words, hard)
     second = np.minimum(first + (random.random(len(words)) < 0.1), words)
-    comparison = wer_difference(first, second, words, of)
-    alone = wer_interval(first, words, of)
+    comparison = wer_difference(first, second, words, talkers)
+    alone = wer_interval(first, words, talkers)
     assert comparison is not None
     assert alone is not None
     assert comparison.interval[1] - comparison.interval[0] < (alone[1] - alone[0]) / 5
     assert comparison.interval[0] < comparison.difference < comparison.interval[1] < 0
     assert comparison.p < 0.001
-    other = known(wer_difference(second, first, words, of))
+    other = known(wer_difference(second, first, words, talkers))
     assert (other.difference, other.p) == pytest.approx((-comparison.difference, comparison.p))
 
 
@@ -150,8 +150,8 @@ def test_columns_of_different_lengths_are_refused() -> None:
 
 def test_intervals_cover_the_truth_as_often_as_stated() -> None:
     runs, random = 400, np.random.default_rng(3)
-    held, _, _ = kept(random, Corpus(8, 20, 0.1, between=0.3, unequal=0.4), runs)
-    assert held >= 0.91 * runs
+    covered, _, _ = kept(random, Corpus(8, 20, 0.1, between=0.3, unequal=0.4), runs)
+    assert covered >= 0.91 * runs
     told_apart, _ = called_different(random, Corpus(8, 20, 0.1, between=0.3, unequal=0.4), runs)
     assert told_apart <= 0.09 * runs
 

@@ -20,5 +20,6 @@ def path_by_table(reference: Sequence[object], hypothesis: Sequence[object]) -> 
     while i or j:
         step = rows[i][j][1]
         steps = step + steps
-        i, j = i - (step != "I"), j - (step != "D")
+        i -= 0 if step == "I" else 1
+        j -= 0 if step == "D" else 1
     return steps

@@ -18,12 +18,12 @@ def pairs(seed: int, count: int, *, depth: int = 2, longest: int = 7, words: Seq
 
 def text(random: Random, depth: int, count: int, words: Sequence[str]) -> str:
     """A text of `count` words or alternations, written with and without spaces at the braces."""
-    written = ""
+    content = ""
     for _ in range(count):
         part = _part(random, depth, words)
-        glued = written.endswith("}") and random.random() < 0.5
-        written += part if glued or not written else f" {part}"
-    return written
+        glued = content.endswith("}") and random.random() < 0.5
+        content += part if glued or not content else f" {part}"
+    return content
 
 
 def _part(random: Random, depth: int, words: Sequence[str]) -> str:

@@ -93,7 +93,9 @@ def _words(text: str) -> list[str]:
 
 
 def _holds(alignments: Alignments, references: Sequence[str], hypotheses: Sequence[str]) -> None:
-    paths = [path_by_table(_words(of), _words(heard)) for of, heard in zip(references, hypotheses, strict=True)]
+    paths = [
+        path_by_table(_words(reference), _words(heard)) for reference, heard in zip(references, hypotheses, strict=True)
+    ]
     assert alignments.paths(range(len(paths))) == paths
     columns = alignments.columns
     for column, letter in zip(

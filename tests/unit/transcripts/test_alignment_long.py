@@ -55,10 +55,10 @@ def test_mostly_equal_shifted_texts_are_aligned_correctly(
     assert _path(words, hypothesis) == path_by_table(words, hypothesis)
 
 
-@pytest.mark.parametrize("kept", [0, 1 << 10, 1 << 27])
+@pytest.mark.parametrize("limit", [0, 1 << 10, 1 << 27])
 @pytest.mark.parametrize("words", [2, 5, 300])
-def test_the_memory_limit_does_not_change_the_path(words: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment_long, "KEPT_BYTES", kept)
+def test_the_memory_limit_does_not_change_the_path(words: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_long, "KEPT_BYTES", limit)
     random = np.random.default_rng(words)
     reference, hypothesis = random.integers(0, words, 230).tolist(), random.integers(0, words, 170).tolist()
     assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)

@@ -32,10 +32,10 @@ def figures(
     reference: str = REFERENCE,
     wording: WordRules | None = None,
 ) -> ConfidenceFigures | None:
-    lines = (f"f1 A {0.1 + 0.3 * at:.2f} 0.2 {word} {sure}\n" for at, (word, sure) in enumerate(heard))
+    lines = (f"f1 A {0.1 + 0.3 * number:.2f} 0.2 {word} {sure}\n" for number, (word, sure) in enumerate(heard))
     files = written(folder, "r.stm", reference), written(folder, "h.ctm", "".join(lines))
-    of, hypotheses = read_pair(*files)
-    return word_confidences(score(of, hypotheses, wording or WordRules(Normalisation.VERBATIM)), hypotheses)
+    references, hypotheses = read_pair(*files)
+    return word_confidences(score(references, hypotheses, wording or WordRules(Normalisation.VERBATIM)), hypotheses)
 
 
 def test_cross_entropy_reliability_and_detection_by_hand(tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ def test_words_that_a_normalisation_parts_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_page_draws_reliability_and_detection_error(tmp_path: Path) -> None:
-    of = known(figures(tmp_path))
+    confidences = known(figures(tmp_path))
     files = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
     scoring = score(*files, WordRules(Normalisation.VERBATIM))
-    whole = page([SourcedScoring(scoring, {}, None, None, of)], "words")
-    assert whole.count("class=line d=") == whole.count("class=many") == len(of.bins)
+    whole = page([SourcedScoring(scoring, {}, None, None, confidences)], "words")
+    assert whole.count("class=line d=") == whole.count("class=many") == len(confidences.bins)
     (drawn,) = re.findall(r'<polyline class=line points="([^"]*)"', whole)
-    assert len(drawn.split()) == len(of.det)
+    assert len(drawn.split()) == len(confidences.det)
     assert [deviate(share) for share in (0, 0.5, 1)] == pytest.approx([0, 0.5, 1])
     assert deviate(0.2) == pytest.approx(1 - deviate(0.8))

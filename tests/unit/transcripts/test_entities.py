@@ -22,8 +22,8 @@ REFERENCE = "wake me at seven;time thirty;time in new;city york;city and york;ci
 
 def errors(folder: Path, heard: str, reference: str = REFERENCE) -> EntityErrors | None:
     files = written(folder, "r.trn", reference), written(folder, "h.trn", heard)
-    of, hypotheses = read_pair(*files)
-    return entity_errors(score(of, hypotheses, WordRules(Normalisation.VERBATIM)), of)
+    references, hypotheses = read_pair(*files)
+    return entity_errors(score(references, hypotheses, WordRules(Normalisation.VERBATIM)), references)
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_groups_add_up_to_the_whole_in_every_way(seed: int) -> None:
     assert cross.total.interval == interval_of(scoring)
     for label, row, total in zip(cross.rows, cross.cells, cross.row_sums, strict=True):
         assert sum((cell.counts for cell in row if cell), WordCounts()) == total.counts, label
-    for at, total in enumerate(cross.column_sums):
-        assert sum((row[at].counts for row in cross.cells if row[at]), WordCounts()) == total.counts  # type: ignore[union-attr]
+    for column, total in enumerate(cross.column_sums):
+        assert sum((row[column].counts for row in cross.cells if row[column]), WordCounts()) == total.counts  # type: ignore[union-attr]
     assert cross.columns == ("-38", "-26", "-8", "")
     assert cross.cells[0][3] is None  # only those without a row have no level, and these have no noise either
 
@@ -79,7 +79,7 @@ def test_each_value_has_the_words_of_its_utterances() -> None:
     for label, words in group_figures(scoring, [groups]).grouped[0].values:
         rows = [row for row, id_ in enumerate(scoring.ids) if noise.get(id_, "") == label]
         assert words == words_on(scoring, np.array(rows, np.intp))
-        assert words.counts == sum((each.counts for each in scoring.utterances(rows)), WordCounts())
+        assert words.counts == sum((utterance.counts for utterance in scoring.utterances(rows)), WordCounts())
 
 
 def test_ids_without_groups_and_group_rows_without_utterances_are_reported() -> None:

@@ -53,9 +53,9 @@ def written_ways(network: WordNetwork) -> set[tuple[str, ...]]:
     return {way for number in network.entering[-1] for way in ways_to_node[number]}
 
 
-def ways(of: WordNetwork) -> set[tuple[str, ...]]:
+def ways(word_network: WordNetwork) -> set[tuple[str, ...]]:
     """Every way through a network, in words, without nothing."""
-    return {tuple(word for word in way if word != "@") for way in written_ways(of)}
+    return {tuple(word for word in way if word != "@") for way in written_ways(word_network)}
 
 
 def price(words: tuple[AlignedWord, ...]) -> int:
@@ -174,9 +174,9 @@ def test_more_pairs_of_words_than_the_limit_are_refused_with_the_place_of_the_re
     hypothesis = network("{ a / b }")
     few = parse("a " * 30_000, verbatim, Place("ref.trn", 4))
     assert len(align_networks(few, hypothesis)) == 30_000
-    many = network("b " * (MAX_CELLS // 30_000))
+    long = network("b " * (MAX_CELLS // 30_000))
     with pytest.raises(InputError, match="too many") as caught:
-        align_networks(few, many)
+        align_networks(few, long)
     assert caught.value.place == Place("ref.trn", 4)
     assert "Split" in caught.value.remedy
 
@@ -240,18 +240,18 @@ def test_words_are_normalised_and_an_alternative_of_which_nothing_is_left_is_not
 
 
 def test_words_between_marks_are_normalised_together() -> None:
-    seen: list[str] = []
+    normalised: list[str] = []
 
     def normalise(text: str) -> tuple[str, ...]:
-        seen.append(text)
+        normalised.append(text)
         return verbatim(text)
 
     parse("one hundred  and five { o clock / a m } (uh) sharp now;t", normalise)
-    assert seen == ["one hundred  and five", "o clock", "a m", "(uh)", "uh", "sharp", "now"]
+    assert normalised == ["one hundred  and five", "o clock", "a m", "(uh)", "uh", "sharp", "now"]
 
 
 @pytest.mark.parametrize(
-    ("text", "column", "what"),
+    ("text", "column", "message"),
     [
         ("a { b / c", 3, "never closed"),
         ("a { b { c } d", 3, "never closed"),
@@ -269,8 +269,8 @@ def test_words_between_marks_are_normalised_together() -> None:
         ("{" * 1_000_000, MAX_DEPTH + 1, "deep"),
     ],
 )
-def test_network_mistakes_are_reported_with_column_and_remedy(text: str, column: int, what: str) -> None:
-    with pytest.raises(InputError, match=what) as caught:
+def test_network_mistakes_are_reported_with_column_and_remedy(text: str, column: int, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         parse(text, verbatim, Place("ref.trn", 7))
     assert caught.value.place == Place("ref.trn", 7, column)
     assert caught.value.remedy
@@ -331,6 +331,6 @@ def test_a_chain_may_not_have_too_many_words() -> None:
 def test_only_the_window_between_common_words_is_read(
     before: Readings, window: Readings, heard: Readings, behind: Readings
 ) -> None:
-    of, hypothesis = before + window + behind, before + heard + behind
-    if not (is_single(of) and is_single(hypothesis)):
-        assert align_readings(of, hypothesis) == align_networks(chain(of), chain(hypothesis))
+    reference, hypothesis = before + window + behind, before + heard + behind
+    if not (is_single(reference) and is_single(hypothesis)):
+        assert align_readings(reference, hypothesis) == align_networks(chain(reference), chain(hypothesis))

@@ -52,12 +52,12 @@ def test_a_list_of_words_counts_on_top_of_its_base() -> None:
 
 @pytest.mark.parametrize(
     ("heard", "errors"),
-    [("what time is it", 0), ("What time is it?", 0), ("Alexa what time is it", 0), ("what time [uh is it", 1)],
+    [("what time is it", 0), ("What time is it?", 0), ("Alexa what time is it", 1), ("what time [uh is it", 1)],
 )
 def test_snor_normalisation_decides_recognition(heard: str, errors: int) -> None:
     spoken_trial = trial(reference="<what> [um] what . time is it", recognised=RecognitionRule(Normalisation.SNOR))
     recognition = recognised(spoken_trial, f"what {heard}")
-    assert (recognition.counts.errors, recognition.counts.words) == (errors + ("Alexa" in heard), 5)
+    assert (recognition.counts.errors, recognition.counts.words) == (errors, 5)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ EXPANDED = WordRules(Normalisation.EXPANDED_SNOR)
 
 
 def counts(scoring: Scoring) -> tuple[int, int, int, int]:
-    of = scoring.totals
-    return of.correct, of.substitutions, of.deletions, of.insertions
+    totals = scoring.totals
+    return totals.correct, totals.substitutions, totals.deletions, totals.insertions
 
 
 def corpus(seed: int, utterances: int = 60) -> tuple[dict[str, str], dict[str, str]]:
@@ -89,11 +89,13 @@ def test_insertions_without_reference_words_have_no_rate() -> None:
 
 
 def test_speakers_of_the_file_come_before_those_of_ids() -> None:
-    of = transcripts("r.trn", {"a_1": "x", "a_2": "x"}, speakers={"a_2": "Ann"})
-    scoring = score(of, transcripts("h.trn", {"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speakers_of=prefixes)
+    references = transcripts("r.trn", {"a_1": "x", "a_2": "x"}, speakers={"a_2": "Ann"})
+    scoring = score(
+        references, transcripts("h.trn", {"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speakers_of=prefixes
+    )
     assert [name for name, _ in scoring.by_speaker] == ["Ann", "a"]
-    named = score(of, of, VERBATIM, "verbatim", speakers_of=lambda ids: ["z"] * len(ids))
-    assert [name for name, _ in named.by_speaker] == ["Ann", "z"]
+    by_ids = score(references, references, VERBATIM, "verbatim", speakers_of=lambda ids: ["z"] * len(ids))
+    assert [name for name, _ in by_ids.by_speaker] == ["Ann", "z"]
 
 
 def test_only_the_letters_a_to_z_lose_their_case() -> None:
@@ -129,13 +131,14 @@ def test_unreadable_texts_are_reported_up_to_a_limit(wrong: str, wording: WordRu
 
 
 def test_marks_are_words_where_they_are_not_read() -> None:
-    of, heard = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}, {"a_1": "show us } (now)", "a_2": "a@b; on"}
+    references = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}
+    heard = {"a_1": "show us } (now)", "a_2": "a@b; on"}
     with pytest.raises(InputError, match=r"hyp.trn:1:9: a `}` closes nothing.*--marks reference"):
-        scored(of, heard)
-    reference = scored(of, heard, WordRules(Normalisation.VERBATIM, marks=MarkScope.REFERENCE))
+        scored(references, heard)
+    reference = scored(references, heard, WordRules(Normalisation.VERBATIM, marks=MarkScope.REFERENCE))
     assert counts(reference) == (4, 1, 0, 1)
     none = scored(
-        of, heard, WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE), fragments=True, optional_words=True
+        references, heard, WordRules(Normalisation.VERBATIM, marks=MarkScope.NONE), fragments=True, optional_words=True
     )
     assert counts(none) == (5, 1, 4, 0)
     assert none.normalisation == "verbatim, no marks"
@@ -172,19 +175,19 @@ def test_a_deleted_word_sounds_as_it_is_spoken() -> None:
 
 @pytest.mark.parametrize("text", ["call (foo)", "call (%hesitation)", "call (foo) me"])
 def test_a_text_whose_id_was_taken_off_has_no_other(text: str) -> None:
-    for of, hypothesis in ((text, "call"), ("call", text)):
+    for reference, hypothesis in ((text, "call"), ("call", text)):
         with pytest.raises(InputError, match=":1:6: this bracket is neither an edit cue nor the utterance id"):
-            scored({"a_1": of}, {"a_1": hypothesis}, WordRules(Normalisation.SNOR))
+            scored({"a_1": reference}, {"a_1": hypothesis}, WordRules(Normalisation.SNOR))
     cue = scored({"a_1": "call (1) you (1 him)"}, {"a_1": "CALL YOU HIM"}, WordRules(Normalisation.SNOR))
     assert counts(cue) == (3, 0, 0, 0)
 
 
 @given(st.lists(st.text(st.sampled_from("ab <>(\t\n\r\x0b\x1c\x85\xa0\u2003\u3000é\0\udc80"), max_size=6), max_size=5))
 def test_spaces_of_any_kind_part_words(texts: list[str]) -> None:
-    wanted = [" ".join(text.split()) for text in texts]
-    assert list(squeeze(texts)) == wanted
+    expected = [" ".join(text.split()) for text in texts]
+    assert list(squeeze(texts)) == expected
     assert (
-        list(FOLDED.texts(transcripts("a.trn", dict(zip(map(str, range(len(texts))), texts, strict=True))))) == wanted
+        list(FOLDED.texts(transcripts("a.trn", dict(zip(map(str, range(len(texts))), texts, strict=True))))) == expected
     )
 
 

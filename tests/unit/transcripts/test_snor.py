@@ -38,7 +38,7 @@ OAKLAND = "How far: distance is San Francisco from *Ol*- Oakland (bt0041sx)"
 
 
 @pytest.mark.parametrize(
-    ("form", "line", "said"),
+    ("form", "line", "expected"),
     [
         # Lexical SNOR, exceptions 1 and 2
         (LEXICAL, "<what> <is> <no> what does C U mean", "WHAT IS NO WHAT DOES C U MEAN"),
@@ -80,9 +80,9 @@ OAKLAND = "How far: distance is San Francisco from *Ol*- Oakland (bt0041sx)"
         (SNR, OAKLAND, "HOW FAR DISTANCE IS SAN FRANCISCO FROM OAKLAND (BT0041SX)"),
     ],
 )
-def test_every_example_of_the_conventions(form: SnorForm, line: str, said: str) -> None:
-    assert convert(line, form) == said
-    assert convert(said, form) == said
+def test_every_example_of_the_conventions(form: SnorForm, line: str, expected: str) -> None:
+    assert convert(line, form) == expected
+    assert convert(expected, form) == expected
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_words_leave_the_id_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("what does (1) flight one arrive (1 what date)", "WHAT DOES WHAT DATE FLIGHT ONE ARRIVE"),
         ("(1) a (2) b (2 c) (1 d) (xy)", "D A C B (XY)"),
@@ -175,8 +175,8 @@ def test_words_leave_the_id_out() -> None:
         ("no cue here", "NO CUE HERE"),
     ],
 )
-def test_edited_words_go_to_the_last_free_marker_of_their_number_on_request(line: str, said: str) -> None:
-    assert convert(line, SNR, place_edits=True) == said
+def test_edited_words_go_to_the_last_free_marker_of_their_number_on_request(line: str, expected: str) -> None:
+    assert convert(line, SNR, place_edits=True) == expected
 
 
 def test_many_nested_cues_are_placed() -> None:
@@ -274,7 +274,7 @@ def test_an_id_is_one_token_of_two_or_more_characters_at_the_end(line: str, text
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("so, *Ol*- .", [SroWord("so"), SroWord("*Ol*-"), SroPause()]),
         ("<a b>", [SroWord("a", True), SroWord("b", True)]),
@@ -283,12 +283,12 @@ def test_an_id_is_one_token_of_two_or_more_characters_at_the_end(line: str, text
         ("(1) a (2 b)", [Marker(1), SroWord("a"), EditStart(2), SroWord("b"), EditEnd()]),
     ],
 )
-def test_tokens_are_found_in_a_line(text: str, found: list[Token]) -> None:
-    assert tokens(text) == found
+def test_tokens_are_found_in_a_line(text: str, expected: list[Token]) -> None:
+    assert tokens(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("line", "column", "what"),
+    ("line", "column", "message"),
     [
         ("a <b", 3, "the '<' is not closed at the end of the line"),
         ("a [b", 3, "the '[' is not closed at the end of the line"),
@@ -322,11 +322,11 @@ def test_tokens_are_found_in_a_line(text: str, found: list[Token]) -> None:
         ("é\u2028<b", 3, "the '<' is not closed at the end of the line"),
     ],
 )
-def test_brackets_that_do_not_match_have_a_place_and_a_remedy(line: str, column: int, what: str) -> None:
+def test_brackets_that_do_not_match_have_a_place_and_a_remedy(line: str, column: int, message: str) -> None:
     for form in SnorForm:
         with pytest.raises(InputError) as caught:
             convert(line, form, Place("a.sro", 7))
-        assert caught.value.what == what
+        assert caught.value.what == message
         assert caught.value.place == Place("a.sro", 7, column)
         assert caught.value.remedy
 

@@ -36,7 +36,7 @@ def counted(pairing: PairedTalkers) -> WordCounts:
 
 
 @pytest.mark.parametrize(
-    ("by", "collar_s", "key"),
+    ("rule", "collar_s", "key"),
     [
         (SpeakerPairing.CP, 5, "cp"),
         (SpeakerPairing.TCP, 2, "tcp2"),
@@ -44,28 +44,28 @@ def counted(pairing: PairedTalkers) -> WordCounts:
         (SpeakerPairing.ORC, 5, "orc"),
     ],
 )
-def test_errors_match_meeteval(by: SpeakerPairing, collar_s: float, key: str) -> None:
+def test_errors_match_meeteval(rule: SpeakerPairing, collar_s: float, key: str) -> None:
     """Made-up talk of one to three speakers, chosen so that the four rates of each differ."""
     for case in CASES:
-        counts = counted(pair_talkers(talk(*case["reference"]), talk(*case["hypothesis"]), VERBATIM, by, collar_s))
+        counts = counted(pair_talkers(talk(*case["reference"]), talk(*case["hypothesis"]), VERBATIM, rule, collar_s))
         assert [counts.errors, counts.words] == case["counts"][key][:2]
 
 
 def test_talkers_are_paired_and_surplus_ones_stay_unpaired() -> None:
-    of = talk(("ann", 0, 2, "turn it on"), ("bob", 1, 3, "what time is it"), ("cem", 4, 5, "hello"))
+    reference = talk(("ann", 0, 2, "turn it on"), ("bob", 1, 3, "what time is it"), ("cem", 4, 5, "hello"))
     hypothesis = talk(("2", 0, 2, "turn it on"), ("1", 1, 3, "what time it is"))
-    pairing = pair_talkers(of, hypothesis, VERBATIM, SpeakerPairing.CP)
+    pairing = pair_talkers(reference, hypothesis, VERBATIM, SpeakerPairing.CP)
     assert pairing.pairs == (TalkerPair("m", "ann", "2"), TalkerPair("m", "bob", "1"), TalkerPair("m", "cem", None))
     assert (pairing.references.ids, pairing.hypotheses.ids) == (("m-ann", "m-bob", "m-cem"), ("m-ann", "m-bob"))
-    more = pair_talkers(hypothesis, of, VERBATIM, SpeakerPairing.CP)
+    more = pair_talkers(hypothesis, reference, VERBATIM, SpeakerPairing.CP)
     assert more.pairs[-1] == TalkerPair("m", None, "cem")
     assert (counted(more).insertions, more.references.texts[-1]) == (2, "")
 
 
 def test_words_are_paired_only_within_the_collar() -> None:
-    of, hypothesis = talk(("ann", 0, 1, "good morning")), talk(("1", 20, 21, "good morning"))
-    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakerPairing.TCP, 5)).errors == 4
-    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakerPairing.TCP, 30)).errors == 0
+    reference, hypothesis = talk(("ann", 0, 1, "good morning")), talk(("1", 20, 21, "good morning"))
+    assert counted(pair_talkers(reference, hypothesis, VERBATIM, SpeakerPairing.TCP, 5)).errors == 4
+    assert counted(pair_talkers(reference, hypothesis, VERBATIM, SpeakerPairing.TCP, 30)).errors == 0
 
 
 def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() -> None:
@@ -77,9 +77,9 @@ def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() ->
 
 
 def test_a_recording_without_hypothesis_is_deleted() -> None:
-    of = talk(("ann", 0, 1, "one two"))
-    for by in SpeakerPairing:
-        assert counted(pair_talkers(of, Segments("h", (), ()), VERBATIM, by)).deletions == 2
+    reference = talk(("ann", 0, 1, "one two"))
+    for rule in SpeakerPairing:
+        assert counted(pair_talkers(reference, Segments("h", (), ()), VERBATIM, rule)).deletions == 2
 
 
 SEGMENT: dict[str, Any] = {"session_id": "m", "speaker": "ann", "start_time": 1, "end_time": "2.5", "words": " a  b"}
@@ -94,7 +94,7 @@ def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{}", "1:1: not a JSON list"),
         ("[\n{]", "2:1: not JSON"),
@@ -105,10 +105,10 @@ def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
         ("[]", "the file has no segments"),
     ],
 )
-def test_seglst_mistakes_are_reported(text: str, said: str, tmp_path: Path) -> None:
+def test_seglst_mistakes_are_reported(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(InputProblems, match=said):
+    with pytest.raises(InputProblems, match=message):
         read_seglst(path)
 
 
@@ -122,13 +122,13 @@ def test_words_by_their_times_are_paired_as_sclite_pairs_them(tmp_path: Path) ->
     for name, text in words.items():
         lines = "".join(f"f A {word}\n" for word in text.split(","))
         (tmp_path / f"{name}.ctm").write_text(lines, "utf-8")
-    of, hypotheses = read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm")
-    totals = score(of, hypotheses, VERBATIM, aligned=by_time).totals
+    references, hypotheses = read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm")
+    totals = score(references, hypotheses, VERBATIM, aligned=by_time).totals
     assert (totals.correct, totals.substitutions, totals.deletions, totals.insertions) == (1, 1, 3, 7)
     with pytest.raises(InputError, match="words have lost their times"):
-        by_time(of, hypotheses, (["a"], ["a"]))
+        by_time(references, hypotheses, (["a"], ["a"]))
     with pytest.raises(InputError, match="words have lost their times"):
-        by_time(of, hypotheses, (["{ a / b }"], ["a"]))
+        by_time(references, hypotheses, (["{ a / b }"], ["a"]))
 
 
 def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path: Path) -> None:
@@ -143,4 +143,6 @@ def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path:
     ):
         (tmp_path / "h.ctm").write_text("".join(f"f A {word}\n" for word in heard.split(",")))
         scoring = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=by_time)
-        assert ["".join(word.edit.value for word in each.words) for each in scoring.utterances()] == [path], heard
+        assert ["".join(word.edit.value for word in utterance.words) for utterance in scoring.utterances()] == [path], (
+            heard
+        )

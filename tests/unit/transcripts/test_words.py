@@ -48,14 +48,14 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_equivalent_spoken_forms_match(one: str, other: str) -> None:
-    assert normalise(one, Normalisation.SPOKEN) == normalise(other, Normalisation.SPOKEN)
+@pytest.mark.parametrize(("first", "other"), SAME)
+def test_equivalent_spoken_forms_match(first: str, other: str) -> None:
+    assert normalise(first, Normalisation.SPOKEN) == normalise(other, Normalisation.SPOKEN)
 
 
-@pytest.mark.parametrize(("one", "other"), [("at 7:30", "at 7:13"), ("thirteen", "30"), ("can", "can't"), ("1", "2")])
-def test_different_things_stay_different(one: str, other: str) -> None:
-    assert normalise(one, Normalisation.SPOKEN) != normalise(other, Normalisation.SPOKEN)
+@pytest.mark.parametrize(("first", "other"), [("at 7:30", "at 7:13"), ("thirteen", "30"), ("can", "can't"), ("1", "2")])
+def test_different_things_stay_different(first: str, other: str) -> None:
+    assert normalise(first, Normalisation.SPOKEN) != normalise(other, Normalisation.SPOKEN)
 
 
 def test_plain_and_verbatim_normalisations_differ() -> None:
@@ -147,9 +147,9 @@ def plain(text: str) -> list[str]:
 
 @given(TEXTS)
 def test_texts_normalised_together_equal_texts_normalised_alone(texts: list[str]) -> None:
-    wanted = [plain(text) for text in texts]
-    assert normalise_texts(texts, Normalisation.PLAIN) == list(map(" ".join, wanted))
-    assert [normalise(text, Normalisation.PLAIN) for text in texts] == list(map(tuple, wanted))
+    expected = [plain(text) for text in texts]
+    assert normalise_texts(texts, Normalisation.PLAIN) == list(map(" ".join, expected))
+    assert [normalise(text, Normalisation.PLAIN) for text in texts] == list(map(tuple, expected))
 
 
 @given(TEXTS)
@@ -188,13 +188,15 @@ def test_every_sign_of_unicode_is_a_mark_or_a_letter() -> None:
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def rewriting(**same: str) -> Rewriting:
-    pairs = tuple((tuple(written.split("_")), tuple(meant.split())) for written, meant in same.items())
+def rewriting(**replacements: str) -> Rewriting:
+    pairs = tuple(
+        (tuple(phrase.split("_")), tuple(replacement.split())) for phrase, replacement in replacements.items()
+    )
     return Rewriting("list", Normalisation.PLAIN, pairs)
 
 
 @pytest.mark.parametrize(
-    ("said", "counts_as"),
+    ("text", "counts_as"),
     [
         ("turn the light bulb on", "turn the lightbulb on"),
         ("light", "lamp"),
@@ -205,9 +207,9 @@ def rewriting(**same: str) -> Rewriting:
         ("", ""),
     ],
 )
-def test_the_longest_phrase_that_fits_counts_as_its_other(said: str, counts_as: str) -> None:
+def test_the_longest_phrase_that_fits_counts_as_its_other(text: str, counts_as: str) -> None:
     list_ = rewriting(light="lamp", light_bulb="lightbulb", light_bulb_socket="fitting of it", uh="", lamp="never")
-    assert " ".join(rewrite(said.split(), list_)) == counts_as
+    assert " ".join(rewrite(text.split(), list_)) == counts_as
 
 
 def test_rewritten_words_are_not_rewritten_again() -> None:
@@ -220,13 +222,13 @@ pairs = st.dictionaries(words.filter(bool), words, max_size=6)
 
 @given(st.lists(st.sampled_from("abc"), max_size=12), pairs)
 def test_rewriting_is_greedy_longest_match(said: list[str], same: dict[Pair, Pair]) -> None:
-    left, wanted = tuple(said), []
+    left, expected = tuple(said), []
     while left:
-        fitting = [written for written in same if left[: len(written)] == written]
+        fitting = [phrase for phrase in same if left[: len(phrase)] == phrase]
         longest = max(fitting, key=len, default=None)
-        wanted += same[longest] if longest else left[:1]
+        expected += same[longest] if longest else left[:1]
         left = left[len(longest or left[:1]) :]
-    assert rewrite(said, Rewriting("list", Normalisation.PLAIN, tuple(same.items()))) == tuple(wanted)  # type: ignore[arg-type]
+    assert rewrite(said, Rewriting("list", Normalisation.PLAIN, tuple(same.items()))) == tuple(expected)  # type: ignore[arg-type]
 
 
 def test_invalid_rewriting_lists_are_refused() -> None:
@@ -318,14 +320,14 @@ ISSUE = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), ISSUE)
-def test_a_numeral_has_every_usual_reading(one: str, other: str) -> None:
-    assert alike(one, other)
-    assert alike(other, one)
+@pytest.mark.parametrize(("first", "other"), ISSUE)
+def test_a_numeral_has_every_usual_reading(first: str, other: str) -> None:
+    assert alike(first, other)
+    assert alike(other, first)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("1½ cups", "eleven two cups"),
         ("1½", "11"),
@@ -340,9 +342,9 @@ def test_a_numeral_has_every_usual_reading(one: str, other: str) -> None:
         ("now here", "nowhere"),
     ],
 )
-def test_different_spoken_forms_do_not_match(one: str, other: str) -> None:
-    assert not alike(one, other)
-    assert not alike(other, one)
+def test_different_spoken_forms_do_not_match(first: str, other: str) -> None:
+    assert not alike(first, other)
+    assert not alike(other, first)
 
 
 KINDS = [
@@ -384,12 +386,12 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("language", "written", "said", "other"), KINDS)
-def test_signs_and_abbreviations_follow_the_language(language: str, written: str, said: str, other: str) -> None:
-    assert alike(written, said, language)
-    assert alike(said, written, language)
-    assert not alike(written, other, language)
-    assert not alike(other, written, language)
+@pytest.mark.parametrize(("language", "numeral", "spoken", "other"), KINDS)
+def test_signs_and_abbreviations_follow_the_language(language: str, numeral: str, spoken: str, other: str) -> None:
+    assert alike(numeral, spoken, language)
+    assert alike(spoken, numeral, language)
+    assert not alike(numeral, other, language)
+    assert not alike(other, numeral, language)
 
 
 @pytest.mark.parametrize(
@@ -437,13 +439,13 @@ LANGUAGES = [
 ]
 
 
-@pytest.mark.parametrize(("language", "written", "said", "other"), LANGUAGES)
-def test_numerals_follow_the_language(language: str, written: str, said: str, other: str) -> None:
+@pytest.mark.parametrize(("language", "numeral", "spoken", "other"), LANGUAGES)
+def test_numerals_follow_the_language(language: str, numeral: str, spoken: str, other: str) -> None:
     assert says_numerals(language)
-    assert alike(written, said, language)
-    assert not alike(written, other, language)
-    assert same_words(written, said, RecognitionRule(language=language))
-    assert not same_words(written, said, RecognitionRule())
+    assert alike(numeral, spoken, language)
+    assert not alike(numeral, other, language)
+    assert same_words(numeral, spoken, RecognitionRule(language=language))
+    assert not same_words(numeral, spoken, RecognitionRule())
 
 
 def test_an_unknown_language_leaves_digits_alone() -> None:
@@ -470,9 +472,9 @@ def test_no_two_numbers_are_ever_said_the_same() -> None:
     )
     for kind in kinds:
         written_by_reading: dict[str, str] = {}
-        for written, readings in kind.items():
+        for numeral, readings in kind.items():
             for reading in readings:
-                assert written_by_reading.setdefault(reading.replace("oh", "zero"), written) == written
+                assert written_by_reading.setdefault(reading.replace("oh", "zero"), numeral) == numeral
 
 
 SAID = st.lists(st.sampled_from(PARTS.split()) | st.text(max_size=3), max_size=8)
@@ -497,18 +499,20 @@ def test_a_score_counts_as_the_gate_decides() -> None:
     some = [*listed_pairs("spoken_english/development")]
     columns = zip(*((reference, heard) for _, reference, heard in some), strict=True)
     ids, lines = tuple(f"a_{number}" for number in range(len(some))), tuple(range(1, len(some) + 1))
-    of, hypotheses = (Transcripts("x", ids, tuple(texts), lines, ("",) * len(some), "utf-8") for texts in columns)
+    references, hypotheses = (
+        Transcripts("x", ids, tuple(texts), lines, ("",) * len(some), "utf-8") for texts in columns
+    )
     wording = WordRules(Normalisation.SPOKEN)
-    scoring = score(of, hypotheses, wording, wording.name)
+    scoring = score(references, hypotheses, wording, wording.name)
     assert [not errors for errors in scoring.columns.errors.tolist()] == [match for match, _, _ in some]
 
 
 def test_long_texts_are_read_in_their_readings_too() -> None:
     """Too long to align every reading with every other: each is settled by the words of the other text."""
-    written = " ".join(f"room {number} at 7:{number % 50 + 10}" for number in range(200, 900))
+    text = " ".join(f"room {number} at 7:{number % 50 + 10}" for number in range(200, 900))
     spoken_form = " ".join(
         f"room {number // 100} {number % 100:02} at {number % 50 + 10} past seven" for number in range(200, 900)
     )
-    assert alike(written, written)
+    assert alike(text, text)
     assert alike("845 " * 2000, "eight forty five " * 2000)
-    assert not alike(written, spoken_form)
+    assert not alike(text, spoken_form)

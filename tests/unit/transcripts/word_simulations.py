@@ -36,13 +36,13 @@ class Corpus:
         """The speaker of each utterance, its words (10 in the mean), and its own WER without insertions."""
         spread = np.exp(random.normal(0, self.unequal, self.speakers))
         sizes = np.maximum(2, self.utterances * spread).astype(np.int64)
-        own = np.full(self.speakers, self.wer)
+        rates = np.full(self.speakers, self.wer)
         if self.between:
-            own = np.minimum(self.wer * random.gamma(1 / self.between, self.between, self.speakers), 0.98)
-        of = np.repeat(np.arange(self.speakers), sizes)
-        words = np.clip(random.gamma(4, 2.5, len(of)).round(), 1, 40).astype(np.int64)
-        mean = own[of]
-        return of, words, random.beta(0.75, 0.75 * (1 - mean) / np.maximum(mean, 1e-9))
+            rates = np.minimum(self.wer * random.gamma(1 / self.between, self.between, self.speakers), 0.98)
+        talkers = np.repeat(np.arange(self.speakers), sizes)
+        words = np.clip(random.gamma(4, 2.5, len(talkers)).round(), 1, 40).astype(np.int64)
+        mean = rates[talkers]
+        return talkers, words, random.beta(0.75, 0.75 * (1 - mean) / np.maximum(mean, 1e-9))
 
     def heard(self, random: np.random.Generator, words: Numbers, hard: NDArray[np.float64]) -> Numbers:
         """A system's errors of each utterance."""
@@ -53,8 +53,8 @@ def kept(random: np.random.Generator, corpus: Corpus, runs: int) -> tuple[int, i
     """Runs whose interval holds the true WER, is below it, is above it."""
     below = above = 0
     for _ in range(runs):
-        of, words, hard = corpus.hard_words(random)
-        clusters = of if corpus.between else None
+        talkers, words, hard = corpus.hard_words(random)
+        clusters = talkers if corpus.between else None
         interval = known(wer_interval(corpus.heard(random, words, hard), words, clusters))
         below += interval[1] < corpus.truth
         above += interval[0] > corpus.truth
@@ -65,9 +65,9 @@ def called_different(random: np.random.Generator, corpus: Corpus, runs: int) -> 
     """Runs in which two equally good systems on the same utterances have p under 0.05, and an interval without 0."""
     significant = excluded = 0
     for _ in range(runs):
-        of, words, hard = corpus.hard_words(random)
+        talkers, words, hard = corpus.hard_words(random)
         first, second = (corpus.heard(random, words, hard) for _ in range(2))
-        comparison = known(wer_difference(first, second, words, of if corpus.between else None))
+        comparison = known(wer_difference(first, second, words, talkers if corpus.between else None))
         significant += comparison.p < 0.05
         excluded += not comparison.interval[0] <= 0 <= comparison.interval[1]
     return significant, excluded

@@ -19,22 +19,21 @@ RULE = Rule(values=ValueRule.PLAIN, spoken=True)
 
 def understand(texts: Sequence[tuple[str, ...]]) -> list[Prediction]:
     """Intents and slots by known words, in any case and with any marks."""
-    plain = [[word.lower().strip(".,!") for word in words] for words in texts]
-    return [
-        Prediction(
-            tuple(sorted({INTENTS[word] for word in words if word in INTENTS})),
-            tuple(f"B-{CONCEPTS[word]}" if word in CONCEPTS else "O" for word in words),
-        )
-        for words in plain
-    ]
+    predictions = []
+    for text in texts:
+        words = [word.lower().strip(".,!") for word in text]
+        intents = {INTENTS[word] for word in words if word in INTENTS}
+        tags = [f"B-{CONCEPTS[word]}" if word in CONCEPTS else "O" for word in words]
+        predictions.append(Prediction(tuple(sorted(intents)), tuple(tags)))
+    return predictions
 
 
 def said(id_: str, text: str, **changed: object) -> Utterance:
     """An utterance that means what `understand` makes of it."""
     words = tuple(text.split())
-    meant = understand([words])[0]
-    given: dict[str, object] = {"intents": meant.intents, "tags": meant.tags}
-    return Utterance(id_, words, **(given | changed))  # type: ignore[arg-type]
+    frame = understand([words])[0]
+    values: dict[str, object] = {"intents": frame.intents, "tags": frame.tags}
+    return Utterance(id_, words, **(values | changed))  # type: ignore[arg-type]
 
 
 def heard(**texts: str) -> Corpus:

@@ -39,8 +39,10 @@ def utterance(source: random.Random, id_: str, words: int, *, wild: bool) -> Utt
 def near(source: random.Random, gold: Utterance) -> Utterance:
     """What a system might say: much of it right."""
     other = utterance(source, gold.id, len(gold.words), wild=source.random() < 0.3)
-    of = gold.tags or ()
-    tags = tuple(theirs if source.random() < 0.2 else ours for ours, theirs in zip(of, other.tags or (), strict=True))
+    gold_tags = gold.tags or ()
+    tags = tuple(
+        theirs if source.random() < 0.2 else ours for ours, theirs in zip(gold_tags, other.tags or (), strict=True)
+    )
     return Utterance(gold.id, gold.words, gold.intents if source.random() < 0.5 else other.intents, tags)
 
 
@@ -52,5 +54,5 @@ def pairs(source: random.Random, utterances: int, *, longest: int = 9) -> list[P
     return cases
 
 
-def counted(of: Sequence[Pair], rule: Rule | None = None) -> FrameCounts:
-    return total(count_frame(gold, predicted, rule or Rule()) for gold, predicted in of)
+def counted(frame_pairs: Sequence[Pair], rule: Rule | None = None) -> FrameCounts:
+    return total(count_frame(gold, predicted, rule or Rule()) for gold, predicted in frame_pairs)

@@ -39,27 +39,27 @@ STARTS = {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")}
 def conlleval_chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     spans = []
     began = -1
-    before, of = "O", ""
-    for at, tag in enumerate([*tags, "O"]):
+    before, current = "O", ""
+    for index, tag in enumerate([*tags, "O"]):
         prefix, _, concept = tag.partition("-")
-        changed = concept != of
+        changed = concept != current
         if (before, prefix) in ENDS or (before != "O" and changed):
-            spans.append((of, began, at))
+            spans.append((current, began, index))
         if (before, prefix) in STARTS or (prefix != "O" and changed):
-            began = at
-        before, of = prefix, concept
+            began = index
+        before, current = prefix, concept
     return spans
 
 
 def iob2_chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     """From each B- as far as its own I- reach."""
     spans = []
-    for at, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         if tag.startswith("B-"):
-            end = at + 1
+            end = index + 1
             while end < len(tags) and tags[end] == "I" + tag[1:]:
                 end += 1
-            spans.append((tag[2:], at, end))
+            spans.append((tag[2:], index, end))
     return spans
 
 
@@ -71,12 +71,12 @@ def cases_of_intents() -> list[Pair]:
     return pairs(random.Random(7), CASES, longest=0)
 
 
-def matrix(of: list[Pair], side: int) -> np.ndarray[Any, Any]:
-    return np.array([[name in (pair[side].intents or ()) for name in INTENTS] for pair in of], dtype=int)
+def matrix(frames: list[Pair], side: int) -> np.ndarray[Any, Any]:
+    return np.array([[name in (pair[side].intents or ()) for name in INTENTS] for pair in frames], dtype=int)
 
 
-def theirs(of: list[Pair], average: str | None, zero: float) -> list[Any]:
-    scores = precision_recall_fscore_support(matrix(of, 0), matrix(of, 1), average=average, zero_division=zero)
+def theirs(frames: list[Pair], average: str | None, zero: float) -> list[Any]:
+    scores = precision_recall_fscore_support(matrix(frames, 0), matrix(frames, 1), average=average, zero_division=zero)
     return [np.asarray(column).tolist() for column in scores[:3]]
 
 
@@ -92,14 +92,14 @@ def close(actual: Any, other: Any) -> bool:
 def test_single_utterances_match_scikit_learn(cases_of_intents: list[Pair], zero: ZeroDivision) -> None:
     gold, predicted = matrix(cases_of_intents, 0), matrix(cases_of_intents, 1)
     # A row's figures are those of a label once rows are columns.
-    each = precision_recall_fscore_support(gold.T, predicted.T, average=None, zero_division=zero.precision)
+    per_utterance = precision_recall_fscore_support(gold.T, predicted.T, average=None, zero_division=zero.precision)
     accuracies = jaccard_score(gold.T, predicted.T, average=None, zero_division=zero.accuracy)
     # There are only so many different pairs of labels: each is compared once.
-    rows = {(of.intents, prediction.intents): row for row, (of, prediction) in enumerate(cases_of_intents)}
+    rows = {(frame.intents, prediction.intents): row for row, (frame, prediction) in enumerate(cases_of_intents)}
     assert len(rows) > 600
     for row in rows.values():
         intent_figures = frame_figures(counted([cases_of_intents[row]]), zero).intents
-        assert close(ours(intent_figures.samples), [column[row] for column in each[:3]])
+        assert close(ours(intent_figures.samples), [column[row] for column in per_utterance[:3]])
         assert close(intent_figures.accuracy, accuracies[row])
         assert intent_figures.exact.count == int((gold[row] == predicted[row]).all())
 
@@ -131,13 +131,15 @@ def test_macro_over_labels_seen_is_over_the_columns_that_occur() -> None:
     for _ in range(40):
         some = pairs(source, source.randint(1, 4), longest=0)
         gold, predicted = matrix(some, 0), matrix(some, 1)
-        seen = (gold + predicted).any(axis=0)
+        used = (gold + predicted).any(axis=0)
         intent_figures = frame_figures(counted(some)).intents
         assert not intent_figures.declared
-        assert len(intent_figures.labels) == seen.sum()
-        if seen.any():
-            of = precision_recall_fscore_support(gold[:, seen], predicted[:, seen], average="macro", zero_division=0.0)
-            assert close(ours(intent_figures.macro), of[:3])
+        assert len(intent_figures.labels) == used.sum()
+        if used.any():
+            macro = precision_recall_fscore_support(
+                gold[:, used], predicted[:, used], average="macro", zero_division=0.0
+            )
+            assert close(ours(intent_figures.macro), macro[:3])
         else:
             assert intent_figures.macro == Averages()
 
@@ -160,24 +162,25 @@ def cases_of_slots() -> list[Pair]:
     return pairs(random.Random(11), CASES)
 
 
-def tags(of: list[Pair], side: int) -> list[list[str]]:
-    return [list(pair[side].tags or ()) for pair in of]
+def tags(frames: list[Pair], side: int) -> list[list[str]]:
+    return [list(pair[side].tags or ()) for pair in frames]
 
 
-def corpora(of: list[Pair], number: int) -> Iterator[list[Pair]]:
-    ends = [0, *sorted(random.Random(2).sample(range(1, len(of)), number - 1)), len(of)]
-    return (of[begin:end] for begin, end in pairwise(ends))
+def corpora(frames: list[Pair], number: int) -> Iterator[list[Pair]]:
+    ends = [0, *sorted(random.Random(2).sample(range(1, len(frames)), number - 1)), len(frames)]
+    return (frames[begin:end] for begin, end in pairwise(ends))
 
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_every_utterance_has_the_chunks_of_seqeval(cases_of_slots: list[Pair], side: int) -> None:
     # What they call an entity ends with its last word; we end behind it.
     for pair in cases_of_slots:
-        of = list(pair[side].tags or ())
-        theirs = [(concept, start, end + 1) for concept, start, end in get_entities(of)]
-        assert list(chunks(of, Chunking.CONLLEVAL)) == theirs
-        strict = [(entity.tag, entity.start, entity.end) for entity in Entities([of], IOB2).entities[0]] if of else []
-        assert list(chunks(of, Chunking.IOB2)) == strict
+        iob_tags = list(pair[side].tags or ())
+        theirs = [(concept, start, end + 1) for concept, start, end in get_entities(iob_tags)]
+        assert list(chunks(iob_tags, Chunking.CONLLEVAL)) == theirs
+        entities = Entities([iob_tags], IOB2).entities[0] if iob_tags else []
+        strict = [(entity.tag, entity.start, entity.end) for entity in entities]
+        assert list(chunks(iob_tags, Chunking.IOB2)) == strict
 
 
 @pytest.mark.parametrize("chunking", list(Chunking))
@@ -189,7 +192,7 @@ def test_slot_figures_of_corpora_match_seqeval(cases_of_slots: list[Pair], chunk
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = THEIRS[chunking](gold, predicted, average="micro", zero_division=0)
-            each = THEIRS[chunking](gold, predicted, average=None, zero_division=0)
+            per_concept = THEIRS[chunking](gold, predicted, average=None, zero_division=0)
         if slot_figures.micro == Averages():
             continue
         compared += 1
@@ -199,11 +202,11 @@ def test_slot_figures_of_corpora_match_seqeval(cases_of_slots: list[Pair], chunk
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 weighted = THEIRS[chunking](gold, predicted, average="weighted", zero_division=0)
-            of = slot_figures.weighted
-            assert (of.precision, of.recall, of.f1) == pytest.approx(weighted[:3], abs=1e-12)
+            mean = slot_figures.weighted
+            assert (mean.precision, mean.recall, mean.f1) == pytest.approx(weighted[:3], abs=1e-12)
         mine = [[averages.precision, averages.recall, averages.f1] for _, _, averages in slot_figures.per_concept]
-        assert np.allclose(np.array(mine, float), np.array(each[:3]).T, rtol=0, atol=1e-12)
-        assert [counts.gold for _, counts, _ in slot_figures.per_concept] == list(each[3])
+        assert np.allclose(np.array(mine, float), np.array(per_concept[:3]).T, rtol=0, atol=1e-12)
+        assert [counts.gold for _, counts, _ in slot_figures.per_concept] == list(per_concept[3])
     assert compared > 150
 
 
@@ -217,8 +220,10 @@ def test_the_readings_differ_where_tags_are_not_well_formed(cases_of_slots: list
 @needs_sclite
 def test_concept_errors_of_every_utterance(tmp_path: Path) -> None:
     cases = pairs(random.Random(5), CASES)
-    lists = [[" ".join(of for of, _, _ in conlleval_chunks(frame.tags or ())) for frame in pair] for pair in cases]
-    theirs = sclite.align(tmp_path, [of for of, _ in lists], [hypothesis for _, hypothesis in lists])
+    lists = [
+        [" ".join(concept for concept, _, _ in conlleval_chunks(frame.tags or ())) for frame in pair] for pair in cases
+    ]
+    theirs = sclite.align(tmp_path, [reference for reference, _ in lists], [hypothesis for _, hypothesis in lists])
     totals = WordCounts()
     for (gold, predicted), utterance in zip(cases, theirs, strict=True):
         expected = count(utterance.path)
@@ -233,7 +238,7 @@ def test_edits_of_slot_lists_match_sclite(tmp_path: Path) -> None:
     sides = [[source.choices(CONCEPTS, k=source.randint(0, 8)) for _ in range(2)] for _ in range(2_000)]
     valued = [[[(concept, source.choice("xyz")) for concept in concepts] for concepts in pair] for pair in sides]
     texts = [[" ".join(f"{concept}={value}" for concept, value in concepts) for concepts in pair] for pair in valued]
-    theirs = sclite.align(tmp_path, [of for of, _ in texts], [hypothesis for _, hypothesis in texts])
+    theirs = sclite.align(tmp_path, [reference for reference, _ in texts], [hypothesis for _, hypothesis in texts])
     for pair, utterance in zip(valued, theirs, strict=True):
         gold, prediction = (Utterance("1", intents=(), slots=tuple(Slot(*slot) for slot in side)) for side in pair)
         assert count_frame(gold, prediction, Rule()).valued.edits == count(utterance.path)

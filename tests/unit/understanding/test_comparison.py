@@ -37,12 +37,12 @@ def counts_of(seed: int, utterances: int) -> list[FrameCounts]:
 
 def values(frame_figures: FrameFigures, counts: FrameCounts) -> dict[Metric, float | None]:
     intents, valued = frame_figures.intents, known(frame_figures.valued)
-    of = [intents.accuracy, intents.exact.value, intents.samples.f1, intents.macro.f1, intents.micro.f1]
+    figures = [intents.accuracy, intents.exact.value, intents.samples.f1, intents.macro.f1, intents.micro.f1]
     for slots in (frame_figures.slots, valued):
-        of += [slots.micro.f1, slots.concept_sets.f1, slots.cer, slots.frames.value]
-    of += [None if frame_figures.slots.by_place else concept_f1(counts.slots.multisets)[0]]
-    of += [concept_f1(counts.valued.multisets)[0], slu_f1s(counts.entities)[0][0]]
-    return dict(zip(Metric, of, strict=True))
+        figures += [slots.micro.f1, slots.concept_sets.f1, slots.cer, slots.frames.value]
+    figures += [None if frame_figures.slots.by_place else concept_f1(counts.slots.multisets)[0]]
+    figures += [concept_f1(counts.valued.multisets)[0], slu_f1s(counts.entities)[0][0]]
+    return dict(zip(Metric, figures, strict=True))
 
 
 @pytest.mark.parametrize("zero", [ZERO, SEED, ONE])
@@ -52,19 +52,19 @@ def test_columns_have_the_figures_of_counts(zero: ZeroDivision, utterances: int)
     declared = ("annulation", "never seen")
     actual = columns([counts], basis([counts], zero, declared)).estimates()
     expected = frame_figures(total(counts), zero, declared)
-    for figure, of in values(expected, total(counts)).items():
-        assert actual[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
+    for figure, value in values(expected, total(counts)).items():
+        assert actual[figure].tolist() == pytest.approx([np.nan if value is None else value], nan_ok=True), figure
 
 
 def test_samples_have_the_figures_of_the_utterances_they_are_of() -> None:
     # The figures of a sample do not depend on whether utterances share a row.
     counts = counts_of(1, 60)
-    made = columns([counts * 3], basis([counts * 3], ZERO, None))
-    assert len(made.number) < 100
-    assert made.units == 180
-    drawn = made.resampled(400, 1)
-    for figure, of in made.estimates().items():
-        assert np.mean(drawn[figure]) == pytest.approx(of[0], abs=0.02, nan_ok=True)
+    sample = columns([counts * 3], basis([counts * 3], ZERO, None))
+    assert len(sample.number) < 100
+    assert sample.units == 180
+    drawn = sample.resampled(400, 1)
+    for figure, estimates in sample.estimates().items():
+        assert np.mean(drawn[figure]) == pytest.approx(estimates[0], abs=0.02, nan_ok=True)
 
 
 WITHOUT = (Metric.CONCEPT_F1, Metric.SLU_F1)
@@ -131,8 +131,8 @@ def test_differences_of_shares_have_the_p_of_mcnemars_test() -> None:
 def test_swapping_keeps_the_sum_of_both() -> None:
     gold = corpus(6, 80)
     pair = counts(system(gold, 1, 0.6)), counts(system(gold, 2, 0.4))
-    made = columns(pair, basis(pair, ZERO, None))
-    actual, swapped = made.estimates(), made.swapped(50, 0)
+    sample = columns(pair, basis(pair, ZERO, None))
+    actual, swapped = sample.estimates(), sample.swapped(50, 0)
     for figure in SHARES[:2]:
         assert swapped[figure].sum(axis=0) == pytest.approx(actual[figure].sum())
         assert len(set(swapped[figure][0].tolist())) > 5
@@ -238,8 +238,8 @@ def test_an_empty_transcript_counts_as_a_transcript() -> None:
 
 def test_values_are_words_compared_without_case_and_marks() -> None:
     pairs = joined(GOLD, heard(a="book NICE, on Sunday!"))
-    both = scored(pairs).total.reference, scored(pairs).total.transcript
-    assert [known(frame_figures(side).valued).cer for side in both] == [0, 0.5]
+    sides = scored(pairs).total.reference, scored(pairs).total.transcript
+    assert [known(frame_figures(side).valued).cer for side in sides] == [0, 0.5]
     # Without values, another day is a date as well.
     assert frame_figures(scored(pairs).total.transcript).slots.cer == 0
     assert scored(pairs).utterances[0].change is FrameChange.REVALUED
@@ -263,8 +263,8 @@ def test_groups_split_the_whole() -> None:
 
 
 def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
-    many = tuple(said(str(n), "book nice", groups=(("file", f"{n}.wav"), ("voice", "v"))) for n in range(70))
-    pairs = joined(Corpus("gold", many), Corpus("heard", many))
+    utterances = tuple(said(str(n), "book nice", groups=(("file", f"{n}.wav"), ("voice", "v"))) for n in range(70))
+    pairs = joined(Corpus("gold", utterances), Corpus("heard", utterances))
     scoring = scored(pairs, draws=20)
     assert [column for column, _ in scoring.groups] == ["voice"]
     assert scoring.too_many == (("file", 70),)

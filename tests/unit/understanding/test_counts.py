@@ -205,8 +205,8 @@ def test_spoken_words_count_as_values_on_request() -> None:
 
 
 def test_the_same_slot_twice_counts_twice_in_lists_and_once_in_sets() -> None:
-    twice, once = of_slots(Slot("city"), Slot("city")), of_slots(Slot("city"))
-    counts = count_frame(twice, once, Rule()).slots
+    twice, single = of_slots(Slot("city"), Slot("city")), of_slots(Slot("city"))
+    counts = count_frame(twice, single, Rule()).slots
     assert counts.concepts == {"city": MatchCounts(1, 1, 1)}
     assert counts.edits.deletions == 1
     assert counts.frames.count == 0
@@ -344,8 +344,8 @@ def test_intervals_cover_the_truth_as_often_as_stated() -> None:
     draw = random.Random(1)
     true = 0.5 * (1 - 1.5 / 4) + 0.5 * 0.75
     intervals = [f1(drawn(draw, 120)) for _ in range(300)]
-    held = sum(interval is not None and interval[0] <= true <= interval[1] for interval in intervals)
-    assert 0.90 <= held / 300 <= 0.98
+    covered = sum(interval is not None and interval[0] <= true <= interval[1] for interval in intervals)
+    assert 0.90 <= covered / 300 <= 0.98
 
 
 def test_interval_counts_utterances_where_nothing_varies() -> None:
@@ -368,7 +368,7 @@ def test_an_error_rate_may_go_above_one() -> None:
 
 def intents_of(counts: FrameCounts) -> list[float | None]:
     intents = frame_figures(counts, SEED).intents
-    averages = [of for mean in (intents.samples, intents.micro) for of in (mean.precision, mean.recall, mean.f1)]
+    averages = [value for mean in (intents.samples, intents.micro) for value in (mean.precision, mean.recall, mean.f1)]
     return [intents.accuracy, *averages]
 
 
@@ -376,16 +376,16 @@ def test_intervals_of_intents_have_the_figures_of_all_utterances_in_them() -> No
     draw = random.Random(3)
     population = pairs(random.Random(5), 2_000)
     truth = intents_of(counted(population))
-    held = [0] * len(truth)
+    covered = [0] * len(truth)
     for _ in range(60):
         overlaps = counted([draw.choice(population) for _ in range(100)]).intents.overlaps
         spans = [accuracy_interval(overlaps, SEED), *samples_spans(overlaps, SEED), *pooled_spans(overlaps)]
-        for at, (value, span) in enumerate(zip(truth, spans, strict=True)):
+        for index, (value, span) in enumerate(zip(truth, spans, strict=True)):
             low, high = known(span)
-            held[at] += low <= known(value) <= high
+            covered[index] += low <= known(value) <= high
     # 95 % of 60 is 57. Fewer than 50 would be one in a thousand.
-    assert all(times >= 50 for times in held), held
-    assert sum(held) < 60 * len(held)
+    assert all(times >= 50 for times in covered), covered
+    assert sum(covered) < 60 * len(covered)
 
 
 TO_NICE = ("to", "Nice")
@@ -393,14 +393,14 @@ CITY = ("O", "B-city")
 
 
 def gold(id_: str, **changed: object) -> Utterance:
-    given: dict[str, object] = {"words": TO_NICE, "intents": ("go",), "tags": CITY}
-    return Utterance(id_, **(given | changed))  # type: ignore[arg-type]
+    values: dict[str, object] = {"words": TO_NICE, "intents": ("go",), "tags": CITY}
+    return Utterance(id_, **(values | changed))  # type: ignore[arg-type]
 
 
 def scored(
-    of: list[Utterance], predictions: list[Utterance], rule: Rule | None = None, **options: object
+    utterances: list[Utterance], predictions: list[Utterance], rule: Rule | None = None, **options: object
 ) -> FrameScoring:
-    pair = Corpus("gold.jsonl", tuple(of)), Corpus("said.jsonl", tuple(predictions))
+    pair = Corpus("gold.jsonl", tuple(utterances)), Corpus("said.jsonl", tuple(predictions))
     return score(*pair, rule or Rule(), **options)  # type: ignore[arg-type]
 
 
@@ -414,8 +414,8 @@ def test_a_missing_prediction_has_predicted_nothing_and_one_without_gold_counts_
 
 
 def test_ids_pair_in_any_order() -> None:
-    of = [gold(str(n), intents=(f"i{n}",)) for n in range(5)]
-    assert scored(of, of[::-1]).totals.intents.exact.count == 5
+    utterances = [gold(str(n), intents=(f"i{n}",)) for n in range(5)]
+    assert scored(utterances, utterances[::-1]).totals.intents.exact.count == 5
 
 
 def test_a_system_that_never_tells_intents_has_no_figures_of_them() -> None:
@@ -444,16 +444,18 @@ def test_without_predictions_every_slot_is_missing() -> None:
 
 
 def test_values_count_only_if_both_sides_give_them() -> None:
-    of = gold("1", tags=None, slots=(Slot("city", "Nice", 1, 2),))
+    utterance = gold("1", tags=None, slots=(Slot("city", "Nice", 1, 2),))
     bare = gold("1", tags=None, slots=(Slot("city", None, 1, 2),))
-    right, none = scored([of], [of]), scored([of], [bare])
+    right, none = scored([utterance], [utterance]), scored([utterance], [bare])
     assert right.values_given
     assert right.totals.valued.frames_placed.count == 1
     assert not none.values_given
     assert frame_figures(none.totals).valued is None
-    assert not scored([of], [of], Rule(values=ValueRule.NONE)).values_given
+    assert not scored([utterance], [utterance], Rule(values=ValueRule.NONE)).values_given
     # A system that gives values, and none here, is wrong here.
-    two = scored([of, gold("2", tags=None, slots=of.slots)], [bare, gold("2", tags=None, slots=of.slots)])
+    two = scored(
+        [utterance, gold("2", tags=None, slots=utterance.slots)], [bare, gold("2", tags=None, slots=utterance.slots)]
+    )
     assert two.totals.valued.frames_placed.count == 1
     assert two.totals.valued.utterances == 2
 
@@ -461,19 +463,19 @@ def test_values_count_only_if_both_sides_give_them() -> None:
 def test_groups_split_the_totals() -> None:
     source = random.Random(4)
     some: list[Pair] = pairs(source, 200)
-    of = [
+    utterances = [
         Utterance(gold.id, gold.words, gold.intents, gold.tags, groups=(("voice", source.choice("ab")), ("level", "x")))
         for gold, _ in some
     ]
-    of[7] = Utterance(of[7].id, of[7].words, of[7].intents, of[7].tags)
-    scoring = scored(of, [prediction for _, prediction in some])
+    utterances[7] = Utterance(utterances[7].id, utterances[7].words, utterances[7].intents, utterances[7].tags)
+    scoring = scored(utterances, [prediction for _, prediction in some])
     assert [column for column, _ in scoring.groups] == ["voice", "level"]
     assert scoring.totals == counted(some)
     for _, labels in scoring.groups:
         assert total(counts for _, counts in labels) == scoring.totals
     assert [label for label, _ in scoring.groups[0][1]] == ["", "a", "b"]
     assert scoring.groups[0][1][0][1] == counted(some[7:8])
-    only = scored(of, [], by=["voice"])
+    only = scored(utterances, [], by=["voice"])
     assert [column for column, _ in only.groups] == ["voice"]
 
 

@@ -27,8 +27,8 @@ def counts(gold: Slots, predicted: Slots) -> FrameCounts:
     return count_frame(utterance(gold), utterance(predicted), Rule())
 
 
-def f1s(of: FrameCounts) -> list[float | None]:
-    return [value for value, _ in slu_f1s(of.entities)]
+def f1s(frame_counts: FrameCounts) -> list[float | None]:
+    return [value for value, _ in slu_f1s(frame_counts.entities)]
 
 
 @pytest.mark.parametrize(
@@ -86,18 +86,22 @@ def test_slu_f1_matches_its_definition() -> None:
         return [(source.choice("abc"), source.choice(values)) for _ in range(source.randint(0, 4))]
 
     pairs = [(slots(), slots()) for _ in range(400)]
-    pairs += [(of, of) for of, _ in pairs[:100]]
+    pairs += [(gold_value, gold_value) for gold_value, _ in pairs[:100]]
     table: list[list[Fraction]] = []  # for each distance: true positives, false positives, false negatives
     for distance in (wrong_words, wrong_letters):
         tp = fp = fn = Fraction(0)
         for gold, prediction in pairs:
             open_ = dict(enumerate(gold))
             for concept, value in prediction:
-                far = {at: distance(of, value) for at, (other, of) in open_.items() if other == concept}
+                far = {
+                    index: distance(gold_value, value)
+                    for index, (other, gold_value) in open_.items()
+                    if other == concept
+                }
                 if not far:
                     fp += 1
                     continue
-                nearest = min(far, key=lambda at: far[at])
+                nearest = min(far, key=lambda index: far[index])
                 del open_[nearest]
                 tp, fp, fn = tp + 1, fp + far[nearest], fn + far[nearest]
             fn += len(open_)
@@ -107,9 +111,9 @@ def test_slu_f1_matches_its_definition() -> None:
         precision, recall = row[0] / (row[0] + row[1]), row[0] / (row[0] + row[2])
         return float(2 * precision * recall / (precision + recall))
 
-    both = [sum(column) for column in zip(*table, strict=True)]
+    sums = [sum(column) for column in zip(*table, strict=True)]
     frame_counts = total(counts(*pair) for pair in pairs)
-    assert f1s(frame_counts) == pytest.approx([f1([Fraction(count) for count in both]), *map(f1, table)], abs=1e-12)
+    assert f1s(frame_counts) == pytest.approx([f1([Fraction(count) for count in sums]), *map(f1, table)], abs=1e-12)
     for value, interval in slu_f1s(frame_counts.entities):
         low, high = known(interval)
         assert low < known(value) < high
@@ -123,10 +127,10 @@ def test_distances_to_an_empty_text_are_defined() -> None:
 
 def test_concepts_count_as_often_as_they_occur() -> None:
     # As a set, one of one is right; as a multiset, one of two.
-    of = counts([("city", "Nice"), ("city", "Brest")], [("city", "Brest")])
-    assert of.slots.concepts == {"city": MatchCounts(1, 1, 1)}
-    assert concept_f1(of.slots.multisets)[0] == pytest.approx(2 / 3)
-    assert concept_f1(of.valued.multisets)[0] == pytest.approx(2 / 3)
+    city_counts = counts([("city", "Nice"), ("city", "Brest")], [("city", "Brest")])
+    assert city_counts.slots.concepts == {"city": MatchCounts(1, 1, 1)}
+    assert concept_f1(city_counts.slots.multisets)[0] == pytest.approx(2 / 3)
+    assert concept_f1(city_counts.valued.multisets)[0] == pytest.approx(2 / 3)
     assert concept_f1({}) == (None, None)
 
 
@@ -135,13 +139,13 @@ def reported(gold: list[Utterance], predictions: list[Utterance], rule: Rule | N
 
 
 def intents(*names: str) -> list[Utterance]:
-    return [Utterance(str(at), (), (name,) if name else ()) for at, name in enumerate(names)]
+    return [Utterance(str(number), (), (name,) if name else ()) for number, name in enumerate(names)]
 
 
 def test_scenario_and_action_are_split_at_the_first_underscore() -> None:
     gold = intents("alarm_set", "alarm_query", "audio_volume_up", "audio_volume_up", "alarm_set")
-    of = reported(gold, intents("alarm_query", "alarm_query", "audio_volume_up", "lists_volume_up", ""))
-    rows = [known(of.row(key)) for key in ("scenario_f1", "action_f1")]
+    report = reported(gold, intents("alarm_query", "alarm_query", "audio_volume_up", "lists_volume_up", ""))
+    rows = [known(report.row(key)) for key in ("scenario_f1", "action_f1")]
     # An empty prediction is only missed: 3 right of 5 in gold and 4 predicted, for both.
     for row, part in zip(rows, ("scenarios", "actions"), strict=True):
         assert row.counts == f"3 right, 5 {part}, 4 predicted"

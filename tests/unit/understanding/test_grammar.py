@@ -113,11 +113,11 @@ def test_some_values_come_in_the_test_split_alone() -> None:
 
 
 def test_a_withdrawn_value_is_not_a_slot(tmp_path: Path) -> None:
-    both = [
+    utterances = [
         utterance for utterance in numbers(tmp_path, corrected=1, test=60).utterances if "rather" in utterance.words
     ]
-    assert len(both) > 50
-    for utterance in both:
+    assert len(utterances) > 50
+    for utterance in utterances:
         (slot,) = utterance.slots or ()
         assert slot.start == utterance.words.index("rather") + 1
         assert slot.end == len(utterance.words) - 1
@@ -183,8 +183,8 @@ def test_every_key_of_a_grammar_is_read(tmp_path: Path) -> None:
         (("twenty", "two"), "22"),
         (("twenty", "four"), "24"),
     ]
-    brew, both, alone = read.intents
-    assert both.label == ("stop", "thank")
+    brew, both_labels, alone = read.intents
+    assert both_labels.label == ("stop", "thank")
     assert (brew.weight, brew.alone, alone.alone) == (2.0, False, True)
     assert brew.sentences[0].part == SequencePart(
         (
@@ -204,7 +204,7 @@ def test_every_key_of_a_grammar_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "what"),
+    ("old", "new", "line", "part"),
     [
         ("{cups} cups", "{cubs} cups", 17, "no list of values 'cubs'"),
         ("[<ask>]", "[<aks>]", 17, "no phrase 'aks'"),
@@ -226,14 +226,14 @@ def test_every_key_of_a_grammar_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_grammar_mistakes_are_reported_with_their_line(
-    tmp_path: Path, old: str, new: str, line: int, what: str
+    tmp_path: Path, old: str, new: str, line: int, part: str
 ) -> None:
     assert old in WHOLE
     path = written(tmp_path, WHOLE.replace(old, new, 1))
     with pytest.raises(InputProblems) as caught:
         load_grammar(path)
     problems = [(problem.place.line, problem.what) for problem in caught.value.problems if problem.place]
-    assert any(at == line and what in message for at, message in problems), problems
+    assert any(number == line and part in message for number, message in problems), problems
     assert all(problem.remedy for problem in caught.value.problems)
 
 
@@ -307,7 +307,7 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "line", "what"),
+    ("more", "line", "message"),
     [
         ("  - {id: a, description: again}\n", 5, "the id 'a' is already in line 3"),
         ("  - {id: c, description: c, key: '1'}\n", 5, "the key '1' is already in line 3"),
@@ -337,10 +337,10 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
         ("  - id: c\n    description: c\n    counterexamples: [{text: x, labels: [a]}]\n", 7, "'why' is missing"),
     ],
 )
-def test_label_set_mistakes_are_reported_with_their_line(tmp_path: Path, more: str, line: int, what: str) -> None:
+def test_label_set_mistakes_are_reported_with_their_line(tmp_path: Path, more: str, line: int, message: str) -> None:
     (problem,) = load(tmp_path, HEAD + more)
     assert problem.startswith(f"{line}:")
-    assert what in problem
+    assert message in problem
 
 
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:

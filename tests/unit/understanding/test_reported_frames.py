@@ -87,14 +87,14 @@ def test_slots_of_several_events_are_united_with_their_counts() -> None:
     assert united([]) == ()
 
 
-def slots(*named: str) -> tuple[Slot, ...]:
+def slots(*texts: str) -> tuple[Slot, ...]:
     """Of "concept=value", or "concept"."""
-    pairs = (text.partition("=") for text in named)
-    return tuple(Slot(concept, value if given else None) for concept, given, value in pairs)
+    pairs = (text.partition("=") for text in texts)
+    return tuple(Slot(concept, value if sign else None) for concept, sign, value in pairs)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told", "said"),
+    ("expected_texts", "understood_texts", "signs"),
     [
         (
             ("set_timer", "duration=10 minutes"),
@@ -122,10 +122,10 @@ def slots(*named: str) -> tuple[Slot, ...]:
         (("",), ("",), ""),
     ],
 )
-def test_each_part_has_its_sign(wanted: tuple[str, ...], told: tuple[str, ...], said: str) -> None:
-    expected = ExpectedFrame(tuple(filter(None, wanted[0].split("#"))), slots(*wanted[1:]))
-    understood = UnderstandingResult(tuple(filter(None, told[0].split("#"))), slots(*told[1:]))
-    assert compared(parts(expected, understood, RULE)) == said
+def test_each_part_has_its_sign(expected_texts: tuple[str, ...], understood_texts: tuple[str, ...], signs: str) -> None:
+    expected = ExpectedFrame(tuple(filter(None, expected_texts[0].split("#"))), slots(*expected_texts[1:]))
+    understood = UnderstandingResult(tuple(filter(None, understood_texts[0].split("#"))), slots(*understood_texts[1:]))
+    assert compared(parts(expected, understood, RULE)) == signs
 
 
 def test_ignored_slots_are_neither_right_nor_wrong() -> None:
@@ -152,7 +152,7 @@ def test_a_frame_on_one_line_is_escaped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("result", "words"),
     [
         (UnderstandingResult(("a",), (), True, True), "understood"),
         (UnderstandingResult(("a",), (), True, False), "intents right, slots not"),
@@ -160,5 +160,5 @@ def test_a_frame_on_one_line_is_escaped() -> None:
         (UnderstandingResult(), "what it understood is unknown"),
     ],
 )
-def test_the_verdict_is_worded(told: UnderstandingResult, words: str) -> None:
-    assert verdict_in_words(told) == words
+def test_the_verdict_is_worded(result: UnderstandingResult, words: str) -> None:
+    assert verdict_in_words(result) == words

@@ -37,12 +37,12 @@ CITIES = ("nice", "brest", "new haven")
 def gold_of(number: int, talkers: int) -> Corpus:
     """Utterances such as `book nice`, by talkers in turn."""
     utterances = []
-    for at in range(number):
-        city = CITIES[at % len(CITIES)]
+    for n in range(number):
+        city = CITIES[n % len(CITIES)]
         words = ("book", *city.split())
         tags = ("O", "B-city", *["I-city"] * (len(words) - 2))
-        groups = (("voice", f"v{at % talkers}"),)
-        utterances.append(Utterance(f"u{at}", words, ("book",), tags, groups=groups))
+        groups = (("voice", f"v{n % talkers}"),)
+        utterances.append(Utterance(f"u{n}", words, ("book",), tags, groups=groups))
     return Corpus("gold", tuple(utterances))
 
 
@@ -73,8 +73,8 @@ def counted_here(gold: Corpus, answers: Corpus) -> dict[Metric, float]:
     pairs = list(zip(gold.utterances, answers.utterances, strict=True))
     errors, valued_errors, right, valued_right = 0, 0, 0, 0
     hits = predicted = 0
-    for of, guess in pairs:
-        city = " ".join(of.words[1:])
+    for utterance, guess in pairs:
+        city = " ".join(utterance.words[1:])
         slot = guess.slots[0].value if guess.slots else None
         hits += slot is not None
         predicted += slot is not None
@@ -108,19 +108,23 @@ def test_every_metric_equals_a_second_count(seed: int) -> None:
 def test_intervals_over_talkers_are_those_of_the_jackknife() -> None:
     gold = gold_of(60, talkers=5)
     first, second = random_answers(gold, 1), random_answers(gold, 2)
-    of = compared(gold, ComparedSystem("one", SystemKind.SOUND, first), ComparedSystem("two", SystemKind.SOUND, second))
+    comparison = compared(
+        gold, ComparedSystem("one", SystemKind.SOUND, first), ComparedSystem("two", SystemKind.SOUND, second)
+    )
 
     def difference(left_out: str) -> float:
         def share(answers: Corpus) -> float:
-            kept = [at for at, utterance in enumerate(gold.utterances) if dict(utterance.groups)["voice"] != left_out]
-            part = [Corpus("", tuple(corpus.utterances[at] for at in kept)) for corpus in (gold, answers)]
+            rows = [
+                index for index, utterance in enumerate(gold.utterances) if dict(utterance.groups)["voice"] != left_out
+            ]
+            part = [Corpus("", tuple(corpus.utterances[index] for index in rows)) for corpus in (gold, answers)]
             return counted_here(*part)[Metric.VALUED_SFA]
 
         return share(first) - share(second)
 
     without_each = [difference(f"v{talker}") for talker in range(5)]
     spread = math.sqrt(4 / 5 * sum((value - fmean(without_each)) ** 2 for value in without_each))
-    (pair,) = of.differences
+    (pair,) = comparison.differences
     low, high = known(pair.over_talkers[Metric.VALUED_SFA])
     middle = known(pair.metrics[Metric.VALUED_SFA].difference)
     assert middle == pytest.approx(difference("nobody"))
@@ -130,24 +134,24 @@ def test_intervals_over_talkers_are_those_of_the_jackknife() -> None:
 
 def test_two_talkers_are_too_few_for_an_interval() -> None:
     gold = gold_of(40, talkers=2)
-    of = compared(gold, ComparedSystem("s", SystemKind.SOUND, random_answers(gold, 3)))
-    assert of.talkers == 2
-    assert of.results[0].metrics[Metric.EMR].over_talkers is None
-    assert of.results[0].metrics[Metric.EMR].interval is not None
-    assert any("2 by voice, too few for intervals" in line for line in lines(of, 120))
+    comparison = compared(gold, ComparedSystem("s", SystemKind.SOUND, random_answers(gold, 3)))
+    assert comparison.talkers == 2
+    assert comparison.results[0].metrics[Metric.EMR].over_talkers is None
+    assert comparison.results[0].metrics[Metric.EMR].interval is not None
+    assert any("2 by voice, too few for intervals" in line for line in lines(comparison, 120))
 
 
 def stages(*answers: tuple[str, str, str | None], heard: Sequence[str] | None = None) -> list[LostStage | None]:
     """The stages of `book new haven`, answered so: intent, words, city."""
-    gold = Corpus("gold", tuple(replaced(gold_of(3, 1).utterances[2], at) for at in range(len(answers))))
-    frames = Corpus("s", tuple(answer(f"u{at}", intent, city) for at, (intent, _, city) in enumerate(answers)))
-    texts = Corpus("h", tuple(Utterance(f"u{at}", tuple(text.split())) for at, (_, text, _) in enumerate(answers)))
+    gold = Corpus("gold", tuple(replaced(gold_of(3, 1).utterances[2], n) for n in range(len(answers))))
+    frames = Corpus("s", tuple(answer(f"u{n}", intent, city) for n, (intent, _, city) in enumerate(answers)))
+    texts = Corpus("h", tuple(Utterance(f"u{n}", tuple(text.split())) for n, (_, text, _) in enumerate(answers)))
     system = ComparedSystem("s", SystemKind.CASCADE, frames, texts if heard is None else None)
     return list(compared(gold, system).results[0].lost)
 
 
-def replaced(utterance: Utterance, at: int) -> Utterance:
-    return Utterance(f"u{at}", utterance.words, utterance.intents, utterance.tags)
+def replaced(utterance: Utterance, n: int) -> Utterance:
+    return Utterance(f"u{n}", utterance.words, utterance.intents, utterance.tags)
 
 
 def test_an_utterance_is_lost_at_its_first_wrong_stage() -> None:
@@ -169,12 +173,12 @@ def test_without_words_the_first_stage_is_the_intent() -> None:
 
 def test_systems_are_compared_on_what_all_of_them_answered() -> None:
     gold = gold_of(4, talkers=2)
-    every = Corpus("every", tuple(answer(f"u{at}") for at in range(4)))
-    some = Corpus("some", tuple(answer(f"u{at}") for at in (1, 3)))
+    every = Corpus("every", tuple(answer(f"u{n}") for n in range(4)))
+    some = Corpus("some", tuple(answer(f"u{n}") for n in (1, 3)))
     systems = ComparedSystem("every", SystemKind.SOUND, every), ComparedSystem("some", SystemKind.SOUND, some)
-    of = compared(gold, *systems)
-    assert of.ids == ("u1", "u3")
-    assert of.unanswered == {"every": (), "some": ("u0", "u2")}
+    comparison = compared(gold, *systems)
+    assert comparison.ids == ("u1", "u3")
+    assert comparison.unanswered == {"every": (), "some": ("u0", "u2")}
     assert compared(gold, *systems, missing_is_empty=True).ids == ("u0", "u1", "u2", "u3")
     with pytest.raises(InputError, match="no utterance of gold was answered by every system"):
         compared(gold, ComparedSystem("other", SystemKind.SOUND, Corpus("", (answer("x"),))))
@@ -183,15 +187,15 @@ def test_systems_are_compared_on_what_all_of_them_answered() -> None:
 def test_talkers_count_only_if_every_utterance_names_one() -> None:
     gold = gold_of(40, talkers=4)
     nameless = Corpus("gold", (replace(gold.utterances[0], groups=()), *gold.utterances[1:]))
-    of = compared(nameless, ComparedSystem("s", SystemKind.SOUND, random_answers(gold, 3)))
-    assert (of.talkers, of.nameless) == (0, 1)
-    assert of.results[0].metrics[Metric.EMR].over_talkers is None
-    assert any("no intervals: 1 utterance without a label voice" in line for line in lines(of, 120))
+    comparison = compared(nameless, ComparedSystem("s", SystemKind.SOUND, random_answers(gold, 3)))
+    assert (comparison.talkers, comparison.nameless) == (0, 1)
+    assert comparison.results[0].metrics[Metric.EMR].over_talkers is None
+    assert any("no intervals: 1 utterance without a label voice" in line for line in lines(comparison, 120))
 
 
 def test_a_system_without_slots_has_no_right_frames() -> None:
     gold = gold_of(20, talkers=4)
-    intents = Corpus("s", tuple(Utterance(of.id, intents=("book",)) for of in gold.utterances))
+    intents = Corpus("s", tuple(Utterance(utterance.id, intents=("book",)) for utterance in gold.utterances))
     result = compared(gold, ComparedSystem("s", SystemKind.SOUND, intents)).results[0]
     assert result.lost == ()
     assert result.metrics[Metric.EMR].value == 1
@@ -202,23 +206,23 @@ def test_p_is_corrected_for_the_number_of_pairs() -> None:
     gold = gold_of(60, talkers=5)
     systems = [ComparedSystem(f"s{seed}", SystemKind.SOUND, random_answers(gold, seed)) for seed in range(3)]
     differences = compared(gold, *systems).differences
-    ps = [known(of.metrics[Metric.EMR].p) for of in differences]
+    ps = [known(pair.metrics[Metric.EMR].p) for pair in differences]
     smallest = ps.index(min(ps))
     assert differences[smallest].p_holm[Metric.EMR] == pytest.approx(min(1.0, 3 * min(ps)))
-    assert all(known(of.p_holm[Metric.EMR]) >= p for of, p in zip(differences, ps, strict=True))
+    assert all(known(pair.p_holm[Metric.EMR]) >= p for pair, p in zip(differences, ps, strict=True))
 
 
 def test_costs_add_up_with_the_model_that_reads_the_words() -> None:
     gold = gold_of(2, talkers=1)
-    heard = Corpus("h", tuple(answer(f"u{at}", text="book nice", cost=SoundCost(0.5, 0.6, 2.0)) for at in range(2)))
-    of = compared(
+    heard = Corpus("h", tuple(answer(f"u{n}", text="book nice", cost=SoundCost(0.5, 0.6, 2.0)) for n in range(2)))
+    comparison = compared(
         gold,
         ComparedSystem("cascade", SystemKind.CASCADE, random_answers(gold, 1), heard, ModelCost(0.5, 0.5)),
         ComparedSystem("free", SystemKind.SOUND, random_answers(gold, 2)),
     )
-    assert of.results[0].cost == SoundCost(2.0, 2.2, 4.0)
-    assert of.results[1].cost is None
-    row = next(line for line in lines(of, 160) if line.startswith("cascade"))
+    assert comparison.results[0].cost == SoundCost(2.0, 2.2, 4.0)
+    assert comparison.results[1].cost is None
+    row = next(line for line in lines(comparison, 160) if line.startswith("cascade"))
     assert "1800 s" in row
     assert row.endswith("0.550")
 
@@ -226,17 +230,17 @@ def test_costs_add_up_with_the_model_that_reads_the_words() -> None:
 def test_reports_have_every_system_and_nothing_in_them_is_markup() -> None:
     gold = gold_of(20, talkers=4)
     name = "<b>bold</b>"
-    of = compared(
+    comparison = compared(
         gold,
         ComparedSystem(name, SystemKind.SOUND, random_answers(gold, 1)),
         ComparedSystem("other", SystemKind.LIVE, random_answers(gold, 2)),
     )
-    text = page(of)
+    text = page(comparison)
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert "<b>bold" not in text
-    document = json.loads(systems_json(of))
+    document = json.loads(systems_json(comparison))
     assert [system["name"] for system in document["systems"]] == [name, "other"]
-    assert document["systems"][0]["figures"]["emr"]["value"] == of.results[0].metrics[Metric.EMR].value
+    assert document["systems"][0]["figures"]["emr"]["value"] == comparison.results[0].metrics[Metric.EMR].value
     assert sum(document["systems"][0]["lost"].values()) == 20
     assert set(document["frames"][0]["lost"]) == {name, "other"}
     assert document["differences"][0]["figures"]["cer"]["over_talkers"] is not None

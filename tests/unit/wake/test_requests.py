@@ -59,10 +59,10 @@ def test_consistency_needs_at_least_ten_requests() -> None:
     assert shortest_pause(gaps_of({0: 0}, total=0, unknown=4)) is None
 
 
-@pytest.mark.parametrize(("most_ms", "found"), [(250, 500.0), (300, None), (499, None), (500, 500.0), (1000, 500.0)])
-def test_a_limit_between_two_pauses_that_were_played_is_undecided(most_ms: float, found: float | None) -> None:
+@pytest.mark.parametrize(("most_ms", "expected"), [(250, 500.0), (300, None), (499, None), (500, 500.0), (1000, 500.0)])
+def test_a_limit_between_two_pauses_that_were_played_is_undecided(most_ms: float, expected: float | None) -> None:
     gaps = gaps_of({0: 0, 250: 0, 500: 10, 750: 10})
-    assert pause_against(gaps, most_ms) == found
+    assert pause_against(gaps, most_ms) == expected
 
 
 def test_a_pause_longer_than_all_that_were_played_fails_only_limits_up_to_there() -> None:
@@ -78,7 +78,7 @@ def test_unknown_requests_that_could_turn_the_verdict_leave_it_open() -> None:
 
 
 def test_requests_of_queries_and_commands_add_up_by_pause() -> None:
-    seen = Counter(
+    counts = Counter(
         {
             RequestResult(500, True, False, True): 3,
             RequestResult(500, None, True, True): 2,
@@ -86,7 +86,7 @@ def test_requests_of_queries_and_commands_add_up_by_pause() -> None:
             RequestResult(250, True, False, True): 0,  # taken back
         }
     )
-    requests = by_gap(seen)
+    requests = by_gap(counts)
     assert requests == (GapRequests(0, Share(0, 4), 4, 0, 4), GapRequests(500, Share(3, 3), 0, 2, 0))
     assert added(requests, requests[1:]) == (requests[0], GapRequests(500, Share(6, 6), 0, 4, 0))
 
@@ -123,7 +123,7 @@ def test_a_later_take_of_a_command_replaces_the_earlier() -> None:
 
 def test_without_transcripts_the_expected_response_decides_and_is_named() -> None:
     trials = [wake_trial(number, TrialKind.COMMAND, reference="LightOn") for number in (1, 2)]
-    trials = [replace(trial, recipe=replace(trial.recipe, gap_ms=500 * at)) for at, trial in enumerate(trials)]
+    trials = [replace(trial, recipe=replace(trial.recipe, gap_ms=500 * number)) for number, trial in enumerate(trials)]
     rows = rows_of(*trials)
     rows.play(trials[0])
     rows.play(trials[1], [("kitchen", 1.75)], words=[("kitchen", 2.6, "intent:LightOn")])

@@ -50,16 +50,16 @@ def test_groups_hold_one_report_of_each_source_and_do_not_depend_on_the_order(
     reports: list[tuple[int, float]], chance: object
 ) -> None:
     groups = merge_sources(reports, 1.0)
-    assert sorted(at for group in groups for at in group) == list(range(len(reports)))
+    assert sorted(index for group in groups for index in group) == list(range(len(reports)))
     for group in groups:
-        members = [reports[at] for at in group]
+        members = [reports[index] for index in group]
         assert len({rank for rank, _ in members}) == len(members)
         assert all(abs(at_s - members[0][1]) <= 1.0 for _, at_s in members)
     shuffled = list(reports)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    again = merge_sources(shuffled, 1.0)
-    as_events = sorted(sorted(reports[at] for at in group) for group in groups)
-    assert as_events == sorted(sorted(shuffled[at] for at in group) for group in again)
+    shuffled_groups = merge_sources(shuffled, 1.0)
+    as_events = sorted(sorted(reports[index] for index in group) for group in groups)
+    assert as_events == sorted(sorted(shuffled[index] for index in group) for group in shuffled_groups)
 
 
 def watched(trial: Trial, within_s: float = 1.0) -> Trial:
@@ -142,12 +142,12 @@ def test_only_the_row_that_an_event_is_known_by_keeps_a_clip() -> None:
 
 
 def test_disagreements_are_counted_and_shown() -> None:
-    seen = (("kitchen", 10.0, 0.01), (LED, 10.1, 0.01), (LOG, 10.4, 0.2))
+    reports = (("kitchen", 10.0, 0.01), (LED, 10.1, 0.01), (LOG, 10.4, 0.2))
     lights = tuple((LED, at_s, 0.01) for at_s in (20.0, 30.0, 40.0))
-    rows = session(TrialKind.AMBIENT, (*seen, *lights))
+    rows = session(TrialKind.AMBIENT, (*reports, *lights))
     assert rows.device().source_events == 4
     assert "  sources            led but no serial or log: 3, of 4 events" in wake_summary(rows.figures)
-    assert "all agree, of 1 event" in "\n".join(wake_summary(session(TrialKind.AMBIENT, seen).figures))
+    assert "all agree, of 1 event" in "\n".join(wake_summary(session(TrialKind.AMBIENT, reports).figures))
 
 
 def test_a_device_with_one_source_has_no_disagreements() -> None:
@@ -200,7 +200,7 @@ windows_of = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 60), st.inte
         for start, length, near in sorted(triples)
     ]
 )
-events_of = st.lists(st.integers(0, 460), max_size=5).map(lambda ticks: [at * TICK for at in sorted(ticks)])
+events_of = st.lists(st.integers(0, 460), max_size=5).map(lambda ticks: [tick * TICK for tick in sorted(ticks)])
 
 
 def _best(windows: list[Window], events: list[float]) -> tuple[int, float]:
@@ -251,7 +251,7 @@ TWO = [Window(0.0, 2.0, 1.0), Window(10.0, 12.0, 11.0)]
         pytest.param(TWO[:1], [2.0 + TICK], 1.0, (), 1, id="and what comes after is not"),
         # Nearest first would give the second window the first event, and leave the second event without one.
         pytest.param([Window(0, 3, 1), Window(2, 4, 2.6)], [2.5, 3.5], 0.0, ((0, 0), (1, 1)), 0, id="best in total"),
-        pytest.param([], [at * 0.5 for at in range(100)], 2.0, (), 25, id="a stuck device goes on being counted"),
+        pytest.param([], [n * 0.5 for n in range(100)], 2.0, (), 25, id="a stuck device goes on being counted"),
     ],
 )
 def test_known_counting_faults_of_other_tools_are_avoided(
@@ -437,12 +437,12 @@ def test_trials_are_needless_when_every_device_is_decided() -> None:
     ambient, wake = wake_trial(1, TrialKind.AMBIENT, ("a", "b")), wake_trial(2, devices=("a", "b"))
     command = wake_trial(3, TrialKind.COMMAND, ("a", "b"))
     half_decided = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)), DeviceWake("b")))
-    both = WakeProgress(tuple(DeviceWake(name, decisions=(("false_accepts", True),)) for name in ("a", "b")))
+    progress = WakeProgress(tuple(DeviceWake(name, decisions=(("false_accepts", True),)) for name in ("a", "b")))
     assert needless(ambient, half_decided, BOTH) == ""
-    assert needless(ambient, both, BOTH) == "false accepts are decided for every device"
-    assert needless(wake, both, BOTH) == "", "another question"
-    assert needless(ambient, both, Stopping()) == ""
-    assert needless(command, both, BOTH) == ""
-    assert needless(planned(4), both, BOTH) == ""
+    assert needless(ambient, progress, BOTH) == "false accepts are decided for every device"
+    assert needless(wake, progress, BOTH) == "", "another question"
+    assert needless(ambient, progress, Stopping()) == ""
+    assert needless(command, progress, BOTH) == ""
+    assert needless(planned(4), progress, BOTH) == ""
     only_a = wake_trial(5, TrialKind.AMBIENT, ("a",))
     assert needless(only_a, half_decided, BOTH) != "", "only the devices of the trial matter"

@@ -51,9 +51,9 @@ def test_recordings_without_a_talker_are_one_group() -> None:
     assert false_rejects.interval == clopper_pearson(3, 61)
     text = "\n".join(wake_summary(rows.figures))
     assert "3 of 61 = 4.92 % (95 % exact, talkers unknown: 1.03–13.7 %; at any time " in text
-    named = replace(trials[0], id="named", conditions=(("talker", "ann"),))
-    rows = rows_of(*trials, named, at_s=50.0)
-    for trial in (*trials, named):
+    labelled = replace(trials[0], id="named", conditions=(("talker", "ann"),))
+    rows = rows_of(*trials, labelled, at_s=50.0)
+    for trial in (*trials, labelled):
         rows.play(trial, [("kitchen", 1.8)])
     assert rows.device().false_rejects.speakers.shares == (Share(0, 61), Share(0, 1))
     assert "(95 % over 2 voices, unknown talkers as one: 0.00–" in "\n".join(wake_summary(rows.figures))

@@ -143,7 +143,7 @@ def test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake() -> None:
     ],
 )
 def test_recovery_is_between_the_pauses_where_half_are_heard(heard: dict[float, str], words: str) -> None:
-    cases = [(pause_s, each == "y") for pause_s, marks in heard.items() for each in marks]
+    cases = [(pause_s, mark == "y") for pause_s, marks in heard.items() for mark in marks]
     sounding = Opening(3.0, "play some music", sounds=True)
     trials = []
     for number, opening in enumerate([*(Opening(pause_s) for pause_s, _ in cases), sounding], 1):
@@ -342,8 +342,8 @@ def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices(late: bo
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(10.0), seen_by.Proof.HEARTBEAT))
     woke = seen_by.Wake("kitchen_link", Stamp(10.1))
     spoke = seen_by.SpeechStarted("mic", Stamp(12.0), -30.0), seen_by.SpeechEnded("mic", Stamp(16.0))
-    again = seen_by.SpeechStarted("mic", Stamp(40.0), -30.0), seen_by.SpeechEnded("mic", Stamp(45.0))
-    for observation in (*spoke, *again, woke) if late else (woke, *spoke, *again):
+    speech = seen_by.SpeechStarted("mic", Stamp(40.0), -30.0), seen_by.SpeechEnded("mic", Stamp(45.0))
+    for observation in (*spoke, *speech, woke) if late else (woke, *spoke, *speech):
         rows.see(observation)
     rows.play(trial, [("kitchen", 4.0), ("kitchen", 32.0)])
     figures = rows.device()
@@ -482,13 +482,13 @@ def test_device_status_clock_and_proofs_are_tracked() -> None:
 
 def test_repeated_rows_change_nothing() -> None:
     rows = played(wake_trial(1), [("kitchen", 1.8)])
-    once, figures = rows.progress, rows.figures
+    progress, figures = rows.progress, rows.figures
     for entry in rows.entries:
         figures.add(entry)
-    assert figures.snapshot() == once
+    assert figures.snapshot() == progress
     strange = replace(rows.entries[-1], seq=100, record=AttemptStarted("x", 1, 1, "p", "s", 0, 0, 1, None))
     figures.add(strange)
-    assert figures.snapshot() == once
+    assert figures.snapshot() == progress
 
 
 def resumed(rows: WakeRows) -> None:
@@ -547,9 +547,9 @@ def test_the_groups_add_up_to_all_events() -> None:
     events = UnmatchedEvents()
     cases = list(product((False, True), (False, True), (None, ReviewVerdict.SELF_WAKE), (False, True)))
     for seq, (in_vocabulary, exposed, rule, pending) in enumerate(cases):
-        at = Stamp(float(seq))
+        now = Stamp(float(seq))
         events.put(
-            UnmatchedWake(seq, "d", at, 0.0, "a", None, None, in_vocabulary=in_vocabulary, exposed=exposed, rule=rule),
+            UnmatchedWake(seq, "d", now, 0.0, "a", None, None, in_vocabulary=in_vocabulary, exposed=exposed, rule=rule),
             pending,
         )
     counts = events.counts("d")

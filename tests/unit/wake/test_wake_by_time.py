@@ -148,8 +148,8 @@ def test_speech_start_from_a_killed_run_explains_nothing() -> None:
 
 def test_phrase_reported_after_link_loss_proves_only_earlier_time() -> None:
     def probing(number: int, kind: TrialKind) -> Trial:
-        made = wake_trial(number, kind, injected=False)
-        return replace(made, listening=replace(known(made.listening), probe_every_s=120.0))
+        trial = wake_trial(number, kind, injected=False)
+        return replace(trial, listening=replace(known(trial.listening), probe_every_s=120.0))
 
     probes = [probing(number, TrialKind.PROBE) for number in (1, 3, 5)]
     segments = [probing(number, AMBIENT) for number in (2, 4)]
@@ -188,8 +188,8 @@ def test_an_event_may_be_reported_before_the_sound_that_it_is_in(start_first: bo
     trial = wake_trial(1, injected=False)
     rows = rows_of(trial, at_s=10.0)
     rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
-    seen = [StimulusStarted("speaker", Stamp(10.0), "p1"), Wake(LINK, Stamp(10.02))]
-    for observation in seen if start_first else reversed(seen):
+    observations = [StimulusStarted("speaker", Stamp(10.0), "p1"), Wake(LINK, Stamp(10.02))]
+    for observation in observations if start_first else reversed(observations):
         rows.see(observation, trial)
     rows.see(StimulusEnded("speaker", Stamp(14.0), "p1"), trial)
     rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))

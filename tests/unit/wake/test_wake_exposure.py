@@ -37,9 +37,9 @@ LINK = "kitchen_link"
 
 
 def probe(number: int, injected: bool = False, kind: TrialKind = TrialKind.PROBE, every_s: float = EVERY_S) -> Trial:
-    made = wake_trial(number, kind, injected=injected)
-    assert made.listening is not None
-    return replace(made, listening=replace(made.listening, probe_every_s=every_s))
+    trial = wake_trial(number, kind, injected=injected)
+    assert trial.listening is not None
+    return replace(trial, listening=replace(trial.listening, probe_every_s=every_s))
 
 
 def segment(number: int, every_s: float = EVERY_S, injected: bool = False) -> Trial:
@@ -227,17 +227,17 @@ def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() ->
     tells = replace(target, listening_states=(seen_by.DeviceState.IDLE,))
     for listener, expected_s in ((tells, 10.0), (target, 0.0)):
         rows = rows_of(replace(trial, listening=replace(trial.listening, targets=(listener,))))
-        (made,) = rows.trials.values()
+        (segment_trial,) = rows.trials.values()
         rows.see(seen_by.Status(LINK, Stamp(0.5), seen_by.DeviceState.IDLE))
         rows.at_s = 1.0
-        rows.add(AttemptStarted(made.id, 1, 1, "p1", "sha", 0.0, SEGMENT_S, SEGMENT_S, None))
-        rows.see(seen_by.StimulusStarted("speaker", Stamp(1.0), "p1"), made)
-        rows.see(seen_by.Status(LINK, Stamp(11.0), seen_by.DeviceState.IDLE), made)
-        rows.see(seen_by.Status(LINK, Stamp(20.0), seen_by.DeviceState.SPEAKING), made)
-        rows.see(seen_by.Status(LINK, Stamp(40.0), seen_by.DeviceState.IDLE), made)
+        rows.add(AttemptStarted(segment_trial.id, 1, 1, "p1", "sha", 0.0, SEGMENT_S, SEGMENT_S, None))
+        rows.see(seen_by.StimulusStarted("speaker", Stamp(1.0), "p1"), segment_trial)
+        rows.see(seen_by.Status(LINK, Stamp(11.0), seen_by.DeviceState.IDLE), segment_trial)
+        rows.see(seen_by.Status(LINK, Stamp(20.0), seen_by.DeviceState.SPEAKING), segment_trial)
+        rows.see(seen_by.Status(LINK, Stamp(40.0), seen_by.DeviceState.IDLE), segment_trial)
         rows.at_s = 61.0
-        rows.see(seen_by.StimulusEnded("speaker", Stamp(61.0), "p1"), made)
-        rows.add(finished(made))
+        rows.see(seen_by.StimulusEnded("speaker", Stamp(61.0), "p1"), segment_trial)
+        rows.add(finished(segment_trial))
         assert rows.device().exposure_s == expected_s, "10 s lie between two proofs, 29 s are too far apart"
 
 
@@ -327,8 +327,8 @@ def counts(progress: WakeProgress) -> tuple[object, ...]:
 
 @given(plays_of, st.booleans(), st.integers(-1000, 10**6), st.integers(0, 10**6))
 def test_shifting_all_times_changes_nothing(plays: Plays, injected: bool, by_s: int, audio_by_s: int) -> None:
-    here, there = session(plays, injected), session(plays, injected, float(by_s), float(audio_by_s))
-    assert counts(there.progress) == counts(here.progress)
+    base, shifted = session(plays, injected), session(plays, injected, float(by_s), float(audio_by_s))
+    assert counts(shifted.progress) == counts(base.progress)
 
 
 @given(plays_of, st.booleans())

@@ -26,9 +26,9 @@ def _runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / ("a session with a long name " * 6)
-    made.mkdir()
-    return made
+    long_folder = tmp_path / ("a session with a long name " * 6)
+    long_folder.mkdir()
+    return long_folder
 
 
 def test_a_living_engine_is_found_by_its_session_and_among_all(folder: Path) -> None:

@@ -80,12 +80,12 @@ class Heard:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    made = Session(tmp_path)
-    yield made
-    for client in made.clients:
+    feed_session = Session(tmp_path)
+    yield feed_session
+    for client in feed_session.clients:
         client.close()
-    made.server.close(Goodbye(0, "done"))
-    made.log.close()
+    feed_session.server.close(Goodbye(0, "done"))
+    feed_session.log.close()
 
 
 def test_a_client_gets_a_welcome_then_all_rows_then_live_rows(session: Session) -> None:

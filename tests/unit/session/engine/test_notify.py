@@ -195,7 +195,7 @@ def test_a_loss_caused_by_a_power_cycle_is_not_sent(hook: Hook) -> None:
 
 
 def test_the_end_of_a_run_is_sent_once_to_its_subscribers(hook: Hook) -> None:
-    ways = [Notify(webhook=hook.address, on=on) for on in ((NotifyOn.LIMIT_BROKEN,), (NotifyOn.PAUSED,), ())]
+    ways = [Notify(webhook=hook.address, on=events) for events in ((NotifyOn.LIMIT_BROKEN,), (NotifyOn.PAUSED,), ())]
     run = Run(*ways, Notify(webhook=hook.address))
     run.notifier.close(Goodbye(1, "failed: latency, p95 ≤ 900 ms"))
     assert [(post["event"], post["why"]) for post in hook.posted] == [

@@ -67,10 +67,10 @@ def test_operator_presence_and_seed_can_be_overridden(tmp_path: Path) -> None:
 def test_sessions_of_one_second_get_folders_of_their_own(tmp_path: Path) -> None:
     """Also those that are made at once."""
     with ThreadPoolExecutor(6) as pool:
-        made = set(pool.map(lambda _: prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path), range(12)))
-    assert len(made) == 12
-    assert set(tmp_path.iterdir()) == made
-    for folder in made:
+        folders = set(pool.map(lambda _: prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path), range(12)))
+    assert len(folders) == 12
+    assert set(tmp_path.iterdir()) == folders
+    for folder in folders:
         (entry,) = LogReader(folder).entries()
         assert isinstance(entry.record, SessionStarted)
         assert entry.record.session_id == folder.name
@@ -204,8 +204,8 @@ def test_playback_through_a_device_is_no_injection(tmp_path: Path, dialogue: str
     shipped = (DEVICES / "hermes_rhasspy.yaml").read_text(encoding="utf-8")
     assert "{dialogue: hermes_audio_frame," in shipped
     topics = {"hermes_play_bytes": "playBytes/{id}"}.get(dialogue, "audioFrame")
-    made = shipped.replace("hermes_audio_frame", dialogue).replace("audioFrame'", f"{topics}'")
-    (tmp_path / "mine.yaml").write_text(made.replace("device: hermes_rhasspy", "device: mine"), encoding="utf-8")
+    profile = shipped.replace("hermes_audio_frame", dialogue).replace("audioFrame'", f"{topics}'")
+    (tmp_path / "mine.yaml").write_text(profile.replace("device: hermes_rhasspy", "device: mine"), encoding="utf-8")
     (tmp_path / "bench.yaml").write_text(HERMES.replace("PROFILE", "mine"), encoding="utf-8")
     (tmp_path / "calls.yaml").write_text(CALLS, encoding="utf-8")
     folder = prepare(tmp_path / "calls.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
@@ -258,7 +258,7 @@ def refused(scenario: Path, tmp_path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "samples", "rate_hz", "share", "said"),
+    ("name", "samples", "rate_hz", "share", "message"),
     [
         ("nan.wav", np.append(TONE, np.float32("nan")), RATE_HZ, 1, "invalid samples"),
         ("inf.wav", np.append(TONE, np.float32("inf")), RATE_HZ, 1, "invalid samples"),
@@ -270,28 +270,28 @@ def refused(scenario: Path, tmp_path: Path) -> set[str]:
     ],
 )
 def test_a_recording_that_cannot_be_played_is_refused_by_both(
-    tmp_path: Path, name: str, samples: np.ndarray, rate_hz: int, share: float, said: str
+    tmp_path: Path, name: str, samples: np.ndarray, rate_hz: int, share: float, message: str
 ) -> None:
     scenario = written(tmp_path, recording(tmp_path, name, samples, rate_hz, share))
     (line,) = refused(scenario, tmp_path)
     assert f"'{name}'" in line
-    assert said in line
+    assert message in line
     assert line.startswith(f"{scenario}:6:"), "where it is named"
 
 
 @pytest.mark.parametrize(
-    ("voice", "said"),
+    ("voice", "message"),
     [
         ("{engine: flite, name: sltt}", "Did you mean slt"),
         ("{engine: espeak, name: en-uss}", "en-us"),
         ("{engine: flite, name: slt, pitch: 3}", "Remove `pitch`"),
     ],
 )
-def test_a_voice_that_cannot_speak_is_refused_by_both(tmp_path: Path, voice: str, said: str) -> None:
+def test_a_voice_that_cannot_speak_is_refused_by_both(tmp_path: Path, voice: str, message: str) -> None:
     scenario = written(tmp_path, "text: what time is it", trial=f", voice: {voice}")
     (line,) = refused(scenario, tmp_path)
     assert line.startswith(str(scenario))
-    assert said in line
+    assert message in line
 
 
 def test_a_probe_whose_voice_cannot_speak_is_refused_by_both(tmp_path: Path) -> None:

@@ -89,5 +89,5 @@ def effects_in(
     return rows.evidence(answers, zone)
 
 
-def answer(word: EffectOutcome, at_s: float = 100.0, by: str = "ann", detail: str = "") -> Entry:
-    return Entry(1, 0, 0.0, WALL_S + at_s, EffectAnswered("t1", 1, 1, word, by, detail))
+def answer(word: EffectOutcome, at_s: float = 100.0, observer: str = "ann", detail: str = "") -> Entry:
+    return Entry(1, 0, 0.0, WALL_S + at_s, EffectAnswered("t1", 1, 1, word, observer, detail))

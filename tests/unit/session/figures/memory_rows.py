@@ -60,9 +60,9 @@ def pair_of(number: int, probe: Told) -> tuple[Trial, Trial]:
 def session(*probes: Told) -> Rows:
     """The rows of a whole run, pair after pair."""
     rows = Rows()
-    made = [(probe, *pair_of(number, probe)) for number, probe in enumerate(probes, 1)]
-    rows.start(*(trial for _, *both in made for trial in both))
-    for probe, prime, follow_up in made:
+    pairs = [(probe, *pair_of(number, probe)) for number, probe in enumerate(probes, 1)]
+    rows.start(*(trial for _, *pair in pairs for trial in pair))
+    for probe, prime, follow_up in pairs:
         rows.trial(prime.id, clip=clip_of(f"{prime.id}.flac"))
         ask(rows, follow_up, probe)
     return rows
@@ -139,7 +139,7 @@ def remembers(waits_s: Floats, length_s: float, spread: float) -> Floats:
 def kept(random: np.random.Generator, design: Design, spread: float, runs: int, critical: float = CRITICAL) -> Kept:
     """Runs with lengths of 2.5 to 28 s, drawn evenly on a logarithmic scale."""
     tried_s, ratios = design.tried_s, []
-    covered = advised = over = surer_over = 0
+    covered = advised = too_short = surer_over = 0
     for _ in range(runs):
         length_s = math.exp(random.uniform(math.log(2.5), math.log(28)))
         share = remembers(tried_s, length_s, spread)
@@ -152,7 +152,7 @@ def kept(random: np.random.Generator, design: Design, spread: float, runs: int, 
             ratios.append(high / low)
         if (rest := find_forgetting_wait(pairs, length)) is not None:
             advised += 1
-            over += float(share[tried_s == rest.wait_s][0]) > rest.at_most
+            too_short += float(share[tried_s == rest.wait_s][0]) > rest.at_most
             if rest.surer is not None:
                 surer_over += float(share[tried_s == rest.surer[0]][0]) > rest.surer[1]
-    return Kept(runs, covered, advised, over, surer_over, float(np.median(ratios)) if ratios else None)
+    return Kept(runs, covered, advised, too_short, surer_over, float(np.median(ratios)) if ratios else None)

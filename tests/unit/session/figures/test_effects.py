@@ -209,8 +209,8 @@ def test_a_limit_on_effects_leaves_out_what_nobody_knows() -> None:
         "t1": EffectOutcome.RIGHT, "t2": EffectOutcome.WRONG, "t3": EffectOutcome.UNKNOWN, "t4": EffectOutcome.WRONG
     }  # fmt: skip
     assert totals.effects == Share(1, 2)  # the last has no check: what it did is known, and breaks no limit
-    for wanted, holds in ((0.5, True), (0.6, False)):
-        (limit,) = check_limits(Limits(min_effect_share=wanted), totals)
+    for least, holds in ((0.5, True), (0.6, False)):
+        (limit,) = check_limits(Limits(min_effect_share=least), totals)
         assert (limit.name, limit.found, limit.holds) == ("min_effect_share", 0.5, holds)
     assert check_limits(Limits(min_effect_share=0.0), Totals())[0].holds is False
 
@@ -223,7 +223,7 @@ def unix(text: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("clock", "after", "found"),
+    ("clock", "after", "expected"),
     [
         ("01:00", "2024-06-01T23:30:00+02:00", "2024-06-02T01:00:00+02:00"),
         ("13:05", "2024-06-01T12:00:00+02:00", "2024-06-01T13:05:00+02:00"),
@@ -238,5 +238,5 @@ def unix(text: str) -> float:
         ("12:00", "2024-12-31T12:00:01+01:00", "2025-01-01T12:00:00+01:00"),
     ],
 )
-def test_next_time_of_day_is_found(clock: str, after: str, found: str) -> None:
-    assert next_time_of_day(clock, unix(after), BERLIN) == unix(found)
+def test_next_time_of_day_is_found(clock: str, after: str, expected: str) -> None:
+    assert next_time_of_day(clock, unix(after), BERLIN) == unix(expected)

@@ -54,9 +54,9 @@ RESPONDED, INCONCLUSIVE = Outcome.RESPONDED, Outcome.INCONCLUSIVE
 def take(rows: Rows, trial_id: str, attempts: Attempts, outcome: Outcome | None = None, number: int = 1) -> None:
     """A whole take; it ends as its last attempt did unless told otherwise."""
     rows.add(TrialStarted(trial_id, number))
-    for attempt, (how, heard) in enumerate(attempts, 1):
-        right = Recognition.YES if how is RESPONDED else Recognition.NO if heard is not None else Recognition.UNKNOWN
-        rows.attempt(trial_id, attempt, how, right, take=number, heard=heard, latency_s=None)
+    for attempt, (result, heard) in enumerate(attempts, 1):
+        right = Recognition.YES if result is RESPONDED else Recognition.NO if heard is not None else Recognition.UNKNOWN
+        rows.attempt(trial_id, attempt, result, right, take=number, heard=heard, latency_s=None)
     rows.add(TrialFinished(trial_id, number, outcome or attempts[-1][0], len(attempts), len(attempts)))
 
 
@@ -102,8 +102,8 @@ def test_from_six_queries_on_the_interval_is_that_of_queries() -> None:
 
 def test_repeating_queries_without_errors_does_not_narrow_the_interval() -> None:
     often = GroupTranscripts.of((f"q{number % 6}", RIGHT) for number in range(600))
-    once = GroupTranscripts.of((f"q{number}", RIGHT) for number in range(6))
-    assert often.interval == once.interval == wer_interval([0] * 6, [4] * 6)
+    single = GroupTranscripts.of((f"q{number}", RIGHT) for number in range(6))
+    assert often.interval == single.interval == wer_interval([0] * 6, [4] * 6)
 
 
 def test_sums_of_two_devices_keep_their_queries() -> None:
@@ -173,7 +173,9 @@ def test_groups_come_from_the_matrix_or_the_sound() -> None:
 
     def shown(grouping: Grouping) -> list[tuple[str, int, int]]:
         groups = by_group(heard, grouping)
-        return [(label, of.first.counts.errors, of.first.counts.words) for label, of in groups]
+        return [
+            (label, transcripts.first.counts.errors, transcripts.first.counts.words) for label, transcripts in groups
+        ]
 
     assert shown(Grouping.LEVEL) == [("-40", 3, 4), ("-20", 0, 4), ("-26", 0, 8)]
     assert shown(Grouping.VOICE) == [("ann", 3, 8), ("espeak:en-us", 0, 4), ("recording", 0, 4)]
@@ -198,13 +200,13 @@ def told(trial: Trial) -> Trial:
 
 def test_commands_count_for_each_device_that_tells_its_words() -> None:
     command = TrialKind.COMMAND
-    both = [told(wake_trial(number, command, ("kitchen", "den"))) for number in (1, 2)]
+    commands = [told(wake_trial(number, command, ("kitchen", "den"))) for number in (1, 2)]
     mute = wake_trial(3, command, ("shed",))
     wake = told(wake_trial(4, TrialKind.WAKE, ("kitchen",)))
     rows = WakeRows()
-    rows.plan(*both, mute, wake)
-    rows.play(both[0], words=[("kitchen", 2.6, "alexa turn on the light"), ("den", 2.7, "turn off the light")])
-    rows.play(both[1], words=[("den", 2.6, "intent:lights")])
+    rows.plan(*commands, mute, wake)
+    rows.play(commands[0], words=[("kitchen", 2.6, "alexa turn on the light"), ("den", 2.7, "turn off the light")])
+    rows.play(commands[1], words=[("den", 2.6, "intent:lights")])
     rows.play(mute, words=[("shed", 2.6, "intent:turn on the light")])
     rows.play(wake, words=[("kitchen", 2.6, "hello")])
     heard = heard_in(progress_of(rows).trials, rows.figures)
@@ -243,10 +245,10 @@ def test_groups_add_up_to_the_totals_wherever_the_log_was_cut(trials: list[Attem
         take(rows, f"time-{number}", attempts)
     # Read in one go, and as a client that comes back and is told the last rows again.
     straight, broken = SessionFigures(), SessionFigures()
-    for at, entry in enumerate(rows.entries):
+    for index, entry in enumerate(rows.entries):
         straight.add(entry)
-        for again in rows.entries[max(0, at - 3) : at + 1]:
-            broken.add(again)
+        for repeated in rows.entries[max(0, index - 3) : index + 1]:
+            broken.add(repeated)
         broken.snapshot()
     totals = straight.snapshot().totals
     assert (totals.first_words, totals.final_words) == (
@@ -289,11 +291,11 @@ NO = (Outcome.MISHEARD, UnderstandingResult(None, None, None, False, EvidenceSou
 
 def asked(name: str, **changes: object) -> Trial:
     reports = (ObservationKind.WAKE, ObservationKind.INTENT)
-    made = trial(
+    template = trial(
         id=name, expects=EXPECTED, reports=reports, responds=False, query_class="hotel",
         conditions=(("voice", "bob" if name.startswith("bob") else "ann"),),
     )  # fmt: skip
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(template, **changes)  # type: ignore[arg-type]
 
 
 def asked_rows(plays: dict[str, list[Asked]], *more: Trial, heard: bool = False, **changes: object) -> list[Record]:

@@ -148,12 +148,12 @@ def test_memory_is_reported_per_device_and_condition() -> None:
     other = clear_cut(9.0, WAITS, device="den")
     memory_points = points(*far, *near, *other)
     assert [finding.device for finding in find_memories(memory_points)] == ["kitchen", "den"]
-    by = {
+    waits_s = {
         (finding.device, finding.group): finding.forgotten.wait_s
         for finding in find_memories(memory_points, "position")
         if finding.forgotten
     }
-    assert by == {("kitchen", "far"): 4.0, ("kitchen", "near"): 8.0, ("den", ""): 16.0}
+    assert waits_s == {("kitchen", "far"): 4.0, ("kitchen", "near"): 8.0, ("den", ""): 16.0}
 
 
 def test_a_device_without_wake_events_has_no_length_to_them() -> None:
@@ -193,7 +193,7 @@ def test_words_of_the_prime_do_not_belong_to_the_follow_up() -> None:
 def pairs(**shown: str) -> list[Pair]:
     """`_4="yyn"`: after 4 s two pairs showed memory, and one did not."""
     return [
-        Pair(float(wait.strip("_").replace("_", ".")), sign == "y") for wait, each in shown.items() for sign in each
+        Pair(float(wait.strip("_").replace("_", ".")), sign == "y") for wait, signs in shown.items() for sign in signs
     ]
 
 
@@ -209,15 +209,15 @@ def test_a_device_that_always_remembers_for_as_long_is_bracketed_and_pairs_say_h
 
 
 @pytest.mark.parametrize(
-    ("seen", "expected"),
+    ("observed", "expected"),
     [
         (pairs(_2="yyy", _4="yyy"), MemoryLength((4.0, None), (4.0, None))),
         (pairs(_2="nnn", _4="nnn"), MemoryLength((0.0, 2.0), (0.0, 2.0))),
         (pairs(_2="yn", _4="yn"), MemoryLength((0.0, None), (0.0, None))),
     ],
 )
-def test_memory_length_beyond_the_tested_waits_is_open(seen: list[Pair], expected: MemoryLength) -> None:
-    length = memory_length(seen)
+def test_memory_length_beyond_the_tested_waits_is_open(observed: list[Pair], expected: MemoryLength) -> None:
+    length = memory_length(observed)
     assert length == expected
     assert length.value_s is None
 
@@ -254,25 +254,25 @@ def greatest(shown: tuple[int, ...], total: int, gap: int | None) -> float:
 
 @pytest.mark.parametrize("shown", [(4, 3, 1), (4, 1, 2), (2, 2, 2), (3, 4, 0), (0, 1, 4), (4, 4, 3)])
 def test_the_interval_covers_all_possible_shares(shown: tuple[int, ...]) -> None:
-    seen = [Pair(2.0**n, at < k) for n, k in enumerate(shown) for at in range(4)]
+    observed = [Pair(2.0**n, trial < k) for n, k in enumerate(shown) for trial in range(4)]
     ends = [0.0, 1.0, 2.0, 4.0, None]
     best = greatest(shown, 4, None)
     within = [gap for gap in range(4) if 2 * (best - greatest(shown, 4, gap)) <= CRITICAL]
-    length = known(memory_length(seen))
+    length = known(memory_length(observed))
     assert length.interval == (ends[within[0]], ends[within[-1] + 1])
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 2.0, 4.0, 8.0]), st.booleans()), min_size=1, max_size=30))
 def test_the_interval_holds_the_bracket_whatever_was_seen_and_in_whatever_order(seen: list[tuple[float, bool]]) -> None:
-    made = [Pair(wait_s, shown) for wait_s, shown in seen]
-    length = known(memory_length(made))
+    observed = [Pair(wait_s, shown) for wait_s, shown in seen]
+    length = known(memory_length(observed))
     assert length.interval[0] <= length.bracket[0]
     upper, limit = (math.inf if end is None else end for end in (length.bracket[1], length.interval[1]))
     assert upper <= limit
-    shuffled = list(made)
+    shuffled = list(observed)
     random.Random(1).shuffle(shuffled)
     assert memory_length(shuffled) == length
-    turned = known(memory_length([Pair(1 / pair.wait_s, not pair.shown) for pair in made]))
+    turned = known(memory_length([Pair(1 / pair.wait_s, not pair.shown) for pair in observed]))
     assert turned.interval[0] == pytest.approx(0.0 if math.isinf(limit) else 1 / limit)
 
 
@@ -281,13 +281,15 @@ def _none_of(pairs: int) -> Any:
 
 
 def test_the_recommended_wait_is_the_shortest_that_all_that_is_known_supports() -> None:
-    seen = pairs(_2="yyy", _4="yyn", _8="nnn", _12="nnnnnn", _16="nnnnnn")
-    length = known(memory_length(seen))
+    observed = pairs(_2="yyy", _4="yyn", _8="nnn", _12="nnnnnn", _16="nnnnnn")
+    length = known(memory_length(observed))
     assert length.interval == (2.0, 8.0)
-    assert find_forgetting_wait(seen, length) == RecommendedWait(8.0, Share(0, 15), _none_of(3), (16.0, _none_of(15)))
-    later = find_forgetting_wait(seen, MemoryLength((4.0, 8.0), (2.0, 12.0)))
+    assert find_forgetting_wait(observed, length) == RecommendedWait(
+        8.0, Share(0, 15), _none_of(3), (16.0, _none_of(15))
+    )
+    later = find_forgetting_wait(observed, MemoryLength((4.0, 8.0), (2.0, 12.0)))
     assert later == RecommendedWait(12.0, Share(0, 12), _none_of(9), (16.0, _none_of(15)))
-    assert find_forgetting_wait(seen, MemoryLength((4.0, 8.0), (2.0, None))) is None
+    assert find_forgetting_wait(observed, MemoryLength((4.0, 8.0), (2.0, None))) is None
 
 
 def test_rare_memories_after_long_waits_are_noted_and_frequent_ones_refused() -> None:

@@ -138,7 +138,7 @@ def soaked(accepts: int, hours: float, before: bool, after: bool) -> WakeRows:
     ambient = wake_trial(2, TrialKind.AMBIENT, ambient_s=3600 * hours)
     rows = rows_of(probes[0], ambient, probes[1])
     rows.play(probes[0], [("kitchen", 1.75)] if before else [])
-    rows.play(ambient, [("kitchen", 60.0 * (at + 1)) for at in range(accepts)], duration_s=3600 * hours)
+    rows.play(ambient, [("kitchen", 60.0 * (number + 1)) for number in range(accepts)], duration_s=3600 * hours)
     rows.play(probes[1], [("kitchen", 1.75)] if after else [])
     return rows
 
@@ -152,15 +152,15 @@ def test_false_accepts_are_met_only_after_a_whole_day(accepts: int, hours: float
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "found"),
+    ("before", "after", "expected"),
     [
         (True, True, ("before: yes, after: yes", "met")),
         (True, False, ("before: yes, after: no", "not met")),
         (False, True, ("before: no, after: yes", "not met")),
     ],
 )
-def test_signs_of_life_are_required_before_and_after(before: bool, after: bool, found: tuple[str, str]) -> None:
-    assert clauses(soaked(0, 1.0, before, after), SELF_TEST)["proof of life before and after the 24 h"] == found
+def test_signs_of_life_are_required_before_and_after(before: bool, after: bool, expected: tuple[str, str]) -> None:
+    assert clauses(soaked(0, 1.0, before, after), SELF_TEST)["proof of life before and after the 24 h"] == expected
 
 
 def test_four_places_and_thirty_utterances_are_required() -> None:
@@ -199,5 +199,7 @@ def test_the_table_is_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
 
 def test_every_procedure_has_clauses_and_an_example() -> None:
     folder = Path(__file__).parents[4] / "scenarios" / "procedures"
-    followed = {known.procedure.name for path in folder.glob("*.yaml") if (known := load_scenario(path)).procedure}
+    followed = {
+        scenario.procedure.name for path in folder.glob("*.yaml") if (scenario := load_scenario(path)).procedure
+    }
     assert followed == set(CLAUSES) == set(EDITIONS) == set(ProcedureName)

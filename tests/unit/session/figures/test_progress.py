@@ -295,11 +295,11 @@ def test_ten_thousand_trials_stay_cheap() -> None:
 
 def test_board_identities_and_their_changes_are_kept() -> None:
     rows = Rows.of(planned(1))
-    at = Stamp(1.0)
-    rows.add(Observed(DeviceDescribed("radio", at, serial="A1")))
-    rows.add(Observed(DeviceDescribed("radio", at, "1.0")))
-    rows.add(Observed(DeviceDescribed("lamp", at, "7")))
-    rows.add(Observed(DeviceDescribed("radio", at, "1.1")))
+    stamp = Stamp(1.0)
+    rows.add(Observed(DeviceDescribed("radio", stamp, serial="A1")))
+    rows.add(Observed(DeviceDescribed("radio", stamp, "1.0")))
+    rows.add(Observed(DeviceDescribed("lamp", stamp, "7")))
+    rows.add(Observed(DeviceDescribed("radio", stamp, "1.1")))
     boards = [(board.source, board.firmware, board.serial) for board in progress_of(rows).boards]
     assert boards == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
 
@@ -419,7 +419,7 @@ def test_each_limit_is_checked_at_its_edge(name: str, holds: float, fails: float
             [("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]
         ),
     )
-    outcomes = [check_limits(Limits(**{name: wanted}), totals)[0].holds for wanted in (holds, fails)]
+    outcomes = [check_limits(Limits(**{name: limit}), totals)[0].holds for limit in (holds, fails)]
     assert outcomes == [True, False]
 
 
@@ -536,8 +536,8 @@ def test_the_latency_line_wraps_at_the_terminal_width(monkeypatch: pytest.Monkey
     for width in (80, 200):
         monkeypatch.setenv("COLUMNS", str(width))
         whole = end_of_session(progress_of(rows), None, None)
-        first = next(at for at, line in enumerate(whole) if line.startswith("latency "))
-        lines[width] = whole[first : next(at for at, line in enumerate(whole) if line.startswith("wake delay"))]
+        first = next(index for index, line in enumerate(whole) if line.startswith("latency "))
+        lines[width] = whole[first : next(index for index, line in enumerate(whole) if line.startswith("wake delay"))]
     assert len(lines[200]) == 1
     assert len(lines[80]) > 1
     assert max(map(len, lines[80])) <= 80
@@ -547,14 +547,14 @@ def test_the_latency_line_wraps_at_the_terminal_width(monkeypatch: pytest.Monkey
 def test_attempts_of_a_trial_that_is_not_proven_stay_visible() -> None:
     rows = Rows.of(planned(1))
     rows.trial("time-1", Outcome.NO_WAKE)
-    asked, again = (RerunAsked("time-1", take, LIFE_CHECK_BY) for take in (2, 3))
+    second_take, third_take = (RerunAsked("time-1", take, LIFE_CHECK_BY) for take in (2, 3))
     ended = TrialFinished("time-1", 2, Outcome.INTERRUPTED, 0, None, f"{NOT_PROVEN}: nothing shows that it listened")
-    for row in (asked, ended, again):
+    for row in (second_take, ended, third_take):
         rows.add(row)
     (trial,) = progress_of(rows).trials
     assert (trial.attempts, trial.outcome) == (1, Outcome.INTERRUPTED)
     words = RowWriter()
-    assert [words.line(row) for row in (asked, ended, again)] == [
+    assert [words.line(row) for row in (second_take, ended, third_take)] == [
         None,
         "  = time-1: INTERRUPTED (not proven: nothing shows that it listened)",
         "re-run of time-1 requested by the life check",

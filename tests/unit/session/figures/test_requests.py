@@ -49,7 +49,7 @@ UNASKED = {"outcome": Outcome.RESPONDED, "recognition": Recognition.NOT_ASSESSED
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("attempt", "expected"),
     [
         ({"heard": WHOLE}, GapRequests(250, Share(1, 1))),
         ({"heard": f"well {WHOLE} now"}, GapRequests(250, Share(1, 1))),
@@ -62,8 +62,8 @@ UNASKED = {"outcome": Outcome.RESPONDED, "recognition": Recognition.NOT_ASSESSED
         ({"understood": UnderstandingResult(("time",), (), True, True)}, GapRequests(250, Share(1, 1), 1)),
     ],
 )
-def test_each_outcome_of_a_query_is_counted_by_its_pause(told: dict[str, object], expected: GapRequests) -> None:
-    assert requests_after(asked(1), told) == (expected,)
+def test_each_outcome_of_a_query_is_counted_by_its_pause(attempt: dict[str, object], expected: GapRequests) -> None:
+    assert requests_after(asked(1), attempt) == (expected,)
 
 
 def test_unjudged_answers_and_silence_are_unknown_requests() -> None:
@@ -125,11 +125,11 @@ def test_the_pause_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
     }  # fmt: skip
     assert requests["gaps"][1]["whole"]["total"] == 10
     assert 'requests_whole{session="s1",device="kitchen",gap_ms="500"} 10.0' in prometheus(whole, scenario(limits))
-    written = junit.report_of(rows.entries, scenario(limits))
-    (suite,) = [suite for suite in written.suites if suite.name == "kitchen.query"]
+    junit_report = junit.report_of(rows.entries, scenario(limits))
+    (suite,) = [suite for suite in junit_report.suites if suite.name == "kitchen.query"]
     assert dict(suite.properties)["request_pause_consistent"] == "first 10 of 10 after 500 ms"
     assert dict(suite.properties)["requests_whole_after_250_ms"] == "0 of 10"
-    assert why(cases(written, "limits")["max_request_gap_ms[kitchen]"]) is None
+    assert why(cases(junit_report, "limits")["max_request_gap_ms[kitchen]"]) is None
 
 
 def test_a_device_that_loses_a_second_and_a_half_fails_and_one_without_requests_is_undecided() -> None:

@@ -44,27 +44,27 @@ def altered(folder: Path, statement: str) -> list[tuple[object, ...]]:
 
 def test_rows_are_numbered_without_gaps_and_in_order(tmp_path: Path) -> None:
     with SqliteLog(tmp_path) as log:
-        written = [log.append(note(str(number))) for number in range(5)]
-        assert [entry.seq for entry in written] == [1, 2, 3, 4, 5]
-        assert list(log.entries()) == written
-        assert list(log.entries(after_seq=3)) == written[3:]
+        entries = [log.append(note(str(number))) for number in range(5)]
+        assert [entry.seq for entry in entries] == [1, 2, 3, 4, 5]
+        assert list(log.entries()) == entries
+        assert list(log.entries(after_seq=3)) == entries[3:]
         assert log.last_seq == 5
-    with SqliteLog(tmp_path) as again:
-        assert again.append(note("more")).seq == 6
+    with SqliteLog(tmp_path) as reopened:
+        assert reopened.append(note("more")).seq == 6
 
 
 def test_a_closed_log_is_not_locked_by_a_child_that_has_yet_to_become_its_program(tmp_path: Path) -> None:
     with SqliteLog(tmp_path) as log:
         log.append(note("first"))
         copy = os.dup(log._lock_fd)  # as such a child has of every open file
-    with SqliteLog(tmp_path) as again:
-        assert again.append(note("second")).seq == 2
+    with SqliteLog(tmp_path) as reopened:
+        assert reopened.append(note("second")).seq == 2
     os.close(copy)
 
 
 def test_many_threads_share_commits_and_each_row_is_there_once(tmp_path: Path) -> None:
-    seen: list[Entry] = []
-    with SqliteLog(tmp_path, on_commit=seen.append) as log:
+    committed: list[Entry] = []
+    with SqliteLog(tmp_path, on_commit=committed.append) as log:
 
         def write(name: str) -> None:
             for number in range(50):
@@ -80,7 +80,7 @@ def test_many_threads_share_commits_and_each_row_is_there_once(tmp_path: Path) -
     assert {row.text for row in records(entries, NoteWritten)} == {
         f"{name}{number}" for name in "abcd" for number in range(50)
     }
-    assert seen == entries
+    assert committed == entries
 
 
 def test_a_run_begins_with_its_engine(tmp_path: Path) -> None:
@@ -486,10 +486,10 @@ def test_a_damaged_page_is_reported(tmp_path: Path) -> None:
 
 
 def test_an_error_of_a_subscriber_reaches_who_appended_and_the_log_goes_on(tmp_path: Path) -> None:
-    seen: list[Entry] = []
+    committed: list[Entry] = []
 
     def take(entry: Entry) -> None:
-        seen.append(entry)
+        committed.append(entry)
         if entry.seq == 1:
             raise ZeroDivisionError
 
@@ -505,4 +505,4 @@ def test_an_error_of_a_subscriber_reaches_who_appended_and_the_log_goes_on(tmp_p
         for expected in (ZeroDivisionError, 2):
             threading.Thread(target=append, daemon=True).start()
             assert outcomes.get(timeout=30) == expected
-    assert [entry.seq for entry in seen] == [1, 2]
+    assert [entry.seq for entry in committed] == [1, 2]

@@ -72,9 +72,9 @@ WRONG: list[tuple[str, Told]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "wanted"), WRONG)
-def test_csv_mistakes_are_reported_with_their_line(tmp_path: Path, content: str, wanted: Told) -> None:
-    assert_told(told(read_csv, written(tmp_path, "a.csv", content)), wanted)
+@pytest.mark.parametrize(("content", "expected"), WRONG)
+def test_csv_mistakes_are_reported_with_their_line(tmp_path: Path, content: str, expected: Told) -> None:
+    assert_told(told(read_csv, written(tmp_path, "a.csv", content)), expected)
 
 
 def test_a_field_of_more_than_a_megabyte_is_read(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ f A cy 5 6 <O,F2> five
 """
 
 
-def labels(folder: Path, segments: str, taken: tuple[str, ...] = ()) -> Groupings | None:
+def labels(folder: Path, segments: str, columns: tuple[str, ...] = ()) -> Groupings | None:
     stm = written(folder, "r.stm", segments)
     references, _ = read_pair(stm, written(folder, "h.ctm", "f A 0 1 one\n"))
-    return read_labels(stm, references, taken=taken)
+    return read_labels(stm, references, taken=columns)
 
 
 def test_each_label_position_is_a_grouping(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_each_label_position_is_a_grouping(tmp_path: Path) -> None:
 
 
 def test_label_names_avoid_list_columns(tmp_path: Path) -> None:
-    listing = known(labels(tmp_path, SEGMENTS, taken=("Focus", "label 3")))
+    listing = known(labels(tmp_path, SEGMENTS, columns=("Focus", "label 3")))
     assert [grouping.name for grouping in listing.groupings] == ["label 1", "Focus (label 2)", "label 3 (label 3)"]
 
 
@@ -250,9 +250,9 @@ WRONG_LISTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "what", "remedy"), WRONG_LISTS)
+@pytest.mark.parametrize(("text", "line", "message", "remedy"), WRONG_LISTS)
 def test_normalisation_mistakes_are_reported_with_their_place(
-    tmp_path: Path, text: str, line: int, what: str, remedy: str
+    tmp_path: Path, text: str, line: int, message: str, remedy: str
 ) -> None:
     with pytest.raises(InputError) as raised:
         load_normalisation(saved(tmp_path, text))
@@ -260,7 +260,7 @@ def test_normalisation_mistakes_are_reported_with_their_place(
     problem = error.problems[0] if isinstance(error, InputProblems) else error
     assert problem.place
     assert problem.place.line == line
-    assert what in problem.what
+    assert message in problem.what
     assert remedy in problem.remedy
 
 
@@ -338,9 +338,9 @@ CONTROL: list[tuple[bytes, Told]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "wanted"), CONTROL)
-def test_control_characters_are_refused(tmp_path: Path, content: bytes, wanted: Told) -> None:
-    assert_told(told(read_text, written(tmp_path, "a.trn", content)), wanted)
+@pytest.mark.parametrize(("content", "expected"), CONTROL)
+def test_control_characters_are_refused(tmp_path: Path, content: bytes, expected: Told) -> None:
+    assert_told(told(read_text, written(tmp_path, "a.trn", content)), expected)
 
 
 def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_mapping_file_has_an_encoding_of_its_own(tmp_path: Path, codec: str) -
 
 
 @pytest.mark.parametrize(
-    ("line", "what"),
+    ("line", "message"),
     [
         ("[A] = [B]", "is not a rule"),
         ("[] => [B]", "is not a rule"),
@@ -197,8 +197,8 @@ def test_a_mapping_file_has_an_encoding_of_its_own(tmp_path: Path, codec: str) -
         ("* COPY_NO_HIT : 'no'", "would drop all words"),
     ],
 )
-def test_a_mistake_has_its_line(tmp_path: Path, line: str, what: str) -> None:
-    with pytest.raises(InputProblems, match=what) as refused:
+def test_a_mistake_has_its_line(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(InputProblems, match=message) as refused:
         read_mapping(written(tmp_path, "a.glm", f"[A] => [B]\n{line}\n"))
     assert refused.value.problems[0].place is not None
     assert refused.value.problems[0].place.line == 2
@@ -230,14 +230,16 @@ def test_random_rules_give_the_result_of_rfilter1(tmp_path: Path, seed: int) -> 
     for _ in range(6):
         left, right = context(), context()[::-1]
         sides = f"[{left}]" if left else "", f"[{right}]" if right else ""
-        opened, closed = chance.choice(["[]", '""', ("", "")])
+        opening, closed = chance.choice(["[]", '""', ("", "")])
         new = chance.choice([f"[{words(2)}]", words(2)])
-        rules.setdefault(words(2), f"{opened} {closed} => {new}" + (" / " + " __ ".join(sides) if any(sides) else ""))
+        rules.setdefault(words(2), f"{opening} {closed} => {new}" + (" / " + " __ ".join(sides) if any(sides) else ""))
     lines = "".join(new.replace(" ", old, 1) + "\n" for old, new in rules.items())
     glm = written(tmp_path, "r.glm", HEAD.format(case="T") + lines)
     texts = [words(12) for _ in range(100)]
-    given = "".join(f" {text} \n" for text in texts)
-    done = subprocess.run([str(RFILTER), str(glm)], input=given, capture_output=True, text=True, timeout=60, check=True)
+    text_in = "".join(f" {text} \n" for text in texts)
+    done = subprocess.run(
+        [str(RFILTER), str(glm)], input=text_in, capture_output=True, text=True, timeout=60, check=True
+    )
     theirs = [" ".join(line.split()) for line in done.stdout.split("\n")[: len(texts)]]
     mapping = read_mapping(glm)
     assert [mapping.mapped(text) for text in texts] == theirs, lines

@@ -94,13 +94,13 @@ WRONG_STM: list[tuple[str, Told]] = [
 
 
 @pytest.mark.parametrize(
-    ("read", "content", "wanted"),
+    ("read", "content", "expected"),
     [*((read_ctm, *case) for case in WRONG_CTM), *((read_stm, *case) for case in WRONG_STM)],
 )
 def test_timed_file_mistakes_are_reported_with_their_place(
-    tmp_path: Path, read: Callable[[Path], object], content: str, wanted: Told
+    tmp_path: Path, read: Callable[[Path], object], content: str, expected: Told
 ) -> None:
-    assert_told(told(read, written(tmp_path, "a.txt", content)), wanted)
+    assert_told(told(read, written(tmp_path, "a.txt", content)), expected)
 
 
 CTM_FIELD = st.sampled_from(["f", "A", "1", "0.5", "-1", "*", "<ALT_BEGIN>", "<ALT>", "<ALT_END>", "word", "nan"])
@@ -221,9 +221,9 @@ WRONG: list[tuple[str | bytes, Told]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "wanted"), WRONG)
-def test_sro_mistakes_are_reported_with_their_place(tmp_path: Path, content: str | bytes, wanted: Told) -> None:
-    assert_told(told(read_sro, written(tmp_path, "a.sro", content)), wanted)
+@pytest.mark.parametrize(("content", "expected"), WRONG)
+def test_sro_mistakes_are_reported_with_their_place(tmp_path: Path, content: str | bytes, expected: Told) -> None:
+    assert_told(told(read_sro, written(tmp_path, "a.sro", content)), expected)
 
 
 def converted(content: bytes) -> tuple[dict[int, str], set[int]]:
@@ -262,29 +262,29 @@ LONGEST = 9000
 
 
 def test_a_repeated_id_is_reported_with_its_first_place() -> None:
-    seen = SeenIds()
-    assert seen.repeated(["A", "B"], "a.sro", [1, 4]) == {}
-    assert seen.repeated(["C", "B", "C"], "b.sro", [1, 2, 3]) == {1: "a.sro:4", 2: "b.sro:1"}
-    assert seen.repeated([], "b.sro", []) == {}
-    assert seen.repeated(["A"], "a.sro", [1]) == {0: "a.sro:1"}
+    ids = SeenIds()
+    assert ids.repeated(["A", "B"], "a.sro", [1, 4]) == {}
+    assert ids.repeated(["C", "B", "C"], "b.sro", [1, 2, 3]) == {1: "a.sro:4", 2: "b.sro:1"}
+    assert ids.repeated([], "b.sro", []) == {}
+    assert ids.repeated(["A"], "a.sro", [1]) == {0: "a.sro:1"}
 
 
 def test_repeated_ids_are_found_exactly_among_many() -> None:
     rng = random.Random(3)
     total = 3 * seen_ids.REMEMBERED
     ids = [f"U{number}" for number in range(total)]
-    again = sorted(rng.sample(range(total), 500))
-    stream = ids + [ids[number] for number in again] + ["NEW", "NEW"]
+    numbers = sorted(rng.sample(range(total), 500))
+    stream = ids + [ids[number] for number in numbers] + ["NEW", "NEW"]
     place_by_position: dict[int, str] = {}
-    seen = SeenIds()
+    ids_seen = SeenIds()
     start = 0
     while start < len(stream):
         end = start + rng.randint(1, LONGEST)
-        repeats = seen.repeated(stream[start:end], "a", range(start + 1, end + 1))
-        place_by_position.update({start + index: where for index, where in repeats.items()})
+        repeats = ids_seen.repeated(stream[start:end], "a", range(start + 1, end + 1))
+        place_by_position.update({start + index: place for index, place in repeats.items()})
         start = end
     assert sorted(place_by_position) == [*range(total, total + 500), len(stream) - 1]
-    for position, number in enumerate(again, total):
+    for position, number in enumerate(numbers, total):
         remembered = number < seen_ids.REMEMBERED - LONGEST
         assert (
             place_by_position[position] == f"a:{number + 1}"

@@ -72,9 +72,9 @@ WRONG: list[tuple[str, Told]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "wanted"), WRONG)
-def test_transcript_mistakes_are_reported_with_their_place(tmp_path: Path, content: str, wanted: Told) -> None:
-    assert_told(told(read_trn, written(tmp_path, "a.trn", content)), wanted)
+@pytest.mark.parametrize(("content", "expected"), WRONG)
+def test_transcript_mistakes_are_reported_with_their_place(tmp_path: Path, content: str, expected: Told) -> None:
+    assert_told(told(read_trn, written(tmp_path, "a.trn", content)), expected)
 
 
 def test_at_most_fifty_problems_are_listed_and_the_rest_counted(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ LINES = st.lists(
 def test_a_file_is_the_same_parted_at_once_or_line_by_line(lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
     try:
-        wanted = split_by_line(text, "a.trn")
+        expected = split_by_line(text, "a.trn")
     except InputProblems:
         assert split_tidy_text(text) is None
         return
     parts = known(split_tidy_text(text))
-    assert tuple(map(list, parts)) == wanted
+    assert tuple(map(list, parts)) == expected
 
 
 @given(st.binary(max_size=80) | st.text(max_size=40).map(str.encode))
@@ -177,7 +177,7 @@ f2 A bob 0 9 hello
 def test_a_segment_is_ignored_in_either_spelling_and_any_case_within_any_word(tmp_path: Path, spelling: str) -> None:
     """As sclite 2.4.10 does; only the case of A-Z does not count."""
     lines = [spelling, spelling.lower(), f"bye x{spelling.title()}y now", spelling.replace("I", "ı"), "now"]
-    segments = "".join(f"f A ann {at} {at + 1} {text}\n" for at, text in enumerate(lines))
+    segments = "".join(f"f A ann {number} {number + 1} {text}\n" for number, text in enumerate(lines))
     references, hypotheses = read_pair(
         written(tmp_path, "r.stm", segments), written(tmp_path, "h.ctm", "f A 4 1 now\n")
     )
@@ -218,8 +218,8 @@ def test_empty_hypothesis_file_matches_no_reference(tmp_path: Path, first: str, 
 def test_unknown_places_are_reported_once_each(tmp_path: Path) -> None:
     reference = written(tmp_path, "r.stm", "f1 A ann 0 2 a\n")
     hypothesis = written(tmp_path, "h.ctm", "f1 A 0 1 a\nf1 1 0 1 b\nf1 1 1 1 b\nf2 A 0 1 c\n")
-    wanted = [(2, 1, "nothing for file 'f1', channel '1'"), (4, 1, "nothing for file 'f2', channel 'A'")]
-    assert_told(told(lambda path: read_pair(reference, path), hypothesis), wanted)
+    expected = [(2, 1, "nothing for file 'f1', channel '1'"), (4, 1, "nothing for file 'f2', channel 'A'")]
+    assert_told(told(lambda path: read_pair(reference, path), hypothesis), expected)
 
 
 def test_two_ctm_files_have_an_utterance_for_each_file_and_channel(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_speakers_of_many_ids_equal_those_of_single_ids(scheme: str, ids: list[s
 
 
 @pytest.mark.parametrize(
-    ("written", "what"),
+    ("scheme", "message"),
     [
         ("spuid", "Did you mean 'spu_id'"),
         ("/x/", "no group"),
@@ -277,9 +277,9 @@ def test_speakers_of_many_ids_equal_those_of_single_ids(scheme: str, ids: list[s
         ("atis", "The schemes are"),
     ],
 )
-def test_invalid_speaker_scheme_is_refused(written: str, what: str) -> None:
-    with pytest.raises(InputError, match=what):
-        speaker_scheme(written)
+def test_invalid_speaker_scheme_is_refused(scheme: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        speaker_scheme(scheme)
 
 
 def test_an_endless_expression_is_reported() -> None:
@@ -327,7 +327,7 @@ def test_json_lines_without_hypotheses_are_not_scored_against_themselves(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("line", "what"),
+    ("line", "message"),
     [
         ('{"id": "a"}', "none of these keys has a text: text, transcript"),
         ('{"text": "a"}', "none of these keys has a text: id, utt_id"),
@@ -337,11 +337,11 @@ def test_json_lines_without_hypotheses_are_not_scored_against_themselves(tmp_pat
         ('{"id": "A", "text": "b"}', "A"),
     ],
 )
-def test_a_line_that_is_wrong_is_named_with_its_place(tmp_path: Path, line: str, what: str) -> None:
+def test_a_line_that_is_wrong_is_named_with_its_place(tmp_path: Path, line: str, message: str) -> None:
     file = written(tmp_path, "a.jsonl", f'{{"id": "a", "text": "b"}}\n{line}\n')
     with pytest.raises(InputProblems) as refused:
         read_transcripts(file)
     (problem,) = refused.value.problems
-    assert what in problem.what
+    assert message in problem.what
     assert problem.place is not None
     assert problem.place.line == 2

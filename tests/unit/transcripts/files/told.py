@@ -38,10 +38,10 @@ def told(read: Callable[[Path], object], path: Path) -> Told:
     ]
 
 
-def assert_told(problems: Told, wanted: Told) -> None:
+def assert_told(problems: Told, expected: Told) -> None:
     """As many problems, in the same places, that say what is wanted."""
-    assert [problem[:2] for problem in problems] == [problem[:2] for problem in wanted]
-    for (_, _, message), (_, _, part) in zip(problems, wanted, strict=True):
+    assert [problem[:2] for problem in problems] == [problem[:2] for problem in expected]
+    for (_, _, message), (_, _, part) in zip(problems, expected, strict=True):
         assert part in message
 
 

@@ -15,8 +15,8 @@ WIDE = "ｗｉｄｅ東京"
 
 
 def transcripts(file: str, texts: dict[str, str], speakers: dict[str, str] | None = None) -> Transcripts:
-    of = tuple((speakers or {}).get(id_, "") for id_ in texts)
-    return Transcripts(file, tuple(texts), tuple(texts.values()), tuple(range(1, len(texts) + 1)), of)
+    speakers_of = tuple((speakers or {}).get(id_, "") for id_ in texts)
+    return Transcripts(file, tuple(texts), tuple(texts.values()), tuple(range(1, len(texts) + 1)), speakers_of)
 
 
 def prefixes(ids: Sequence[str]) -> list[str]:

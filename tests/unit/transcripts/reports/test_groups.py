@@ -47,8 +47,8 @@ LISTED = Groupings(
 )
 
 
-def figures(scoring: Scoring, listed: Groupings = LISTED) -> GroupFigures:
-    return group_figures(scoring, [listed], [("level_dbfs", "noise")])
+def figures(scoring: Scoring, groupings: Groupings = LISTED) -> GroupFigures:
+    return group_figures(scoring, [groupings], [("level_dbfs", "noise")])
 
 
 def within(first: Scoring, second: Scoring) -> tuple[GroupedComparison, ...]:
@@ -124,16 +124,16 @@ def test_a_column_with_one_value_is_a_line() -> None:
 
 def test_long_tables_say_what_is_left_out() -> None:
     texts = {f"amy_{number}": "x" for number in range(text.MOST_ROWS + 7)}
-    listed = Groupings("g.csv", tuple(texts), (ColumnGrouping("at", tuple(texts)),))
-    lines = list(lines_of(group_figures(scored(texts, texts), [listed]), 80))
+    groupings = Groupings("g.csv", tuple(texts), (ColumnGrouping("at", tuple(texts)),))
+    lines = list(lines_of(group_figures(scored(texts, texts), [groupings]), 80))
     assert "… and 7 more" in lines
     assert sum(line.startswith("amy_") for line in lines) == text.MOST_ROWS
 
 
 def test_notes_on_single_utterances_have_no_table() -> None:
     texts = {f"amy_{number}": "x" for number in range(1001)}
-    listed = Groupings("g.csv", tuple(texts), (ColumnGrouping("file", tuple(texts)),))
-    assert list(lines_of(group_figures(scored(texts, texts), [listed]), 80)) == [
+    groupings = Groupings("g.csv", tuple(texts), (ColumnGrouping("file", tuple(texts)),))
+    assert list(lines_of(group_figures(scored(texts, texts), [groupings]), 80)) == [
         "file: 1,001 different labels are too many for a table"
     ]
 
@@ -141,8 +141,8 @@ def test_notes_on_single_utterances_have_no_table() -> None:
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
 def test_table_columns_stay_aligned_with_any_labels(width: int) -> None:
     first, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
-    for listed in (LISTED, hostile()):
-        breakdown = figures(first, listed)
+    for groupings in (LISTED, hostile()):
+        breakdown = figures(first, groupings)
         lines = list(lines_of(breakdown, width))
         lines += text._differences(
             [compared_by_group(first, two, partition) for partition in breakdown.partitions], width
@@ -188,8 +188,8 @@ def test_json_has_the_differences_of_each_value() -> None:
     assert (none["utterances"], none["difference"], none["interval"], none["p"]) == (1, None, None, None)
 
 
-def page_of(*systems: Scoring, listed: Groupings = LISTED) -> Page:
-    return Page(html.page([reported(scoring, groups=figures(scoring, listed)) for scoring in systems], "Kitchen"))
+def page_of(*systems: Scoring, groupings: Groupings = LISTED) -> Page:
+    return Page(html.page([reported(scoring, groups=figures(scoring, groupings)) for scoring in systems], "Kitchen"))
 
 
 def test_the_page_has_the_tables_with_their_intervals() -> None:
@@ -199,7 +199,7 @@ def test_the_page_has_the_tables_with_their_intervals() -> None:
     assert "quiet 1 0 1 n/a n/a 100.0" in page.text
     assert "-26 50.00 of 2 n/a 100.00 of 1 n/a n/a 66.67 of 3 0.0–665.6" in page.text
     assert "without a row 1 (cy_2); their group is (none) unmatched rows 1 (zed_1); counted nowhere" in page.text
-    whiskers = [at["style"] or "" for at in page.of("i") if (at.get("style") or "").startswith("left")]
+    whiskers = [tag["style"] or "" for tag in page.of("i") if (tag.get("style") or "").startswith("left")]
     assert len(whiskers) == 8  # of the 9 values, the one over no words has none
     assert all(0 <= float(end) <= 100.01 for style in whiskers for end in re.findall(r":([\d.]+)%", style))
 
@@ -214,7 +214,7 @@ def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
 
 
 def test_foreign_labels_are_only_text_on_the_page() -> None:
-    page = page_of(scored(SPOKEN, HEARD), scored(SPOKEN, BETTER), listed=hostile())
+    page = page_of(scored(SPOKEN, HEARD), scored(SPOKEN, BETTER), groupings=hostile())
     assert not page.open
     assert "<script>alert(1)</script>" in page.text
     assert "alert(" not in page.raw

@@ -65,15 +65,18 @@ def page(
     scorings: Sequence[Scoring], title: str, references: str = "", intervals: Sequence[Interval | None] = ()
 ) -> str:
     """Of scorings with their intervals."""
-    given = [*intervals, *[None] * len(scorings)]
-    return html.page([reported(scoring, of) for scoring, of in zip(scorings, given, strict=False)], title, references)
+    padded = [*intervals, *[None] * len(scorings)]
+    return html.page(
+        [reported(scoring, interval) for scoring, interval in zip(scorings, padded, strict=False)], title, references
+    )
 
 
 def utterance(path: str, reference: Sequence[str], hypothesis: Sequence[str]) -> ScoredUtterance:
     """Words along a path that need not be the best one."""
-    of, heard = iter(reference), iter(hypothesis)
+    spoken, heard = iter(reference), iter(hypothesis)
     words = tuple(
-        AlignedWord(Edit(step), "" if step == "I" else next(of), "" if step == "D" else next(heard)) for step in path
+        AlignedWord(Edit(step), "" if step == "I" else next(spoken), "" if step == "D" else next(heard))
+        for step in path
     )
     return ScoredUtterance("a_1", "a", words, WordCounts())
 
@@ -189,9 +192,9 @@ def test_correct_words_that_are_written_otherwise_are_marked() -> None:
 
 
 def test_a_page_says_what_equals_means_where_it_has_any() -> None:
-    of, hypotheses = transcripts("ref.trn", {"a_1": "(uh) on"}), transcripts("hyp.trn", {"a_1": "in"})
+    references, hypotheses = transcripts("ref.trn", {"a_1": "(uh) on"}), transcripts("hyp.trn", {"a_1": "in"})
     for optional in (True, False):
-        scoring = score(of, hypotheses, WordRules(Normalisation.VERBATIM), "verbatim", optional_words=optional)
+        scoring = score(references, hypotheses, WordRules(Normalisation.VERBATIM), "verbatim", optional_words=optional)
         assert ("correct in another form" in page([scoring], "t")) is optional
 
 
@@ -224,8 +227,8 @@ def test_systems_stand_below_each_other_under_one_reference() -> None:
 
 def test_systems_are_compared_on_one_page() -> None:
     worse = {"ann_1": "turn", "ann_2": "time", "bob_1": "play"}
-    both = [scored(SPOKEN, HEARD, title="good.trn"), scored(SPOKEN, worse, title="bad.trn")]
-    report = Page(page(both, "t", intervals=[(0.1, 0.4), None]))
+    systems = [scored(SPOKEN, HEARD, title="good.trn"), scored(SPOKEN, worse, title="bad.trn")]
+    report = Page(page(systems, "t", intervals=[(0.1, 0.4), None]))
     assert not report.open
     assert "1 good.trn verbatim 12 25.00 % 10.00–40.00 %" in report.text
     assert "2 bad.trn verbatim 12 75.00 % n/a" in report.text
@@ -236,11 +239,11 @@ def test_systems_are_compared_on_one_page() -> None:
 
 
 def test_an_utterance_that_one_system_lacks_is_shown_of_the_other() -> None:
-    both = [
+    systems = [
         scored(SPOKEN, HEARD, title="good.trn"),
         scored(SPOKEN, {"ann_1": "turn the lamp on"}, title="bad.trn", drop=True),
     ]
-    report = Page(page(both, "t", intervals=[None, None]))
+    report = Page(page(systems, "t", intervals=[None, None]))
     assert len(report.of("article")) == 4
     assert "bob_1 bob 1 good C 2 S 0 D 1 I 0 REF" in report.text
 

@@ -267,9 +267,9 @@ def test_several_systems_are_compared() -> None:
     )
     assert list(report) == ["systems", "comparisons"]
     assert len(report["systems"]) == len(report["comparisons"]) == 3
-    both = report["comparisons"][1]
-    assert (both["first"], both["second"], both["utterances"], both["difference"]) == ("a", "b", 5, 0.0)
-    assert (both["first_missing"], both["second_missing"]) == (1, 1)
+    pair = report["comparisons"][1]
+    assert (pair["first"], pair["second"], pair["utterances"], pair["difference"]) == ("a", "b", 5, 0.0)
+    assert (pair["first_missing"], pair["second_missing"]) == (1, 1)
 
 
 def test_chunks_of_json_join_without_gaps() -> None:

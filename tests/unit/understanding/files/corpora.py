@@ -24,10 +24,10 @@ def utterances(draw: st.DrawFn, number: int, *, slots: bool = True) -> Utterance
     concepts = st.builds(lambda mark, name: mark + name, st.sampled_from(["B-", "I-"]), WORDS)
     tags = tuple(draw(st.lists(st.just("O") | concepts, min_size=len(words), max_size=len(words))))
     intents = tuple(sorted(draw(st.sets(LABELS, max_size=3))))
-    listed: tuple[Slot, ...] | None = None
+    listed_slots: tuple[Slot, ...] | None = None
     if slots and draw(st.booleans()):
-        listed = tuple(draw(st.lists(st.builds(Slot, WORDS, st.none() | WORDS), max_size=2)))
-    return Utterance(f'd{number}#é,"{number}', words, intents, tags, listed)
+        listed_slots = tuple(draw(st.lists(st.builds(Slot, WORDS, st.none() | WORDS), max_size=2)))
+    return Utterance(f'd{number}#é,"{number}', words, intents, tags, listed_slots)
 
 
 @st.composite

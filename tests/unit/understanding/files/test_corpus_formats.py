@@ -59,7 +59,7 @@ def test_missing_tags_or_labels_stay_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "tags", "labels", "said"),
+    ("words", "tags", "labels", "message"),
     [
         ("a b\nc\n", "O O\nO O\n", None, "seq.out:2: 2 tags, but seq.in has 1 word. Write one tag for each word"),
         ("a b\n", "O FROM\n", None, "seq.out:1: tag 2, 'FROM', is not a BIO tag. Write O, B-concept or I-concept"),
@@ -72,12 +72,12 @@ def test_missing_tags_or_labels_stay_unknown(tmp_path: Path) -> None:
     ],
 )
 def test_corpus_folder_mistakes_name_their_line(
-    tmp_path: Path, words: str | bytes, tags: str, labels: str | None, said: str
+    tmp_path: Path, words: str | bytes, tags: str, labels: str | None, message: str
 ) -> None:
     write_folder(tmp_path, words, tags, labels)
     with pytest.raises(InputError) as caught:
         read_corpus(tmp_path)
-    assert str(caught.value).splitlines()[0].startswith(f"{tmp_path}/{said}")
+    assert str(caught.value).splitlines()[0].startswith(f"{tmp_path}/{message}")
 
 
 def test_a_split_is_found_by_either_of_its_names(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("id,intent\n1,a\n1,b\n", ":3: the id '1' is already in line 2"),
         ("id,intent\n1\n", ":2: 1 field, but the header has 2. Quote fields with commas"),
@@ -140,12 +140,12 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
         (b"id,intent\n1,d\xe9j\xe0\n", ":2:4: byte 0xe9 is not UTF-8. Save the file as UTF-8"),
     ],
 )
-def test_intent_file_mistakes_name_their_line(tmp_path: Path, text: str | bytes, said: str) -> None:
+def test_intent_file_mistakes_name_their_line(tmp_path: Path, text: str | bytes, message: str) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(InputError) as caught:
         read_corpus(path)
-    assert str(caught.value).startswith(f"{path}{said}")
+    assert str(caught.value).startswith(f"{path}{message}")
 
 
 def test_a_list_of_texts_is_not_a_file_of_intents(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ('{"id": "a", "text": "x", "int', "the line ends within its object. Check whether the file was cut off"),
         ('{"id": "a", "text": "x"', "the line ends within its object"),
@@ -214,12 +214,12 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
         ('{"id": "a", "scores": NaN}', "NaN is not JSON"),
     ],
 )
-def test_jsonl_mistakes_are_reported_with_their_line(tmp_path: Path, line: str, said: str) -> None:
+def test_jsonl_mistakes_are_reported_with_their_line(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "first"}\n' + line + "\n", encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_corpus(path)
-    assert str(caught.value).startswith(f"{path}:2: {said}")
+    assert str(caught.value).startswith(f"{path}:2: {message}")
 
 
 def test_an_id_that_is_there_twice_names_both_lines(tmp_path: Path) -> None:
@@ -249,9 +249,9 @@ SOUND = {
 
 
 def damaged(data: st.DataObject, content: bytes) -> bytes:
-    at = data.draw(st.integers(0, len(content)))
+    position = data.draw(st.integers(0, len(content)))
     cut = data.draw(st.integers(0, 6))
-    return content[:at] + data.draw(st.binary(max_size=6)) + content[at + cut :]
+    return content[:position] + data.draw(st.binary(max_size=6)) + content[position + cut :]
 
 
 def place_of_what_is_wrong(path: Path, form: CorpusFormat) -> str | None:
@@ -270,18 +270,18 @@ def test_a_damaged_file_is_read_or_refused(form: CorpusFormat, data: st.DataObje
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"a.{form}"
         path.write_bytes(damaged(data, SOUND[form]))
-        where = place_of_what_is_wrong(path, form)
-        assert where in (None, str(path))
+        place = place_of_what_is_wrong(path, form)
+        assert place in (None, str(path))
 
 
-@given(data=st.data(), which=st.integers(0, 2))
-def test_a_damaged_folder_is_read_or_refused(data: st.DataObject, which: int) -> None:
+@given(data=st.data(), position=st.integers(0, 2))
+def test_a_damaged_folder_is_read_or_refused(data: st.DataObject, position: int) -> None:
     files = [b"a b\nc\n", b"B-x I-x\nO\n", b"p#q\nr\n"]
-    files[which] = damaged(data, files[which])
+    files[position] = damaged(data, files[position])
     with TemporaryDirectory() as folder:
         path = write_folder(Path(folder) / "f", *files)
-        where = place_of_what_is_wrong(path, CorpusFormat.BIO)
-        assert where in (None, *(f"{path}/{name}" for name in ("seq.in", "seq.out", "label")))
+        place = place_of_what_is_wrong(path, CorpusFormat.BIO)
+        assert place in (None, *(f"{path}/{name}" for name in ("seq.in", "seq.out", "label")))
 
 
 def frames(corpus: Corpus, *, ids: bool = True) -> list[Utterance]:
@@ -334,7 +334,7 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "intents", "said"),
+    ("slots", "intents", "message"),
     [
         ((Slot("c"),), ("a",), "has no position"),
         ((Slot("c", None, 0, 1), Slot("d", None, 0, 2)), ("a",), "shares a word"),
@@ -343,10 +343,10 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
     ],
 )
 def test_corpus_unfit_for_bio_is_refused_and_writes_nothing(
-    tmp_path: Path, slots: tuple[Slot, ...], intents: tuple[str, ...] | None, said: str
+    tmp_path: Path, slots: tuple[Slot, ...], intents: tuple[str, ...] | None, message: str
 ) -> None:
     sound = Utterance("1", ("x", "y"), ("a",), None, ())
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         write_bio(Corpus("", (sound, Utterance("2", ("x", "y"), intents, None, slots))), tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 

@@ -33,8 +33,8 @@ def tea(folder: Path, train: int = 120, test: int = 40, seed: int = 1) -> Learne
     """Utterances to learn from, and others."""
     path = folder / "tea.yaml"
     path.write_text(TEA, encoding="utf-8")
-    made = generate((load_grammar(path),), seed, {"train": train, "test": test})
-    return list(made.utterances[:train]), list(made.utterances[train:])
+    corpus = generate((load_grammar(path),), seed, {"train": train, "test": test})
+    return list(corpus.utterances[:train]), list(corpus.utterances[train:])
 
 
 def tiny_checkpoint(folder: Path, words: list[str]) -> Path:

@@ -22,14 +22,14 @@ from tests.unit.understanding.models.learned_from import silent, tea
 def learned() -> tuple[CrfUnderstander, list[Utterance]]:
     with TemporaryDirectory() as folder:
         train, test = tea(Path(folder))
-    made = CrfUnderstander({"iterations": "40"}, seed=1)
-    made.fit(train, (), silent)
-    return made, test
+    model = CrfUnderstander({"iterations": "40"}, seed=1)
+    model.fit(train, (), silent)
+    return model, test
 
 
 def test_understander_generalises_to_unseen_utterances() -> None:
-    made, test = learned()
-    predictions = made.predict([utterance.words for utterance in test])
+    model, test = learned()
+    predictions = model.predict([utterance.words for utterance in test])
     right = sum(
         (utterance.intents, utterance.tags) == (it.intents, it.tags)
         for utterance, it in zip(test, predictions, strict=True)
@@ -39,9 +39,9 @@ def test_understander_generalises_to_unseen_utterances() -> None:
 
 
 def test_the_slots_depend_on_the_intent_that_it_gives() -> None:
-    made, _ = learned()
+    model, _ = learned()
     time = ("at", "half", "past", "seven")
-    (brewed, stopped) = made.predict([("brew", "some", "mint", "tea", *time), ("stop", "the", "kettle", *time)])
+    (brewed, stopped) = model.predict([("brew", "some", "mint", "tea", *time), ("stop", "the", "kettle", *time)])
     assert brewed.tags[-3:] == ("B-time-start", "I-time-start", "I-time-start")
     assert stopped.tags[-3:] == ("B-time-end", "I-time-end", "I-time-end")
 
@@ -50,43 +50,43 @@ def test_unseen_value_does_not_hide_the_intent() -> None:
     """The end of a word tells the field what it is, and with that the intents are decided again."""
     kinds = (("travel", "place", ("hamburg", "freiburg", "marburg")), ("call", "who", ("nelson", "jackson", "wilson")))
     utterances = [
-        Utterance(f"{name} {at}", tuple(text.format(name).split()), (intent,), tags)
+        Utterance(f"{name} {number}", tuple(text.format(name).split()), (intent,), tags)
         for intent, concept, names in kinds
         for name in names
-        for at, (text, tags) in enumerate((("{} please", (f"B-{concept}", "O")), ("now {}", ("O", f"B-{concept}"))))
+        for number, (text, tags) in enumerate((("{} please", (f"B-{concept}", "O")), ("now {}", ("O", f"B-{concept}"))))
     ]
-    given = {}
+    predictions_by_passes = {}
     for passes in ("1", "2"):
-        made = CrfUnderstander({"passes": passes, "pieces": "0"}, seed=1)
-        made.fit(utterances, (), silent)
-        given[passes] = made.predict([("oldenburg", "please"), ("now", "peterson")])
-    for predictions in given.values():
+        model = CrfUnderstander({"passes": passes, "pieces": "0"}, seed=1)
+        model.fit(utterances, (), silent)
+        predictions_by_passes[passes] = model.predict([("oldenburg", "please"), ("now", "peterson")])
+    for predictions in predictions_by_passes.values():
         assert [it.tags for it in predictions] == [("B-place", "O"), ("O", "B-who")]
-    assert [it.intents for it in given["2"]] == [("travel",), ("call",)]
-    assert [it.intents for it in given["1"]] != [("travel",), ("call",)]
+    assert [it.intents for it in predictions_by_passes["2"]] == [("travel",), ("call",)]
+    assert [it.intents for it in predictions_by_passes["1"]] != [("travel",), ("call",)]
 
 
 def test_a_model_from_before_the_second_pass_is_read(tmp_path: Path) -> None:
     train, test = tea(tmp_path, train=40)
-    once = CrfUnderstander({"iterations": "10", "passes": "1"}, seed=1)
-    once.fit(train, (), silent)
+    model = CrfUnderstander({"iterations": "10", "passes": "1"}, seed=1)
+    model.fit(train, (), silent)
     words = [utterance.words for utterance in test]
-    once.save(tmp_path)
+    model.save(tmp_path)
     assert not (tmp_path / f"{SECOND}.json").exists()
-    for name, of in ((NAMES_FILE, ()), (FIRST_FILE, ("rule",))):
+    for name, keys in ((NAMES_FILE, ()), (FIRST_FILE, ("rule",))):
         config = json.loads((tmp_path / name).read_text(encoding="utf-8"))
         config.pop("passes", None)
         config.get("settings", {}).pop("passes", None)
-        for key in of:
+        for key in keys:
             del config[key]["second"]
         (tmp_path / name).write_text(json.dumps(config), encoding="utf-8")
-    assert CrfUnderstander.load(tmp_path).predict(words) == once.predict(words)
+    assert CrfUnderstander.load(tmp_path).predict(words) == model.predict(words)
 
 
 @given(st.lists(st.lists(st.text(max_size=12), max_size=8).map(tuple), max_size=4))
 def test_any_text_has_an_answer(texts: list[tuple[str, ...]]) -> None:
-    made, _ = learned()
-    predictions = made.predict(texts)
+    model, _ = learned()
+    predictions = model.predict(texts)
     assert [len(prediction.tags) for prediction in predictions] == [len(text) for text in texts]
     for text, prediction in zip(texts, predictions, strict=True):
         assert all(0 <= score <= 1 for _, score in prediction.scores)
@@ -99,17 +99,17 @@ def test_any_text_has_an_answer(texts: list[tuple[str, ...]]) -> None:
 
 def test_intents_may_be_empty_only_where_the_training_has_such_an_utterance(tmp_path: Path) -> None:
     utterances = [
-        Utterance(f"{word}{at}", (word, "it"), (word,), ("O", "O")) for word in ("brew", "stop") for at in range(9)
+        Utterance(f"{word}{n}", (word, "it"), (word,), ("O", "O")) for word in ("brew", "stop") for n in range(9)
     ]
     unknown = [("quite", "another", "thing")]
     must, may = (CrfUnderstander({"iterations": "5"}, seed=1) for _ in range(2))
     must.fit(utterances, (), silent)
-    may.fit([*utterances, *(Utterance(f"none{at}", ("quite", "so"), (), ("O", "O")) for at in range(40))], (), silent)
+    may.fit([*utterances, *(Utterance(f"none{n}", ("quite", "so"), (), ("O", "O")) for n in range(40))], (), silent)
     assert [prediction.intents for prediction in may.predict(unknown)] == [()]
-    (given,) = must.predict(unknown)
-    assert given.intents == (max(given.scores, key=lambda pair: pair[1])[0],)
+    (best,) = must.predict(unknown)
+    assert best.intents == (max(best.scores, key=lambda pair: pair[1])[0],)
     must.save(tmp_path)
-    assert CrfUnderstander.load(tmp_path).predict(unknown) == [given]
+    assert CrfUnderstander.load(tmp_path).predict(unknown) == [best]
     names = json.loads((tmp_path / NAMES_FILE).read_text())
     del names["may_be_empty"]
     (tmp_path / NAMES_FILE).write_text(json.dumps(names))
@@ -119,9 +119,9 @@ def test_intents_may_be_empty_only_where_the_training_has_such_an_utterance(tmp_
 
 
 def test_texts_without_slots_and_of_one_label_can_be_learned(tmp_path: Path) -> None:
-    made = CrfUnderstander({}, seed=1)
-    made.fit([Utterance(str(n), ("hello", str(n)), ("greet",), ("O", "O")) for n in range(4)], (), silent)
-    made.save(tmp_path)
+    model = CrfUnderstander({}, seed=1)
+    model.fit([Utterance(str(n), ("hello", str(n)), ("greet",), ("O", "O")) for n in range(4)], (), silent)
+    model.save(tmp_path)
     (prediction,) = CrfUnderstander.load(tmp_path).predict([("hello", "you", "two")])
     assert prediction.tags == ("O", "O", "O")
     assert prediction.intents == ("greet",)
@@ -132,17 +132,17 @@ def test_training_without_utterances_is_refused() -> None:
         CrfUnderstander({}, seed=1).fit([], (), silent)
 
 
-@pytest.mark.parametrize("given_", [{"l1": "-1"}, {"iterations": "many"}, {"l3": "1"}, {"strength": "nan"}])
-def test_wrong_settings_are_refused(given_: dict[str, str]) -> None:
+@pytest.mark.parametrize("options", [{"l1": "-1"}, {"iterations": "many"}, {"l3": "1"}, {"strength": "nan"}])
+def test_wrong_settings_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(InputError):
-        CrfUnderstander(given_, seed=1)
+        CrfUnderstander(options, seed=1)
 
 
 @pytest.mark.parametrize("damage", [0, 3, 20, 200, -1, "", "[]", "{}", '{"settings": 3, "seed": 1}', "[" * 9000])
 def test_a_damaged_file_is_refused_by_name(tmp_path: Path, damage: int | str) -> None:
     """The field cut off after so many bytes, or other names."""
-    made, _ = learned()
-    made.save(tmp_path)
+    model, _ = learned()
+    model.save(tmp_path)
     path = tmp_path / (NAMES_FILE if isinstance(damage, str) else CRF_FILE)
     path.write_bytes(damage.encode() if isinstance(damage, str) else path.read_bytes()[:damage])
     with pytest.raises(InputError, match="the model is damaged") as caught:

@@ -29,7 +29,7 @@ LABELS = 3
 
 
 def without_blanks(path: tuple[int, ...]) -> list[int]:
-    return [label for at, label in enumerate(path) if label != BLANK and (at == 0 or path[at - 1] != label)]
+    return [label for index, label in enumerate(path) if label != BLANK and (index == 0 or path[index - 1] != label)]
 
 
 def sum_over_paths(probabilities: Array, target: list[int]) -> float:
@@ -39,13 +39,13 @@ def sum_over_paths(probabilities: Array, target: list[int]) -> float:
     )
 
 
-def slope(function: Callable[[Array], float], at: Array) -> Array:
+def slope(function: Callable[[Array], float], point: Array) -> Array:
     """By central differences."""
-    slopes = np.zeros_like(at)
-    for place in np.ndindex(*at.shape):
-        step = np.zeros_like(at)
+    slopes = np.zeros_like(point)
+    for place in np.ndindex(*point.shape):
+        step = np.zeros_like(point)
         step[place] = 1e-5
-        slopes[place] = (function(at + step) - function(at - step)) / 2e-5
+        slopes[place] = (function(point + step) - function(point - step)) / 2e-5
     return slopes
 
 
@@ -103,11 +103,11 @@ def small_head(context: int = 3) -> tuple[CtcHead, list[CtcExample]]:
 @pytest.mark.parametrize("name", WEIGHTS[2:])
 def test_gradient_of_each_weight_matches_finite_differences(name: str) -> None:
     head, examples = small_head()
-    kept = (np.random.default_rng(1).random((16, 5)) > 0.2) / 0.8
-    _, gradients = head.gradients(examples, kept)
+    dropout = (np.random.default_rng(1).random((16, 5)) > 0.2) / 0.8
+    _, gradients = head.gradients(examples, dropout)
 
     def loss(array: Array) -> float:
-        return CtcHead({**head.weights, name: array}).gradients(examples, kept)[0] / len(examples)
+        return CtcHead({**head.weights, name: array}).gradients(examples, dropout)[0] / len(examples)
 
     expected = slope(loss, head.weights[name])
     assert np.abs(expected).max() > 0.01
@@ -139,7 +139,7 @@ def test_a_head_learns_labels_and_intents() -> None:
     examples = []
     for _ in range(120):
         target = random.integers(1, 4, random.integers(1, 5)).tolist()
-        frames = np.repeat([of for label in target for of in (label, BLANK)], 2)
+        frames = np.repeat([symbol for label in target for symbol in (label, BLANK)], 2)
         features = np.eye(4)[frames] + random.normal(0, 0.2, (len(frames), 4))
         examples.append(CtcExample(features.astype(np.float32), target, np.array([float(2 in target)])))
     losses: list[float] = []

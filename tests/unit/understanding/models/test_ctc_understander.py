@@ -96,11 +96,11 @@ def test_an_unheard_utterance_is_understood_with_words_intents_and_slots() -> No
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
     quick = {**QUICK, "epochs": "2"}
-    first, again, other = (
+    first, second, other = (
         CtcUnderstander.fit(TRAIN, (), sound_of, quick, seed=seed, tell=silent, encoder=Bands()) for seed in (1, 1, 2)
     )
-    assert first.facts == again.facts != other.facts
-    folders = [saved(tmp_path / name, model) for name, model in (("first", first), ("again", again))]
+    assert first.facts == second.facts != other.facts
+    folders = [saved(tmp_path / name, model) for name, model in (("first", first), ("again", second))]
     files = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
     assert files[0] == files[1]
     assert set(files[0]) == {MODEL_FILE, NAMES_FILE, *(f"{name}.npy" for name in WEIGHTS)}
@@ -228,8 +228,8 @@ def test_training_data_that_cannot_be_learned_is_refused() -> None:
 
 def test_utterances_without_annotation_give_words_only() -> None:
     bare = [Utterance(utterance.id, utterance.words) for utterance in TRAIN]
-    made = CtcUnderstander.fit(bare, (), sound_of, QUICK, seed=1, tell=silent, encoder=Bands())
-    assert frame(made.understand(spoken("to nice", seed=77))) == ("to nice", (), ())
+    model = CtcUnderstander.fit(bare, (), sound_of, QUICK, seed=1, tell=silent, encoder=Bands())
+    assert frame(model.understand(spoken("to nice", seed=77))) == ("to nice", (), ())
 
 
 ALPHABET = Alphabet((" ", "a", "b"), ("city", "time"))
@@ -276,13 +276,13 @@ def test_the_head_learns_on_the_encoder_of_the_recogniser(tmp_path: Path) -> Non
     ]
     sounds = {text: espeak(text, "en-us") for text in texts}
     lines: list[str] = []
-    made = CtcUnderstander.fit(
+    fitted = CtcUnderstander.fit(
         utterances * 4, (), sounds.__getitem__, {"epochs": "25", "hidden": "32", "learning-rate": "0.02"}, seed=1,
         tell=lines.append,
     )  # fmt: skip
-    assert "faster-whisper" in made.facts.version
+    assert "faster-whisper" in fitted.facts.version
     assert lines[-1].startswith("epoch 25 of 25: loss ")
-    loaded = CtcUnderstander(str(saved(tmp_path / "model", made)), {})
+    loaded = CtcUnderstander(str(saved(tmp_path / "model", fitted)), {})
     for utterance in utterances:
         slots = (Slot("city", utterance.words[-1]),) if utterance.intents == ("go",) else ()
         assert frame(loaded.understand(sounds[utterance.id])) == (utterance.text, utterance.intents, slots)

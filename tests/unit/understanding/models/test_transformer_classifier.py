@@ -38,9 +38,9 @@ def test_training_is_reproducible_and_can_continue(checkpoint: Path, data: Learn
     assert (probabilities[:, 2] == 0).all()
     # What it is shown next, it learns on top: a word that means another intent from now on.
     first.fit([*texts, *["sing to the kettle"] * 30], [*intents, *[("sing",)] * 30], LABELS)
-    again = first.probabilities(["sing to the kettle", *test_texts])
-    assert again[0].tolist() == pytest.approx([0, 0, 1, 0], abs=0.4)
-    assert ((again[1:] > 0.5) == gold).all(axis=1).mean() > 0.8
+    shares = first.probabilities(["sing to the kettle", *test_texts])
+    assert shares[0].tolist() == pytest.approx([0, 0, 1, 0], abs=0.4)
+    assert ((shares[1:] > 0.5) == gold).all(axis=1).mean() > 0.8
     assert first.probabilities([]).shape == (0, 4)
 
 

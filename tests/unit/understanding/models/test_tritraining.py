@@ -136,21 +136,21 @@ def test_votes_match_a_slow_reference_implementation(may_be_empty: bool) -> None
     three = [draw.random((300, 2)) for _ in range(3)]
     excluded = "a and b exclude each other"
 
-    def refusal(of: Intents) -> str:
-        return excluded if len(of) == 2 else "" if of or may_be_empty else "empty"
+    def refusal(intents: Intents) -> str:
+        return excluded if len(intents) == 2 else "" if intents or may_be_empty else "empty"
 
     outcomes = vote([str(number) for number in range(300)], three, ["b", "a"], 0.5, refusal)
     for row, outcome in enumerate(outcomes):
         sets = [tuple(sorted(label for label, p in zip("ba", table[row], strict=True) if p > 0.5)) for table in three]
         if not may_be_empty:
             best = ["ba"[int(table[row].argmax())] for table in three]
-            sets = [given or (label,) for given, label in zip(sets, best, strict=True)]
-        most, many = Counter(sets).most_common(1)[0]
+            sets = [labels or (label,) for labels, label in zip(sets, best, strict=True)]
+        most, votes = Counter(sets).most_common(1)[0]
         assert outcome.votes == tuple(sets)
         stands = not refusal(most)
-        assert outcome.intents == (most if many >= 2 and stands else None)
-        assert bool(outcome.refused) is (many >= 2 and not stands)
-        assert outcome.unanimous is (many == 3 and stands)
+        assert outcome.intents == (most if votes >= 2 and stands else None)
+        assert bool(outcome.refused) is (votes >= 2 and not stands)
+        assert outcome.unanimous is (votes == 3 and stands)
         assert may_be_empty or () not in outcome.votes
 
 
@@ -158,7 +158,7 @@ def test_where_empty_is_not_allowed_no_agreement_on_it_is_refused_or_taught() ->
     """Many labels and few examples: one-vs-rest gives most texts no label above the threshold."""
     labels = [f"l{number}" for number in range(12)]
     label_set = LabelSet("t", "T", tuple(Label(label) for label in labels))
-    utterances = [Utterance(f"u{at}", (f"w{at % 12}", f"x{at % 7}", f"y{at}"), (labels[at % 12],)) for at in range(120)]
+    utterances = [Utterance(f"u{n}", (f"w{n % 12}", f"x{n % 7}", f"y{n}"), (labels[n % 12],)) for n in range(120)]
     parts = utterances[:24], utterances[24:36], utterances[36:]
     training = tri_train(
         *parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=label_set.refusal
@@ -174,35 +174,35 @@ def test_every_label_is_in_every_sample_and_samples_differ() -> None:
     samples = [sampled_indices(sets, 0.5, f"seed {number}") for number in range(20)]
     for sample in samples:
         assert len(sample) == len(set(sample)) == round(0.5 * len(sets))
-        assert {label for at in sample for label in sets[at]} == {"rare", "rarer", "often", "odd"}
+        assert {label for index in sample for label in sets[index]} == {"rare", "rarer", "often", "odd"}
     assert len({tuple(sample) for sample in samples}) == 20
     assert sampled_indices(sets, 0.5, "seed 3") == samples[3]
 
 
 def test_third_model_learns_what_the_other_two_agree_on() -> None:
-    made: list[Knowing] = []
+    classifiers: list[Knowing] = []
 
     class Third(Knowing):
         """Two that know, and one that hears everything in everything."""
 
         def said(self, spoken: list[str]) -> list[str]:
-            return list(SPOKEN_LABELS) if made.index(self) == 2 else spoken
+            return list(SPOKEN_LABELS) if classifiers.index(self) == 2 else spoken
 
     def make(seed: int) -> Knowing:
-        made.append(Third({}, seed=seed))
-        return made[-1]
+        classifiers.append(Third({}, seed=seed))
+        return classifiers[-1]
 
     utterances = spoken(90)
     train, held_out, rest = utterances[:40], utterances[40:60], utterances[60:]
     training = tri_train(train, held_out, rest, make, SPOKEN_LABELS, refusal=LABEL_SET.refusal)
     texts = {utterance.text: utterance.intents for utterance in rest}
-    taught = dict(made[2].seen[1][training.kept.samples[2] :])
+    taught = dict(classifiers[2].seen[1][training.kept.samples[2] :])
     assert taught == texts
     # The other two learn nothing: each would need the third's word.
     assert training.kept.episodes[1].taught == (0, 0, len(texts))
-    for classifier in made:
-        for seen in classifier.seen:
-            assert not {text for text, _ in seen} & {utterance.text for utterance in held_out}
+    for classifier in classifiers:
+        for training_texts in classifier.seen:
+            assert not {text for text, _ in training_texts} & {utterance.text for utterance in held_out}
     assert all(outcome.intents == texts[" ".join(u.words)] for outcome, u in zip(training.voted, rest, strict=True))
     assert training.kept.ending is EpisodesEnding.SETTLED
 
@@ -262,9 +262,9 @@ def test_an_utterance_cannot_be_in_two_parts_and_shared_texts_are_told() -> None
     ):
         with pytest.raises(ValueError, match="occurs twice"):
             tri_train(*parts, make, SPOKEN_LABELS)
-    again = [replace(utterance, id=f"again {utterance.id}") for utterance in utterances[:3]]
+    copies = [replace(utterance, id=f"again {utterance.id}") for utterance in utterances[:3]]
     training = tri_train(
-        utterances[:20], [*utterances[20:30], again[0]], [*utterances[30:], *again[1:]], make, SPOKEN_LABELS
+        utterances[:20], [*utterances[20:30], copies[0]], [*utterances[30:], *copies[1:]], make, SPOKEN_LABELS
     )
     assert (training.known_texts, training.shared_texts) == (2, 1)
     with pytest.raises(ValueError, match="not labelled"):
@@ -371,7 +371,7 @@ def test_every_changed_file_is_named(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "what"),
+    ("key", "value", "message"),
     [
         ("kind", "a cake", "not an understander's model"),
         ("version", VERSION + 1, "reads up to"),
@@ -385,7 +385,7 @@ def test_every_changed_file_is_named(folder: Path) -> None:
         ("files", ["a"], "not list the files"),
     ],
 )
-def test_a_foreign_or_newer_model_file_is_refused(folder: Path, key: str, value: object, what: str) -> None:
+def test_a_foreign_or_newer_model_file_is_refused(folder: Path, key: str, value: object, message: str) -> None:
     path = folder / MODEL_FILE
     content = json.loads(path.read_text())
     if value is None:
@@ -393,7 +393,7 @@ def test_a_foreign_or_newer_model_file_is_refused(folder: Path, key: str, value:
     else:
         content[key] = value
     path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=what) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         load_model(folder)
     assert str(path) in str(caught.value)
 

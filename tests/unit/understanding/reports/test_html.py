@@ -79,13 +79,13 @@ def test_specifiers_do_not_count_where_they_are_dropped() -> None:
 
 
 def test_the_worst_are_shown_and_what_is_left_out_is_said() -> None:
-    of = score(*made(3, 200), Rule())
-    excerpt = selection([of], ["predicted"], 20)
+    system_scoring = score(*made(3, 200), Rule())
+    excerpt = selection([system_scoring], ["predicted"], 20)
     assert len(excerpt.utterances) == 20
     assert excerpt.total == 200
     assert 20 < excerpt.with_errors < 200
     assert all(utterance.kinds != "0" for utterance in excerpt.utterances)
-    text = page([SystemReport(counted([of]))], [of], most_utterances=20)
+    text = page([SystemReport(counted([system_scoring]))], [system_scoring], most_utterances=20)
     assert "The 20 worst are shown; 180 are left out" in text
     assert text.count("<article") == 20
 
@@ -104,12 +104,12 @@ def test_hostile_text_is_shown_and_never_obeyed() -> None:
     word = HOSTILE.replace(" ", "")
     gold = Utterance(HOSTILE, (word, word), (HOSTILE,), ("O", f"B-{word}"), None, ((HOSTILE, HOSTILE), ("b", "c")))
     prediction = replace(gold, intents=(f"x{HOSTILE}",), tags=(f"B-{word}", "O"))
-    of = score(
+    system_scoring = score(
         Corpus(HOSTILE, (gold, replace(gold, id="2", groups=()))),
         Corpus(HOSTILE, (prediction, replace(prediction, id=HOSTILE + "?"))),
         Rule(),
     )
-    text = page([SystemReport(counted([of]))], [of])
+    text = page([SystemReport(counted([system_scoring]))], [system_scoring])
     tags = _Tags()
     tags.feed(text)
     assert (tags.scripts, tags.wrong) == (1, [])
@@ -123,8 +123,8 @@ def test_several_systems_stand_below_one_gold_and_are_compared() -> None:
     other = Corpus(
         "other.jsonl", tuple(replace(utterance, intents=("greeting",)) for utterance in predicted.utterances)
     )
-    first, second = of = [score(gold, corpus, Rule()) for corpus in (predicted, other)]
-    text = page([SystemReport(counted([scoring])) for scoring in of], of, [compare(first, second)])
+    first, second = scorings = [score(gold, corpus, Rule()) for corpus in (predicted, other)]
+    text = page([SystemReport(counted([scoring])) for scoring in scorings], scorings, [compare(first, second)])
     assert "<bdi>1 pred</bdi> − <bdi>2 other</bdi>, on the" in text
     assert re.search(r"<article.*?gold</bdi>.*?1 pred</bdi>.*?2 other</bdi>", text, re.DOTALL)
 
@@ -140,8 +140,8 @@ def test_counts_alone_make_a_page_without_utterances() -> None:
 def test_how_many_utterances_are_over_nothing_stands_beside_the_means() -> None:
     gold = Corpus("g", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ("p",)), Utterance("3", ("go",), ())))
     predicted = Corpus("p", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ()), Utterance("3", ("go",), ("p",))))
-    of = SystemReport(counted([score(gold, predicted, Rule())]))
-    rows = {row.key: row for row in of.rows}
+    report = SystemReport(counted([score(gold, predicted, Rule())]))
+    rows = {row.key: row for row in report.rows}
     for key in ("intent_accuracy", "precision_samples", "recall_samples", "f1_samples"):
         assert (rows[key].value, rows[key].counts) == (0.0, "mean over 3 utterances; 1 is 0/0"), key
     assert rows["emr"].counts == "1 of 3 utterances"
@@ -164,14 +164,13 @@ def cut(gold: Corpus, predicted: Corpus, parts: int, seed: int) -> list[tuple[Co
     """At random; none of the parts is empty. A prediction goes with its gold, one without gold to the first part."""
     draw = random.Random(seed)
     part = {utterance.id: draw.randrange(parts) for utterance in gold.utterances}
-    part |= {utterance.id: at for at, utterance in enumerate(gold.utterances[:parts])}
-    return [
-        (
-            Corpus(f"g{at}", tuple(utterance for utterance in gold.utterances if part[utterance.id] == at)),
-            Corpus(f"p{at}", tuple(utterance for utterance in predicted.utterances if part.get(utterance.id, 0) == at)),
-        )
-        for at in range(parts)
-    ]
+    part |= {utterance.id: shard for shard, utterance in enumerate(gold.utterances[:parts])}
+    pairs = []
+    for shard in range(parts):
+        gold_part = tuple(utterance for utterance in gold.utterances if part[utterance.id] == shard)
+        predicted_part = tuple(utterance for utterance in predicted.utterances if part.get(utterance.id, 0) == shard)
+        pairs.append((Corpus(f"g{shard}", gold_part), Corpus(f"p{shard}", predicted_part)))
+    return pairs
 
 
 @settings(max_examples=15)
@@ -201,7 +200,7 @@ def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
         ("[]", "this file does not contain understanding scores"),
@@ -213,10 +212,10 @@ def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
         ("\xff", "the file is damaged"),
     ],
 )
-def test_files_that_are_not_shards_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_files_that_are_not_shards_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_score_json(path, "a.json")
 
 

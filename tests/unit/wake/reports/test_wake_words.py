@@ -101,12 +101,12 @@ def test_a_device_without_transcripts_has_no_word_lines() -> None:
     assert log.about("x-normalisation") is None
 
 
-said = st.sampled_from(
+WORD_TEXTS = st.sampled_from(
     ["", "turn on the light", "turn the lights", "Alexa turn on", "set it to 50 %", 'a "b" c', "7x8"]
 )
 
 
-@given(st.lists(st.tuples(said, st.sampled_from(["turn on the light", "what is 7x8", "it's 5°"])), max_size=5))
+@given(st.lists(st.tuples(WORD_TEXTS, st.sampled_from(["turn on the light", "what is 7x8", "it's 5°"])), max_size=5))
 def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> None:
     trials = [command(number, reference) for number, (_, reference) in enumerate(plays)]
     rows = rows_of(*trials, wake_trial(99))
