@@ -92,18 +92,18 @@ def opened(folder: Path) -> AnnotationRoom:
 
 
 @contextmanager
-def sitting(folder: Path, annotator: str, *again: str, adjudicating: bool = False) -> Iterator[AnnotationDesk]:
+def sitting(folder: Path, annotator: str, *reopened: str, adjudicating: bool = False) -> Iterator[AnnotationDesk]:
     """An annotator's desk at a project; again: at just these utterances."""
     room = opened(folder)
     try:
-        yield room.adjudication(annotator, again) if adjudicating else room.desk(annotator, again)
+        yield room.adjudication(annotator, reopened) if adjudicating else room.desk(annotator, reopened)
     finally:
         room.close()
 
 
-def give(desk: AnnotationDesk, *each: str) -> None:
+def give(desk: AnnotationDesk, *label_sets: str) -> None:
     """Saves labels for one utterance after another; each: ids, separated by blanks."""
-    for labels in each:
+    for labels in label_sets:
         item = desk.view.item
         assert item is not None
         for label in {*item.chosen} ^ {*labels.split()}:

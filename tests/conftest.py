@@ -47,9 +47,9 @@ sys.dont_write_bytecode = False
 # `nohup`; every program that a test starts would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-for asked in (signal.SIGTERM, signal.SIGHUP):
-    if signal.getsignal(asked) is signal.SIG_IGN:
-        signal.signal(asked, signal.SIG_DFL)
+for signum in (signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(signum) is signal.SIG_IGN:
+        signal.signal(signum, signal.SIG_DFL)
 
 
 SLOW = Path(__file__).with_name("slow.txt")
@@ -118,6 +118,6 @@ def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def runs(short: Path) -> Iterator[Runs]:
     from tests.conformance.engine_runs import Runs  # here, since few tests run an engine
 
-    made = Runs(short)
-    yield made
-    made.close()
+    session_runs = Runs(short)
+    yield session_runs
+    session_runs.close()

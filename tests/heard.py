@@ -35,19 +35,19 @@ def lost_or_repeated(sentences: Sequence[str], heard: str) -> list[str]:
 
     A word in the place of another is neither: how many are wrong is for `word_error`.
     """
-    of, text = tuple(chain.from_iterable(map(words, sentences))), words(heard)
+    expected, text = tuple(chain.from_iterable(map(words, sentences))), words(heard)
     sentence_of = [number for number, sentence in enumerate(sentences) for _ in words(sentence)]
     missing, added = Counter[int](), Counter[int]()
-    at = 0
-    for step in side_by_side(of, text, align(of, text)):
-        number = sentence_of[min(at, len(of) - 1)]
+    position = 0
+    for step in side_by_side(expected, text, align(expected, text)):
+        number = sentence_of[min(position, len(expected) - 1)]
         match step.edit:
             case Edit.INSERTION:
                 added[number] += 1
                 continue
             case Edit.DELETION:
                 missing[number] += 1
-        at += 1
+        position += 1
     return [
         sentence
         for number, sentence in enumerate(sentences)

@@ -48,7 +48,7 @@ class Groups:
     def times(self) -> dict[str, float]:
         """Seconds so far, with those of children that have ended and were waited for."""
         seconds: dict[str, float] = defaultdict(float)
-        known = {}
+        groups = {}
         for name in os.listdir("/proc"):
             if not name.isdigit():
                 continue
@@ -58,10 +58,10 @@ class Groups:
                 continue
             fields = stat.rpartition(b")")[2].split()
             key = name, fields[19].decode()
-            known[key] = self._known[key] if key in self._known else self._group(name)
-            if (group := known[key]) is not None:
+            groups[key] = self._known[key] if key in self._known else self._group(name)
+            if (group := groups[key]) is not None:
                 seconds[group] += sum(map(int, fields[11:15])) * _JIFFY_S
-        self._known = known
+        self._known = groups
         return seconds
 
 
@@ -79,10 +79,10 @@ def main(run: str, path: str) -> None:
             if now_s - begun_s >= WINDOW_S or late_s >= STALL_S:
                 new_times, (new_worked_s, new_stolen_s, _) = groups.times(), processor_times()
                 # A process that ended without anyone waiting for it takes its time with it.
-                taken = {group: max(0.0, at - times.get(group, 0.0)) for group, at in new_times.items()}
-                taken[OUTSIDE] = max(0.0, new_worked_s - worked_s - sum(taken.values()))
-                taken[STEAL] = new_stolen_s - stolen_s
-                line = {"from": begun_s, "to": now_s, "late": worst_s, "lost": lost, "took": taken}
+                took = {group: max(0.0, time_s - times.get(group, 0.0)) for group, time_s in new_times.items()}
+                took[OUTSIDE] = max(0.0, new_worked_s - worked_s - sum(took.values()))
+                took[STEAL] = new_stolen_s - stolen_s
+                line = {"from": begun_s, "to": now_s, "late": worst_s, "lost": lost, "took": took}
                 file.write(json.dumps(line) + "\n")
                 times, worked_s, stolen_s = new_times, new_worked_s, new_stolen_s
                 begun_s, worst_s, lost = now_s, 0.0, 0

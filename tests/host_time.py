@@ -48,18 +48,22 @@ class HostSample:
     lost_blocks: int
     took_s: dict[str, float]
 
-    def others_s(self, own: str) -> float:
+    def others_s(self, own_group: str) -> float:
         """Processor seconds of all but the group `own`, with what the hypervisor took."""
-        return sum(seconds for group, seconds in self.took_s.items() if group != own)
+        return sum(seconds for group, seconds in self.took_s.items() if group != own_group)
 
 
-def disturbance(samples: list[HostSample], own: str, stall_s: float = STALL_S, processors: int | None = None) -> str:
+def disturbance(
+    samples: list[HostSample], own_group: str, stall_s: float = STALL_S, processors: int | None = None
+) -> str:
     """Why the host did not keep time for the group `own`; "" if it did, or if `own` itself held it up.
 
     A stall is the group's own if it took more processor time meanwhile than all others.
     """
     stalls = [
-        sample for sample in samples if sample.late_s >= stall_s and sample.took_s.get(own, 0.0) <= sample.others_s(own)
+        sample
+        for sample in samples
+        if sample.late_s >= stall_s and sample.took_s.get(own_group, 0.0) <= sample.others_s(own_group)
     ]
     if stalls:
         worst = max(stalls, key=lambda stall: stall.late_s)
@@ -69,12 +73,12 @@ def disturbance(samples: list[HostSample], own: str, stall_s: float = STALL_S, p
     longest: list[HostSample] = []
     crowded: list[HostSample] = []
     for sample in samples:
-        taken = sample.others_s(own) / (sample.ended_s - sample.begun_s)
-        crowded = [*crowded, sample] if taken > max(spare, 0.5) else []
+        busy = sample.others_s(own_group) / (sample.ended_s - sample.begun_s)
+        crowded = [*crowded, sample] if busy > max(spare, 0.5) else []
         longest = max(longest, crowded, key=len)
     for_s = longest[-1].ended_s - longest[0].begun_s if longest else 0.0
     if longest and (for_s >= STARVED_S or len(longest) == len(samples)):
-        share = sum(sample.others_s(own) for sample in longest) / for_s
+        share = sum(sample.others_s(own_group) for sample in longest) / for_s
         return f"others held {share:.1f} of {spare + 1} processors for {for_s:.1f} s{_steal(longest)}"
     return ""
 
@@ -199,11 +203,11 @@ class HostTime:
                 check=False, cwd=self.config.rootpath,
             )  # fmt: skip
             self.repeated = done.stdout
-            again = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         stats = self.config.pluginmanager.get_plugin("terminalreporter").stats
         for report in stats.pop("undecided"):
             name = report.nodeid
-            self.outcomes[name] = Outcome(**again[name]) if name in again else Outcome("failed", timed=True)
+            self.outcomes[name] = Outcome(**results[name]) if name in results else Outcome("failed", timed=True)
             word = self.outcomes[name].word
             if word != "undecided":
                 report.outcome, report.undecided = word, ""
@@ -249,10 +253,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if wanted := config.getoption("--timed"):
-        left_out = [item for item in items if is_timed(item) != (wanted == "only")]
+    if choice := config.getoption("--timed"):
+        left_out = [item for item in items if is_timed(item) != (choice == "only")]
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if is_timed(item) == (wanted == "only")]
+        items[:] = [item for item in items if is_timed(item) == (choice == "only")]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -142,6 +142,6 @@ def give(folder: Path, judgments: Iterable[Judgment]) -> None:
 
 
 def _tone(number: int, seconds: float) -> Waveform:
-    at = np.arange(int(seconds * RATE_HZ)) / RATE_HZ
-    samples = (0.2 * np.sin(2 * np.pi * (200 + 7 * number) * at)).astype(np.float32)
+    times_s = np.arange(int(seconds * RATE_HZ)) / RATE_HZ
+    samples = (0.2 * np.sin(2 * np.pi * (200 + 7 * number) * times_s)).astype(np.float32)
     return Waveform(samples, RATE_HZ)

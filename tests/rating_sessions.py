@@ -116,14 +116,14 @@ def rating_session(
     folder.mkdir(parents=True)
     shelf = ClipStore(SessionFolder(folder).clips)
     clips = {device: _clips(shelf, talks, *sounds.get(device, (RATE_HZ, 0.0))) for device in devices}
-    made = [(talks[number % len(talks)], devices[number % len(devices)], number + 1) for number in range(count)]
-    trials = tuple(_trial(talk, device, number, effects) for talk, device, number in made)
+    plan = [(talks[number % len(talks)], devices[number % len(devices)], number + 1) for number in range(count)]
+    trials = tuple(_trial(talk, device, number, effects) for talk, device, number in plan)
     if by_frame:
         trials = tuple(replace(trial, expects=ExpectedFrame(("answer",))) for trial in trials)
     rows = _Rows()
     rows.add(SessionStarted(session_id, "kitchen", "Kitchen", "a", "lab", "b", 1, "in_process", (), trials))
     rows.add(EngineStarted(1, 10, "boot", 1.0))
-    for trial, (talk, device, number) in zip(trials, made, strict=True):
+    for trial, (talk, device, number) in zip(trials, plan, strict=True):
         rows.trial(trial, talk, clips[device][talk.id], 2 if number % 3 == 0 else 1, transcripts)
         if devices.index(device) % 2:
             rows.said(trial, talk.answer, 2 if number % 3 == 0 else 1)
@@ -162,7 +162,7 @@ def _trial(talk: Talk, device: str, number: int, effects: bool) -> Trial:
         evidence=Evidence.AUTO,
         reprompt=RepromptRule(),
         close_dialogue=None,
-        conditions=(("voice", ("ann", "bob")[number % 2]), ("noise", ("quiet", "pink 10 dB")[number % 4 < 2])),
+        conditions=(("voice", ("ann", "bob")[number % 2]), ("noise", "pink 10 dB" if number % 4 < 2 else "quiet")),
         query_class=talk.query_class,
         core_capability=talk.core_capability,
         connection="connection",
@@ -259,8 +259,8 @@ def _clips(shelf: ClipStore, talks: Sequence[Talk], rate_hz: int, gain_db: float
 @cache
 def _spoken(text: str) -> Waveform:
     recipe = StimulusRecipe(SpokenText(text), None, VoiceSpec("flite", "slt"), gap_ms=0)
-    made = renderer().render(recipe).waveform
-    return Waveform(soxr.resample(made.samples, made.rate_hz, RATE_HZ).astype(np.float32), RATE_HZ)
+    waveform = renderer().render(recipe).waveform
+    return Waveform(soxr.resample(waveform.samples, waveform.rate_hz, RATE_HZ).astype(np.float32), RATE_HZ)
 
 
 ADMITTED = ("shirt", "moon")
@@ -285,12 +285,12 @@ def right_for(query: str) -> Category:
     return Category.ADMITTED_DEFEAT if query in ADMITTED else Category.CORRECT
 
 
-def answer_effect(session: Path, *items: Item, word: EffectOutcome, by: str, detail: str = "") -> None:
+def answer_effect(session: Path, *items: Item, word: EffectOutcome, observer: str, detail: str = "") -> None:
     """Somebody looks at the effects of items, while raters judge."""
     with closing(JudgmentLog(session)) as log:
         for item in items:
             subject = item.subject
-            log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, word, by, detail))
+            log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, word, observer, detail))
 
 
 def proposing_round(source: Path, show: ProposalShown = ProposalShown.AFTER, *sessions: Path) -> RatingRound:

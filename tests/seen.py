@@ -86,12 +86,12 @@ class Seen:
 HELD = 0.9  # 0.99 is measured where nothing else runs (benchmarks/); beside other work a thread may wait longer
 
 
-def share_held(seen: Seen, tell: Callable[[], object], count: int = 100) -> float:
+def share_held(observations: Seen, tell: Callable[[], object], count: int = 100) -> float:
     """Share of `count` wake events whose stated time and error cover the moment at which `tell` was called."""
     moments: list[float] = []
     for number in range(1, count + 1):
         moments.append(time.monotonic())
         tell()
-        seen.wait(lambda number=number: len(seen.of(Wake)) >= number, 30, "a wake event")  # type: ignore[misc]
-    stamps = [wake.at for wake in seen.of(Wake)]
-    return sum(abs(at.at_s - when) <= at.error_s for at, when in zip(stamps, moments, strict=True)) / count
+        observations.wait(lambda number=number: len(observations.of(Wake)) >= number, 30, "a wake event")  # type: ignore[misc]
+    stamps = [wake.at for wake in observations.of(Wake)]
+    return sum(abs(stamp.at_s - when) <= stamp.error_s for stamp, when in zip(stamps, moments, strict=True)) / count

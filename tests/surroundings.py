@@ -65,10 +65,10 @@ IMPORTED = (
 
 
 def _to(descriptor: int, path: str, flags: int) -> None:
-    opened = os.open(path, flags)
-    if opened != descriptor:
-        os.dup2(opened, descriptor)
-        os.close(opened)
+    opened_fd = os.open(path, flags)
+    if opened_fd != descriptor:
+        os.dup2(opened_fd, descriptor)
+        os.close(opened_fd)
 
 
 def _fill(*descriptors: int) -> None:
@@ -124,7 +124,7 @@ class Ended:
     output: str
     errors: str
 
-    def broken(self, where: str, plain: Callable[[], Ended]) -> str:
+    def broken(self, place: str, plain: Callable[[], Ended]) -> str:
         """What is wrong with it; "" where nothing is. plain: how it ends without these surroundings."""
         if "Traceback" in self.errors or "a bug in the harness" in self.errors:
             return self.errors.strip().splitlines()[-1]
@@ -132,7 +132,7 @@ class Ended:
             return "U+202E reaches the terminal"
         if self.status not in (0, 2, 3, 130) and self.status != plain().status:
             return f"status {self.status}"
-        if where == "stdout full" and self.status == 0 and plain().output:
+        if place == "stdout full" and self.status == 0 and plain().output:
             return "status 0 although its output is lost"
         return ""
 
@@ -223,14 +223,16 @@ def main(*, sample: bool) -> int:
         (root / "r.trn").write_text("turn it on (a1)\n")
         (root / "loop").symlink_to("loop")
         assert run(["init", "st"], SURROUNDINGS[PLAIN], root).status == 0
-        for where, command, words, surroundings in _combinations(sample=sample):
+        for place, command, words, surroundings in _combinations(sample=sample):
             plain = partial(run, command.replace("PATH", "missing").split(), SURROUNDINGS[PLAIN], root)
             tried += 1
-            named = " ".join(cli.FORMER.get(word, word) if at == 0 else word for at, word in enumerate(words)).split()
-            left_out -= {f"harness {' '.join(named[:count])}" for count in (1, 2, 3)}
-            if wrong := run(words, surroundings, root).broken(where, plain):
+            current = " ".join(
+                cli.FORMER.get(word, word) if index == 0 else word for index, word in enumerate(words)
+            ).split()
+            left_out -= {f"harness {' '.join(current[:count])}" for count in (1, 2, 3)}
+            if wrong := run(words, surroundings, root).broken(place, plain):
                 broken += 1
-                sys.stdout.write(f"{where}: harness {command}: {wrong}\n")
+                sys.stdout.write(f"{place}: harness {command}: {wrong}\n")
     sys.stdout.write(f"{tried} tried, {broken} broken, left out: {', '.join(sorted(left_out)) or 'none'}\n")
     return 1 if broken or left_out else 0
 

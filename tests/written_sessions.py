@@ -53,9 +53,10 @@ def rows(folder: Path) -> list[Entry]:
         return list(reader.entries())
 
 
-def records(of: Path | Iterable[Entry], kind: type[R]) -> list[R]:
+def records(source: Path | Iterable[Entry], kind: type[R]) -> list[R]:
     """What the rows of that kind say, of a session's folder or of rows that were read."""
-    return [entry.record for entry in (rows(of) if isinstance(of, Path) else of) if isinstance(entry.record, kind)]
+    entries = rows(source) if isinstance(source, Path) else source
+    return [entry.record for entry in entries if isinstance(entry.record, kind)]
 
 
 def plan_of(entries: Iterable[Entry]) -> dict[str, Trial]:

@@ -106,11 +106,11 @@ async def still(pilot: Pilot[int], for_s: float = 0.25) -> None:
     """Waits until the screen has stood still: for a picture, which has no text of its own to wait for."""
     for field in pilot.app.screen.query(Input):
         field.cursor_blink = False  # it would be on one picture and not on another
-    seen, since = "", time.monotonic()
+    screen, since = "", time.monotonic()
     while time.monotonic() < since + for_s:
         await pilot.pause(0.05)
-        if (now := screen_text(pilot)) != seen:
-            seen, since = now, time.monotonic()
+        if (now := screen_text(pilot)) != screen:
+            screen, since = now, time.monotonic()
 
 
 def segments(pilot: Pilot[int]) -> list[list[Segment]]:

@@ -68,10 +68,10 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
     assert isinstance(pilot.app, GuardedApp)
     heard = pilot.app.guard._keys
     for key in ("minus" if key == "-" else key for key in keys):
-        again = bool(heard) and heard[-1][0] == key
-        await pilot.pause(APART_S if again else 0)
+        same_key = bool(heard) and heard[-1][0] == key
+        await pilot.pause(APART_S if same_key else 0)
         await pilot.press(key)
-        if again:
+        if same_key:
             await pilot.pause(2 * APART_S)  # the guard looks again after REPEAT_S
         await pilot.pause(0)  # what came by then is handled
         await until(pilot, lambda: not any(line._enters for line in pilot.app.screen.query(VerbatimInput)))

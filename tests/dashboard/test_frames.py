@@ -79,7 +79,7 @@ def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expects", "understood", "said"),
+    ("expects", "understood", "words"),
     [
         (TIMER, told("set_timer", "duration=ten minutes", right=True),
          "understood|= set_timer|= duration “ten minutes”"),
@@ -93,9 +93,9 @@ def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_lines_of_a_frame_have_the_expected_words(
-    expects: ExpectedFrame, understood: UnderstandingResult, said: str
+    expects: ExpectedFrame, understood: UnderstandingResult, words: str
 ) -> None:
-    assert "|".join(lines(after(expects, understood))) == said
+    assert "|".join(lines(after(expects, understood))) == words
 
 
 def test_device_names_are_escaped() -> None:

@@ -48,17 +48,17 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     bad_id = f"t{HOSTILE}"
     rows = Rows.of(planned(1, HOSTILE, bad_id, device=HOSTILE), title=HOSTILE)
     clip = write_clip(tmp_path, "a.flac")
-    at = Stamp(1.0)
+    stamp = Stamp(1.0)
     async with opened(EngineDouble(tmp_path, rows), size, "0 of 1") as (engine, app, pilot):
         engine.log(
             TrialStarted(bad_id, 1),
-            Observed(Transcript(HOSTILE, at, HOSTILE)),
-            Observed(Wake(HOSTILE, at, HOSTILE)),
-            Observed(ResponseText(HOSTILE, at, HOSTILE)),
-            Observed(Status(HOSTILE, at, DeviceState.IDLE, HOSTILE)),
-            Observed(LogLine(HOSTILE, at, HOSTILE)),
-            Observed(LinkLost(HOSTILE, at, HOSTILE)),
-            ResponseFrozen(bad_id, 1, 1, clip, at, at),
+            Observed(Transcript(HOSTILE, stamp, HOSTILE)),
+            Observed(Wake(HOSTILE, stamp, HOSTILE)),
+            Observed(ResponseText(HOSTILE, stamp, HOSTILE)),
+            Observed(Status(HOSTILE, stamp, DeviceState.IDLE, HOSTILE)),
+            Observed(LogLine(HOSTILE, stamp, HOSTILE)),
+            Observed(LinkLost(HOSTILE, stamp, HOSTILE)),
+            ResponseFrozen(bad_id, 1, 1, clip, stamp, stamp),
             ResponseTranscribed(bad_id, 1, 1, HOSTILE, HOSTILE),
             OperatorAsked(bad_id, 1, 1, HOSTILE),
             FaultMet(HOSTILE, HOSTILE),

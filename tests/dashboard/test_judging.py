@@ -51,14 +51,14 @@ async def test_all_eleven_keys_label_and_each_is_on_the_disk_before_the_next_sho
     session: Path, size: tuple[int, int]
 ) -> None:
     async with sitting(seated(session), size) as (app, pilot):
-        given = []
+        judged = []
         for number, (key, category) in enumerate(KEYS, start=1):
             item = known(app.desk.view.item)
             assert f"“{item.query}”" in screen_text(pilot)
             assert f"item {number} of 12" in screen_text(pilot)
             await press(pilot, key)
-            given.append((item.subject.trial_id, category, number))
-            assert [(row.trial_id, row.category, row.position) for row in rows(session)] == given
+            judged.append((item.subject.trial_id, category, number))
+            assert [(row.trial_id, row.category, row.position) for row in rows(session)] == judged
         assert "11 done, 1 left" in screen_text(pilot)
 
 
@@ -85,12 +85,12 @@ async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(
     async with sitting(seated(session)) as (app, pilot):
         first = known(app.desk.view.item)
         await press(pilot, "c", *"hum", "enter", "k", "9", "1")
-    again = seated(session)
-    async with again.run_test(size=SMALL) as pilot:
+    second_app = seated(session)
+    async with second_app.run_test(size=SMALL) as pilot:
         await ready(pilot)
         assert "item 3 of 12" in screen_text(pilot)
         await press(pilot, "u", "u")
-        assert again.desk.view.item == first
+        assert second_app.desk.view.item == first
         for words in ("hum", "1 unsure", "taken back", "0 done, 12 left"):
             assert words in screen_text(pilot)
         await press(pilot, "1")
@@ -433,7 +433,7 @@ async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_ite
         assert f"{len(held)} held" in screen_text(pilot)
         before = app.desk.view.item
         await press(pilot, "c", *"mine", "enter")
-        answer_effect(session, *held, word=EffectOutcome.RIGHT, by="bob", detail="ran")
+        answer_effect(session, *held, word=EffectOutcome.RIGHT, observer="bob", detail="ran")
         app.room.refresh()
         app.screen.post_message(RoomRead(""))
         await until(pilot, lambda: "held" not in screen_text(pilot).splitlines()[1])

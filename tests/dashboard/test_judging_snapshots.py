@@ -22,23 +22,23 @@ TRAINING = RatingRound(
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("what", WHAT)
+@pytest.mark.parametrize("screen", WHAT)
 def test_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, what: str, size: tuple[int, int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, screen: str, size: tuple[int, int]
 ) -> None:
     # A short folder, since pytest's own is another at each run and is shown at the end.
     monkeypatch.chdir(tmp_path)
-    session = rating_session(Path("s1"), 2 if what == "finished" else 12, effects=what != "finished")
-    if what == "settling":
+    session = rating_session(Path("s1"), 2 if screen == "finished" else 12, effects=screen != "finished")
+    if screen == "settling":
         adjudication(session)
-    round_ = TRAINING if what == "explained" else RatingRound(title="Autumn round", seed=4)
-    app = seated(session, round_=round_, adjudicating=what == "settling")
+    round_ = TRAINING if screen == "explained" else RatingRound(title="Autumn round", seed=4)
+    app = seated(session, round_=round_, adjudicating=screen == "settling")
     # No pace that differs from run to run.
     app.desk._presence = Presence(lambda: 0.0)
 
     async def before(pilot: Pilot[int]) -> None:
         await ready(pilot)
-        match what:
+        match screen:
             case "item":
                 await press(pilot, "t", "k", "c", *"mumbled", "enter")
                 await until(pilot, shows(pilot, "“mumbled”"))

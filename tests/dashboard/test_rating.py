@@ -50,10 +50,10 @@ async def test_each_category_key_labels_and_goes_on(tmp_path: Path, key: str, ca
             assert not judgments(engine), "on AZERTY it is the key of 6"
             await press(pilot, pressed(key))
         await until(pilot, shows(pilot, "I don't know that yet"))
-        (given,) = judgments(engine)
-        assert (given.trial_id, given.category, given.rater) == ("kitchen-02", category, "ann")
-        assert given.clip_sha256 == "sha of b.flac"
-        assert given.time_to_answer_s is not None
+        (judgment,) = judgments(engine)
+        assert (judgment.trial_id, judgment.category, judgment.rater) == ("kitchen-02", category, "ann")
+        assert judgment.clip_sha256 == "sha of b.flac"
+        assert judgment.time_to_answer_s is not None
 
 
 async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) ->
         await until(pilot, shows(pilot, "I don't know that yet"))
         await press(pilot, "u")
         await until(pilot, shows(pilot, "milk is on the list"))
-        given, undone = judgments(engine)
+        judgment, undone = judgments(engine)
         assert undone.status is JudgmentStatus.WITHDRAWN
-        assert undone.replaces == given.id
+        assert undone.replaces == judgment.id
         await press(pilot, "u")
         await until(pilot, shows(pilot, "nothing to undo in this sitting"))
 
@@ -80,8 +80,8 @@ async def test_undo_before_the_answer_takes_the_judgment_back_after_it(tmp_path:
         engine.log(JudgmentGiven(judgments(engine)[0]))
         engine.send(Answered(engine.commands(Judge)[0].id, True))
         await until(pilot, lambda: len(judgments(engine)) == 2)
-        given, undone = judgments(engine)
-        assert (undone.status, undone.replaces) == (JudgmentStatus.WITHDRAWN, given.id)
+        judgment, undone = judgments(engine)
+        assert (undone.status, undone.replaces) == (JudgmentStatus.WITHDRAWN, judgment.id)
         await until(pilot, shows(pilot, "milk is on the list"))
 
 
@@ -107,10 +107,10 @@ async def test_a_response_can_be_flagged_and_commented(tmp_path: Path) -> None:
         await until(pilot, shows(pilot, "something private"))
         await press(pilot, "3")
         await until(pilot, shows(pilot, "I don't know that yet"))
-        (given,) = judgments(engine)
-        assert given.status is JudgmentStatus.FLAGGED
-        assert given.flags == ("cut_response",)
-        assert given.comment == "hum"
+        (judgment,) = judgments(engine)
+        assert judgment.status is JudgmentStatus.FLAGGED
+        assert judgment.flags == ("cut_response",)
+        assert judgment.comment == "hum"
 
 
 async def test_a_refused_judgment_stays_and_says_why(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ async def test_what_was_judged_away_from_the_bench_is_not_asked_for_again(tmp_pa
         assert app.watch_.view().progress.unplaced == 0
         await press(pilot, "1")
         await until(pilot, shows(pilot, "it is noon"))
-        (given,) = judgments(engine)
-        assert (given.trial_id, given.replaces) == ("kitchen-05", None)
+        (judgment,) = judgments(engine)
+        assert (judgment.trial_id, judgment.replaces) == ("kitchen-05", None)
 
 
 async def test_an_unreadable_judgment_file_is_reported_and_blocks_nobody(tmp_path: Path) -> None:

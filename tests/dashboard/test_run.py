@@ -187,7 +187,8 @@ async def test_what_a_talker_says_is_shown_in_large_letters(tmp_path: Path, size
         speaking = {"trial_id": "kitchen-08", "attempt": 1, "asks": Question.SPEECH, "prompt": PROMPT}
         engine.say(StateWord.ASKING, until_s=until_s, **speaking)
         await until(pilot, shows(pilot, "Bitte noch einmal.   12 s"))
-        await until(pilot, shows(pilot, (large if size == LARGE else small)("WIE SPAT")[1]))
+        letters = large if size == LARGE else small
+        await until(pilot, shows(pilot, letters("WIE SPAT")[1]))
         await until(pilot, shows(pilot, "wie spät ist es"))  # with its umlaut
         engine.say(StateWord.ASKING, **speaking)  # it is heard: the words stay
         await press_until(pilot, lambda: engine.commands(Misspoke), "x")

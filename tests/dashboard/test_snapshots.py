@@ -56,9 +56,9 @@ class Compare(Protocol):
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-@pytest.mark.parametrize("what", SCREENS)
+@pytest.mark.parametrize("screen", SCREENS)
 def test_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, what: str, size: tuple[int, int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, screen: str, size: tuple[int, int]
 ) -> None:
     # A relative folder, since pytest's own is another at each run and is shown on the screen.
     monkeypatch.chdir(tmp_path)
@@ -70,7 +70,7 @@ def test_screen(
             await until(pilot, shows(pilot, "7 of 12"))
             await until(pilot, shows(pilot, "-41 dBFS"))
             await drawn(pilot)
-            match what:
+            match screen:
                 case "asking":
                     engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
                     await until(pilot, shows(pilot, "42 s left to answer"))

@@ -87,12 +87,12 @@ async def test_a_refused_review_says_why_and_the_event_stays(tmp_path: Path) -> 
 
 async def test_a_new_event_does_not_take_a_key_meant_for_another(tmp_path: Path) -> None:
     async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
-        meant = known(app.screen.query_one(UnmatchedList).selected)
-        at = Stamp(engine.rows.at_s + 30)
-        engine.log(Observed(Wake(f"{NAMES[0]}_link", at, "alexa", 0.5), None))
+        selected = known(app.screen.query_one(UnmatchedList).selected)
+        stamp = Stamp(engine.rows.at_s + 30)
+        engine.log(Observed(Wake(f"{NAMES[0]}_link", stamp, "alexa", 0.5), None))
         await until(pilot, shows(pilot, "7, 6 to review"))
         await press_until(pilot, lambda: engine.commands(Review), "f")
-        assert engine.commands(Review)[0].event_seq == meant.seq
+        assert engine.commands(Review)[0].event_seq == selected.seq
 
 
 async def test_replay_needs_sound_and_a_monitor(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_without_pings_the_clock_error_is_that_of_the_delays() -> None:
 def test_a_device_shows_no_limit_on_queries() -> None:
     declared = DeclaredCriteria(Limits(max_first_sound_p95_ms=900, max_false_reject_share=0.1))
     limits = limits_of(View(Progress(), WakeProgress((DeviceWake("kitchen"),)), declared=declared))
-    assert {device: list(named) for device, named in limits.items()} == {
+    assert {device: list(device_limits) for device, device_limits in limits.items()} == {
         "kitchen": ["max_false_reject_share"],
         "": ["max_first_sound_p95_ms"],
     }

@@ -177,14 +177,14 @@ async def test_a_run_is_paused_detached_reattached_and_aborted(runs: Runs) -> No
         await leave(pilot, first)
     assert first.return_value == 0
     assert place.alive
-    again = dashboard(place)
-    async with again.run_test(size=LARGE) as pilot:
+    second_app = dashboard(place)
+    async with second_app.run_test(size=LARGE) as pilot:
         await until(pilot, shows(pilot, "paused by ann, p continues"))
         await press_until(pilot, shows(pilot, "continue: done"), "p")
         await press_until(pilot, shows(pilot, "Abort this session?"), "a")
         await press_until(pilot, shows(pilot, "The engine has ended: aborted (exit status 3)"), "y")
-        await leave(pilot, again)
-    assert again.return_value == 3
+        await leave(pilot, second_app)
+    assert second_app.return_value == 3
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.ABORTED)]
     wait_for(lambda: not place.alive)
 
@@ -197,15 +197,15 @@ async def test_a_dashboard_killed_right_after_a_key_loses_nothing(runs: Runs) ->
         wait_for(lambda: "asked  “what" in killed.screen(), 60, "a response to judge")
         killed.type("1")
         killed.kill()
-    again = dashboard(place)
-    async with again.run_test(size=SMALL) as pilot:
+    second_app = dashboard(place)
+    async with second_app.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: found(folder, TrialFinished))
         await press_until(pilot, shows(pilot, "Judging "), "j")
         # The engine may take the key of the one that was killed only now.
         await until(pilot, lambda: f"Judging {len(found(folder, JudgmentGiven))} of" in screen_text(pilot))
         categories = [row.judgment.category for row in found(folder, JudgmentGiven)]
         assert categories in ([], [Category.CORRECT])
-        await leave(pilot, again)
+        await leave(pilot, second_app)
 
 
 async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
@@ -257,8 +257,8 @@ async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_sa
         await until(pilot, shows(pilot, "same 20: only 1st"))
         progress = app.watch_.view().wake
         assert progress == figures(folder).snapshot(), "the screen and the log say the same"
-        assert {one.device: one.false_rejects.share.total for one in progress.devices} == {"shelf": 20, "wired": 20}
-        reviewed = next(one for one in progress.unmatched if one.seq == event.seq)
+        assert {row.device: row.false_rejects.share.total for row in progress.devices} == {"shelf": 20, "wired": 20}
+        reviewed = next(unmatched for unmatched in progress.unmatched if unmatched.seq == event.seq)
         assert reviewed.word is ReviewVerdict.REAL_PERSON
         assert await leave(pilot, app) == 0
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.COMPLETED)]

@@ -40,13 +40,13 @@ def utterances(count: int) -> tuple[Utterance, ...]:
     return tuple(Utterance(f"u{number}", ("say", f"{number:02}")) for number in range(1, count + 1))
 
 
-def proposed(given: Mapping[str, str | None], id_: str = "batch") -> Proposed:
+def proposed(choices: Mapping[str, str | None], id_: str = "batch") -> Proposed:
     """u1: "play#thank", or None where there was no consensus."""
-    each = tuple(
+    proposals = tuple(
         LabelProposal(utterance, None if labels is None else tuple(sorted(labels.split("#"))))
-        for utterance, labels in given.items()
+        for utterance, labels in choices.items()
     )
-    return Proposed(id_, "test", each)
+    return Proposed(id_, "test", proposals)
 
 
 def imported(utterance: str, *intents: str) -> Labelled:
@@ -116,8 +116,8 @@ class Knowing:
         return spoken
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        given = [self.said([word for word in text.split() if word in SPOKEN_LABELS]) for text in texts]
-        return np.array([[0.9 if label in labels else 0.1 for label in SPOKEN_LABELS] for labels in given]).reshape(
+        answers = [self.said([word for word in text.split() if word in SPOKEN_LABELS]) for text in texts]
+        return np.array([[0.9 if label in labels else 0.1 for label in SPOKEN_LABELS] for labels in answers]).reshape(
             -1, len(SPOKEN_LABELS)
         )
 

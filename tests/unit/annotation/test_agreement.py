@@ -69,11 +69,11 @@ def test_alpha_matches_the_krippendorff_library(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_kappa_jaccard_and_counts_match_an_independent_recount(seed: int) -> None:
     random = np.random.default_rng(seed)
-    first = [SETS[at] for at in random.integers(0, len(SETS), 80)]
+    first = [SETS[index] for index in random.integers(0, len(SETS), 80)]
     second = [label_set if random.random() < 0.6 else SETS[random.integers(0, len(SETS))] for label_set in first]
     agreement = set_agreement(first, second, ["a", "b", "c"], resamples=50)
     for row in agreement.labels:
-        left, right = ([row.label in given for given in side] for side in (first, second))
+        left, right = ([row.label in labels for labels in side] for side in (first, second))
         assert row.kappa.value == pytest.approx(cohen_kappa_score(left, right))
         assert row.both == sum(x and y for x, y in zip(left, right, strict=True))
         assert row.both + row.first == sum(left)
@@ -102,7 +102,7 @@ def test_interval_covers_the_true_agreement_as_often_as_stated() -> None:
     def draw(count: int) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
         first = random.integers(0, len(SETS), count)
         second = np.where(random.random(count) < 0.8, first, random.integers(0, len(SETS), count))
-        return [SETS[at] for at in first], [SETS[at] for at in second]
+        return [SETS[index] for index in first], [SETS[index] for index in second]
 
     truth = set_agreement(*draw(200_000), [], resamples=2).masi.value or 0.0
     missed = 0
@@ -117,8 +117,8 @@ def test_agreement_has_no_value_without_overlap_or_variation() -> None:
     nothing = set_agreement([], [], ["a"])
     assert (nothing.exact.value, nothing.masi.value, nothing.masi.why_not) == (None, None, NO_OVERLAP)
     assert nothing.labels[0].kappa.value is None
-    same = set_agreement([A] * 9, [A] * 9, ["a"])
-    assert (same.masi.value, same.masi.why_not, same.labels[0].kappa.why_not) == (None, ALL_EQUAL, ALL_EQUAL)
+    equal = set_agreement([A] * 9, [A] * 9, ["a"])
+    assert (equal.masi.value, equal.masi.why_not, equal.labels[0].kappa.why_not) == (None, ALL_EQUAL, ALL_EQUAL)
     agreed = set_agreement([A] * 20 + [B] * 20, [A] * 20 + [B] * 20, ["a"])
     assert agreed.masi.value == 1
     assert agreed.masi.interval is not None
@@ -139,8 +139,8 @@ GIVEN = {
 def rows(*names: str) -> list[AnnotationRow]:
     return [
         Labelled(f"{name} {utterance}", name, utterance, tuple(labels.split()))
-        for utterance, by in GIVEN.items()
-        for name, labels in by.items()
+        for utterance, by_annotator in GIVEN.items()
+        for name, labels in by_annotator.items()
         if name in names
     ]
 
@@ -148,8 +148,8 @@ def rows(*names: str) -> list[AnnotationRow]:
 def by_hand(*, masi: bool) -> float:
     """Krippendorff's coincidences, pair by pair: each unit's pairs weigh 1 / (values − 1)."""
     coincidences: Counter[tuple[frozenset[str], frozenset[str]]] = Counter()
-    for by in GIVEN.values():
-        sets = [frozenset(labels.split()) for labels in by.values()]
+    for by_annotator in GIVEN.values():
+        sets = [frozenset(labels.split()) for labels in by_annotator.values()]
         for first, other in permutations(sets, 2):
             coincidences[first, other] += 1 / (len(sets) - 1)  # type: ignore[assignment]
 
@@ -157,10 +157,10 @@ def by_hand(*, masi: bool) -> float:
         return masi_distance(first, other) if masi else float(first != other)
 
     margins: Counter[frozenset[str]] = Counter()
-    for (first, _), many in coincidences.items():
-        margins[first] += many
+    for (first, _), count in coincidences.items():
+        margins[first] += count
     total = sum(margins.values())
-    observed = sum(many * distance(*pair) for pair, many in coincidences.items()) / total
+    observed = sum(count * distance(*pair) for pair, count in coincidences.items()) / total
     chance = sum(
         margins[first] * (margins[other] - (first == other)) * distance(first, other)
         for first in margins

@@ -94,8 +94,8 @@ def test_a_skipped_utterance_comes_last() -> None:
     first = item(desk).utterance
     desk.skip()
     assert desk.view.count.skipped == 1
-    seen = [label(desk, "play"), label(desk, "play"), label(desk, "play")]
-    assert seen[-1] == first
+    ids = [label(desk, "play"), label(desk, "play"), label(desk, "play")]
+    assert ids[-1] == first
     assert desk.view.phase is AnnotationPhase.FINISHED
     assert desk.view.count.left == 0
 
@@ -332,9 +332,9 @@ def test_undo_takes_a_page_back_as_a_whole(desk: AnnotationDesk) -> None:
 def test_undo_reaches_a_page_of_an_earlier_sitting(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(3)
     desk.accept_page()
-    again = bench.desk()
-    assert again.undo()
-    assert [line.struck for line in again.view.page] == [False, False, True]
+    reopened = bench.desk()
+    assert reopened.undo()
+    assert [line.struck for line in reopened.view.page] == [False, False, True]
 
 
 def test_a_page_that_cannot_be_saved_stays_with_its_strikes(bench: Bench, desk: AnnotationDesk) -> None:
@@ -434,9 +434,9 @@ class Sittings(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def propose(self, data: st.DataObject) -> None:
-        given = {utterance.id: data.draw(st.sampled_from(SETS)) for utterance in utterances(self.bench.count)}
+        labels = {utterance.id: data.draw(st.sampled_from(SETS)) for utterance in utterances(self.bench.count)}
         self.batches += 1
-        self.bench.rows.append(proposed(given, f"batch {self.batches}"))
+        self.bench.rows.append(proposed(labels, f"batch {self.batches}"))
 
     @rule(name=st.sampled_from(NAMES))
     def refresh(self, name: str) -> None:
@@ -453,8 +453,8 @@ class Sittings(RuleBasedStateMachine):
         assert desk.accept_page() is bool(page)
         assert len(self.bench.commits) == before + bool(page), "one commit for a page"
         if page:
-            given = Counter(utterance for row in self.bench.commits[-1] for utterance in row.utterances)  # type: ignore[union-attr]
-            assert given == Counter(line.utterance for line in page), "each of the page, once"
+            counts = Counter(utterance for row in self.bench.commits[-1] for utterance in row.utterances)  # type: ignore[union-attr]
+            assert counts == Counter(line.utterance for line in page), "each of the page, once"
 
     @rule(name=st.sampled_from(NAMES), labels=st.lists(st.sampled_from([*LABELS.ids, "nonsense"]), max_size=4))
     def label(self, name: str, labels: list[str]) -> None:
@@ -527,7 +527,8 @@ class Sittings(RuleBasedStateMachine):
             assert count.done + count.left == count.total
             assert count.to_review + count.to_label == count.left
             assert (view.phase is AnnotationPhase.FINISHED) <= (count.left == 0)
-            assert (view.item is not None) + bool(view.page) + (view.phase is AnnotationPhase.FINISHED) == 1
+            finished = view.phase is AnnotationPhase.FINISHED
+            assert [view.item is not None, bool(view.page), finished].count(True) == 1
 
 
 # Nothing is made smaller: a shorter sitting that fails may take minutes to find, more than a test has.
@@ -541,8 +542,8 @@ def test_accepted_slots_are_those_of_their_own_batch() -> None:
     bench = Bench(3)
     city = (Slot("city", None, 0, 1),)
     for id_, slots in (("no slots", None), ("none found", ()), ("found", city)):
-        each = tuple(LabelProposal(utterance.id, ("play",), slots=slots) for utterance in utterances(3))
-        bench.rows.append(Proposed(id_, "test", each))
+        proposals = tuple(LabelProposal(utterance.id, ("play",), slots=slots) for utterance in utterances(3))
+        bench.rows.append(Proposed(id_, "test", proposals))
         desk = bench.desk(page_size=1)
         (line,) = desk.view.page
         assert desk.accept_page()

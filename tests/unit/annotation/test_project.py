@@ -160,7 +160,7 @@ def test_kills_lose_no_acknowledged_page_and_leave_no_partial_page(empty: Path) 
 
 
 def test_every_row_comes_back_as_it_was_given(empty: Path) -> None:
-    given: list[AnnotationRow] = [
+    originals: list[AnnotationRow] = [
         Proposed(
             "1",
             "tri",
@@ -176,9 +176,9 @@ def test_every_row_comes_back_as_it_was_given(empty: Path) -> None:
         Withdrawn("7", "ann", ("2", "3"), 9.0),
     ]
     log = AnnotationLog(empty)
-    log.add(given)
+    log.add(originals)
     log.close()
-    assert stored(empty) == given
+    assert stored(empty) == originals
 
 
 def test_rows_that_are_sent_again_are_written_once_also_by_another_process(empty: Path) -> None:

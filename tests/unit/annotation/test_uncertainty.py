@@ -25,8 +25,8 @@ def labelled(number: int, annotator: str = "ann") -> Labelled:
 
 
 def asked(rows: Sequence[AnnotationRow], annotator: str = "ann", **project: object) -> tuple[str, ...]:
-    of = AnnotationProject("p", len(TEXTS), order=LabellingOrder.DOUBT, batch=2, **project)  # type: ignore[arg-type]
-    return Queues(of, LABELS, UTTERANCES).queue_of(annotator, Ledger(LABELS, rows)).by_hand
+    annotation = AnnotationProject("p", len(TEXTS), order=LabellingOrder.DOUBT, batch=2, **project)  # type: ignore[arg-type]
+    return Queues(annotation, LABELS, UTTERANCES).queue_of(annotator, Ledger(LABELS, rows)).by_hand
 
 
 def test_the_most_doubtful_utterances_come_first_after_each_batch() -> None:
@@ -47,9 +47,9 @@ def test_the_order_is_drawn_until_a_batch_with_two_label_sets_is_labelled() -> N
 
 
 def test_the_order_of_one_annotator_does_not_depend_on_another() -> None:
-    own = [labelled(0), labelled(3)]
-    both = {"per_utterance": 2, "double_share": 1.0}
-    assert asked([*own, labelled(1, "ben"), labelled(6, "ben")], **both) == asked(own, **both)
+    own_rows = [labelled(0), labelled(3)]
+    options = {"per_utterance": 2, "double_share": 1.0}
+    assert asked([*own_rows, labelled(1, "ben"), labelled(6, "ben")], **options) == asked(own_rows, **options)
 
 
 def test_skipped_utterances_stay_last_and_undo_returns_to_them() -> None:
@@ -63,7 +63,7 @@ def test_skipped_utterances_stay_last_and_undo_returns_to_them() -> None:
 
 
 def test_guesses_are_reproducible_and_no_guesses_have_no_error() -> None:
-    learned = [(UTTERANCES[at], labelled(at).intents) for at in (0, 1, 3, 4)]
+    learned = [(UTTERANCES[number], labelled(number).intents) for number in (0, 1, 3, 4)]
     answers = guesses(learned, UTTERANCES[5:], LABELS, 1)
     assert answers == guesses(learned, UTTERANCES[5:], LABELS, 1)
     assert answers["u5"].intents == ("stop",)
@@ -74,9 +74,9 @@ def test_guesses_are_reproducible_and_no_guesses_have_no_error() -> None:
 
 @pytest.mark.parametrize(("target", "words"), [(0.9, ": the target is reached"), (0.01, ", target 1.0 %")])
 def test_the_annotator_sees_the_estimated_error_after_a_batch(target: float, words: str) -> None:
-    of = AnnotationProject("p", len(TEXTS), order=LabellingOrder.DOUBT, batch=2, target_error=target)
-    seen = []
+    project = AnnotationProject("p", len(TEXTS), order=LabellingOrder.DOUBT, batch=2, target_error=target)
+    estimates = []
     for rows in ([labelled(0)], [labelled(0), labelled(3)]):
-        seen.append(AnnotationDesk(Worklist("ann", of, LABELS, UTTERANCES, rows, list)).view.estimate)
-    assert seen[0] == ""
-    assert re.fullmatch(rf"estimated error of the rest \d+\.\d %{re.escape(words)}", seen[1])
+        estimates.append(AnnotationDesk(Worklist("ann", project, LABELS, UTTERANCES, rows, list)).view.estimate)
+    assert estimates[0] == ""
+    assert re.fullmatch(rf"estimated error of the rest \d+\.\d %{re.escape(words)}", estimates[1])

@@ -117,7 +117,7 @@ def test_disputed_utterances_return_without_preselected_labels() -> None:
 def test_annotators_relabel_only_their_own_utterances() -> None:
     bench = Bench(count=2, rows=[by("ann", "u1", "play")])
     shares = UtteranceAssignment(bench.project, utterances(2))
-    of = [
+    allowed = [
         may_label_again(bench.ledger, shares, name, utterance, adjudicating=settles)
         for name, utterance, settles in [
             ("ann", "u1", False),
@@ -127,12 +127,12 @@ def test_annotators_relabel_only_their_own_utterances() -> None:
             ("ben", "u2", True),
         ]
     ]
-    assert of == [True, False, True, True, False]
+    assert allowed == [True, False, True, True, False]
 
 
-def found(bench: Bench, words: str, who: str = "ann", *, settles: bool = False) -> tuple[FoundUtterance, ...]:
+def found(bench: Bench, words: str, annotator: str = "ann", *, settles: bool = False) -> tuple[FoundUtterance, ...]:
     shares = UtteranceAssignment(bench.project, utterances(bench.count))
-    return find(utterances(bench.count), words, bench.ledger, shares, who, adjudicating=settles)
+    return find(utterances(bench.count), words, bench.ledger, shares, annotator, adjudicating=settles)
 
 
 def test_search_matches_part_of_the_text_in_any_case() -> None:

@@ -29,13 +29,13 @@ def item(
 ) -> Item:
     trial = f"t{number}"
     sha = clip or f"sha of {session} {trial}"
-    known = GoldItem(session, trial, Category.CORRECT) if gold else None
+    answer = GoldItem(session, trial, Category.CORRECT) if gold else None
     return Item(
         id=blind_id(0, session, trial, sha),
         query=f"question {number}",
         subject=Subject(trial, 1, sha, session),
         effect=effect,
-        hidden=HiddenDetails(session, trial, device, f"q{number % 4}", ("time", "lists")[number % 2], (), known),
+        hidden=HiddenDetails(session, trial, device, f"q{number % 4}", ("time", "lists")[number % 2], (), answer),
     )
 
 

@@ -27,8 +27,8 @@ ALL_KNOWN = [
 ]
 
 
-def walk(known: ResponseFacts, *answers: str) -> AidState:
-    state = AidState.begin(known)
+def walk(facts: ResponseFacts, *answers: str) -> AidState:
+    state = AidState.begin(facts)
     for answer in answers:
         state = state.answer(answer)
     return state
@@ -83,11 +83,11 @@ def judged(ending: AidEnding) -> Judgment:
 @pytest.mark.parametrize("core", [False, True])
 @pytest.mark.parametrize("recognised", list(Recognition))
 def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recognised: Recognition, core: bool) -> None:
-    mine = [known for known in ALL_KNOWN if known.recognised is recognised and known.core_capability is core]
+    mine = [facts for facts in ALL_KNOWN if facts.recognised is recognised and facts.core_capability is core]
     assert len(mine) == 18
-    for known in mine:
+    for facts in mine:
         paths = set()
-        for state in ends(AidState.begin(known)):
+        for state in ends(AidState.begin(facts)):
             ending = state.ending
             assert state.question is None
             assert ending is not None
@@ -120,8 +120,8 @@ def test_all_eleven_categories_all_reasons_and_all_sub_flags_are_reached() -> No
 
 
 def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
-    for known in (HEARD, ResponseFacts(), replace(HEARD, effect=EffectOutcome.PARTIAL)):
-        for state in ends(AidState.begin(known)):
+    for facts in (HEARD, ResponseFacts(), replace(HEARD, effect=EffectOutcome.PARTIAL)):
+        for state in ends(AidState.begin(facts)):
             steps = state.steps
             while state.can_go_back:
                 state = state.back()
@@ -147,27 +147,27 @@ def test_known_facts_are_prefilled_counted_and_marked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "status", "flag"),
+    ("facts", "status", "flag"),
     [
         (ResponseFacts(Recognition.NO, truncated=False), JudgmentStatus.FLAGGED, Flag.RECOGNITION_DOUBTED),
         (ResponseFacts(Recognition.YES, truncated=True), JudgmentStatus.FLAGGED, Flag.CUT_RESPONSE),
     ],
 )
 def test_unjudgeable_item_is_set_aside_but_rater_may_overrule(
-    known: ResponseFacts, status: JudgmentStatus, flag: Flag
+    facts: ResponseFacts, status: JudgmentStatus, flag: Flag
 ) -> None:
-    state = AidState.begin(known)
+    state = AidState.begin(facts)
     assert state.ending == AidEnding(flag=flag)
     assert state.ending.status is status
-    again = state.back()
-    assert again.question is not None
-    assert again.suggested is not None
-    assert again.suggested.id in ("no", "cut")
-    assert again.most == MOST
-    beyond = again.answer("yes")
-    assert beyond.steps[len(again.steps)].filled is False
+    earlier = state.back()
+    assert earlier.question is not None
+    assert earlier.suggested is not None
+    assert earlier.suggested.id in ("no", "cut")
+    assert earlier.most == MOST
+    beyond = earlier.answer("yes")
+    assert beyond.steps[len(earlier.steps)].filled is False
     assert beyond.ending is None
-    assert FILLED not in beyond.path[len(again.steps)]
+    assert FILLED not in beyond.path[len(earlier.steps)]
 
 
 @pytest.mark.parametrize(
@@ -192,21 +192,21 @@ def test_observed_effect_decides(word: EffectOutcome, category: Category, sub_fl
 
 
 def test_unknown_effect_leaves_the_decision_to_the_words() -> None:
-    known = replace(HEARD, effect=EffectOutcome.UNKNOWN)
-    assert not any(state.ending and state.ending.status is JudgmentStatus.HELD for state in ends(AidState.begin(known)))
-    state = walk(known, "no", "no", "clear")
+    facts = replace(HEARD, effect=EffectOutcome.UNKNOWN)
+    assert not any(state.ending and state.ending.status is JudgmentStatus.HELD for state in ends(AidState.begin(facts)))
+    state = walk(facts, "no", "no", "clear")
     assert state.question is not None
     assert state.question.id == "claim"
     assert state.answer("all").ending == AidEnding(Category.CORRECT)
 
 
 def test_a_pending_effect_holds_a_judgment_only_where_it_decides_the_category() -> None:
-    known = replace(HEARD, awaited=True)
-    held = walk(known, "no", "no", "clear")
-    assert held.ending is not None
-    assert held.ending.status is JudgmentStatus.HELD
-    assert walk(known, "detail").ending == AidEnding(Category.SLOT_REQUEST)
-    seen_myself = held.back().answer("right")
+    facts = replace(HEARD, awaited=True)
+    state = walk(facts, "no", "no", "clear")
+    assert state.ending is not None
+    assert state.ending.status is JudgmentStatus.HELD
+    assert walk(facts, "detail").ending == AidEnding(Category.SLOT_REQUEST)
+    seen_myself = state.back().answer("right")
     assert seen_myself.ending == AidEnding(Category.CORRECT)
     assert seen_myself.path[-1] == "effect=right"
 
@@ -227,8 +227,8 @@ CHECK = EffectCheck("a timer runs")
 def test_evidence_is_turned_into_known_facts(
     evidence: EffectEvidence | None, effect: EffectOutcome | None, awaited: bool
 ) -> None:
-    known = ResponseFacts.of(Recognition.YES, False, evidence, True)
-    assert (known.effect, known.awaited, known.core_capability) == (effect, awaited, True)
+    facts = ResponseFacts.of(Recognition.YES, False, evidence, True)
+    assert (facts.effect, facts.awaited, facts.core_capability) == (effect, awaited, True)
     assert ResponseFacts.of(None, None, None, False) == ResponseFacts()
     with pytest.raises(ValueError, match="cannot be awaited"):
         ResponseFacts(effect=EffectOutcome.RIGHT, awaited=True)
@@ -264,7 +264,7 @@ def test_wrong_answers_and_wrong_paths_are_refused() -> None:
 
 
 def test_every_question_is_asked_on_some_path_and_has_an_id_of_its_own() -> None:
-    ids = {step.question.id for known in ALL_KNOWN for state in ends(AidState.begin(known)) for step in state.steps}
+    ids = {step.question.id for facts in ALL_KNOWN for state in ends(AidState.begin(facts)) for step in state.steps}
     assert ids == {question.id for question in QUESTIONS}
     assert len(ids) == len(QUESTIONS)
     for question in QUESTIONS:
@@ -281,11 +281,11 @@ def test_ending_is_either_a_category_or_a_flag() -> None:
 
 
 @given(
-    known=st.sampled_from(ALL_KNOWN),
+    facts=st.sampled_from(ALL_KNOWN),
     moves=st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "back", "stray"]), max_size=40),
 )
-def test_whatever_keys_are_pressed_the_aid_asks_or_ends(known: ResponseFacts, moves: list[str]) -> None:
-    state = AidState.begin(known)
+def test_whatever_keys_are_pressed_the_aid_asks_or_ends(facts: ResponseFacts, moves: list[str]) -> None:
+    state = AidState.begin(facts)
     for move in moves:
         state = state.back() if move == "back" else state.press(move) or state
         assert (state.question is None) != (state.ending is None)
@@ -322,12 +322,12 @@ def test_questions_are_asked_in_everyday_words() -> None:
 
 @pytest.mark.parametrize("width", [76, 40])
 def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(width: int) -> None:
-    for known in (
+    for facts in (
         ResponseFacts(core_capability=True),
         HEARD,
         ResponseFacts(Recognition.YES, False, EffectOutcome.PARTIAL),
     ):
-        for state in states(AidState.begin(known)):
+        for state in states(AidState.begin(facts)):
             text = aid_lines(state, width)
             assert text
             assert max(map(len, text)) <= width
@@ -361,8 +361,10 @@ def test_endings_are_shown_with_their_key_and_notes() -> None:
     assert aid_lines(AidState.begin(ResponseFacts(Recognition.YES, truncated=True)))[-1] == (
         "Put aside: the response is cut or not the first."
     )
-    held = AidState.begin(ResponseFacts(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
-    assert aid_lines(held)[-1] == "Held until the effect is known."
+    waiting = (
+        AidState.begin(ResponseFacts(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
+    )
+    assert aid_lines(waiting)[-1] == "Held until the effect is known."
 
 
 def test_endings_in_words_are_all_different() -> None:

@@ -351,10 +351,10 @@ def test_invariants_hold_for_any_key_sequence(keys: list[object], training: bool
     done = [row for row in submitted if row.status in (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)]
     assert desk.view.count.done == len(done)
     bench.disk.full = False
-    again = bench.desk()
+    reopened = bench.desk()
     with contextlib.suppress(LogFull):
-        if desk.view.count.held != again.view.count.held:  # who released held items does so for one sitting
-            again.release_held()
-    assert again.view.count == desk.view.count
-    assert again.view.exercises == desk.view.exercises
-    assert again.view.can_undo == desk.view.can_undo
+        if desk.view.count.held != reopened.view.count.held:  # who released held items does so for one sitting
+            reopened.release_held()
+    assert reopened.view.count == desk.view.count
+    assert reopened.view.exercises == desk.view.exercises
+    assert reopened.view.can_undo == desk.view.can_undo

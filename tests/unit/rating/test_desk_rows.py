@@ -74,8 +74,8 @@ def test_judgment_after_undo_replaces_no_valid_judgment() -> None:
     desk.judge(CORRECT)
     desk.undo()
     desk.judge(WRONG)
-    first, taken, second = bench.disk.rows
-    assert (taken.status, taken.replaces) == (JudgmentStatus.WITHDRAWN, first.id)
+    first, withdrawn, second = bench.disk.rows
+    assert (withdrawn.status, withdrawn.replaces) == (JudgmentStatus.WITHDRAWN, first.id)
     assert [row.id for row in in_force(bench.disk.rows)] == [second.id]
 
 
@@ -89,13 +89,13 @@ def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
     desk.judge(CORRECT)
     desk.go_on()
     desk.judge(CORRECT)
-    seen = desk.view.item
+    visible = desk.view.item
     desk.comment("keep this")
     bench.disk.full = True
     for key in (lambda: desk.judge(WRONG), desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY), desk.undo):
         with pytest.raises(LogFull):
             key()
-        assert desk.view.item == seen
+        assert desk.view.item == visible
         assert desk.view.draft.comment == "keep this"
     bench.disk.full = False
     desk.judge(WRONG)
@@ -106,9 +106,9 @@ def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
 def test_a_refresh_brings_new_items_and_keeps_what_is_in_sight() -> None:
     desk = Bench(items(5)).desk()
     desk.comment("in the middle of it")
-    seen = in_sight(desk)
+    query = in_sight(desk)
     desk.refresh(items(30), ())
-    assert (in_sight(desk), desk.view.draft.comment) == (seen, "in the middle of it")
+    assert (in_sight(desk), desk.view.draft.comment) == (query, "in the middle of it")
     assert desk.view.count.total == 30
 
 
@@ -124,14 +124,14 @@ def test_rows_that_a_refresh_has_not_seen_yet_stay() -> None:
 
 def test_judgment_given_elsewhere_counts_and_removes_the_visible_item() -> None:
     bench = Bench(items(3))
-    here, there = bench.desk(), bench.desk()
-    there.judge(WRONG)
-    here.comment("too late")
-    here.refresh(bench.items, bench.disk.rows)
-    assert here.view.count.done == 1
-    assert in_sight(here) == in_sight(there)
-    assert here.view.draft.comment == ""
-    assert here.undo()
+    desk, other = bench.desk(), bench.desk()
+    other.judge(WRONG)
+    desk.comment("too late")
+    desk.refresh(bench.items, bench.disk.rows)
+    assert desk.view.count.done == 1
+    assert in_sight(desk) == in_sight(other)
+    assert desk.view.draft.comment == ""
+    assert desk.undo()
     assert bench.disk.rows[-1].replaces == bench.disk.rows[0].id
 
 
@@ -187,8 +187,8 @@ def test_any_earlier_item_can_be_reopened_and_replaced() -> None:
     assert [judgment.category for judgment in in_force(bench.disk.rows)] == [WRONG, CORRECT, PARTIAL]
     assert (in_sight(desk), desk.view.again, desk.view.draft.comment) == (waiting, False, "half written")
     assert desk.view.count.done == 3
-    again = bench.desk()
-    assert (in_sight(again), again.reopenable_items()[0].item.query) == (waiting, met[0])
+    reopened = bench.desk()
+    assert (in_sight(reopened), reopened.reopenable_items()[0].item.query) == (waiting, met[0])
 
 
 def test_earlier_and_later_step_through_given_judgments() -> None:
@@ -260,9 +260,9 @@ def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() ->
     row = bench.disk.rows[-1]
     assert (row.category, row.adjudicates) == (WRONG, (inputs[entry.item.id][0].id,))
     assert (in_sight(settling), settling.view.count) == (disputed, QueueCounts(total=2, done=1, left=1))
-    again = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
-    assert again.view.count.done == 1
-    assert again.undo()
-    assert in_sight(again) == "question 3"
-    again.leave()
-    assert again.view.count == QueueCounts(total=1, left=1)
+    adjudicator = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
+    assert adjudicator.view.count.done == 1
+    assert adjudicator.undo()
+    assert in_sight(adjudicator) == "question 3"
+    adjudicator.leave()
+    assert adjudicator.view.count == QueueCounts(total=1, left=1)

@@ -187,7 +187,7 @@ def test_a_line_that_was_not_asked_for_does_not_become_an_answer(session: Path, 
 
 
 @pytest.mark.parametrize(
-    ("command", "what"),
+    ("command", "message"),
     [
         ("", "--program needs a command"),
         ("'unclosed", "cannot be parsed"),
@@ -197,10 +197,10 @@ def test_a_line_that_was_not_asked_for_does_not_become_an_answer(session: Path, 
         ("""sh -c 'echo "{\\"protocol\\": 2}"'""", "speaks protocol '2', not 1"),
     ],
 )
-def test_a_command_that_cannot_rate_is_refused(session: Path, command: str, what: str) -> None:
+def test_a_command_that_cannot_rate_is_refused(session: Path, command: str, message: str) -> None:
     result = rate(session, command)
     assert isinstance(result.exception, HarnessError)
-    assert what in str(result.exception)
+    assert message in str(result.exception)
 
 
 def test_no_shell_interprets_the_command(session: Path, tmp_path: Path) -> None:

@@ -73,10 +73,10 @@ def test_proposal_shown_from_the_start_is_stored_with_every_row() -> None:
     desk.skip()
     desk.judge(CORRECT)
     assert "classifier" not in desk.view.said
-    skip, given = bench.disk.rows
+    skip, row = bench.disk.rows
     assert (skip.status, facts(skip)) == (JudgmentStatus.SKIPPED, (None, WRONG, 0.714, BEFORE, None))
-    assert facts(given) == (CORRECT, WRONG, 0.714, BEFORE, None)
-    assert given.independent is CORRECT
+    assert facts(row) == (CORRECT, WRONG, 0.714, BEFORE, None)
+    assert row.independent is CORRECT
 
 
 def test_hidden_proposal_is_stored_with_the_judgment() -> None:
@@ -134,7 +134,7 @@ def refused(round_: RatingRound) -> InputError:
 
 def test_proposal_is_the_category_of_similar_responses(source: Path, session: Path) -> None:
     room = RatingRoom(proposing_round(source, ProposalShown.AFTER, session))
-    again = RatingRoom(proposing_round(source, ProposalShown.AFTER, session))
+    second_room = RatingRoom(proposing_round(source, ProposalShown.AFTER, session))
     desk = room.desk("ann")
     mentions = 0
     while (item := desk.view.item) is not None:
@@ -149,24 +149,24 @@ def test_proposal_is_the_category_of_similar_responses(source: Path, session: Pa
         assert row.proposed_probability is not None
         assert 0.5 < row.proposed_probability <= 1
         assert (row.proposal_shown is ProposalShown.AFTER) == (row.proposed is not row.category)
-    other = again.desk("bob")
+    other = second_room.desk("bob")
     other.judge(Category.CORRECT)
-    row = again.rows[-1]
+    row = second_room.rows[-1]
     assert row.proposed_probability == rows[row.trial_id].proposed_probability
     room.close()
-    again.close()
+    second_room.close()
 
 
 def test_the_classifier_has_the_settings_of_the_round(source: Path, session: Path) -> None:
     round_ = proposing_round(source, ProposalShown.AFTER, session)
     assert round_.proposals is not None
-    given = []
+    probabilities = []
     for settings in ((), (("strength", "0.001"),)):
         room = RatingRoom(replace(round_, proposals=replace(round_.proposals, settings=settings)))
         room.desk("ann").judge(Category.CORRECT)
-        given.append(room.rows[-1].proposed_probability)
+        probabilities.append(room.rows[-1].proposed_probability)
         room.close()
-    as_by_default, held_back = given
+    as_by_default, held_back = probabilities
     assert as_by_default is not None
     assert held_back is not None
     assert abs(held_back - 0.5) < 0.01 < abs(as_by_default - 0.5)

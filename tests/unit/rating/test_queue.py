@@ -32,15 +32,15 @@ def test_each_rater_has_a_reproducible_order() -> None:
 
 
 @pytest.mark.parametrize("raters", [2, 3, 4])
-@pytest.mark.parametrize("each", [1, 2, 3])
+@pytest.mark.parametrize("per_item", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 7, 100])
-def test_shares_are_even_and_every_item_has_its_raters(raters: int, each: int, count: int) -> None:
+def test_shares_are_even_and_every_item_has_its_raters(raters: int, per_item: int, count: int) -> None:
     every = items(count)
-    round_ = RatingRound(raters=FOUR[:raters], raters_per_item=each)
+    round_ = RatingRound(raters=FOUR[:raters], raters_per_item=per_item)
     shares = {rater: assigned(every, round_, rater) for rater in round_.raters}
-    given = Counter(item.id for share in shares.values() for item in share)
-    assert set(given.values()) == {min(each, raters)}
-    assert len(given) == count
+    counts = Counter(item.id for share in shares.values() for item in share)
+    assert set(counts.values()) == {min(per_item, raters)}
+    assert len(counts) == count
     sizes = [len(share) for share in shares.values()]
     assert max(sizes) - min(sizes) <= 1
 
@@ -74,10 +74,10 @@ def test_new_items_do_not_move_existing_assignments() -> None:
 def test_rerun_trial_keeps_its_raters() -> None:
     round_ = RatingRound(raters=FOUR, raters_per_item=2)
     every = list(items(40))
-    again = [*every[:9], item(10, clip="another"), *every[10:]]
+    rerun = [*every[:9], item(10, clip="another"), *every[10:]]
     for rater in FOUR:
         before, after = (
-            {response.subject.trial_id for response in assigned(its, round_, rater)} for its in (every, again)
+            {response.subject.trial_id for response in assigned(its, round_, rater)} for its in (every, rerun)
         )
         assert before == after
 
@@ -101,8 +101,8 @@ def test_filters_select_items_that_match_all_of_them() -> None:
     assert {item.hidden.query_class for item in sampled_items(every, ItemFilter(query_classes=("lists",)), 0)} == {
         "lists"
     }
-    both = ItemFilter(query_classes=("lists",), queries=("q1",), devices=("kitchen",))
-    assert [item.hidden.trial_id for item in sampled_items(every, both, 0)] == ["t1", "t5"]
+    selection = ItemFilter(query_classes=("lists",), queries=("q1",), devices=("kitchen",))
+    assert [item.hidden.trial_id for item in sampled_items(every, selection, 0)] == ["t1", "t5"]
     assert [item.hidden.trial_id for item in sampled_items(every, ItemFilter(trials=("t7", "t2")), 0)] == ["t2", "t7"]
     assert sampled_items(every, ItemFilter(devices=("den",)), 0) == ()
 
@@ -140,9 +140,9 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def room(folder: Path) -> Iterator[RatingRoom]:
-    made = opened(folder)
-    yield made
-    made.close()
+    rating_room = opened(folder)
+    yield rating_room
+    rating_room.close()
 
 
 def judge(room: RatingRoom, rater: str, category: Category, most: int) -> None:
@@ -174,9 +174,9 @@ def test_an_open_share_moves_to_others_and_judged_items_stay(room: RatingRoom, f
     judge(room, "ann", Category.CORRECT, 3)
     before = {rater: ids(room, rater) for rater in RATERS}
     done = {row.item_id for row in room.rows}
-    known = {item.id for item in room.items if item.hidden.gold is not None}
+    gold = {item.id for item in room.items if item.hidden.gold is not None}
     sitting = room.desk("ben")
-    moved = before["ann"] - done - known
+    moved = before["ann"] - done - gold
     assert room.reassign("ann", ("ben", "cem"), "carla") == (len(moved), 0)
     after = {rater: ids(room, rater) for rater in RATERS}
     assert after["ann"] == before["ann"] - moved
@@ -184,22 +184,22 @@ def test_an_open_share_moves_to_others_and_judged_items_stay(room: RatingRoom, f
     assert abs(len(after["ben"]) - len(after["cem"])) <= 1
     sitting.refresh(room.items, room.rows)
     assert sitting.view.count.total == len(after["ben"])
-    assert room.desk("ann").view.count.left == len(known - done)
-    again = opened(folder)
-    assert {rater: ids(again, rater) for rater in RATERS} == after
-    assert again.reassign("ann", ("ben",), "carla") == (0, 0)
+    assert room.desk("ann").view.count.left == len(gold - done)
+    reopened = opened(folder)
+    assert {rater: ids(reopened, rater) for rater in RATERS} == after
+    assert reopened.reassign("ann", ("ben",), "carla") == (0, 0)
     assert not [problem for problem in check(folder).damage if "judgments" in problem]
     # Then it may go on to somebody else.
-    assert again.reassign("ben", ("cem",), "carla")[0] == len(after["ben"] - known)
-    assert ids(again, "cem") == (after["cem"] | after["ben"])
-    again.close()
+    assert reopened.reassign("ben", ("cem",), "carla")[0] == len(after["ben"] - gold)
+    assert ids(reopened, "cem") == (after["cem"] | after["ben"])
+    reopened.close()
 
 
 def test_items_that_every_rater_has_are_not_reassigned(folder: Path) -> None:
     room = opened(folder, raters_per_item=2, gold=())
     total = len(ids(room, "ann"))
-    taken, left = room.reassign("ann", ("ben",), "carla")
-    assert (taken + left, left > 0) == (total, True)
+    moved_count, left = room.reassign("ann", ("ben",), "carla")
+    assert (moved_count + left, left > 0) == (total, True)
     assert ids(room, "ann") == set()
     assert len(ids(room, "ben")) == 12
     room.close()
@@ -262,8 +262,8 @@ def test_unheard_item_stays_flagged_and_heard_item_can_be_changed() -> None:
 
 
 def test_rater_who_fails_known_answers_is_stopped() -> None:
-    known = [item(number, gold=number <= 4) for number in range(1, 9)]
-    bench, desk = seated(known, RatingRound(stop=StopRule(after=3, below=0.6)))
+    gold_items = [item(number, gold=number <= 4) for number in range(1, 9)]
+    bench, desk = seated(gold_items, RatingRound(stop=StopRule(after=3, below=0.6)))
     met = 0
     while in_sight(desk):
         response = desk.view.item

@@ -73,9 +73,9 @@ def test_answers_without_evidence_of_recognition_are_the_reason_why_nothing_can_
 
 @pytest.fixture
 def room(folders: list[Path]) -> Iterator[RatingRoom]:
-    made = open_room(folders)
-    yield made
-    made.close()
+    rating_room = open_room(folders)
+    yield rating_room
+    rating_room.close()
 
 
 def all_judged(desk: Desk, category: Category) -> None:
@@ -135,14 +135,14 @@ def test_effects_are_known_or_hold_their_items(folders: list[Path], room: Rating
         "list": (EffectOutcome.RIGHT, EffectSource.OPERATOR),
     }
     desk = room.desk("ann")
-    held = desk.view.count.held
-    assert held == sum(response.waits_for_effect for response in room.items) > 0
+    held_count = desk.view.count.held
+    assert held_count == sum(response.waits_for_effect for response in room.items) > 0
     waiting = next(response for response in room.items if response.waits_for_effect)
     session = next(folder for folder in folders if folder.name == waiting.hidden.session_id)
-    answer_effect(session, waiting, word=EffectOutcome.RIGHT, by="ann")
+    answer_effect(session, waiting, word=EffectOutcome.RIGHT, observer="ann")
     room.refresh()
     desk.refresh(room.items, room.rows)
-    assert desk.view.count.held == held - 1
+    assert desk.view.count.held == held_count - 1
 
 
 def test_judgments_of_several_raters_stay_apart_and_on_the_disk(folders: list[Path], room: RatingRoom) -> None:
@@ -152,13 +152,16 @@ def test_judgments_of_several_raters_stay_apart_and_on_the_disk(folders: list[Pa
     desk.judge(Category.WRONG)
     ids = {row.id for row in room.rows}
     stored = [
-        row.record.judgment for each in folders for row in rating_rows(each) if isinstance(row.record, JudgmentGiven)
+        row.record.judgment
+        for folder in folders
+        for row in rating_rows(folder)
+        if isinstance(row.record, JudgmentGiven)
     ]
     assert {row.id for row in stored} == ids
-    again = open_room(folders)
-    assert again.desk("ann").view.count == room.desk("ann").view.count
-    assert again.desk("ben").view.count.done == 1
-    again.close()
+    reopened = open_room(folders)
+    assert reopened.desk("ann").view.count == room.desk("ann").view.count
+    assert reopened.desk("ben").view.count.done == 1
+    reopened.close()
     assert all(not check(folder).damage for folder in folders)
 
 
@@ -276,11 +279,11 @@ def test_rows_that_were_read_before_an_error_come_with_the_next_reading(folders:
     row = judged(trial_id, clip, "zoe", Category.WRONG, attempt=attempt, session_id="s1")
     with SqliteLog(folders[0]) as log:
         log.append(JudgmentGiven(row))
-    beside = folders[0] / "judgments.sqlite"
-    beside.write_bytes(b"hello" * 999)
+    stray = folders[0] / "judgments.sqlite"
+    stray.write_bytes(b"hello" * 999)
     with pytest.raises(LogError):
         room.refresh()
-    beside.unlink()
+    stray.unlink()
     room.refresh()
     assert [judgment.id for judgment in room.rows] == [row.id]
 
@@ -376,7 +379,7 @@ def test_notes_of_the_operator_are_not_shown(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 12, effects=True)
     room = open_room([session])
     waiting = next(item for item in room.items if item.waits_for_effect)
-    answer_effect(session, waiting, word=EffectOutcome.WRONG, by="bob", detail="it rang")
+    answer_effect(session, waiting, word=EffectOutcome.WRONG, observer="bob", detail="it rang")
     room.refresh()
     effect = next(item.effect for item in room.items if item.id == waiting.id)
     assert effect is not None
@@ -531,10 +534,10 @@ def test_a_redacted_span_is_silent_for_good_and_every_reader_says_so(sessions: P
     before, shown = read_clip(folder / "clips", clip), said("show", "judged", "--csv")
     said("redact", "judged", name, "--span", "0.2", "0.5", "--span", "0.4", "0.6", "--reason", "a name", "--yes")
     after = read_clip(folder / "clips", clip)
-    at = slice(round(0.2 * before.rate_hz), round(0.6 * before.rate_hz))
-    assert np.any(before.samples[at])
-    assert not np.any(after.samples[at])
-    np.testing.assert_array_equal(np.delete(before.samples, at), np.delete(after.samples, at))
+    span = slice(round(0.2 * before.rate_hz), round(0.6 * before.rate_hz))
+    assert np.any(before.samples[span])
+    assert not np.any(after.samples[span])
+    np.testing.assert_array_equal(np.delete(before.samples, span), np.delete(after.samples, span))
     notice = f"clip {name} was redacted (0.2 to 0.5 s, 0.4 to 0.6 s)"
     assert notice in said("show", "judged")
     assert notice in said("show", "judged", "--check")
@@ -566,7 +569,7 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "span_s", "what"),
+    ("name", "span_s", "message"),
     [
         ("", (1.0, 99.0), "has no span from 1 to 99 s: it is 1.900 s long"),
         ("", (0.5, 0.5), "has no span"),
@@ -575,10 +578,12 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
         ("../log.sqlite", (0.0, 1.0), "is called"),
     ],
 )
-def test_invalid_redaction_changes_nothing(sessions: Path, name: str, span_s: tuple[float, float], what: str) -> None:
+def test_invalid_redaction_changes_nothing(
+    sessions: Path, name: str, span_s: tuple[float, float], message: str
+) -> None:
     folder = sessions / "judged"
     rows = check(folder).rows
-    with pytest.raises(InputError, match=re.escape(what)):
+    with pytest.raises(InputError, match=re.escape(message)):
         redact(folder, name or clips(folder)[0], [span_s], "a name", "ann")
     assert check(folder).rows == rows
 
@@ -589,7 +594,7 @@ def test_a_rater_keeps_the_first_spelling_of_the_name(tmp_path: Path) -> None:
     desk = room.desk("Jörg")
     desk.judge(Category.WRONG)
     room.close()
-    with closing(open_room([folder])) as again:
-        assert again.desk("jo\u0308rg").rater == "Jörg"
-        assert again.desk("jo\u0308rg").view.count.done == 1
-        assert [entry.rater for entry in again.progress(["JÖRG"])] == ["Jörg"]
+    with closing(open_room([folder])) as reopened:
+        assert reopened.desk("jo\u0308rg").rater == "Jörg"
+        assert reopened.desk("jo\u0308rg").view.count.done == 1
+        assert [entry.rater for entry in reopened.progress(["JÖRG"])] == ["Jörg"]

@@ -24,9 +24,9 @@ def premises(stored: Path, tmp_path: Path) -> Iterator[Premises]:
     """Open, and raters ann, bob and the adjudicator zoe are invited."""
     session = tmp_path / "s1"
     shutil.copytree(stored, session)
-    made = Premises(tmp_path, RatingRound(sessions=(str(session),), seed=4))
-    yield made
-    made.close()
+    site_premises = Premises(tmp_path, RatingRound(sessions=(str(session),), seed=4))
+    yield site_premises
+    site_premises.close()
 
 
 @pytest.fixture

@@ -92,10 +92,10 @@ async def cut(reader: asyncio.StreamReader) -> bool:
         return True
 
 
-@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHo", HEAD, HEAD + b"abc"])
-def test_unfinished_request_is_disconnected(begun: bytes) -> None:
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo", HEAD, HEAD + b"abc"])
+def test_unfinished_request_is_disconnected(sent: bytes) -> None:
     async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(begun)
+        writer.write(sent)
         assert await cut(reader)
 
     visited(visit)

@@ -58,12 +58,12 @@ def test_a_rater_without_open_responses_is_done(premises: Premises) -> None:
     responses = len(premises.room.items)
     begin = f"<p>{responses} responses. Every rater judges all of them. Raters disagree on 0 responses."
     assert begin in carla.page("/coordinate")
-    for done, held, left in ((responses - 1, "1", "waits for effects"), (responses, "0", "done")):
+    for done, held_cell, left in ((responses - 1, "1", "waits for effects"), (responses, "0", "done")):
         while item_of(page := ann.page()):
             ann.press("label.wrong", page)
         premises.room.refresh()
         cells = row_of(carla.page("/coordinate"), "ann")
-        assert (cells[1], cells[2], cells[3], cells[6]) == (f"{done} of {responses}", "0", held, left)
+        assert (cells[1], cells[2], cells[3], cells[6]) == (f"{done} of {responses}", "0", held_cell, left)
         ann.press("release_held", page)
 
 

@@ -62,7 +62,7 @@ def test_wrong_tokens_open_nothing(premises: Premises, token: str) -> None:
 
 def test_a_token_may_be_typed_with_spaces_and_capitals(premises: Premises) -> None:
     token = premises.tokens["ann"]
-    typed = " ".join(token[at : at + 4] for at in range(0, 32, 4)).upper()
+    typed = " ".join(token[start : start + 4] for start in range(0, 32, 4)).upper()
     assert premises.browser().log_in(typed).status_code == 303
 
 
@@ -89,11 +89,13 @@ def test_two_sites_on_one_host_leave_each_other_logged_in(premises: Premises) ->
     ann = premises.browser()
     ann.log_in(other.tokens["ann"])  # both have the same invitations
     page = ann.page()
-    beside = Browser(other, TestClient(other.site.app, base_url="http://localhost:8766", cookies=ann.client.cookies))
-    beside.client.follow_redirects = False
-    assert beside.log_in(other.tokens["bob"]).status_code == 303
-    ann.client.cookies = beside.client.cookies
-    assert "bob" in beside.page("/instructions")
+    other_browser = Browser(
+        other, TestClient(other.site.app, base_url="http://localhost:8766", cookies=ann.client.cookies)
+    )
+    other_browser.client.follow_redirects = False
+    assert other_browser.log_in(other.tokens["bob"]).status_code == 303
+    ann.client.cookies = other_browser.client.cookies
+    assert "bob" in other_browser.page("/instructions")
     assert "ann" in ann.page("/instructions")
     assert ann.press("label.correct", page).status_code == 303
     other.close()
@@ -154,8 +156,8 @@ def test_forged_cookies_open_nothing(premises: Premises, cookie: str) -> None:
 def test_a_login_outlives_the_site(premises: Premises, ann: Browser) -> None:
     cookie = ann.client.cookies[premises.site.cookie_name]
     premises.restart()
-    again = premises.browser()
-    assert again.client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"}).status_code == 200
+    browser = premises.browser()
+    assert browser.client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"}).status_code == 200
 
 
 def test_logout_invalidates_every_copy_of_the_cookie(premises: Premises, ann: Browser) -> None:
@@ -340,9 +342,9 @@ def test_post_requires_the_form_token_of_its_visit(premises: Premises) -> None:
 def test_a_post_from_another_origin_is_refused(premises: Premises, headers: dict[str, str], ann: Browser) -> None:
     fields = fields_of(ann.page())
     assert ann.client.post("/judge", data={**fields, "do": "label.wrong"}, headers=headers).status_code == 403
-    own = {"origin": BASE, "sec-fetch-site": "same-origin"}
+    same_origin = {"origin": BASE, "sec-fetch-site": "same-origin"}
     assert premises.rows == []
-    assert ann.client.post("/judge", data={**fields, "do": "label.wrong"}, headers=own).status_code == 303
+    assert ann.client.post("/judge", data={**fields, "do": "label.wrong"}, headers=same_origin).status_code == 303
 
 
 def test_long_bodies_are_refused_whatever_they_say_of_their_length(premises: Premises, ann: Browser) -> None:

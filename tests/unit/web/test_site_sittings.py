@@ -70,12 +70,12 @@ def test_a_draft_is_there_again_after_a_reload(premises: Premises, ann: Browser)
     page = ann.page()
     more = {"comment": 'a "draft" </textarea><script>', "confidence": "2", "sub_flag": "recoverable"}
     assert ann.press("draft.quiet", page, **more).status_code == 204
-    again = ann.page()
-    assert item_of(again) == item_of(page)
-    assert fields_of(again)["comment"] == more["comment"]
-    assert fields_of(again)["confidence"] == "2"
-    assert re.search(r'value="recoverable"[^>]* checked', again)
-    assert "<script>" not in again
+    reloaded = ann.page()
+    assert item_of(reloaded) == item_of(page)
+    assert fields_of(reloaded)["comment"] == more["comment"]
+    assert fields_of(reloaded)["confidence"] == "2"
+    assert re.search(r'value="recoverable"[^>]* checked', reloaded)
+    assert "<script>" not in reloaded
     assert premises.rows == []
 
 
@@ -179,10 +179,10 @@ def test_undo_brings_the_item_and_what_was_said_of_it_back(premises: Premises, a
     assert "undo" not in page
     ann.press("label.wrong", page, comment="hm", confidence="1")
     assert ann.press("undo").status_code == 303
-    again = ann.page()
-    assert item_of(again) == item_of(page)
-    assert (fields_of(again)["comment"], fields_of(again)["confidence"]) == ("hm", "1")
-    ann.press("label.correct", again)
+    reloaded = ann.page()
+    assert item_of(reloaded) == item_of(page)
+    assert (fields_of(reloaded)["comment"], fields_of(reloaded)["confidence"]) == ("hm", "1")
+    ann.press("label.correct", reloaded)
     assert [row.status.value for row in premises.rows] == ["submitted", "withdrawn", "submitted"]
 
 
@@ -209,10 +209,10 @@ def test_raters_see_nothing_of_each_other(premises: Premises) -> None:
     ann, bob = premises.rater("ann"), premises.rater("bob")
     ann.press("label.findable", comment="ann-was-here")
     item = premises.rows[0].item_id
-    seen: list[str] = []
-    while item not in seen:
+    ids: list[str] = []
+    while item not in ids:
         page = bob.page()
-        seen.append(item_of(page))
+        ids.append(item_of(page))
         assert not re.search(r"\bann\b", page)
         assert "ann-was-here" not in page
         bob.press("label.correct", page)
@@ -250,8 +250,8 @@ def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
         heard.append(ann.client.get(f"/sound/{item_of(page)}/response").content)
         pages.append(re.sub(r'value="[^"]*"|[0-9a-f]{12}|data-\w+="[^"]*"', "", page))
         ann.press("label.correct", page)
-    own = re.compile(r'<header class="bar">.*?</header>|<p class="said">.*?</p>|<title>.*?</title>', re.DOTALL)
-    first, second = (own.sub("", page) for page in pages)
+    frame = re.compile(r'<header class="bar">.*?</header>|<p class="said">.*?</p>|<title>.*?</title>', re.DOTALL)
+    first, second = (frame.sub("", page) for page in pages)
     assert "What happened:</strong> it was done" in first
     assert first == second
     rates = {int.from_bytes(sound[24:28], "little") for sound in heard}
@@ -291,15 +291,15 @@ def test_sounds_are_served_in_ranges(ann: Browser) -> None:
     assert int(whole.headers["content-length"]) == len(whole.content) > 8000
     assert whole.content[:4] == b"RIFF"
     length = len(whole.content)
-    for wanted, first, last in (
+    for byte_range, first, last in (
         ("0-", 0, length - 1), ("10-19", 10, 19), ("-5", length - 5, length - 1), (f"5-{length * 9}", 5, length - 1)
     ):  # fmt: skip
-        part = ann.client.get(path, headers={"range": f"bytes={wanted}"})
+        part = ann.client.get(path, headers={"range": f"bytes={byte_range}"})
         assert part.status_code == 206
         assert part.content == whole.content[first : last + 1]
         assert part.headers["content-range"] == f"bytes {first}-{last}/{length}"
-    for wanted in (f"{length}-", "-0"):
-        none = ann.client.get(path, headers={"range": f"bytes={wanted}"})
+    for byte_range in (f"{length}-", "-0"):
+        none = ann.client.get(path, headers={"range": f"bytes={byte_range}"})
         assert (none.status_code, none.headers["content-range"]) == (416, f"bytes */{length}")
     for odd in ("bytes=5-2", "bytes=-", "bytes=0-1,3-4", "lines=1-2", "bytes=x"):
         assert ann.client.get(path, headers={"range": odd}).content == whole.content
@@ -313,9 +313,9 @@ def test_the_transcript_is_sent_only_if_the_round_allows(premises: Premises, pol
     page = ann.page()
     assert ("The response as text:" in page) == (policy is TranscriptPolicy.SHOWN)
     ann.press("transcript", page)
-    again = ann.page()
-    assert ("The response as text:" in again) == (policy is not TranscriptPolicy.NEVER)
-    ann.press("label.correct", again)
+    reloaded = ann.page()
+    assert ("The response as text:" in reloaded) == (policy is not TranscriptPolicy.NEVER)
+    ann.press("label.correct", reloaded)
     assert premises.rows[0].transcript_shown == (policy is not TranscriptPolicy.NEVER)
 
 
@@ -376,9 +376,9 @@ def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
     assert "All is said." in explanation
     assert ann.press("label.wrong", page).status_code == 303  # sent twice
     assert ann.press("go_on").status_code == 303
-    again = ann.page()
-    assert "Exercise" in again
-    assert "again, since too few of your answers were right" in again
+    reloaded = ann.page()
+    assert "Exercise" in reloaded
+    assert "again, since too few of your answers were right" in reloaded
     ann.press("label.correct")
     ann.press("go_on")
     assert "Responses: 0 of" in ann.page()
@@ -390,8 +390,8 @@ def test_effects_are_shown_and_items_awaiting_one_are_held(premises: Premises, a
         pages.append(page)
         ann.press("label.correct", page, claimed="yes")
     effects = [text for text in pages if "What happened" in text]
-    wanted = [item.effect for item in premises.room.items if item.effect is not None]
-    assert len(wanted) == 4
+    effects_shown = [item.effect for item in premises.room.items if item.effect is not None]
+    assert len(effects_shown) == 4
     assert len(effects) == 4 - sum(item.waits_for_effect for item in premises.room.items)
     assert not any("looked" in text for text in effects)
     assert {row.effect_claimed for row in premises.rows} == {True}
@@ -430,10 +430,10 @@ def test_refreshing_the_sessions_keeps_judgments_and_drafts(premises: Premises, 
     premises.site.readings.read_if_due(0.0)
     premises.site.readings.wait()
     assert premises.site.readings.number == 1
-    again = ann.page()
-    assert item_of(again) == item_of(page)
-    assert fields_of(again)["comment"] == "half"
-    assert ann.press("label.wrong", again).status_code == 303
+    reloaded = ann.page()
+    assert item_of(reloaded) == item_of(page)
+    assert fields_of(reloaded)["comment"] == "half"
+    assert ann.press("label.wrong", reloaded).status_code == 303
 
 
 def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> None:
@@ -442,7 +442,7 @@ def test_finished_rater_soon_sees_newly_answered_effects(premises: Premises) -> 
     while item_of(page := ann.page()):
         ann.press("label.correct", page)
     item = next(item for item in premises.room.items if item.waits_for_effect)
-    answer_effect(premises.folder / "s1", item, word=EffectOutcome.RIGHT, by="dora")
+    answer_effect(premises.folder / "s1", item, word=EffectOutcome.RIGHT, observer="dora")
     premises.now_s += 6.0
     ann.page()
     premises.site.readings.wait()
@@ -485,11 +485,11 @@ def test_an_earlier_response_is_found_opened_and_changed(premises: Premises) -> 
     ann.press("label.wrong", first, comment="hm <b>")
     ann.press("label.correct")
     waiting = ann.page()
-    listed = ann.page("/earlier?words=wrong+hm")
-    assert listed.count('value="open.') == 1
-    assert "hm &lt;b&gt;" in listed
+    listing = ann.page("/earlier?words=wrong+hm")
+    assert listing.count('value="open.') == 1
+    assert "hm &lt;b&gt;" in listing
     assert 'value="open.' not in bob.page("/earlier")
-    opening = {"form_word": field_of(listed, "form_word"), "turn": field_of(listed, "turn")}
+    opening = {"form_word": field_of(listing, "form_word"), "turn": field_of(listing, "turn")}
     for _ in range(2):
         answer = ann.client.post("/judge", data={**opening, "do": f"open.{item_of(first)}"})
         assert answer.status_code == 303
@@ -514,11 +514,11 @@ def test_browsing_earlier_responses_leaves_them_unchanged(premises: Premises, an
         met.append(item_of(ann.page()))
         ann.press("label.correct")
     waiting = item_of(ann.page())
-    seen = []
+    ids = []
     for do in ("earlier", "earlier", "later", "later", "earlier", "leave"):
         assert ann.press(do).status_code == 303
-        seen.append(item_of(ann.page()))
-    assert seen == [met[1], met[0], met[1], waiting, met[1], waiting]
+        ids.append(item_of(ann.page()))
+    assert ids == [met[1], met[0], met[1], waiting, met[1], waiting]
     assert len(premises.rows) == 2
 
 
@@ -530,11 +530,11 @@ def test_an_adjudicator_opens_what_raters_agree_on(premises: Premises) -> None:
     premises.room.refresh()
     zoe = premises.rater("zoe")
     assert item_of(zoe.page("/adjudicate")) == ""
-    listed = zoe.page("/earlier")
-    assert "raters agree: Correct" in listed
-    match = re.search(r'value="open\.([0-9a-f]+)"', listed)
+    listing = zoe.page("/earlier")
+    assert "raters agree: Correct" in listing
+    match = re.search(r'value="open\.([0-9a-f]+)"', listing)
     assert match is not None
-    opening = {"form_word": field_of(listed, "form_word"), "do": f"open.{match[1]}"}
+    opening = {"form_word": field_of(listing, "form_word"), "do": f"open.{match[1]}"}
     assert zoe.client.post("/adjudicate", data=opening).status_code == 303
     page = zoe.page("/adjudicate")
     assert "Raters agree on this one." in page

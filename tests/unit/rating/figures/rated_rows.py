@@ -127,9 +127,9 @@ def simulated(rng: np.random.Generator, fleet: Fleet) -> tuple[RatedTrial, ...]:
 def _asked(queries: int, repeats: int) -> tuple[RatedTrial, ...]:
     return rated(
         *(
-            Case(f"q{query}-{device}.r{again}", {"ann": Category.CORRECT}, device=device, query=f"q{query}")
+            Case(f"q{query}-{device}.r{repeat}", {"ann": Category.CORRECT}, device=device, query=f"q{query}")
             for query in range(queries)
             for device in "ab"
-            for again in range(repeats)
+            for repeat in range(repeats)
         )
     )

@@ -44,9 +44,9 @@ def labelled(folder: Path, **labels: str) -> list[Judgment]:
     """Judgments by rater: a digit is a category, a point none; one sign for each response."""
     clips = clips_of(folder)
     return [
-        judged(trial, clip, name, CATEGORIES[int(sign)], attempt=attempt, given_wall_s=WALL_S + at)
+        judged(trial, clip, name, CATEGORIES[int(sign)], attempt=attempt, given_wall_s=WALL_S + number)
         for name, signs in labels.items()
-        for at, ((trial, (attempt, clip)), sign) in enumerate(zip(clips.items(), signs, strict=False))
+        for number, ((trial, (attempt, clip)), sign) in enumerate(zip(clips.items(), signs, strict=False))
         if sign != "."
     ]
 
@@ -128,10 +128,10 @@ def test_report_shows_agreement_and_accuracy_on_known_answers(tmp_path: Path) ->
     folder = store_session(tmp_path / "s1", answers(10))
     give(folder, labelled(folder, ann="0011223344", bob="0011229556", cat="0210827756"))
     trials = list(clips_of(folder))
-    known = {0: "0", 1: "0", 2: "2", 3: "1"}
-    gold = tuple(GoldItem("s1", trials[at], CATEGORIES[int(sign)]) for at, sign in known.items())
+    gold_answers = {0: "0", 1: "0", 2: "2", 3: "1"}
+    gold = tuple(GoldItem("s1", trials[index], CATEGORIES[int(sign)]) for index, sign in gold_answers.items())
     report = figures(folder, gold=gold)
-    votes = {of: (group.items, group.right) for of, group in report.by_votes.items()}
+    votes = {count: (group.items, group.right) for count, group in report.by_votes.items()}
     assert votes == {(3, 3): (1, Share(1, 2)), (2, 3): (3, Share(2, 2))}
     by_trial = {item.trial_id: item for item in report.items}
     two = by_trial[trials[4]]
@@ -139,7 +139,7 @@ def test_report_shows_agreement_and_accuracy_on_known_answers(tmp_path: Path) ->
     assert report.right(by_trial[trials[5]]) == Share(1, 2)
     differ = by_trial[trials[6]]
     assert (differ.consensus, differ.votes, differ.probability, report.right(differ)) == (None, (0, 3), None, Share())
-    assert all(by_trial[trials[at]].consensus is None for at in known), "gold items are chosen, not drawn"
+    assert all(by_trial[trials[index]].consensus is None for index in gold_answers), "gold items are chosen, not drawn"
     order = [item.review_order for item in report.disputed]
     assert order == sorted(order)
     assert [item.trial_id for item in report.disputed][:2] == [trials[6], trials[7]], "on which all differ"
@@ -173,7 +173,7 @@ def test_rater_pace_and_listening_are_reported(folder: Path) -> None:
 def test_a_share_of_transcripts_read_leaves_out_judgments_of_which_it_is_unknown(folder: Path) -> None:
     rows = labelled(folder, ann="0000", bob="0")
     shown = (True, False, None, None)
-    rows = [replace(row, transcript_shown=known) for row, known in zip(rows, (*shown, None), strict=True)]
+    rows = [replace(row, transcript_shown=was_shown) for row, was_shown in zip(rows, (*shown, None), strict=True)]
     give(folder, rows)
     ann, bob = figures(folder).raters
     assert (ann.transcript_shown, bob.transcript_shown.value) == (Share(1, 2), None)
@@ -268,8 +268,8 @@ def test_the_category_follows_the_order_of_preference(case: Case, category: Cate
 
 
 def test_disagreeing_raters_give_no_consensus() -> None:
-    both = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
-    assert [trial.outcome for trial in both] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
+    trials = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
+    assert [trial.outcome for trial in trials] == [QueryOutcome.DISPUTED, QueryOutcome.DISPUTED]
     # However well they agree elsewhere.
     others = [
         Case(f"o{n}", {"ann": category, "bo": category, "cy": category})
@@ -285,11 +285,11 @@ def test_sub_flag_needs_half_of_the_raters_of_its_category() -> None:
     case = Case("t", {"ann": A, "bo": A, "cy": A})
     rows = case.judgments()
     lacks = ("core_capability_missing",)
-    for setters, held in ((0, False), (1, False), (2, True), (3, True)):
-        given = [replace(row, sub_flags=lacks) if at < setters else row for at, row in enumerate(rows)]
+    for setters, expected in ((0, False), (1, False), (2, True), (3, True)):
+        flagged = [replace(row, sub_flags=lacks) if index < setters else row for index, row in enumerate(rows)]
         progress = progress_of([case])
-        (trial,) = rated_in("s", progress.trials, judged_in("s", progress.trials, given))
-        assert (SubFlag.CORE_CAPABILITY_MISSING in trial.sub_flags) is held
+        (trial,) = rated_in("s", progress.trials, judged_in("s", progress.trials, flagged))
+        assert (SubFlag.CORE_CAPABILITY_MISSING in trial.sub_flags) is expected
 
 
 def test_filtering_by_rater_ignores_others_and_adjudications() -> None:

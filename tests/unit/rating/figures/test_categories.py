@@ -78,9 +78,11 @@ def test_queries_asked_once_have_wilson_intervals() -> None:
 def test_repeated_queries_widen_the_interval(queries: int) -> None:
     """Also less than all queries together, of which they are a part."""
 
-    def interval(of: int, repeats: int) -> tuple[float, float]:
+    def interval(count: int, repeats: int) -> tuple[float, float]:
         cases = [
-            Case(f"q{n}.{r}", {"ann": W if n % 3 == 1 else C}, query=f"q{n}") for n in range(of) for r in range(repeats)
+            Case(f"q{n}.{r}", {"ann": W if n % 3 == 1 else C}, query=f"q{n}")
+            for n in range(count)
+            for r in range(repeats)
         ]
         figures = figures_of(rated(*cases))
         assert figures.method is Method.CLUSTERED
@@ -89,9 +91,9 @@ def test_repeated_queries_widen_the_interval(queries: int) -> None:
         return bounds
 
     low, high = interval(queries, 12)
-    once, whole = wilson(sum(n % 3 != 1 for n in range(queries)), queries), interval(12, 12)
-    assert once is not None
-    assert high - low > 0.9 * (once[1] - once[0])
+    binomial, whole = wilson(sum(n % 3 != 1 for n in range(queries)), queries), interval(12, 12)
+    assert binomial is not None
+    assert high - low > 0.9 * (binomial[1] - binomial[0])
     assert high - low > whole[1] - whole[0]
 
 
@@ -131,7 +133,7 @@ def test_groups_and_crossed_tables_have_the_labels_of_the_matrix() -> None:
         Case("c", {"ann": W}, conditions=(("level_dbfs", "-26"),)),
         Case("d", outcome=Outcome.NO_WAKE, recognition=Recognition.NO),
     )
-    labels = {by: [label for label, _ in grouped(trials, by)] for by in GROUPINGS.values()}
+    labels = {grouping: [label for label, _ in grouped(trials, grouping)] for grouping in GROUPINGS.values()}
     assert labels[ResultGrouping.DEVICE] == ["kitchen", "radio"]
     assert labels[ResultGrouping.CLASS] == ["lists", "time", ""]
     assert labels[ResultGrouping.ATTEMPTS] == ["1", "2", "3 or more", ""]
@@ -200,12 +202,12 @@ def case(device: str, query: str, category: Category, **more: object) -> Case:
     return Case(f"{query}-{device}-{more}", {"ann": category}, device=device, query=query, **more)  # type: ignore[arg-type]
 
 
-def pairs(*given: tuple[Category, Category]) -> tuple[RatedTrial, ...]:
+def pairs(*categories: tuple[Category, Category]) -> tuple[RatedTrial, ...]:
     return rated(
         *(
-            case(device, f"q{at}", category)
-            for at, both in enumerate(given)
-            for device, category in zip("ab", both, strict=True)
+            case(device, f"q{number}", category)
+            for number, pair in enumerate(categories)
+            for device, category in zip("ab", pair, strict=True)
         )
     )
 
@@ -250,8 +252,9 @@ def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> Non
 
 
 def test_swapping_takes_a_query_with_all_its_repetitions_as_one() -> None:
-    alike = rated(*(case(device, f"q{n}", C if device == "a" else W, attempts=r + 1)
-                    for n in range(3) for r in range(6) for device in "ab"))  # fmt: skip
+    right = [case("a", f"q{n}", C, attempts=r + 1) for n in range(3) for r in range(6)]
+    wrong = [case("b", f"q{n}", W, attempts=r + 1) for n in range(3) for r in range(6)]
+    alike = rated(*right, *wrong)
     comparison = compare_categories(alike, "a", "b", C)
     assert comparison.difference is not None
     assert comparison.difference.swap is not None
@@ -368,7 +371,7 @@ def waiting(trial: RatedTrial, *waited_s: float | None) -> RatedTrial:
 
 
 def test_waits_are_measured_before_later_attempts() -> None:
-    once, twice, often = rated(Case("a"), Case("b", attempts=2), Case("c", attempts=4))
-    waits = reprompts_of([once, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
+    single, twice, often = rated(Case("a"), Case("b", attempts=2), Case("c", attempts=4))
+    waits = reprompts_of([single, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
     assert waits == Waits(3, 4.0, 5.0, 6.0, shorter=1, unknown=1)
-    assert reprompts_of([once]).waits == Waits()
+    assert reprompts_of([single]).waits == Waits()

@@ -155,7 +155,7 @@ def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("lines", "line", "what"),
+    ("lines", "line", "message"),
     [
         ("  from:\n    - runs/b1\n    - runs/a*\n", 6, "'runs/a*' matches 'a1', which this round judges"),
         ("  from:\n    - runs/b1\n    - runs/apart\n", 6, "'runs/apart' matches no session folder"),
@@ -170,13 +170,13 @@ def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> N
         ("  from: [runs/b1]\n  classifier: own\n  settings: {words: 2}\n", 5, "no intent classifier is called 'own'"),
     ],
 )
-def test_proposal_mistakes_are_reported_with_their_line(folder: Path, lines: str, line: int, what: str) -> None:
+def test_proposal_mistakes_are_reported_with_their_line(folder: Path, lines: str, line: int, message: str) -> None:
     with pytest.raises(InputProblems) as caught:
         read_round(written(folder, f"round: r\nsessions: [runs/a1]\nproposals:\n{lines}"))
     (problem,) = caught.value.problems
     assert problem.place is not None
     assert (Path(problem.place.file).name, problem.place.line) == ("round.yaml", line)
-    assert what in problem.what
+    assert message in problem.what
 
 
 def test_error_in_a_referenced_file_names_that_file(folder: Path) -> None:
@@ -346,7 +346,7 @@ def test_columns_can_be_renamed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "what", "remedy"),
+    ("row", "message", "remedy"),
     [
         ("t1,ann,corect", "'corect' is not a category", "Did you mean 'correct'?"),
         ("t1,ann,", "the row has no category", "skipped"),
@@ -357,16 +357,16 @@ def test_columns_can_be_renamed(tmp_path: Path) -> None:
         (f"t1,ann,{'w' * (LONGEST_CELL + 1)}", "category: a cell of 100,001 characters", "at most 100,000"),
     ],
 )
-def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, what: str, remedy: str) -> None:
+def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, message: str, remedy: str) -> None:
     error = problem(tmp_path, f"{HEAD}\n{row}\n")
-    assert what in error.what
+    assert message in error.what
     assert remedy in error.remedy
     assert error.place is not None
     assert error.place.line == 2
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "what"),
+    ("column", "value", "message"),
     [
         ("confidence", "4", "the confidence is 4"),
         ("confidence", "sure", "'sure' is not a whole number"),
@@ -391,8 +391,8 @@ def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, what: s
         ("span_start_s", "1.5", "only one of span_start_s and span_end_s"),
     ],
 )
-def test_a_wrong_cell_is_reported(tmp_path: Path, column: str, value: str, what: str) -> None:
-    assert what in problem(tmp_path, f"{HEAD},{column}\nt1,ann,wrong,{value}\n").what
+def test_a_wrong_cell_is_reported(tmp_path: Path, column: str, value: str, message: str) -> None:
+    assert message in problem(tmp_path, f"{HEAD},{column}\nt1,ann,wrong,{value}\n").what
 
 
 def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> None:
@@ -400,12 +400,12 @@ def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> 
     assert [row.line for row in judgments.rows] == [2, 4]
     assert sorted(error.place.line for error in judgments.problems if error.place) == [3, 5, 7]
     assert judgments.bad == 3
-    many = read(tmp_path, HEAD + "\n" + "t,ann,no\n" * 300)
-    assert (many.bad, len(many.problems), many.problems[-1].what) == (300, 51, "and 250 more problems")
+    result = read(tmp_path, HEAD + "\n" + "t,ann,no\n" * 300)
+    assert (result.bad, len(result.problems), result.problems[-1].what) == (300, 51, "and 250 more problems")
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
+    ("content", "message"),
     [
         ("", "the file is empty"),
         (f"{HEAD}\n", "the file has no rows"),
@@ -424,8 +424,8 @@ def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> 
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" * 100, "is not UTF-8"),
     ],
 )
-def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path, content: str | bytes, what: str) -> None:
-    assert what in refused(tmp_path, content).what
+def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
+    assert message in refused(tmp_path, content).what
 
 
 def test_a_byte_order_mark_windows_ends_and_marked_cells(tmp_path: Path) -> None:
@@ -463,7 +463,7 @@ def test_json_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "what"),
+    ("line", "message"),
     [
         ("[1]", "a line holds an object"),
         ('{"trial": "t1"', "not a JSON object"),
@@ -478,11 +478,11 @@ def test_json_lines(tmp_path: Path) -> None:
         ('{"trial": "t1", "rater": "ann", "category": "wrong", "plays": 1' + "0" * 30 + "}", "is not a whole number"),
     ],
 )
-def test_a_wrong_json_line_is_reported_with_its_line(tmp_path: Path, line: str, what: str) -> None:
+def test_a_wrong_json_line_is_reported_with_its_line(tmp_path: Path, line: str, message: str) -> None:
     right = '{"trial": "t0", "rater": "ann", "category": "wrong"}'
     judgments = read(tmp_path, f"{right}\n{line}\n", Format.JSONL)
     assert (len(judgments.rows), judgments.bad) == (1, 1)
-    assert what in judgments.problems[0].what
+    assert message in judgments.problems[0].what
     assert judgments.problems[0].place is not None
     assert judgments.problems[0].place.line == 2
 

@@ -24,10 +24,10 @@ def lines(report: CategoryReport, width: int = 80) -> list[str]:
     return list(report_lines(report, width))
 
 
-@pytest.mark.parametrize("at", range(SORTS))
+@pytest.mark.parametrize("index", range(SORTS))
 @pytest.mark.parametrize("width", [80, 120])
-def test_report_lines_are_escaped_and_fit_the_width(at: int, width: int) -> None:
-    for line in lines(every_sort()[at], width):
+def test_report_lines_are_escaped_and_fit_the_width(index: int, width: int) -> None:
+    for line in lines(every_sort()[index], width):
         assert line.isprintable(), line
         assert width_of(line) <= width, line
 
@@ -67,7 +67,7 @@ def test_both_readings_are_shown_side_by_side() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "words"),
+    ("index", "words"),
     [
         (3, "n/a: nothing was judged"),
         (4, "n/a: no query was answered"),
@@ -77,8 +77,8 @@ def test_both_readings_are_shown_side_by_side() -> None:
         (2, "only one, so agreement between raters is unknown"),
     ],
 )
-def test_missing_figure_states_its_reason(at: int, words: str) -> None:
-    assert words in " ".join(" ".join(lines(every_sort()[at])).split())
+def test_missing_figure_states_its_reason(index: int, words: str) -> None:
+    assert words in " ".join(" ".join(lines(every_sort()[index])).split())
 
 
 def test_disputed_responses_are_listed_with_what_was_said() -> None:
@@ -133,9 +133,9 @@ def test_two_devices_are_compared_in_a_sentence() -> None:
 
 
 def test_a_group_of_one_query_says_too_few_instead_of_an_interval() -> None:
-    again = [Case(f"a{n}", {"ann": C}, query="a", query_class="time") for n in range(4)]
+    repeated = [Case(f"a{n}", {"ann": C}, query="a", query_class="time") for n in range(4)]
     others = [Case(f"b{n}", {"ann": W}, query_class="lists") for n in range(4)]
-    report = reported([*again, *others], Selection(by=(ResultGrouping.CLASS,)))
+    report = reported([*repeated, *others], Selection(by=(ResultGrouping.CLASS,)))
     (time,) = [line for line in lines(report) if re.match(r"time\s+100 ", line) and "1.00" not in line]
     (lists,) = [line for line in lines(report) if re.match(r"lists\s+0\.00 ", line)]
     assert time.count("too few") == 3
@@ -168,9 +168,9 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-@pytest.mark.parametrize("at", range(SORTS))
-def test_report_pages_load_nothing_else(at: int) -> None:
-    text = page(every_sort()[at])
+@pytest.mark.parametrize("index", range(SORTS))
+def test_report_pages_load_nothing_else(index: int) -> None:
+    text = page(every_sort()[index])
     document = Page(text)
     assert not document.of("script")
     assert not re.search(r"(?:src|href)=\"?(?!#|data:,)[\w/]", text)
@@ -209,7 +209,7 @@ def test_wrong_and_disputed_responses_are_listed_with_query_and_answer() -> None
 def luminance(colour: str) -> float:
     digits = colour.lstrip("#")
     whole = digits if len(digits) == 6 else "".join(2 * digit for digit in digits)
-    parts = [int(whole[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    parts = [int(whole[start : start + 2], 16) / 255 for start in (0, 2, 4)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * channel for weight, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 

@@ -14,9 +14,9 @@ from tests.unit.web.annotation.visitors import Browser, Premises
 @pytest.fixture
 def premises(tmp_path: Path) -> Iterator[Premises]:
     """Open; ann, bob and the adjudicator zoe are invited."""
-    made = Premises(tmp_path, annotation_project(tmp_path / "talk", repeated(2), per_utterance=2))
-    yield made
-    made.close()
+    site_premises = Premises(tmp_path, annotation_project(tmp_path / "talk", repeated(2), per_utterance=2))
+    yield site_premises
+    site_premises.close()
 
 
 @pytest.fixture

@@ -120,14 +120,14 @@ def test_the_same_post_twice_is_done_once(premises: Premises, ann: Browser) -> N
 def test_an_old_page_saves_nothing_and_says_so(premises: Premises, ann: Browser) -> None:
     old = ann.page()
     ann.press("accept")
-    given = premises.rows
+    rows_before = premises.rows
     for do in ("accept", "skip", "undo", "draft.quiet"):
         answer = ann.press(do, old, struck=["1"])
         assert answer.status_code == 409
         assert "Nothing was saved" in answer.text
         assert heading(answer.text) == heading(ann.page())
         assert "struck" not in fields_of(answer.text)
-    assert premises.rows == given
+    assert premises.rows == rows_before
 
 
 def test_a_page_goes_on_after_a_restart_of_the_site(premises: Premises, ann: Browser) -> None:
@@ -192,13 +192,13 @@ def test_annotators_do_not_see_each_others_work(premises: Premises) -> None:
         assert "struck" not in fields_of(page)
         assert not re.search(r"\bann\b", page)
         bob.press("accept", page)
-    given = {
+    labelled = {
         name: {utterance for row in premises.rows if isinstance(row, Accepted) and row.annotator == name
                for utterance in row.utterances}
         for name in ("ann", "bob")
     }  # fmt: skip
-    assert (len(given["ann"]), len(given["bob"])) == (3, 7)
-    assert not given["ann"] & given["bob"], "the second one labels them by hand, without the proposal"
+    assert (len(labelled["ann"]), len(labelled["bob"])) == (3, 7)
+    assert not labelled["ann"] & labelled["bob"], "the second one labels them by hand, without the proposal"
     assert "5 to label" in bob.page()
 
 
@@ -248,8 +248,8 @@ def test_foreign_text_stays_text(premises: Premises) -> None:
     project = annotation_project(
         premises.project.parent / "bad", [(bad, ("information",)), (bad, None)], labels, id="<i>"
     )
-    made = Premises(project.parent, project)
-    ann = made.annotator("ann")
+    site = Premises(project.parent, project)
+    ann = site.annotator("ann")
     ann.press("draft.quiet")
     pages = [ann.page()]
     ann.press("go.labelling")
@@ -260,18 +260,18 @@ def test_foreign_text_stays_text(premises: Premises) -> None:
         assert "<b>'" not in page
     assert "{{ 7 * 7 }}" in pages[2]
     assert "&lt;script&gt;alert(1)&lt;/script&gt; [/red] \\u202egnp" in pages[0]
-    made.close()
+    site.close()
 
 
 def test_non_annotator_is_refused_without_naming_others(premises: Premises) -> None:
     project = annotation_project(premises.project.parent / "closed", repeated(1), annotators=("bob", "cem"))
-    made = Premises(project.parent, project)
-    answer = made.annotator("ann").client.get("/annotate")
+    site = Premises(project.parent, project)
+    answer = site.annotator("ann").client.get("/annotate")
     assert answer.status_code == 403
     assert "not an annotator of this project" in answer.text
     assert "cem" not in answer.text
-    assert made.annotator("bob").client.get("/annotate").status_code == 200
-    made.close()
+    assert site.annotator("bob").client.get("/annotate").status_code == 200
+    site.close()
 
 
 def test_nobody_gets_in_or_posts_from_elsewhere(premises: Premises, ann: Browser) -> None:
@@ -348,7 +348,7 @@ def test_undo_takes_back_just_the_change(premises: Premises, ann: Browser) -> No
 
 def test_leaving_a_reopened_utterance_changes_nothing(premises: Premises, ann: Browser) -> None:
     label_by_hand(ann, "u5", "filler", "a sound")
-    given = premises.rows
+    rows_before = premises.rows
     page = look_for(ann, "u5")
     assert list(listed(page)) == ["u5"], "an id is found, too"
     ann.press("again.u5", page)
@@ -363,36 +363,36 @@ def test_leaving_a_reopened_utterance_changes_nothing(premises: Premises, ann: B
     assert "kept as filler" in ann.page()
     ann.press("back")
     assert listed(ann.page()) == {}
-    assert premises.rows == given
+    assert premises.rows == rows_before
 
 
 def test_label_rules_apply_to_changed_utterances(premises: Premises, ann: Browser) -> None:
     label_by_hand(ann, "u5", "filler")
-    given = premises.rows
+    rows_before = premises.rows
     ann.press("again.u5", look_for(ann, "er"))
     ann.press("save", label=["filler", "booking"])
     page = ann.page()
     assert "filler must be the only label" in page
-    assert premises.rows == given
+    assert premises.rows == rows_before
 
 
 def test_utterances_of_others_cannot_be_found_or_opened(premises: Premises) -> None:
     project = annotation_project(premises.project.parent / "named", repeated(2), annotators=("ann", "bob"))
-    made = Premises(project.parent, project)
+    site = Premises(project.parent, project)
     try:
-        ann, bob = made.annotator("ann"), made.annotator("bob")
-        own = {name: set(listed(look_for(annotator, "e"))) for name, annotator in (("ann", ann), ("bob", bob))}
-        assert own["ann"]
-        assert own["bob"]
-        assert not own["ann"] & own["bob"]
+        ann, bob = site.annotator("ann"), site.annotator("bob")
+        utterances = {name: set(listed(look_for(annotator, "e"))) for name, annotator in (("ann", ann), ("bob", bob))}
+        assert utterances["ann"]
+        assert utterances["bob"]
+        assert not utterances["ann"] & utterances["bob"]
         page = ann.page()
-        for utterance in (*own["bob"], "u999", "", "u0\0"):
+        for utterance in (*utterances["bob"], "u999", "", "u0\0"):
             answer = ann.press(f"again.{utterance}", page)
             assert answer.status_code == 400
             assert listed(answer.text) == listed(page)
-        assert made.rows == []
+        assert site.rows == []
     finally:
-        made.close()
+        site.close()
 
 
 def test_labels_of_another_do_not_show(premises: Premises) -> None:
@@ -401,9 +401,9 @@ def test_labels_of_another_do_not_show(premises: Premises) -> None:
     page = look_for(bob, "er")
     assert listed(page)["u5"] == "not labelled yet"
     bob.press("again.u5", page)
-    opened = bob.page()
-    assert "label" not in fields_of(opened)
-    for text in (page, opened):
+    bobs_page = bob.page()
+    assert "label" not in fields_of(bobs_page)
+    for text in (page, bobs_page):
         assert "ann-was-here" not in text
         assert not re.search(r"\bann\b", text)
 
@@ -480,9 +480,9 @@ def test_a_full_disk_keeps_what_was_changed(premises: Premises, monkeypatch: pyt
 
 def test_hostile_search_words_are_escaped_and_long_results_counted(premises: Premises) -> None:
     project = annotation_project(premises.project.parent / "many", [(f"well {n}", None) for n in range(60)])
-    made = Premises(project.parent, project)
+    site = Premises(project.parent, project)
     try:
-        ann = made.annotator("ann")
+        ann = site.annotator("ann")
         page = look_for(ann, "well")
         assert len(listed(page)) == 50
         assert "60 utterances of yours have" in page
@@ -494,15 +494,15 @@ def test_hostile_search_words_are_escaped_and_long_results_counted(premises: Pre
         assert len(page) < 6000
         assert "No utterance" not in look_for(ann, "   ")
     finally:
-        made.close()
+        site.close()
 
 
 def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> None:
     talk = [("two nights in new york", None)]
-    made = Premises(tmp_path, annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS, per_utterance=2))
+    site = Premises(tmp_path, annotation_project(tmp_path / "talk", talk, LABELS + CONCEPTS, per_utterance=2))
     try:
         for name, spans in (("ann", [("nights", "1", "2"), ("city", "4", "5")]), ("bob", [("city", "4", "5")])):
-            browser = made.annotator(name)
+            browser = site.annotator(name)
             for concept, first, last in spans:
                 browser.press(f"mark.{concept}", **{"from": [first], "to": [last]}, label=["booking"])
             assert "·city" in heading(browser.page())
@@ -511,8 +511,8 @@ def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> No
             assert "the utterance has the words 1 to 5" in browser.page()
             browser.press("save")
         city, nights = Slot("city", None, 3, 5), Slot("nights", None, 0, 2)
-        assert [row.slots for row in made.rows if isinstance(row, Labelled)] == [(nights, city), (city,)]
-        zoe = made.annotator("zoe")
+        assert [row.slots for row in site.rows if isinstance(row, Labelled)] == [(nights, city), (city,)]
+        zoe = site.annotator("zoe")
         page = zoe.page("/adjudicate")
         assert "= city: new york" in page
         assert "≠ nights: two nights" in page
@@ -521,7 +521,7 @@ def test_words_are_marked_as_slots_and_disputed_ones_shown(tmp_path: Path) -> No
         zoe.press("clear", place="/adjudicate", **{"from": ["5"], "to": [""]})
         assert "·city" not in heading(zoe.page("/adjudicate"))
         zoe.press("save", place="/adjudicate", label=["booking"])
-        assert isinstance(made.rows[-1], Adjudicated)
-        assert made.rows[-1].slots == ()
+        assert isinstance(site.rows[-1], Adjudicated)
+        assert site.rows[-1].slots == ()
     finally:
-        made.close()
+        site.close()
