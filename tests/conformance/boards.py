@@ -41,8 +41,8 @@ def built(target: str) -> Path:
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:  # tests may run in several processes
         fcntl.flock(lock, fcntl.LOCK_EX)
-        made = subprocess.run(["make", "-C", str(FIRMWARE), target], capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stdout + made.stderr
+        result = subprocess.run(["make", "-C", str(FIRMWARE), target], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     return folder / target
 
 
@@ -149,17 +149,17 @@ class PosixBoard:
 def posix_board(folder: Path, *options: str, cable: bool = False) -> Iterator[PosixBoard]:
     """options: of `vh_board` besides --pty and --truth. cable: put one in between, for its faults."""
     program = built("posix") / "vh_board"
-    own, truth = folder / "board", folder / "truth"
-    own.unlink(missing_ok=True)  # a killed board leaves its link
+    link, truth = folder / "board", folder / "truth"
+    link.unlink(missing_ok=True)  # a killed board leaves its link
     with ExitStack() as stack:
-        command = [str(program), "--pty", str(own), "--truth", str(truth), *options]
+        command = [str(program), "--pty", str(link), "--truth", str(truth), *options]
         process = stack.enter_context(_running(command))
-        _until(lambda: own.is_symlink(), process, "the board makes no pty")
+        _until(lambda: link.is_symlink(), process, "the board makes no pty")
         between = None
         if cable:
-            between = Cable(own, folder / "cable")
+            between = Cable(link, folder / "cable")
             stack.callback(between.close)
-        yield PosixBoard(str(own) if between is None else between.port, between, process, truth)
+        yield PosixBoard(str(link) if between is None else between.port, between, process, truth)
 
 
 @dataclass
@@ -196,10 +196,10 @@ def qemu_board(
     texts = b"".join(text.encode().ljust(64, b"\0") for text in (device, user, password))
     settings = texts + STYLES.index(style).to_bytes(8, "little")
     extra = ["-kernel", str(image)]
-    for at in range(0, len(settings), 8):  # from a file, QEMU loads only where the machine has memory by option
-        word = int.from_bytes(settings[at : at + 8], "little")
+    for offset in range(0, len(settings), 8):  # from a file, QEMU loads only where the machine has memory by option
+        word = int.from_bytes(settings[offset : offset + 8], "little")
         if word:
-            extra += ["-device", f"loader,addr={_SETTINGS_ADDRESS + at:#x},data={word:#x},data-len=8"]
+            extra += ["-device", f"loader,addr={_SETTINGS_ADDRESS + offset:#x},data={word:#x},data-len=8"]
     bridge = []
     if broker:
         bridge = ["-chardev", f"socket,id=m,host=127.0.0.1,port={broker},reconnect=1", "-serial", "chardev:m"]

@@ -65,9 +65,9 @@ def chromium() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=list(FLAGS), timeout=WITHIN_MS)
-        yield opened
-        opened.close()
+        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS), timeout=WITHIN_MS)
+        yield browser
+        browser.close()
 
 
 class Window:

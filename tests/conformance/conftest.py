@@ -84,12 +84,12 @@ def lab() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A headless chromium; it is closed with its module, since others want event loops of their own."""
-    with chromium() as opened:
-        yield opened
+    with chromium() as chrome:
+        yield chrome
 
 
 @pytest.fixture
 def window(browser: Browser, site: Inviting) -> Iterator[Callable[[str], Window]]:
     """Opens windows of the module's `site`, for whom it is told."""
-    with windows(browser, site) as opened:
-        yield opened
+    with windows(browser, site) as page:
+        yield page

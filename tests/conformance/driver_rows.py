@@ -335,10 +335,10 @@ APART = [row for row in ROWS if not is_simulated(driver_of(row))]
 
 
 @contextmanager
-def opened(row: Row, seen: Seen) -> Iterator[Driver]:
+def opened(row: Row, observations: Seen) -> Iterator[Driver]:
     """An open driver; closed afterwards, whatever happened."""
     with ExitStack() as stack:
         driver = row.make()
         stack.callback(driver.close)
-        driver.open(seen)
+        driver.open(observations)
         yield driver

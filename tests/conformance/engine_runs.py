@@ -29,8 +29,8 @@ HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
 R = TypeVar("R", bound=Record)
 
 
-def wait_for(predicate: Callable[[], bool], within_s: float = 60.0, what: str = "it") -> None:
-    until(predicate, within_s, f"{what} did not happen")
+def wait_for(predicate: Callable[[], bool], within_s: float = 60.0, event: str = "it") -> None:
+    until(predicate, within_s, f"{event} did not happen")
 
 
 class Runs:
@@ -56,7 +56,7 @@ class Runs:
 def kill(place: EnginePlace, number: signal.Signals = signal.SIGKILL) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(place.pid, number)
-    wait_for(lambda: not place.alive, what="the engine's end")
+    wait_for(lambda: not place.alive, event="the engine's end")
 
 
 def watching(*arguments: str | Path) -> subprocess.Popen[str]:
@@ -102,11 +102,11 @@ class Watcher:
         answers: list[Answered] = []
 
         def answered() -> bool:
-            wanted = getattr(command, "id", "")
-            answers.extend(m for m in self.messages if isinstance(m, Answered) and m.command_id == wanted)
+            command_id = getattr(command, "id", "")
+            answers.extend(m for m in self.messages if isinstance(m, Answered) and m.command_id == command_id)
             return bool(answers)
 
-        wait_for(answered, what=f"the answer to {command}")
+        wait_for(answered, event=f"the answer to {command}")
         return answers[0]
 
     def reached(self, word: StateWord, after_s: float = 0.0) -> float | None:
@@ -134,5 +134,5 @@ def play_out(folder: Path, within_s: float = 300.0) -> Goodbye:
     """Runs a session to its end; what the engine says then. An engine that nobody connects to waits a minute first."""
     place = start_engine(folder)
     goodbye = Watcher(place, len(rows(folder))).goodbye(within_s)
-    wait_for(lambda: not place.alive, what="the engine's end")
+    wait_for(lambda: not place.alive, event="the engine's end")
     return goodbye

@@ -227,7 +227,9 @@ class EsphomeFarEnd:
     def __enter__(self) -> EsphomeFarEnd:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.lose()
 
     def _accept(self, server: socket.socket) -> None:

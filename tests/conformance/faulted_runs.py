@@ -124,7 +124,7 @@ class Session:
         place = find(self.folder)
         assert place is not None, self.screen()
         self.place: EnginePlace = place
-        wait_for(Path(place.socket).exists, what="the engine's socket")
+        wait_for(Path(place.socket).exists, event="the engine's socket")
         self.watcher = Watcher(place, len(rows(self.folder)))
         self.records, self.ask, self.goodbye = self.watcher.records, self.watcher.ask, self.watcher.goodbye
 
@@ -146,8 +146,8 @@ class Session:
         """Waits until that source has begun to be given a trial's sound: the moment."""
 
         def began() -> list[float]:
-            seen = self.observations(StimulusStarted, source, after_s)
-            return [at_s for at_s, start in seen if start.play_id.startswith(trial)]
+            starts = self.observations(StimulusStarted, source, after_s)
+            return [at_s for at_s, start in starts if start.play_id.startswith(trial)]
 
         wait_for(lambda: bool(began()) or bool(self.watcher.closed), within_s, f"{trial} on {source}")
         assert began(), f"{trial} was over before: {self.screen()}"
@@ -254,11 +254,11 @@ def assert_whole(folder: Path, *, skipped: int = 0, takes: int = 1) -> list[Entr
     assert Counter(row.outcome for row in verdicts if row.take == takes or takes == 1)[Outcome.SKIPPED] == skipped
     starts = records(entries, AttemptStarted)
     ended = records(entries, AttemptFinished)
-    named = [(row.trial_id, row.take, row.attempt) for row in starts]
-    assert sorted(named) == sorted((row.trial_id, row.take, row.attempt) for row in ended)
-    assert len(named) == len(set(named))
+    keys = [(row.trial_id, row.take, row.attempt) for row in starts]
+    assert sorted(keys) == sorted((row.trial_id, row.take, row.attempt) for row in ended)
+    assert len(keys) == len(set(keys))
     for verdict in verdicts:
-        mine = [number for trial_id, take, number in named if (trial_id, take) == (verdict.trial_id, verdict.take)]
+        mine = [number for trial_id, take, number in keys if (trial_id, take) == (verdict.trial_id, verdict.take)]
         assert sorted(mine) == list(range(1, verdict.attempts + 1))
         counted = [
             row.attempt
@@ -281,8 +281,8 @@ def _assert_true(counted: set[str], entries: list[Entry], room: Path) -> None:
     for device in snapshot.devices:
         mine = {trial_id: heard.get(device.device, {}).get(trial_id, []) for trial_id in counted}
         for trial_id in counted:
-            met, wanted = _after_the_join(mine[trial_id]), _after_the_join(true[trial_id])
-            assert met == pytest.approx(wanted, abs=SAME_PLACE_S), (device.device, trial_id, met, wanted)
+            met, expected = _after_the_join(mine[trial_id]), _after_the_join(true[trial_id])
+            assert met == pytest.approx(expected, abs=SAME_PLACE_S), (device.device, trial_id, met, expected)
         assert device.hits == sum(bool(true[call]) for call in calls)
         assert device.false_rejects.share.count == sum(not true[call] for call in calls)
         assert device.false_accepts.count == sum(len(mine[trial_id]) for trial_id in counted - calls)

@@ -73,8 +73,8 @@ class HassFarEnd:
     def stage(self, run: str, kind: str, data: dict[str, Any] | None = None) -> None:
         """An event of a run."""
         with self._lock:
-            at = datetime.fromtimestamp(self.now_s(), UTC).isoformat()
-            self.runs.setdefault(run, []).append({"type": kind, "data": data, "timestamp": at})
+            timestamp = datetime.fromtimestamp(self.now_s(), UTC).isoformat()
+            self.runs.setdefault(run, []).append({"type": kind, "data": data, "timestamp": timestamp})
 
     def query(self, run: str, text: str, answer: str, *, satellite: str = KITCHEN, code: str = "") -> None:
         """A run as a satellite causes it, each state after the event that leads to it."""
@@ -106,7 +106,9 @@ class HassFarEnd:
     def __enter__(self) -> HassFarEnd:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.lose()
 
     def _accept(self, server: Server) -> None:
@@ -160,11 +162,11 @@ class HassFarEnd:
                     result = {"pipelines": [{"id": PIPELINE, "name": "Home"}], "preferred_pipeline": PIPELINE}
                 case "subscribe_entities":
                     self._peers[link] = number
-                    named = {entity_id: self.states[entity_id] for entity_id in request["entity_ids"]}
+                    states = {entity_id: self.states[entity_id] for entity_id in request["entity_ids"]}
                     event = {
                         "a": {
                             entity_id: {"s": s, "a": {}, "lc": self.since.get(entity_id, 1.0)}
-                            for entity_id, s in named.items()
+                            for entity_id, s in states.items()
                         }
                     }
                 case "assist_pipeline/pipeline_debug/list":
@@ -176,13 +178,15 @@ class HassFarEnd:
                     self._send(link, {"id": number, "type": "result", "success": False, "error": error})
                     return
                 case "assist_satellite/get_configuration":
-                    known = {"okay_nabu": "Okay Nabu", "hey_jarvis": "Hey Jarvis"}
-                    offered = [{"id": id, "wake_word": word, "trained_languages": ["en"]} for id, word in known.items()]
+                    phrases = {"okay_nabu": "Okay Nabu", "hey_jarvis": "Hey Jarvis"}
+                    offered = [
+                        {"id": id, "wake_word": word, "trained_languages": ["en"]} for id, word in phrases.items()
+                    ]
                     result = {"active_wake_words": self.wake_words, "available_wake_words": offered}
                 case "conversation/agent/homeassistant/debug":
-                    named = {"name": "HassTurnOn"}
-                    known = {"intent": named, "slots": {"name": "kitchen light"}, "match": True, "source": "builtin"}
-                    result = {"results": [known if "light" in request["sentences"][0] else None]}
+                    intent = {"name": "HassTurnOn"}
+                    match = {"intent": intent, "slots": {"name": "kitchen light"}, "match": True, "source": "builtin"}
+                    result = {"results": [match if "light" in request["sentences"][0] else None]}
             self._send(link, {"id": number, "type": "result", "success": True, "result": result})
             if event is not None:
                 self._send(link, {"id": number, "type": "event", "event": event})

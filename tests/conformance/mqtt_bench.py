@@ -55,9 +55,9 @@ class Broker:
 
     def start(self) -> None:
         if self.kind == "mosquitto":
-            written = self.folder / "mosquitto.conf"
-            written.write_text("\n".join((f"listener {self.port} 127.0.0.1", *self.rules, "")), encoding="utf-8")
-            arguments = ["mosquitto", "-c", str(written)]
+            config = self.folder / "mosquitto.conf"
+            config.write_text("\n".join((f"listener {self.port} 127.0.0.1", *self.rules, "")), encoding="utf-8")
+            arguments = ["mosquitto", "-c", str(config)]
         else:
             arguments = python_command(
                 "harness.devices.mqtt.broker", "--outlive", str(self.folder / "port"), f"127.0.0.1:{self.port}"

@@ -84,7 +84,9 @@ class PictureServer:
     def __enter__(self) -> PictureServer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.lose()
 
     def _accept(self, listening: socket.socket) -> None:

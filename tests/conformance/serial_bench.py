@@ -91,8 +91,8 @@ def truth(folder: Path, waveform: Waveform) -> list[tuple[int, float, str]]:
     return [(int(sample), float(score), phrase) for sample, score, phrase in rows]
 
 
-def near(seen: list[tuple[int, float, str]], expected: list[tuple[int, float, str]]) -> bool:
+def near(events: list[tuple[int, float, str]], expected: list[tuple[int, float, str]]) -> bool:
     """The same events at the same samples; scores are rounded to a 65535th on their way."""
-    return [(sample, phrase) for sample, _, phrase in seen] == [
+    return [(sample, phrase) for sample, _, phrase in events] == [
         (sample, phrase) for sample, _, phrase in expected
-    ] and all(abs(event[1] - other[1]) < 1e-4 for event, other in zip(seen, expected, strict=True))
+    ] and all(abs(event[1] - other[1]) < 1e-4 for event, other in zip(events, expected, strict=True))

@@ -33,8 +33,8 @@ class Told:
     backs: list[Stamp] = field(default_factory=list)
     overruns: int = 0
 
-    def fault(self, at: Stamp, problem: str) -> None:
-        self.faults.append((time.monotonic(), at, problem))
+    def fault(self, stamp: Stamp, problem: str) -> None:
+        self.faults.append((time.monotonic(), stamp, problem))
 
     def overrun(self, count: int) -> None:
         self.overruns += count
@@ -59,8 +59,8 @@ def player(device: str = "harness_speaker", server: str = LAB) -> Iterator[tuple
     playback = Playback(
         device,
         server,
-        on_started=lambda play_id, at: events.started.append((play_id, at)),
-        on_ended=lambda play_id, at, complete: events.ended.append((play_id, at, complete)),
+        on_started=lambda play_id, stamp: events.started.append((play_id, stamp)),
+        on_ended=lambda play_id, stamp, complete: events.ended.append((play_id, stamp, complete)),
         on_fault=events.fault,
         on_back=events.backs.append,
         on_overrun=events.overrun,

@@ -51,7 +51,7 @@ def test_doctor_measures_the_devices_and_the_sound_of_the_bench(lab: Lab, bench:
 def test_noise_pauses_the_run_and_quiet_resumes_it(lab: Lab, bench: Path, tmp_path: Path) -> None:
     runs = LabRuns(tmp_path, lab)
     noise = np.random.default_rng(1).standard_normal(48_000 * 600).astype(np.float32) * 0.05
-    fan = Playback("harness_speaker", "virtual_lab", on_fault=lambda at, problem: None)
+    fan = Playback("harness_speaker", "virtual_lab", on_fault=lambda stamp, problem: None)
     fan.open()
     try:
         fan.play("fan", Waveform(noise, 48_000))

@@ -62,7 +62,7 @@ class Bench:
 
 
 @pytest.fixture
-def there(short: Path) -> Iterator[Bench]:
+def two_boards(short: Path) -> Iterator[Bench]:
     for name in ("wired", "radio"):
         (short / name).mkdir()
     with (
@@ -75,11 +75,11 @@ def there(short: Path) -> Iterator[Bench]:
 
 def assert_said(session: Session, *patterns: str) -> None:
     """What a person has read, in this order."""
-    screen, at = session.screen(), 0
+    screen, position = session.screen(), 0
     for pattern in patterns:
-        match = re.compile(pattern).search(screen, at)
+        match = re.compile(pattern).search(screen, position)
         assert match, f"{pattern!r} does not follow in:\n{screen}"
-        at = match.end()
+        position = match.end()
 
 
 def assert_causes(session: Session, *patterns: str) -> None:
@@ -94,9 +94,9 @@ def assert_causes(session: Session, *patterns: str) -> None:
     assert not left, interruptions
 
 
-def test_counts_survive_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
-    cable = known(there.wired.cable)
-    with there.session() as session:
+def test_counts_survive_a_cable_that_is_pulled_and_put_back(two_boards: Bench) -> None:
+    cable = known(two_boards.wired.cable)
+    with two_boards.session() as session:
         mended_s = 0.0
         for trial in ("call.v-alan", "soak.r1.s0001", "soak.r1.s0001"):  # the last one in its second attempt
             session.playing(trial, "wired", mended_s)
@@ -112,7 +112,7 @@ def test_counts_survive_a_cable_that_is_pulled_and_put_back(there: Bench) -> Non
         struck_s = strike(cable.unplug)
         session.lost("wired", struck_s)
         assert session.ask(Resume("2", "ann")).ok
-        wait_for(lambda: "waiting for wired" in session.screen(), what="a word about the gap")
+        wait_for(lambda: "waiting for wired" in session.screen(), event="a word about the gap")
         mended_s = strike(cable.replug)
         session.back("wired", mended_s)
         assert session.finish() == 0
@@ -133,9 +133,9 @@ def test_counts_survive_a_cable_that_is_pulled_and_put_back(there: Bench) -> Non
     assert_whole(session.folder)
 
 
-def test_counts_survive_a_board_that_restarts_and_freezes(there: Bench) -> None:
-    wired = there.wired
-    with there.session() as session:
+def test_counts_survive_a_board_that_restarts_and_freezes(two_boards: Bench) -> None:
+    wired = two_boards.wired
+    with two_boards.session() as session:
         session.playing("call.v-alan", "wired")
         struck_s = strike(wired.reset)
         noticed_s, cause = session.interrupted(struck_s)
@@ -144,7 +144,7 @@ def test_counts_survive_a_board_that_restarts_and_freezes(there: Bench) -> None:
         struck_s = strike(wired.freeze)
         noticed_s, _ = session.lost("wired", struck_s)
         assert SILENT_S - 0.5 < noticed_s < SILENT_S + NOTICED_AT_ONCE_S
-        wait_for(lambda: "waiting for wired" in session.screen(), what="a word about the board")
+        wait_for(lambda: "waiting for wired" in session.screen(), event="a word about the board")
         mended_s = strike(wired.thaw)
         session.back("wired", mended_s)
         session.playing("soak.r1.s0002", "wired", mended_s)
@@ -176,9 +176,9 @@ def test_counts_survive_a_board_that_restarts_and_freezes(there: Bench) -> None:
     assert {restart.source for restart in restarts} == {"wired"}
 
 
-def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
-    cable = known(there.wired.cable)
-    with there.session(segments=1) as session:
+def test_a_noisy_line_and_a_flood_change_no_count(two_boards: Bench) -> None:
+    cable = known(two_boards.wired.cable)
+    with two_boards.session(segments=1) as session:
         session.playing("call.v-alan", "wired")
         cable.corrupt(1e-3, seed=3)
         session.playing("soak.r1.s0001", "wired", within_s=90)
@@ -192,20 +192,20 @@ def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
     assert_whole(session.folder)
 
 
-def test_counts_survive_a_killed_frozen_and_repeating_broker(there: Bench) -> None:
-    with Echo(there.broker), there.session(segments=1) as session:
+def test_counts_survive_a_killed_frozen_and_repeating_broker(two_boards: Bench) -> None:
+    with Echo(two_boards.broker), two_boards.session(segments=1) as session:
         session.playing("call.v-alan", "radio")
-        struck_s = strike(there.broker.kill)
+        struck_s = strike(two_boards.broker.kill)
         noticed_s, _ = session.interrupted(struck_s)
         assert noticed_s < NOTICED_AT_ONCE_S
-        wait_for(lambda: "waiting for radio" in session.screen(), what="a word about the broker")
-        mended_s = strike(there.broker.start)
+        wait_for(lambda: "waiting for radio" in session.screen(), event="a word about the broker")
+        mended_s = strike(two_boards.broker.start)
         session.back("radio", mended_s)
         session.playing("soak.r1.s0001", "radio", mended_s)
-        struck_s = strike(there.broker.freeze)
+        struck_s = strike(two_boards.broker.freeze)
         noticed_s, _ = session.lost("radio", struck_s)
         assert 3.0 < noticed_s < 6.0 + NOTICED_AT_ONCE_S
-        mended_s = strike(there.broker.thaw)
+        mended_s = strike(two_boards.broker.thaw)
         session.back("radio", mended_s)
         session.goes_on(mended_s)
         assert session.finish(90) == 0
@@ -218,26 +218,26 @@ def test_counts_survive_a_killed_frozen_and_repeating_broker(there: Bench) -> No
     assert_whole(session.folder)
 
 
-def test_counts_survive_a_radio_board_that_restarts_freezes_and_loses_power(there: Bench) -> None:
-    with ExitStack() as stack, there.session() as session:
+def test_counts_survive_a_radio_board_that_restarts_freezes_and_loses_power(two_boards: Bench) -> None:
+    with ExitStack() as stack, two_boards.session() as session:
         session.playing("call.v-alan", "radio")
-        struck_s = strike(there.radio.reset)
+        struck_s = strike(two_boards.radio.reset)
         noticed_s, _ = session.interrupted(struck_s)
         assert noticed_s < NOTICED_AT_ONCE_S
         session.playing("soak.r1.s0001", "radio")
-        struck_s = strike(there.radio.freeze)
+        struck_s = strike(two_boards.radio.freeze)
         noticed_s, _ = session.lost("radio", struck_s)
         assert 3.0 < noticed_s < 5.0 + NOTICED_AT_ONCE_S
-        wait_for(lambda: "waiting for radio" in session.screen(), what="a word about the board")
-        mended_s = strike(there.radio.thaw)
+        wait_for(lambda: "waiting for radio" in session.screen(), event="a word about the board")
+        mended_s = strike(two_boards.radio.thaw)
         session.back("radio", mended_s)
         session.playing("soak.r1.s0002", "radio", mended_s)
-        struck_s = strike(there.radio.kill)
+        struck_s = strike(two_boards.radio.kill)
         noticed_s, _ = session.interrupted(struck_s)
         assert noticed_s < NOTICED_AT_ONCE_S, "its last will says so"
-        (there.root / "other").mkdir()
-        options = ("--device", "radio", "--mqtt", f"127.0.0.1:{there.broker.port}")
-        stack.enter_context(posix_board(there.root / "other", *options))
+        (two_boards.root / "other").mkdir()
+        options = ("--device", "radio", "--mqtt", f"127.0.0.1:{two_boards.broker.port}")
+        stack.enter_context(posix_board(two_boards.root / "other", *options))
         assert session.finish(90) == 0
     assert_causes(
         session,
@@ -256,8 +256,8 @@ def test_counts_survive_a_radio_board_that_restarts_freezes_and_loses_power(ther
     assert_whole(session.folder)
 
 
-def test_skip_pause_and_engine_kill_during_an_injection(there: Bench) -> None:
-    with there.session(calls=2) as session:
+def test_skip_pause_and_engine_kill_during_an_injection(two_boards: Bench) -> None:
+    with two_boards.session(calls=2) as session:
         session.playing("call.v-alan", "radio")
         assert session.ask(Skip("1", "ann", "the wrong phrase")).ok
         session.playing("call.v-boris", "radio")
@@ -284,8 +284,8 @@ def test_skip_pause_and_engine_kill_during_an_injection(there: Bench) -> None:
     assert_said(session, "SKIPPED after 1 attempt", "PAUSED by ann", "re-run of call.v-alan.r1", "stopped", "END all")
 
 
-def test_an_aborted_session_cannot_be_resumed(there: Bench) -> None:
-    with there.session(segments=1) as session:
+def test_an_aborted_session_cannot_be_resumed(two_boards: Bench) -> None:
+    with two_boards.session(segments=1) as session:
         session.playing("soak.r1.s0001", "radio")
         assert session.ask(Abort("1", "ann")).ok
         assert session.finish(30) == 3
@@ -293,8 +293,8 @@ def test_an_aborted_session_cannot_be_resumed(there: Bench) -> None:
     (last,) = records(entries, AttemptFinished)[-1:]
     assert (last.trial_id, last.outcome) == ("soak.r1.s0001", Outcome.ABORTED)
     assert "soak.r1.s0001" not in counted_events(entries).get("wired", {})
-    again = subprocess.run([*HARNESS, "resume", str(session.folder), "--plain"], capture_output=True, check=False)
-    assert again.returncode != 0
+    result = subprocess.run([*HARNESS, "resume", str(session.folder), "--plain"], capture_output=True, check=False)
+    assert result.returncode != 0
 
 
 class Echo:

@@ -47,7 +47,7 @@ while True:
 
 
 @pytest.mark.parametrize(
-    ("says", "seen"),
+    ("says", "message"),
     [
         pytest.param("nothing", "no bytes received. Check its power", marks=pytest.mark.soak),
         ("text", 'bytes of text received, such as "I (1234) main: hello world". It prints log lines'),
@@ -56,7 +56,7 @@ while True:
         ),
     ],
 )
-def test_a_board_without_framing_is_refused(says: str, seen: str, short: Path) -> None:
+def test_a_board_without_framing_is_refused(says: str, message: str, short: Path) -> None:
     port = short / "port"
     speaker = subprocess.Popen([sys.executable, "-c", SPEAKER, str(port), says])
     try:
@@ -67,17 +67,17 @@ def test_a_board_without_framing_is_refused(says: str, seen: str, short: Path) -
         speaker.wait()
     assert status == 3
     assert f"bench.yaml:6:5: wired: the board at {port} does not answer in the harness's framing: " in output
-    assert seen in output
+    assert message in output
 
 
 def test_missing_or_invalid_port_is_refused(short: Path) -> None:
     (short / "plain.txt").touch()
     status, output = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
-    wanted = f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Name a device such as /dev/ttyUSB0"
-    assert (status, wanted in output) == (3, True), output
+    message = f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Name a device such as /dev/ttyUSB0"
+    assert (status, message in output) == (3, True), output
     status, output = refused(short, "{driver: serial, port: /dev/nowhere}")
-    wanted = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"
-    assert (status, wanted in output) == (3, True), output
+    message = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"
+    assert (status, message in output) == (3, True), output
 
 
 def test_a_port_in_use_is_refused(short: Path) -> None:

@@ -107,7 +107,7 @@ def heard(sound: Waveform, name: EncodingName) -> Waveform:
     encoding = adpcm.Encoding[name.name]
     encoded = adpcm.EncodedSound((sound.samples * 32768).round().astype(np.int16), encoding)
     cuts = range(0, len(encoded), encoded.largest)
-    chunks = (encoded.cut(at, min(at + encoded.largest, len(encoded))) for at in cuts)
+    chunks = (encoded.cut(start, min(start + encoded.largest, len(encoded))) for start in cuts)
     samples = np.concatenate([adpcm.decode(encoding, data) for data in chunks])
     return Waveform((samples / 32768).astype(np.float32), sound.rate_hz)
 

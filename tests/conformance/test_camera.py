@@ -30,16 +30,16 @@ def profile(tmp_path: Path) -> DeviceProfile:
 
 
 def opened(options: CameraOptions, around: Around) -> tuple[Camera, Seen]:
-    driver, seen = Camera("ring", options, around), Seen()
-    driver.open(seen)
-    return driver, seen
+    driver, observations = Camera("ring", options, around), Seen()
+    driver.open(observations)
+    return driver, observations
 
 
-def held(seen: list[Observation], true_s: list[float]) -> float:
+def held(observations: list[Observation], true_s: list[float]) -> float:
     """The share of times that lie within their stated errors."""
     gaps = [
         abs(observation.at.at_s - when) <= observation.at.error_s
-        for observation, when in zip(seen, true_s, strict=True)
+        for observation, when in zip(observations, true_s, strict=True)
     ]
     return float(np.mean(gaps))
 
@@ -50,28 +50,28 @@ def test_a_video_gives_each_change_at_its_recorded_time(tmp_path: Path, profile:
     # A fast lamp: states count after 30 ms instead of 100 and 400.
     (ring,) = profile.thresholds
     quick = replace(ring, states=tuple(replace(state, min_s=0.03) for state in ring.states))
-    driver, seen = opened(options, Around(tmp_path, replace(profile, thresholds=(quick,))))
+    driver, observations = opened(options, Around(tmp_path, replace(profile, thresholds=(quick,))))
     try:
-        seen.wait(lambda: seen.of(LinkLost), 30, "the end of the video")
-        assert "the video ended after 165 frames" in seen.of(LinkLost)[0].what
-        start_s = seen.of(Status)[0].at.at_s
-        woken = seen.of(Wake)
-        wanted = [start_s + (number * 25 + 15) / 100 - 0.005 for number in range(6)]
-        assert held([*woken], wanted) == 1.0
+        observations.wait(lambda: observations.of(LinkLost), 30, "the end of the video")
+        assert "the video ended after 165 frames" in observations.of(LinkLost)[0].what
+        start_s = observations.of(Status)[0].at.at_s
+        woken = observations.of(Wake)
+        expected = [start_s + (number * 25 + 15) / 100 - 0.005 for number in range(6)]
+        assert held([*woken], expected) == 1.0
         assert all(wake.at.error_s <= 0.015 + 0.01 for wake in woken)
-        assert len(seen.of(Status)) == 7
+        assert len(observations.of(Status)) == 7
     finally:
         driver.close()
 
 
 def test_a_video_does_not_begin_again(tmp_path: Path, profile: DeviceProfile) -> None:
     path = video(tmp_path / "ring.avi", ["off"] * 60, fps=100.0)
-    driver, seen = opened(CameraOptions(source=str(path)), Around(tmp_path, profile))
+    driver, observations = opened(CameraOptions(source=str(path)), Around(tmp_path, profile))
     try:
-        seen.wait(lambda: seen.of(LinkLost), 30, "the end of the video")
+        observations.wait(lambda: observations.of(LinkLost), 30, "the end of the video")
         waited_until_s = time.monotonic() + 1.0
         until(lambda: time.monotonic() > waited_until_s)
-        assert not seen.of(LinkBack)
+        assert not observations.of(LinkBack)
     finally:
         driver.close()
 
@@ -81,21 +81,23 @@ def test_times_of_a_live_stream_lie_within_their_errors(tmp_path: Path, profile:
     lit: list[float] = []
     with PictureServer(fps=50.0) as server:
         options = CameraOptions(source=server.url, rectangle=RING, hold_back_ms=30.0)
-        driver, seen = opened(options, Around(tmp_path, profile))
+        driver, observations = opened(options, Around(tmp_path, profile))
         try:
-            seen.wait(lambda: seen.of(Status), 30, "the first state")
+            observations.wait(lambda: observations.of(Status), 30, "the first state")
             for number in range(5):
                 lit.append(time.monotonic())
                 server.show("blue")
-                seen.wait(lambda number=number: len(seen.of(Wake)) > number, 30, "a wake event")  # type: ignore[misc]
+                observations.wait(lambda number=number: len(observations.of(Wake)) > number, 30, "a wake event")  # type: ignore[misc]
                 server.show("off")
-                seen.wait(lambda number=number: len(seen.of(Status)) > number + 1, 30, "the end")  # type: ignore[misc]
+                observations.wait(lambda number=number: len(observations.of(Status)) > number + 1, 30, "the end")  # type: ignore[misc]
         finally:
             driver.close()
-    assert [status.state for status in seen.of(Status)] == [DeviceState.IDLE] * 6
+    assert [status.state for status in observations.of(Status)] == [DeviceState.IDLE] * 6
     # The lamp changes with the first picture after the switch: up to 20 ms later.
-    late = [wake.at.at_s + wake.at.error_s - when for wake, when in zip(seen.of(Wake), lit, strict=True)]
-    early = [wake.at.at_s - wake.at.error_s - when - 0.02 for wake, when in zip(seen.of(Wake), lit, strict=True)]
+    late = [wake.at.at_s + wake.at.error_s - when for wake, when in zip(observations.of(Wake), lit, strict=True)]
+    early = [
+        wake.at.at_s - wake.at.error_s - when - 0.02 for wake, when in zip(observations.of(Wake), lit, strict=True)
+    ]
     assert min(late) >= 0
     assert max(early) <= 0
 
@@ -103,14 +105,14 @@ def test_times_of_a_live_stream_lie_within_their_errors(tmp_path: Path, profile:
 def test_a_frozen_stream_is_lost_and_comes_back(tmp_path: Path, profile: DeviceProfile) -> None:
     with PictureServer() as server:
         options = CameraOptions(source=server.url, rectangle=RING, silence_limit_s=1.0)
-        driver, seen = opened(options, Around(tmp_path, profile))
+        driver, observations = opened(options, Around(tmp_path, profile))
         try:
-            seen.wait(lambda: seen.of(Status), 30, "the first state")
+            observations.wait(lambda: observations.of(Status), 30, "the first state")
             server.frozen = True
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            assert "arrived for" in seen.of(LinkLost)[0].what
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
+            assert "arrived for" in observations.of(LinkLost)[0].what
             server.frozen = False
-            seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+            observations.wait(lambda: observations.of(LinkBack), 30, "the return")
             began_s = time.monotonic()
             server.frozen = True
         finally:
@@ -121,13 +123,13 @@ def test_a_frozen_stream_is_lost_and_comes_back(tmp_path: Path, profile: DeviceP
 def test_light_that_is_there_at_first_is_not_an_event(tmp_path: Path, profile: DeviceProfile) -> None:
     with PictureServer() as server:
         server.show("blue")
-        driver, seen = opened(CameraOptions(source=server.url, rectangle=RING), Around(tmp_path, profile))
+        driver, observations = opened(CameraOptions(source=server.url, rectangle=RING), Around(tmp_path, profile))
         try:
             until_s = time.monotonic() + 0.6
             until(lambda: time.monotonic() > until_s)
             server.show("off")
-            seen.wait(lambda: seen.of(Status), 30, "the end of the light")
-            assert not seen.of(Wake)
+            observations.wait(lambda: observations.of(Status), 30, "the end of the light")
+            assert not observations.of(Wake)
         finally:
             driver.close()
 
@@ -135,15 +137,15 @@ def test_light_that_is_there_at_first_is_not_an_event(tmp_path: Path, profile: D
 def test_a_truncated_video_ends_where_it_is_cut(tmp_path: Path, profile: DeviceProfile) -> None:
     path = video(tmp_path / "ring.avi", ["off"] * 120, fps=100.0)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    driver, seen = opened(CameraOptions(source=str(path)), Around(tmp_path, profile))
+    driver, observations = opened(CameraOptions(source=str(path)), Around(tmp_path, profile))
     try:
-        seen.wait(lambda: seen.of(LinkLost), 30, "the end")
+        observations.wait(lambda: observations.of(LinkLost), 30, "the end")
     finally:
         driver.close()
 
 
 @pytest.mark.parametrize(
-    ("source", "rectangle", "what"),
+    ("source", "rectangle", "message"),
     [
         ("noise.avi", (), "delivers no picture"),
         ("missing.avi", (), "does not exist"),
@@ -152,19 +154,19 @@ def test_a_truncated_video_ends_where_it_is_cut(tmp_path: Path, profile: DeviceP
     ],
 )
 def test_video_without_a_usable_light_is_refused(
-    source: str, rectangle: tuple[int, ...], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: str, rectangle: tuple[int, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "noise.avi").write_bytes(np.random.default_rng(1).bytes(50_000))
     video(tmp_path / "ring.avi", ["off"])
     with pytest.raises(DeviceError) as caught:
         Camera("ring", CameraOptions(source=source, rectangle=rectangle), Around(tmp_path)).open(Seen())
-    assert what in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.remedy
 
 
 @pytest.mark.parametrize(
-    ("given", "what"),
+    ("options", "message"),
     [
         ({}, "needs `source`"),
         ({"source": -1}, "needs `source`"),
@@ -178,9 +180,9 @@ def test_video_without_a_usable_light_is_refused(
         ({"source": 0, "silence_limit_s": -1}, "silence_limit_s is -1"),
     ],
 )
-def test_wrong_options_are_refused(given: dict[str, object], what: str) -> None:
-    with pytest.raises(InputError, match=what):
-        options_of("camera", given)
+def test_wrong_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        options_of("camera", options)
 
 
 def test_the_password_comes_from_the_environment_only(monkeypatch: pytest.MonkeyPatch) -> None:

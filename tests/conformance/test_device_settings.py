@@ -132,15 +132,16 @@ def test_a_device_that_keeps_its_value_is_reported() -> None:
 
 def test_a_device_that_restarts_gets_its_settings_again() -> None:
     with EsphomeFarEnd() as device:
-        driver, seen = EsphomeDevice("pe", EsphomeOptions(address=device.address, states=False), Around()), Seen()
-        driver.open(seen)
+        driver = EsphomeDevice("pe", EsphomeOptions(address=device.address, states=False), Around())
+        observations = Seen()
+        driver.open(observations)
         try:
             driver.set_setting("number.gain", "12")
             device.lose()
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
             device.states[GAIN] = type(device.states[GAIN])(key=GAIN, state=5)
             device.mend()
-            seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+            observations.wait(lambda: observations.of(LinkBack), 30, "the return")
             assert known(driver.settings().get("number.gain")).value == "12"
         finally:
             driver.close()

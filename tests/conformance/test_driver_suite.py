@@ -48,35 +48,35 @@ def closed_in_time(driver: Driver) -> None:
     assert time.monotonic() - began_s < CLOSE_LIMIT_S
 
 
-def nothing_more(seen: Seen, for_s: float = 0.5) -> None:
+def nothing_more(observations: Seen, for_s: float = 0.5) -> None:
     """Nothing is told for a while: there is no event to wait for."""
-    count = len(seen.all)
+    count = len(observations.all)
     deadline = time.monotonic() + for_s
     while time.monotonic() < deadline:
-        assert len(seen.all) == count, f"told after close: {seen.all[count:]}"
+        assert len(observations.all) == count, f"told after close: {observations.all[count:]}"
         time.sleep(0.01)
 
 
-def ended(seen: Seen, play_id: str) -> StimulusEnded | None:
-    return next((end for end in seen.of(StimulusEnded) if end.play_id == play_id), None)
+def ended(observations: Seen, play_id: str) -> StimulusEnded | None:
+    return next((end for end in observations.of(StimulusEnded) if end.play_id == play_id), None)
 
 
-def started(seen: Seen, play_id: str) -> StimulusStarted | None:
-    return next((start for start in seen.of(StimulusStarted) if start.play_id == play_id), None)
+def started(observations: Seen, play_id: str) -> StimulusStarted | None:
+    return next((start for start in observations.of(StimulusStarted) if start.play_id == play_id), None)
 
 
-def playing(driver: Driver, seen: Seen) -> Stimulates:
+def playing(driver: Driver, observations: Seen) -> Stimulates:
     """It has begun to play `one`, which is long."""
     player = stimulates(driver)
     player.play("one", hum(LONG_S))
-    seen.wait(lambda: started(seen, "one"), 20.0, "the start")
+    observations.wait(lambda: started(observations, "one"), 20.0, "the start")
     return player
 
 
-def provoked(row: Row, driver: Driver, seen: Seen) -> None:
-    count = len(seen.all)
+def provoked(row: Row, driver: Driver, observations: Seen) -> None:
+    count = len(observations.all)
     row.provoke(driver)
-    seen.wait(lambda: len(seen.all) > count, 30, "a word of it")
+    observations.wait(lambda: len(observations.all) > count, 30, "a word of it")
 
 
 def stimulates(driver: Driver) -> Stimulates:
@@ -84,10 +84,10 @@ def stimulates(driver: Driver) -> Stimulates:
     return driver
 
 
-def play_whole(driver: Driver, seen: Seen, play_id: str, seconds: float = 0.4) -> None:
+def play_whole(driver: Driver, observations: Seen, play_id: str, seconds: float = 0.4) -> None:
     stimulates(driver).play(play_id, hum(seconds))
-    seen.wait(lambda: ended(seen, play_id), 15, f"the end of {play_id}")
-    assert known(ended(seen, play_id)).complete
+    observations.wait(lambda: ended(observations, play_id), 15, f"the end of {play_id}")
+    assert known(ended(observations, play_id)).complete
 
 
 def test_every_installed_driver_has_its_row() -> None:
@@ -121,68 +121,68 @@ def test_constructing_does_no_io(row: Row, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", APART)
 def test_an_absent_far_end_is_refused_with_a_remedy_and_leaves_nothing_behind(row: Row) -> None:
-    driver, seen, before = known(row.absent)(), Seen(), set(threading.enumerate())
+    driver, observations, before = known(row.absent)(), Seen(), set(threading.enumerate())
     with pytest.raises(DeviceError) as caught:
-        driver.open(seen)
+        driver.open(observations)
     assert caught.value.remedy
     closed_in_time(driver)
-    seen.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
-    nothing_more(seen, 0.1)
+    observations.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
+    nothing_more(observations, 0.1)
 
 
 def test_a_driver_can_be_closed_twice_and_reopened(row: Row) -> None:
-    seen, before = Seen(), set(threading.enumerate())
+    observations, before = Seen(), set(threading.enumerate())
     driver = row.make()
     for _ in range(2):
-        driver.open(seen)
-        provoked(row, driver, seen)
+        driver.open(observations)
+        provoked(row, driver, observations)
         closed_in_time(driver)
         closed_in_time(driver)
-        seen.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
+        observations.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
 
 
 def test_no_observations_arrive_after_close(row: Row) -> None:
-    seen = Seen()
-    with opened(row, seen) as driver:
+    observations = Seen()
+    with opened(row, observations) as driver:
         row.provoke(driver)
         closed_in_time(driver)
-        nothing_more(seen)
+        nothing_more(observations)
 
 
 def test_a_driver_closes_while_its_far_end_is_gone(row: Row) -> None:
-    seen = Seen()
-    with opened(row, seen) as driver:
+    observations = Seen()
+    with opened(row, observations) as driver:
         row.lose(driver)
         try:
             closed_in_time(driver)
         finally:
             row.mend(driver)
-        nothing_more(seen)
+        nothing_more(observations)
 
 
 def test_link_loss_and_return_are_each_reported_once(row: Row) -> None:
-    seen = Seen()
-    with opened(row, seen) as driver:
+    observations = Seen()
+    with opened(row, observations) as driver:
         row.lose(driver)
         try:
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
         finally:
             row.mend(driver)
-        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
-        assert [type(observation) for observation in seen.of(LinkLost, LinkBack)] == [LinkLost, LinkBack]
-        (lost,) = seen.of(LinkLost)
+        observations.wait(lambda: observations.of(LinkBack), 30, "the return")
+        assert [type(observation) for observation in observations.of(LinkLost, LinkBack)] == [LinkLost, LinkBack]
+        (lost,) = observations.of(LinkLost)
         assert lost.what
-        provoked(row, driver, seen)
+        provoked(row, driver, observations)
 
 
 def test_stamps_lie_between_start_and_end_of_the_session(row: Row) -> None:
-    seen, before_s = Seen(), time.monotonic()
-    with opened(row, seen) as driver:
+    observations, before_s = Seen(), time.monotonic()
+    with opened(row, observations) as driver:
         if isinstance(driver, Stimulates):
-            play_whole(driver, seen, "one")
-        provoked(row, driver, seen)
+            play_whole(driver, observations, "one")
+        provoked(row, driver, observations)
     after_s = time.monotonic()
-    for observation in seen.all:
+    for observation in observations.all:
         assert observation.source == "it"
         assert before_s - observation.at.error_s <= observation.at.at_s <= after_s + observation.at.error_s, observation
         assert observation.at.error_s < 1.0
@@ -190,18 +190,18 @@ def test_stamps_lie_between_start_and_end_of_the_session(row: Row) -> None:
 
 @of_players
 def test_a_sound_begins_and_ends(row: Row) -> None:
-    seen = Seen()
-    with opened(row, seen) as driver:
+    observations = Seen()
+    with opened(row, observations) as driver:
         for play_id in ("one", "two"):
-            play_whole(driver, seen, play_id)
+            play_whole(driver, observations, play_id)
     order = [
         (type(observation), observation.play_id)
-        for observation in seen.all
+        for observation in observations.all
         if isinstance(observation, StimulusStarted | StimulusEnded)
     ]
     assert order == [(StimulusStarted, "one"), (StimulusEnded, "one"), (StimulusStarted, "two"), (StimulusEnded, "two")]
     for play_id in ("one", "two"):
-        first, last = known(started(seen, play_id)), known(ended(seen, play_id))
+        first, last = known(started(observations, play_id)), known(ended(observations, play_id))
         if first.audio_s is not None and last.audio_s is not None:
             assert last.audio_s - first.audio_s == pytest.approx(0.4, abs=0.01)
         if row.on_air:
@@ -210,61 +210,63 @@ def test_a_sound_begins_and_ends(row: Row) -> None:
 
 @of_players
 def test_two_sounds_never_mix(row: Row) -> None:
-    seen = Seen()
-    with opened(row, seen) as driver:
-        player = playing(driver, seen)
+    observations = Seen()
+    with opened(row, observations) as driver:
+        player = playing(driver, observations)
         if row.queues:
             player.play("two", hum(0.2))
         else:
             with pytest.raises(DeviceError, match="already"):
                 player.play("two", hum(0.2))
         player.stop()
-        seen.wait(lambda: ended(seen, "one"), 20.0, "the end of the first")
-        second = started(seen, "two")
-        assert second is None or second.at.at_s >= known(ended(seen, "one")).at.at_s
+        observations.wait(lambda: ended(observations, "one"), 20.0, "the end of the first")
+        second = started(observations, "two")
+        assert second is None or second.at.at_s >= known(ended(observations, "one")).at.at_s
 
 
 @of_players
 def test_a_stop_ends_a_sound_at_once(row: Row) -> None:
-    seen = Seen()
-    with opened(row, seen) as driver:
+    observations = Seen()
+    with opened(row, observations) as driver:
         stimulates(driver).stop()
-        assert not seen.of(StimulusEnded)
-        player = playing(driver, seen)
+        assert not observations.of(StimulusEnded)
+        player = playing(driver, observations)
         stopped_s = time.monotonic()
         player.stop()
-        seen.wait(lambda: ended(seen, "one"), 20.0, "the end")
-        end = known(ended(seen, "one"))
+        observations.wait(lambda: ended(observations, "one"), 20.0, "the end")
+        end = known(ended(observations, "one"))
         assert not end.complete
         assert end.at.at_s - stopped_s <= 0.05 + end.at.error_s
         player.stop()
-        play_whole(driver, seen, "two")
-        assert len(seen.of(StimulusEnded)) == 2
+        play_whole(driver, observations, "two")
+        assert len(observations.of(StimulusEnded)) == 2
 
 
 @of_players
 def test_link_loss_cuts_playback_and_next_sound_is_complete(row: Row) -> None:
-    seen = Seen()
-    with opened(row, seen) as driver:
-        playing(driver, seen)
+    observations = Seen()
+    with opened(row, observations) as driver:
+        playing(driver, observations)
         row.lose(driver)
         try:
-            seen.wait(lambda: ended(seen, "one") and seen.of(LinkLost), 30, "the loss and the end")
-            assert not known(ended(seen, "one")).complete
+            observations.wait(
+                lambda: ended(observations, "one") and observations.of(LinkLost), 30, "the loss and the end"
+            )
+            assert not known(ended(observations, "one")).complete
         finally:
             row.mend(driver)
-        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
-        play_whole(driver, seen, "two")
+        observations.wait(lambda: observations.of(LinkBack), 30, "the return")
+        play_whole(driver, observations, "two")
 
 
 @of_players
 def test_a_driver_closes_while_it_plays(row: Row) -> None:
-    seen, before = Seen(), set(threading.enumerate())
-    with opened(row, seen) as driver:
-        playing(driver, seen)
+    observations, before = Seen(), set(threading.enumerate())
+    with opened(row, observations) as driver:
+        playing(driver, observations)
         closed_in_time(driver)
-        nothing_more(seen)
-        seen.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
+        nothing_more(observations)
+        observations.wait(lambda: not set(threading.enumerate()) - before, 20.0, "the end of its threads")
 
 
 @of_players

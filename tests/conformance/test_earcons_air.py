@@ -63,14 +63,14 @@ def test_a_chime_through_the_air_is_the_wake_event_of_a_black_box(tmp_path: Path
     progress = wake_of(entries).snapshot()
     box, kitchen = known(progress.device("box")), known(progress.device("kitchen"))
     assert (box.false_rejects.share.total, box.hits) == (2, kitchen.hits)
-    seen = [entry.record.observation for entry in entries if isinstance(entry.record, Observed)]
-    reported = [wake.at.at_s for wake in seen if isinstance(wake, Wake) and wake.source == "kitchen"]
-    chimes = [wake for wake in seen if isinstance(wake, Wake) and wake.source == "box.earcon"]
+    observations = [entry.record.observation for entry in entries if isinstance(entry.record, Observed)]
+    reported = [wake.at.at_s for wake in observations if isinstance(wake, Wake) and wake.source == "kitchen"]
+    chimes = [wake for wake in observations if isinstance(wake, Wake) and wake.source == "box.earcon"]
     assert len(chimes) == len(reported) >= 2
     for chime, at_s in zip(chimes, reported, strict=True):
         # The assistant reports, and begins to chime, in one step; the sound server may hold a sound back.
         assert -0.05 <= chime.at.at_s - at_s <= 0.5
         assert chime.at.error_s < 0.1
-    tones = [tone for tone in seen if isinstance(tone, Earcon) and tone.of == "box.earcon"]
-    for speech in (observation for observation in seen if isinstance(observation, SpeechStarted)):
+    tones = [tone for tone in observations if isinstance(tone, Earcon) and tone.of == "box.earcon"]
+    for speech in (observation for observation in observations if isinstance(observation, SpeechStarted)):
         assert not any(tone.at.at_s - 0.05 <= speech.at.at_s <= tone.ends.at_s for tone in tones)

@@ -32,9 +32,9 @@ from tests.written_sessions import plan_of, records
 CONTEXT_WAIT_S = 4.0
 
 
-def _run_with_kills(folder: Path, chance: random.Random, wanted: int) -> int:
+def _run_with_kills(folder: Path, chance: random.Random, count: int) -> int:
     kills = 0
-    while kills < wanted:
+    while kills < count:
         place = start_engine(folder)
         if kills:
             time.sleep(chance.uniform(0.0, 0.8))  # any moment will do: that is what is tested
@@ -59,17 +59,17 @@ def _stopped_in_an_attempt(pid: int, folder: Path) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("seed", "trials", "wanted"),
+    ("seed", "trials", "kills_wanted"),
     [(20, 18, 3), *(pytest.param(seed, 60, 20, marks=pytest.mark.soak) for seed in range(20, 36))],
 )
-def test_repeated_engine_kills_lose_and_double_nothing(runs: Runs, seed: int, trials: int, wanted: int) -> None:
+def test_repeated_engine_kills_lose_and_double_nothing(runs: Runs, seed: int, trials: int, kills_wanted: int) -> None:
     """What a kill at any row does to counts, tests/nights checks; here the process, its files and its threads die."""
     scenario = runs.root / "sixty.yaml"
     sixty = (HERE / "sixty.yaml").read_text("utf-8")
     scenario.write_text(sixty.replace("repeat: 20", f"repeat: {trials // 3}"), encoding="utf-8")
     folder = runs.prepare(scenario)
-    kills = _run_with_kills(folder, random.Random(seed), wanted)
-    assert kills == wanted, "the run was over before it was killed often enough"
+    kills = _run_with_kills(folder, random.Random(seed), kills_wanted)
+    assert kills == kills_wanted, "the run was over before it was killed often enough"
     entries = rows(folder)
 
     planned = list(plan_of(entries))
@@ -137,8 +137,8 @@ def _check_waits(entries: list[Entry]) -> None:
     for entry in entries:
         match entry.record:
             case AttemptStarted(trial_id=trial_id, take=take, attempt=attempt):
-                again = f"{trial_id}.{take}" == last_trial
-                if last_sound_s is not None and (again or entry.run != last_run):
+                same_trial = f"{trial_id}.{take}" == last_trial
+                if last_sound_s is not None and (same_trial or entry.run != last_run):
                     # By the sound's own time: on a busy host its row may be written late.
                     waited_s = entry.at_s - last_sound_s
                     assert waited_s > CONTEXT_WAIT_S - 1.5, (trial_id, attempt, waited_s)

@@ -120,9 +120,9 @@ def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
     before = len(records(folder, TrialFinished))
     assert 0 < before < 1200
     wait_for(lambda: not place.alive)
-    again = Watcher(start_engine(folder), len(rows(folder)))
-    again.wait_row(TrialFinished)
-    logged = [message.entry.seq for message in again.messages if isinstance(message, Logged)]
+    resumed = Watcher(start_engine(folder), len(rows(folder)))
+    resumed.wait_row(TrialFinished)
+    logged = [message.entry.seq for message in resumed.messages if isinstance(message, Logged)]
     assert logged[0] > before
 
 
@@ -130,12 +130,12 @@ def test_a_run_is_stopped_from_outside_and_a_second_stop_says_that_it_has_ended(
     folder = runs.prepare("lasting.yaml")
     client = Watcher(start_engine(folder))
     client.wait_row(TrialFinished)
-    found = cli("stop", folder, folder=tmp_path)
-    assert (found.returncode, found.stdout.startswith("stopped: ")) == (0, True), found.stdout + found.stderr
-    assert f"harness run resume sessions/{folder.name}" in found.stdout
+    stop = cli("stop", folder, folder=tmp_path)
+    assert (stop.returncode, stop.stdout.startswith("stopped: ")) == (0, True), stop.stdout + stop.stderr
+    assert f"harness run resume sessions/{folder.name}" in stop.stdout
     assert client.goodbye() == Goodbye(3, "stopped")
-    again = cli("stop", folder, folder=tmp_path)
-    assert (again.returncode, "is not running: it has ended (stopped)" in again.stderr) == (3, True), again.stderr
+    second = cli("stop", folder, folder=tmp_path)
+    assert (second.returncode, "is not running: it has ended (stopped)" in second.stderr) == (3, True), second.stderr
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
@@ -263,8 +263,8 @@ def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> 
     )
     assert checked.endswith(" clips: whole\n")
     assert (len(table.splitlines()), len(lines.splitlines())) == (4, len(rows(session)))
-    again = cli("resume", session.name, "--junit", "out/junit.xml", folder=tmp_path)
-    assert (again.returncode, "nothing is left" in again.stdout) == (0, True)
+    resumed = cli("resume", session.name, "--junit", "out/junit.xml", folder=tmp_path)
+    assert (resumed.returncode, "nothing is left" in resumed.stdout) == (0, True)
     report = (tmp_path / "out" / "junit.xml").read_bytes()
     assert (report.count(b"<testcase "), b"<error" in report, b"<failure" in report) == (5, False, False)
     assert cli("attach", folder=tmp_path).returncode == 3
@@ -380,13 +380,13 @@ def engines_of(folder: Path) -> list[int]:
 def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
     folder = runs.prepare("lasting.yaml")
     watcher = watching("resume", str(folder))
-    wait_for(lambda: bool(engines_of(folder)), what="an engine")
+    wait_for(lambda: bool(engines_of(folder)), event="an engine")
     watcher.send_signal(signal.SIGINT)
     _, errors = watcher.communicate(timeout=300)
     assert watcher.returncode == 3, errors
     assert f"harness run resume {folder}" in errors
     assert "Traceback" not in errors
-    wait_for(lambda: not engines_of(folder), what="the engine's end")
+    wait_for(lambda: not engines_of(folder), event="the engine's end")
 
 
 def test_attach_names_an_engine_whose_socket_was_removed(runs: Runs, tmp_path: Path) -> None:

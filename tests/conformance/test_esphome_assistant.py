@@ -49,8 +49,10 @@ class Assisted:
 
     def __init__(self, folder: Path, device: EsphomeFarEnd, **options: object) -> None:
         self.folder, self.device, self.seen = folder, device, Seen()
-        given = EsphomeOptions(address=device.address, role=EsphomeRole.ASSISTANT, **options)  # type: ignore[arg-type]
-        self.driver = EsphomeDevice("pe", given, Around(folder, load_profile("esphome_assistant", beside=folder)))
+        esphome_options = EsphomeOptions(address=device.address, role=EsphomeRole.ASSISTANT, **options)  # type: ignore[arg-type]
+        self.driver = EsphomeDevice(
+            "pe", esphome_options, Around(folder, load_profile("esphome_assistant", beside=folder))
+        )
         self.driver.keep_sound(ClipStore(folder / "clips").save)
 
     def opened(self) -> Assisted:
@@ -159,7 +161,7 @@ def test_without_a_recogniser_the_run_ends_with_the_speech(
     waveform = assistant.kept()
     np.testing.assert_allclose(waveform.samples, sound[: len(waveform.samples)], atol=1e-4)
     assert not assistant.seen.of(Wake, Transcript, ResponseText)  # a button began it
-    until(lambda: [seen for seen in assistant.seen.of(LogLine) if "without a wake phrase" in seen.text])
+    until(lambda: [line for line in assistant.seen.of(LogLine) if "without a wake phrase" in line.text])
 
 
 def test_the_clip_begins_when_the_device_began_to_send(assist: Assist, device: EsphomeFarEnd) -> None:
@@ -185,7 +187,7 @@ def test_silence_until_the_limit_is_reported_as_not_understood(assist: Assist, d
     device.wake()
     assistant.seen.wait(lambda: len(assistant.seen.of(Wake)) == 2, 30, "the second run")
     until(lambda: assistant.events().count("RUN_START") == 2, otherwise="no second run")
-    second = [at for at, name in enumerate(assistant.events()) if name == "RUN_START"][1]
+    second = [index for index, name in enumerate(assistant.events()) if name == "RUN_START"][1]
     assert assistant.events()[:second].count("RUN_END") == 1
 
 
@@ -220,7 +222,7 @@ def test_an_answer_that_cannot_be_played_is_reported(assist: Assist, device: Esp
     device.wake()
     device.stop(aborted=False)
     assistant.seen.wait(
-        lambda: [seen for seen in assistant.seen.of(LogLine) if "could not play" in seen.text], 30, "the remark"
+        lambda: [line for line in assistant.seen.of(LogLine) if "could not play" in line.text], 30, "the remark"
     )
 
 
@@ -231,7 +233,7 @@ def test_a_second_assistant_is_refused_and_says_so(tmp_path: Path, assist: Assis
     assert "Home Assistant" in caught.value.remedy
 
     def refusals() -> list[str]:
-        return [seen.text for seen in first.seen.of(LogLine) if "refused another client" in seen.text]
+        return [line.text for line in first.seen.of(LogLine) if "refused another client" in line.text]
 
     until(refusals)
     assert refusals() == ["the device refused another client, such as Home Assistant: the harness is its assistant"]
@@ -267,11 +269,11 @@ def test_restart_during_a_command_keeps_the_sound_received_before(assist: Assist
 
 
 @pytest.mark.parametrize(
-    ("error", "seen", "what"),
+    ("error", "kind", "message"),
     [(LogFull("no space is left"), Unread, "no space is left"), (RuntimeError("a bug"), LinkLost, "a bug")],
 )
 def test_sound_that_cannot_be_kept_is_reported(
-    error: Exception, seen: type[Unread | LinkLost], what: str, tmp_path: Path, device: EsphomeFarEnd
+    error: Exception, kind: type[Unread | LinkLost], message: str, tmp_path: Path, device: EsphomeFarEnd
 ) -> None:
     def keep(waveform: Waveform, start_s: float) -> Clip:
         raise error
@@ -281,7 +283,7 @@ def test_sound_that_cannot_be_kept_is_reported(
     with closing(assistant.opened().driver):
         device.wake()
         device.hear(speech())
-        assert what in assistant.seen.first(seen).what
+        assert message in assistant.seen.first(kind).what
 
 
 def test_sound_without_a_run_and_a_flood_do_no_harm(assist: Assist, device: EsphomeFarEnd) -> None:
@@ -300,12 +302,12 @@ def test_sound_without_a_run_and_a_flood_do_no_harm(assist: Assist, device: Esph
     assert not assistant.seen.of(LinkLost)
 
 
-@pytest.mark.parametrize("how", ["frozen", "garbage"])
-def test_a_device_that_fails_is_lost_in_a_command(how: str, assist: Assist, device: EsphomeFarEnd) -> None:
+@pytest.mark.parametrize("fault", ["frozen", "garbage"])
+def test_a_device_that_fails_is_lost_in_a_command(fault: str, assist: Assist, device: EsphomeFarEnd) -> None:
     assistant = assist(keepalive_s=0.2)
     device.wake()
     device.hear(speech()[: RATE_HZ // 2])
-    if how == "frozen":
+    if fault == "frozen":
         device.frozen = True
     else:
         device.garbage()
@@ -332,19 +334,19 @@ def test_device_using_its_assistants_wake_word_loses_its_link(assist: Assist, de
 
 
 @pytest.mark.parametrize(
-    ("features", "options", "what"),
+    ("features", "options", "message"),
     [(0, {}, "has no voice assistant"), (VOICE, {"media": MEDIA}, "cannot play announcements")],
 )
 def test_a_device_without_the_feature_is_refused(
-    features: int, options: dict[str, str], what: str, assist: Assist, device: EsphomeFarEnd
+    features: int, options: dict[str, str], message: str, assist: Assist, device: EsphomeFarEnd
 ) -> None:
     device.features = features
-    with pytest.raises(DeviceError, match=what):
+    with pytest.raises(DeviceError, match=message):
         assist(**options)
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "message"),
     [
         ({"recogniser": "moonshine"}, "only an assistant has"),
         ({"role": EsphomeRole.ASSISTANT, "answer": "Yes."}, "`answer` needs `media`"),
@@ -352,8 +354,8 @@ def test_a_device_without_the_feature_is_refused(
         ({"role": EsphomeRole.ASSISTANT, "listen_limit_s": float("nan")}, "listen_limit_s is nan"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, object], what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_wrong_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         EsphomeOptions(address="kitchen", **options)  # type: ignore[arg-type]
 
 

@@ -81,7 +81,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     port = tmp_path / "port"
     board = subprocess.Popen([sys.executable, "-m", "tests.external_driver.tcp_board", port], cwd=ROOT)
     try:
-        wait_for(port.exists, what="the board's port")
+        wait_for(port.exists, event="the board's port")
         address = f"127.0.0.1:{port.read_text(encoding='ascii')}"
         (tmp_path / "lamp.yaml").write_text(LAMP, encoding="utf-8")
         (tmp_path / "wake.yaml").write_text(WAKE, encoding="utf-8")
@@ -147,7 +147,7 @@ def test_the_steps_of_the_page_work(typed: Typed, site: Path, tmp_path: Path) ->
             (tmp_path / path.name).write_text(path.read_text(encoding="utf-8").replace("7313", str(port)))
     lamp = subprocess.Popen([sys.executable, tmp_path / "lamp.py"], stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: listens(port), what="the lamp")
+        wait_for(lambda: listens(port), event="the lamp")
         commands = (tmp_path / "commands").read_text(encoding="utf-8").splitlines()
         outputs = [typed(*shlex.split(command)[1:]).stdout for command in commands]
     finally:
@@ -188,43 +188,43 @@ def reset(device: socket.socket) -> None:
 @pytest.mark.parametrize("end", [reset, socket.socket.close])
 def test_driver_of_the_page_reports_loss_and_return(driver_of_page: tuple[Any, socket.socket], end: Any) -> None:
     driver, server = driver_of_page
-    seen = Seen()
-    driver.open(seen)
+    observations = Seen()
+    driver.open(observations)
     device, _ = server.accept()
     device.sendall(b"woke, 90 %\nphrase hey lamp\n")
-    assert seen.first(Wake).phrase == "hey lamp"
+    assert observations.first(Wake).phrase == "hey lamp"
     end(device)
-    seen.first(LinkLost)
+    observations.first(LinkLost)
     device, _ = server.accept()
-    seen.first(LinkBack)
+    observations.first(LinkBack)
     device.sendall(b"woke, 80 %\nphrase hey lamp\n")
-    seen.wait(lambda: len(seen.of(Wake)) == 2, 30, "a wake event after the return")
-    assert (len(seen.of(LinkLost)), len(seen.of(LinkBack))) == (1, 1)
+    observations.wait(lambda: len(observations.of(Wake)) == 2, 30, "a wake event after the return")
+    assert (len(observations.of(LinkLost)), len(observations.of(LinkBack))) == (1, 1)
     device.close()
 
 
 def test_driver_of_the_page_lets_rules_time_out(driver_of_page: tuple[Any, socket.socket]) -> None:
     driver, server = driver_of_page
-    seen = Seen()
-    driver.open(seen)
+    observations = Seen()
+    driver.open(observations)
     with server.accept()[0] as device:
         device.sendall(b"woke, 90 %\n")  # and no phrase follows, nor any other byte
-        assert seen.first(Wake).score == 0.9
+        assert observations.first(Wake).score == 0.9
 
 
 def test_driver_of_the_page_closes_in_any_state(driver_of_page: tuple[Any, socket.socket]) -> None:
     driver, server = driver_of_page
     driver.close()
-    seen = Seen()
-    driver.open(seen)
+    observations = Seen()
+    driver.open(observations)
     reset(server.accept()[0])
     server.close()
-    seen.first(LinkLost)
+    observations.first(LinkLost)
     began_s = time.monotonic()
     driver.close()
     assert time.monotonic() - began_s < 10
     driver.close()
     with pytest.raises(DeviceError, match="cannot be reached"):
-        driver.open(seen)
+        driver.open(observations)
     driver.close()
-    assert not seen.of(LinkBack)
+    assert not observations.of(LinkBack)

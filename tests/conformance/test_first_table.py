@@ -109,13 +109,13 @@ def test_discover_init_and_run_give_hits_and_false_accepts_of_a_satellite(runs: 
         commands: list[str] = []
 
         def found() -> bool:
-            listed = json.loads(run("harness devices discover --seconds 2 --json", tmp_path))
-            commands.extend(device["command"] for device in listed if device["name"] == name)
+            devices = json.loads(run("harness devices discover --seconds 2 --json", tmp_path))
+            commands.extend(device["command"] for device in devices if device["name"] == name)
             return bool(commands)
 
         until(found, 30)
-        written = run(commands[0], tmp_path)
-        last = written.splitlines()[-1].strip()
+        output = run(commands[0], tmp_path)
+        last = output.splitlines()[-1].strip()
         assert last == f"harness run {name}/scenario.yaml --bench {name}/bench.yaml"
 
         # Home Assistant, pointed at the harness. Without a loudspeaker, sound goes to one in the process.

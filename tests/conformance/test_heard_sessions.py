@@ -106,7 +106,7 @@ def test_wer_matches_the_reported_words_live_resumed_and_read_back(runs: Runs, t
 
     levels = dict(by_group(heard, Grouping.LEVEL))
     assert sorted(levels) == ["-26", "-30"]
-    assert sum(of.first.counts.substitutions for of in levels.values()) == wrong
+    assert sum(transcripts.first.counts.substitutions for transcripts in levels.values()) == wrong
 
     shown = harness("show", folder)
     assert f"{wrong} of {words} words" in shown

@@ -46,11 +46,11 @@ def made(far_end: HassFarEnd, folder: Path, **options: object) -> HomeAssistant:
 
 @contextmanager
 def following(far_end: HassFarEnd, folder: Path, **options: object) -> Iterator[Seen]:
-    seen, driver = Seen(), made(far_end, folder, **options)
-    driver.open(seen)
+    observations, driver = Seen(), made(far_end, folder, **options)
+    driver.open(observations)
     try:
-        seen.wait(lambda: seen.of(Status), 30, "the first state")
-        yield seen
+        observations.wait(lambda: observations.of(Status), 30, "the first state")
+        yield observations
     finally:
         driver.close()
 
@@ -60,27 +60,29 @@ def test_the_entry_point_loads_it() -> None:
 
 
 def test_home_assistant_run_reports_stages_and_satellite_states(tmp_path: Path) -> None:
-    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as observations:
         far_end.query("1", "turn on the kitchen light", "Turned on the light")
-        seen.wait(lambda: seen.of(Intent), 30, "the intent")
+        observations.wait(lambda: observations.of(Intent), 30, "the intent")
         far_end.query("2", "purple monkey dishwasher", "Sorry, no", code="no_intent_match")
         far_end.query("3", "turn on the cellar light", "There is none", code="no_valid_targets")
         far_end.query("4", "", "")
         # A stage may be reported before the state that follows it.
-        seen.wait(lambda: len(seen.of(Intent)) == 4 and len(seen.of(Status)) == 15, 30, "the fourth run")
-        assert len(seen.of(Wake)) == 4
-        states = [status.state.value for status in seen.of(Status)]
+        observations.wait(
+            lambda: len(observations.of(Intent)) == 4 and len(observations.of(Status)) == 15, 30, "the fourth run"
+        )
+        assert len(observations.of(Wake)) == 4
+        states = [status.state.value for status in observations.of(Status)]
         assert states == ["idle", *(["listening", "thinking", "speaking", "idle"] * 3), "listening", "idle"]
         queries = ["turn on the kitchen light", "purple monkey dishwasher", "turn on the cellar light"]
-        assert [transcript.text for transcript in seen.of(Transcript)] == queries
-        assert [response.text for response in seen.of(ResponseText)] == [
+        assert [transcript.text for transcript in observations.of(Transcript)] == queries
+        assert [response.text for response in observations.of(ResponseText)] == [
             "Turned on the light",
             "Sorry, no",
             "There is none",
         ]
-        named = [(intent.name, intent.slots) for intent in seen.of(Intent)]
-        assert named == [("HassTurnOn", (("name", "kitchen light"),)), ("", ()), ("", ()), ("", ())]
-        assert seen.of(DeviceDescribed)[0].firmware == "2025.9.4"
+        intents = [(intent.name, intent.slots) for intent in observations.of(Intent)]
+        assert intents == [("HassTurnOn", (("name", "kitchen light"),)), ("", ()), ("", ()), ("", ())]
+        assert observations.of(DeviceDescribed)[0].firmware == "2025.9.4"
         allowed = ("assist_pipeline/pipeline", "conversation/agent/homeassistant/debug", "get_", "subscribe_entities")
         others = {request for request in far_end.asked if not request.startswith(allowed)}
         assert others == {"render_template", "unsubscribe_events"}, "it only reads"
@@ -93,26 +95,26 @@ def test_runs_of_another_satellite_and_earlier_runs_are_not_reported(names_satel
         with pytest.raises(DeviceError, match="has 2 satellites") as several:
             made(far_end, tmp_path).open(Seen())
         assert HALL in several.value.remedy
-        with following(far_end, tmp_path, satellite=KITCHEN) as seen:
+        with following(far_end, tmp_path, satellite=KITCHEN) as observations:
             far_end.query("1", "words in the hall", "answer", satellite=HALL)
             time.sleep(home_assistant.SAME_S)  # two satellites within that time are not told apart by time
             far_end.query("2", "words in the kitchen", "answer", satellite=KITCHEN)
-            seen.wait(lambda: seen.of(ResponseText), 30, "the answer")
-            assert [transcript.text for transcript in seen.of(Transcript)] == ["words in the kitchen"]
-            assert len(seen.of(Wake)) == 1
+            observations.wait(lambda: observations.of(ResponseText), 30, "the answer")
+            assert [transcript.text for transcript in observations.of(Transcript)] == ["words in the kitchen"]
+            assert len(observations.of(Wake)) == 1
 
 
 @pytest.mark.usefixtures("host_keeps_time")
 @pytest.mark.parametrize("ahead_s", [0.0, -34 * 3600.0, 34 * 3600.0])
 def test_times_hold_though_the_clocks_differ(ahead_s: float, tmp_path: Path) -> None:
-    with HassFarEnd(ahead_s=ahead_s) as far_end, following(far_end, tmp_path, hold_back_ms=0) as seen:
+    with HassFarEnd(ahead_s=ahead_s) as far_end, following(far_end, tmp_path, hold_back_ms=0) as observations:
         times_s: list[float] = []
         for number in range(20):
             times_s.append(time.monotonic())
             far_end.change("listening")
             far_end.change("idle")
-            seen.wait(lambda number=number: len(seen.of(Wake)) > number, 30, "a wake event")  # type: ignore[misc]
-        for wake, when in zip(seen.of(Wake), times_s, strict=True):
+            observations.wait(lambda number=number: len(observations.of(Wake)) > number, 30, "a wake event")  # type: ignore[misc]
+        for wake, when in zip(observations.of(Wake), times_s, strict=True):
             assert abs(wake.at.at_s - when) <= wake.at.error_s + 0.005, "5 ms for the far end's own thread"
             assert wake.at.error_s < 0.5
 
@@ -138,15 +140,15 @@ def test_a_refused_token_is_an_error_at_once(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_token_revoked_during_a_run_is_lost_with_a_remedy_and_not_tried_again(tmp_path: Path) -> None:
-    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as observations:
         far_end.token = "another"
         far_end.cut()
-        seen.wait(lambda: len(seen.of(LinkLost)) == 2, 30, "the refusal")
-        assert "Create a long-lived access token" in seen.of(LinkLost)[1].what
+        observations.wait(lambda: len(observations.of(LinkLost)) == 2, 30, "the refusal")
+        assert "Create a long-lived access token" in observations.of(LinkLost)[1].what
         tried = len(far_end.logins)
         time.sleep(1.0)  # the first attempts would come after 0.2, 0.4 and 0.8 s
         assert len(far_end.logins) == tried == 2
-        assert not seen.of(LinkBack)
+        assert not observations.of(LinkBack)
 
 
 @contextmanager
@@ -158,34 +160,34 @@ def impatient() -> Iterator[None]:
 
 
 def test_a_frozen_far_end_is_lost_and_returns(tmp_path: Path) -> None:
-    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as observations:
         far_end.frozen = True
         with impatient():
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-        assert "no answer arrived" in seen.of(LinkLost)[0].what
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
+        assert "no answer arrived" in observations.of(LinkLost)[0].what
         far_end.frozen = False
-        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+        observations.wait(lambda: observations.of(LinkBack), 30, "the return")
         far_end.query("1", "turn on the light", "done")
-        seen.wait(lambda: seen.of(ResponseText), 30, "an answer")
+        observations.wait(lambda: observations.of(ResponseText), 30, "an answer")
 
 
 @pytest.mark.parametrize("garbage", ["no JSON", "[1, 2]", "{}" * 2, "[" * 100_000, "null", '{"id": 1}'])
 def test_garbage_loses_the_link_which_returns(garbage: str, tmp_path: Path) -> None:
-    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as observations:
         far_end.garbage = garbage
         with impatient():
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
         far_end.garbage = ""
-        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+        observations.wait(lambda: observations.of(LinkBack), 30, "the return")
 
 
 def test_an_unavailable_satellite_is_gone_and_its_return_is_not_a_wake(tmp_path: Path) -> None:
-    with HassFarEnd() as far_end, following(far_end, tmp_path) as seen:
+    with HassFarEnd() as far_end, following(far_end, tmp_path) as observations:
         for state in ("unavailable", "listening", "idle"):
             far_end.change(state)
-        seen.wait(lambda: len(seen.of(Status)) == 4, 30, "its states")
-        assert [status.state.value for status in seen.of(Status)] == ["idle", "gone", "listening", "idle"]
-        assert not seen.of(Wake)
+        observations.wait(lambda: len(observations.of(Status)) == 4, 30, "its states")
+        assert [status.state.value for status in observations.of(Status)] == ["idle", "gone", "listening", "idle"]
+        assert not observations.of(Wake)
 
 
 def test_the_page_leads_to_a_first_table(runs: Runs, tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ def test_a_monitor_reads_the_reports(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "what"),
+    ("key", "value", "message"),
     [
         ("url", "", "not the address of Home Assistant"),
         ("url", "ws://hass:8123", "not the address of Home Assistant"),
@@ -221,8 +223,8 @@ def test_a_monitor_reads_the_reports(tmp_path: Path) -> None:
         ("hold_back_ms", float("nan"), "hold_back_ms is nan"),
     ],
 )
-def test_wrong_options_are_refused(key: str, value: object, what: str) -> None:
-    with pytest.raises(InputError, match=what) as caught:
+def test_wrong_options_are_refused(key: str, value: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         HomeAssistantOptions(**{"url": "http://hass:8123", key: value})  # type: ignore[arg-type]
     assert caught.value.remedy
 

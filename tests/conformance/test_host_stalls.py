@@ -28,9 +28,9 @@ STOPPED_S = 0.8
 @pytest.fixture
 def runs(lab: Lab, tmp_path: Path) -> Iterator[LabRuns]:
     lab.up()
-    made = LabRuns(tmp_path, lab)
-    yield made
-    made.close()
+    lab_runs = LabRuns(tmp_path, lab)
+    yield lab_runs
+    lab_runs.close()
 
 
 def test_host_stall_is_logged_with_its_attempt(runs: LabRuns) -> None:

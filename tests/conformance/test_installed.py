@@ -64,8 +64,8 @@ class Installed:
 @pytest.fixture(scope="module")
 def tree() -> list[str]:
     """The files of the checkout that a build may take."""
-    listed = said("git", "ls-files", "-co", "--exclude-standard", *BUILT_FROM, cwd=ROOT)
-    return [name for name in listed.splitlines() if (ROOT / name).is_file()]
+    paths = said("git", "ls-files", "-co", "--exclude-standard", *BUILT_FROM, cwd=ROOT)
+    return [name for name in paths.splitlines() if (ROOT / name).is_file()]
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +104,9 @@ def installed(python: str, wheel: Path) -> Iterator[Installed]:
     try:
         said(python, "-m", "venv", "--without-pip", folder / "env")
         inside = folder / "env" / "bin" / "python"
-        own = said(inside, "-c", "import sysconfig; print(sysconfig.get_path('purelib'), end='')")
+        library = said(inside, "-c", "import sysconfig; print(sysconfig.get_path('purelib'), end='')")
         program = "import sys; print(*(path for path in sys.path if path.endswith('-packages')), sep='\\n')"
-        (Path(own) / "dependencies.pth").write_text(said(python, "-c", program))
+        (Path(library) / "dependencies.pth").write_text(said(python, "-c", program))
         quiet = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
         said(sys.executable, "-m", "pip", "--python", inside, "install", *quiet, wheel)
         (folder / "w").mkdir()
@@ -126,8 +126,8 @@ def test_all_data_of_the_tree_is_in_the_wheel(tree: list[str], wheel: Path) -> N
 
 
 def test_profiles_starter_files_and_scenarios_are_found(installed: Installed) -> None:
-    listed = json.loads(installed.run("devices", "list", "--json"))
-    assert {path.stem for path in (ROOT / "devices").glob("*.yaml")} <= {device["id"] for device in listed}
+    devices = json.loads(installed.run("devices", "list", "--json"))
+    assert {path.stem for path in (ROOT / "devices").glob("*.yaml")} <= {device["id"] for device in devices}
     installed.run("init", "mine")
     installed.run("validate", "mine/scenario.yaml", "mine/bench.yaml")
     installed.run("validate", "scenarios/wake_demo.yaml", "scenarios/benches/virtual_lab.yaml")

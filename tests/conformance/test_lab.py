@@ -57,8 +57,8 @@ class Talk:
         self.playback = Playback(
             "harness_speaker",
             "virtual_lab",
-            on_ended=lambda play_id, at, complete: self.ended.put(complete),
-            on_fault=lambda at, problem: None,
+            on_ended=lambda play_id, stamp, complete: self.ended.put(complete),
+            on_fault=lambda stamp, problem: None,
         )
         self.playback.open()
 
@@ -78,7 +78,7 @@ class Talk:
             try:
                 name, fields = self.told.get(timeout=max(0.01, deadline - time.monotonic()))
             except queue.Empty:
-                last = "\n".join(str(each) for each in self.said[-12:])
+                last = "\n".join(str(message) for message in self.said[-12:])
                 raise AssertionError(
                     f"no {topic} {wanted} within {within_s:.0f} s. The last messages:\n{last}"
                 ) from None

@@ -34,9 +34,9 @@ LINKS = {"near", "microphone", "monitor"}
 @pytest.fixture
 def runs(lab: Lab, tmp_path: Path) -> Iterator[LabRuns]:
     lab.up()  # what the test before may have left dead
-    made = LabRuns(tmp_path, lab)
-    yield made
-    made.close()
+    lab_runs = LabRuns(tmp_path, lab)
+    yield lab_runs
+    lab_runs.close()
 
 
 def strike(part: str, number: signal.Signals) -> float:
@@ -65,9 +65,9 @@ def assert_whole(folder: Path) -> list[Entry]:
 
 
 def lost_and_back(entries: list[Entry]) -> tuple[set[str], set[str]]:
-    seen = [row.observation for row in records(entries, Observed)]
-    return {observation.source for observation in seen if isinstance(observation, LinkLost)}, {
-        observation.source for observation in seen if isinstance(observation, LinkBack)
+    observations = [row.observation for row in records(entries, Observed)]
+    return {observation.source for observation in observations if isinstance(observation, LinkLost)}, {
+        observation.source for observation in observations if isinstance(observation, LinkBack)
     }
 
 
@@ -93,7 +93,7 @@ def test_killed_engine_is_resumed_from_any_state(runs: LabRuns, words: tuple[Sta
         watcher.wait(word, within_s=ENGINE_STARTS_S)
         kill(watcher.place)
         killed_wall_s.append(time.time())
-        wait_for(lambda watcher=watcher: bool(watcher.closed), what="the end of the feed")
+        wait_for(lambda watcher=watcher: bool(watcher.closed), event="the end of the feed")
         assert "harness run resume" in watcher.closed[0]
     last = runs.start(folder)
     assert last.goodbye(ENGINE_STARTS_S).exit_code == 0

@@ -59,23 +59,25 @@ def test_times_of_a_sensor_lie_within_their_errors(tmp_path: Path) -> None:
     profile = load_profile("light_sensor", beside=tmp_path)
     light, *_ = profile.thresholds
     quick = replace(light, states=tuple(replace(state, min_s=0.03) for state in light.states))
-    sensor, seen = Sensor(), Seen()
+    sensor, observations = Sensor(), Seen()
     options = SerialOptions(port=sensor.port, hold_back_ms=1.0)
     driver = SerialDevice("sensor", options, Around(tmp_path, replace(profile, thresholds=(quick,))))
     try:
-        driver.open(seen)
-        seen.wait(lambda: seen.of(Status), 30, "the first state")
+        driver.open(observations)
+        observations.wait(lambda: observations.of(Status), 30, "the first state")
         for number in range(SWITCHES):
             sensor.lit = not sensor.lit
-            seen.wait(lambda number=number: len(seen.of(Wake, Status)) > number + 1, 30, "a change")  # type: ignore[misc]
+            observations.wait(lambda number=number: len(observations.of(Wake, Status)) > number + 1, 30, "a change")  # type: ignore[misc]
     finally:
         driver.close()
         sensor.close()
-    changes = seen.of(Wake, Status)[1:]
+    changes = observations.of(Wake, Status)[1:]
     assert [type(change) for change in changes] == [Wake, Status] * (SWITCHES // 2)
-    held = [
+    within = [
         change.at.at_s - change.at.error_s <= after_s and change.at.at_s + change.at.error_s >= before_s
         for change, (before_s, after_s) in zip(changes, sensor.shown, strict=True)
     ]
-    assert sum(held) >= 0.99 * SWITCHES, [(change.at, at) for change, at in zip(changes, sensor.shown, strict=True)]
-    assert not seen.of(LinkLost)
+    assert sum(within) >= 0.99 * SWITCHES, [
+        (change.at, shown_s) for change, shown_s in zip(changes, sensor.shown, strict=True)
+    ]
+    assert not observations.of(LinkLost)

@@ -34,9 +34,9 @@ def runs_here(short: Path) -> Iterator[Runs]:
 def site(runs_here: Runs) -> Iterator[LiveSite]:
     """Open before any session runs; ann is invited."""
     invitations = Invitations(runs_here.root / "invitations.json")
-    opened = LiveSite(LiveSessions(), invitations, reached=SiteReach(("localhost",), 8765, False))
-    yield opened
-    opened.close()
+    live_site = LiveSite(LiveSessions(), invitations, reached=SiteReach(("localhost",), 8765, False))
+    yield live_site
+    live_site.close()
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def test_a_run_with_a_hostile_title_is_shown_to_its_end_and_its_clip_plays(
     runs_here: Runs, ann: TestClient, tmp_path: Path
 ) -> None:
     assert "No session is running" in ann.get("/live").text
-    written = (Path(__file__).parent / "in_process" / "three.yaml").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "in_process" / "three.yaml").read_text(encoding="utf-8")
     scenario = tmp_path / "three.yaml"
-    scenario.write_text(re.sub(r"(?m)^title:.*$", f'title: "{HOSTILE}"', written), encoding="utf-8")
+    scenario.write_text(re.sub(r"(?m)^title:.*$", f'title: "{HOSTILE}"', text), encoding="utf-8")
     start_engine(runs_here.prepare(scenario))
-    wait_for(lambda: "ENDED" in ann.get("/live").text, within_s=60, what="the end on the page")
+    wait_for(lambda: "ENDED" in ann.get("/live").text, within_s=60, event="the end on the page")
     overview = ann.get("/live").text
     assert escape(HOSTILE) in overview
     assert "3 of 3 trials" in overview
@@ -78,10 +78,10 @@ def test_a_run_with_a_hostile_title_is_shown_to_its_end_and_its_clip_plays(
 
 def test_a_killed_engine_is_not_shown_as_running(runs_here: Runs, ann: TestClient) -> None:
     place = start_engine(runs_here.prepare("lasting.yaml"))
-    wait_for(lambda: "of 1200 trials" in ann.get("/live").text, what="the session on the page")
+    wait_for(lambda: "of 1200 trials" in ann.get("/live").text, event="the session on the page")
     assert "NOT RUNNING" not in ann.get("/live").text
     kill(place)
-    wait_for(lambda: "NOT RUNNING" in ann.get("/live").text, what="the kill on the page")
+    wait_for(lambda: "NOT RUNNING" in ann.get("/live").text, event="the kill on the page")
     assert "harness run resume" in ann.get(_one(ann)).text
 
 
@@ -89,10 +89,10 @@ def test_a_search_that_fails_is_shown_and_goes_on(ann: TestClient) -> None:
     record = runtime_folder() / "engine-000000000000.json"
     record.mkdir(parents=True)
     try:
-        wait_for(lambda: "The search for sessions: fails" in ann.get("/live").text, what="the failure on the page")
+        wait_for(lambda: "The search for sessions: fails" in ann.get("/live").text, event="the failure on the page")
     finally:
         record.rmdir()
-    wait_for(lambda: "The search for sessions" not in ann.get("/live").text, what="the next search")
+    wait_for(lambda: "The search for sessions" not in ann.get("/live").text, event="the next search")
 
 
 def test_live_site_is_read_only_and_needs_a_login(site: LiveSite, ann: TestClient) -> None:
@@ -108,8 +108,8 @@ def test_live_page_makes_no_foreign_requests_and_fits_the_window(
 ) -> None:
     monkeypatch.chdir(short)
     token = Invitations(short / "invitations.json").invite(("ann",), 30)["ann"]
-    here = Path(__file__).parent / "in_process"
-    soak = ["run", str(here / "wake_long.yaml"), "--bench", str(here / "wake_bench.yaml")]
+    inputs = Path(__file__).parent / "in_process"
+    soak = ["run", str(inputs / "wake_long.yaml"), "--bench", str(inputs / "wake_bench.yaml")]
     command = [*HARNESS, *soak, "--web", "--web-port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
         try:

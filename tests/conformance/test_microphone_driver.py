@@ -38,25 +38,25 @@ def answer() -> Waveform:
 
 
 @pytest.fixture
-def seen() -> list[Observation]:
+def observations() -> list[Observation]:
     return []
 
 
 @pytest.fixture
-def mic(lab_sound: LabSoundServer, tmp_path: Path, seen: list[Observation]) -> Iterator[Microphone]:
-    """The driver, open; what it observes is added to `seen`."""
+def mic(lab_sound: LabSoundServer, tmp_path: Path, observations: list[Observation]) -> Iterator[Microphone]:
+    """The driver, open; what it observes is added to `observations`."""
     microphone = Microphone("mic", MicrophoneOptions("harness_mic"), OnTheLab(tmp_path))
-    microphone.open(seen.append)
+    microphone.open(observations.append)
     yield microphone
     microphone.close()
     assert not any(thread.name == "mic-hearing" for thread in threading.enumerate())
 
 
-def of_kind(seen: list[Observation], kind: type[Seen]) -> list[Seen]:
-    return [observation for observation in seen if isinstance(observation, kind)]
+def of_kind(observations: list[Observation], kind: type[Seen]) -> list[Seen]:
+    return [observation for observation in observations if isinstance(observation, kind)]
 
 
-def test_query_and_answer_travel(mic: Microphone, seen: list[Observation]) -> None:
+def test_query_and_answer_travel(mic: Microphone, observations: list[Observation]) -> None:
     query = Waveform(speech("What time is it?"), RATE_HZ)
     with player("harness_speaker") as (ours, events), player("dut_speaker") as (device, answered):
         ours.play("query", query)
@@ -65,12 +65,12 @@ def test_query_and_answer_travel(mic: Microphone, seen: list[Observation]) -> No
         mic.own_sound("query", query, leaves_s)
         until(lambda: bool(events.ended), 30, "the query ends")
         begins, _ = play(device, answered, answer())
-        until(lambda: bool(of_kind(seen, SpeechEnded)), 30, "the end of the answer is heard")
-    (heard,) = of_kind(seen, StimulusHeard)
-    starts_s = of_kind(seen, SpeechStarted)[0].at.at_s
+        until(lambda: bool(of_kind(observations, SpeechEnded)), 30, "the end of the answer is heard")
+    (heard,) = of_kind(observations, StimulusHeard)
+    starts_s = of_kind(observations, SpeechStarted)[0].at.at_s
     assert heard.at.at_s == pytest.approx(leaves_s, abs=0.05)
     # Sound that a busy host lost is reported. The rest of the query is then masked for up to 0.35 s after its end.
-    lost = events.overruns or of_kind(seen, Overrun)
+    lost = events.overruns or of_kind(observations, Overrun)
     assert heard.correlation > 0.9 or lost
     assert -0.08 <= starts_s - begins.at_s <= (0.35 if lost else 0.08)
     clip, start_s = mic.cut(starts_s, starts_s + 0.5)
@@ -80,26 +80,26 @@ def test_query_and_answer_travel(mic: Microphone, seen: list[Observation]) -> No
 
 
 def test_frozen_sound_server_is_reported_and_hearing_resumes(
-    lab_sound: LabSoundServer, mic: Microphone, seen: list[Observation]
+    lab_sound: LabSoundServer, mic: Microphone, observations: list[Observation]
 ) -> None:
     os.kill(known(lab_sound.pid), signal.SIGSTOP)
     try:
-        until(lambda: bool(of_kind(seen, LinkLost)), 30, "the loss is told")
+        until(lambda: bool(of_kind(observations, LinkLost)), 30, "the loss is told")
     finally:
         os.kill(known(lab_sound.pid), signal.SIGCONT)
-    until(lambda: bool(of_kind(seen, LinkBack)), 20, "the return is told")
-    assert [type(observation) for observation in seen if isinstance(observation, LinkLost | LinkBack)] == [
+    until(lambda: bool(of_kind(observations, LinkBack)), 20, "the return is told")
+    assert [type(observation) for observation in observations if isinstance(observation, LinkLost | LinkBack)] == [
         LinkLost,
         LinkBack,
     ]
     assert mic.level_dbfs() is not None
     with player("dut_speaker") as (device, answered):
         begins, _ = play(device, answered, answer())
-        until(lambda: bool(of_kind(seen, SpeechEnded)), 30, "an answer afterwards")
-    assert of_kind(seen, SpeechStarted)[0].at.at_s == pytest.approx(begins.at_s, abs=0.08)
+        until(lambda: bool(of_kind(observations, SpeechEnded)), 30, "an answer afterwards")
+    assert of_kind(observations, SpeechStarted)[0].at.at_s == pytest.approx(begins.at_s, abs=0.08)
 
 
-def test_interrupted_query_is_not_taken_for_device_speech(mic: Microphone, seen: list[Observation]) -> None:
+def test_interrupted_query_is_not_taken_for_device_speech(mic: Microphone, observations: list[Observation]) -> None:
     query = Waveform(speech("Hey computer, what is twelve plus thirty?"), RATE_HZ)
     with player("harness_speaker") as (ours, events):
         ours.play("query", query)
@@ -112,4 +112,4 @@ def test_interrupted_query_is_not_taken_for_device_speech(mic: Microphone, seen:
         over_s = leaves_s + len(query.samples) / RATE_HZ + 1.5
         until(lambda: time.monotonic() > over_s, 6, "the time in which the rest would be told")
     assert not events.ended[0][2]
-    assert not of_kind(seen, SpeechStarted)
+    assert not of_kind(observations, SpeechStarted)

@@ -57,12 +57,12 @@ def test_messages_become_observations_with_their_time(watch: Watch, board: Board
     board.say("response", text="it is noon")
     board.say("status", state="idle")
     until(lambda: len(watch.all) == 4)
-    at = Stamp(0.0)
-    assert [replace(observation, at=at) for observation in watch.all] == [
-        Wake("board", at, "alexa", 0.9),
-        Transcript("board", at, "what time is it", True),
-        ResponseText("board", at, "it is noon"),
-        Status("board", at, DeviceState.IDLE),
+    stamp = Stamp(0.0)
+    assert [replace(observation, at=stamp) for observation in watch.all] == [
+        Wake("board", stamp, "alexa", 0.9),
+        Transcript("board", stamp, "what time is it", True),
+        ResponseText("board", stamp, "it is noon"),
+        Status("board", stamp, DeviceState.IDLE),
     ]
     for observation in watch.all:
         assert before_s < observation.at.at_s <= time.monotonic()
@@ -73,15 +73,15 @@ def test_duplicates_gaps_and_restarts_are_reported(watch: Watch, broker: Broker,
     board.say("transcript", text="one")
     board.say("transcript", text="one", seq=1)
     board.say("transcript", text="five", seq=5)
-    again = Board(broker, boot="b2")
-    again.say("transcript", text="two")
+    restarted = Board(broker, boot="b2")
+    restarted.say("transcript", text="two")
     until(lambda: len(watch.of(Transcript)) == 3)
     assert watch.driver.duplicates == 1
     (gap,) = watch.of(LogLine)
     assert gap.text.startswith("messages missing before this one: 3")
     (status,) = watch.of(Status)
     assert status.state is DeviceState.STARTED
-    again.close()
+    restarted.close()
 
 
 def test_retained_messages_are_not_current_events(broker: Broker, board: Board, tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def address_of(folder: Path) -> str:
 
 def plays_on_a_board(watch: Watch, folder: Path, login: tuple[str, str] | None = None) -> None:
     """A board comes to where the broker says that it listens, and hears a sound."""
-    there = Broker(folder)
-    there.port = int(address_of(folder).rpartition(":")[2])
-    board = FramedBoard(there, login=login)
+    embedded = Broker(folder)
+    embedded.port = int(address_of(folder).rpartition(":")[2])
+    board = FramedBoard(embedded, login=login)
     watch.first(LinkBack)
     watch.driver.play("one", clicks(2.0, 0.5))
     assert watch.end("one").complete
@@ -91,11 +91,11 @@ def test_a_free_port_stays_free_until_the_broker_listens(tmp_path: Path, monkeyp
 
 
 def test_a_port_that_is_taken_is_refused_with_a_remedy(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
         with pytest.raises(DeviceError, match="address already in use") as caught:
-            Watch(tmp_path, address="embedded", listen=f"127.0.0.1:{taken.getsockname()[1]}")
+            Watch(tmp_path, address="embedded", listen=f"127.0.0.1:{listener.getsockname()[1]}")
     assert "listen" in caught.value.remedy
 
 

@@ -140,7 +140,7 @@ def test_a_board_that_loses_power_interrupts_an_injection(watch: Watch, broker: 
     watch.first(LinkLost)
     with pytest.raises(DeviceError, match="lost its link"):
         watch.driver.play("early", LONG)
-    again = FramedBoard(broker)
+    restarted = FramedBoard(broker)
     try:
         watch.first(LinkBack)
         (started,) = watch.states(DeviceState.STARTED)
@@ -148,7 +148,7 @@ def test_a_board_that_loses_power_interrupts_an_injection(watch: Watch, broker: 
         play_whole(watch, "two", 1.0, 2.0)
         audio_line_never_goes_back(watch)
     finally:
-        again.close()
+        restarted.close()
 
 
 def test_reopened_board_continues_its_audio_position(
@@ -158,10 +158,10 @@ def test_reopened_board_continues_its_audio_position(
     watch.driver.say("first")
     until(lambda: board.texts == ["first"])
     watch.driver.close()
-    with framed(broker, tmp_path) as again:
-        play_whole(again, "two", 2.0)
-        assert again.start("two").audio_s == 0.0
-        again.driver.say("second")
+    with framed(broker, tmp_path) as reopened:
+        play_whole(reopened, "two", 2.0)
+        assert reopened.start("two").audio_s == 0.0
+        reopened.driver.say("second")
         until(lambda: board.texts == ["first", "second"])
         assert board.expected == 10 * RATE_HZ
 

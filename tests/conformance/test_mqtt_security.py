@@ -114,7 +114,7 @@ def test_a_client_certificate_is_accepted(started: Started, certificates: Path, 
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "message"),
     [
         ({"address": "lab", "tls": True}, "does not support TLS"),
         ({"address": "lab", "username": "x"}, "does not support users"),
@@ -128,8 +128,8 @@ def test_a_client_certificate_is_accepted(started: Started, certificates: Path, 
         ({"address": "host:seven"}, "not an address"),
     ],
 )
-def test_contradictory_options_are_refused(options: dict[str, object], what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_contradictory_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         MqttOptions(**options)  # type: ignore[arg-type]
 
 

@@ -78,7 +78,7 @@ def panel(tmp_path: Path) -> Iterator[str]:
     link = tmp_path / "panel"
     process = subprocess.Popen([sys.executable, Path(__file__).with_name("panel_board.py"), link])
     try:
-        wait_for(link.exists, what="the panel's port")
+        wait_for(link.exists, event="the panel's port")
         yield str(link)
     finally:
         process.kill()

@@ -78,24 +78,24 @@ trials:
 """
 
 
-def assert_session(seen: Seen) -> None:
-    observations = seen.of(Wake, Status, Transcript, Intent, ResponseText)
+def assert_session(sink: Seen) -> None:
+    observations = sink.of(Wake, Status, Transcript, Intent, ResponseText)
     assert len(observations) == len(EXPECTED), observations
     for observation, holds in zip(observations, EXPECTED, strict=True):
         assert holds(observation), observation
-    assert not seen.of(Unread)
+    assert not sink.of(Unread)
 
 
 def test_a_recorded_session_gives_its_events_in_order(tmp_path: Path) -> None:
     with WebServer() as server:
         profile = load_profile("ovos_bus", beside=tmp_path)
-        driver, seen = WebSocketLog("ovos", WebSocketOptions(url=server.url), Around(tmp_path, profile)), Seen()
-        driver.open(seen)
+        driver, sink = WebSocketLog("ovos", WebSocketOptions(url=server.url), Around(tmp_path, profile)), Seen()
+        driver.open(sink)
         try:
             for line in RECORDED:
                 server.say(line)
-            seen.wait(lambda: len(seen.of(Intent)) == 2, 30, "the last message")
-            assert_session(seen)
+            sink.wait(lambda: len(sink.of(Intent)) == 2, 30, "the last message")
+            assert_session(sink)
         finally:
             driver.close()
 
@@ -174,24 +174,24 @@ def test_the_real_bus_carries_a_session_freezes_and_returns(tmp_path: Path) -> N
     port = free_port()
     options = WebSocketOptions(url=f"ws://127.0.0.1:{port}/core", ready='"connected"', ping_s=1.0)
     driver = WebSocketLog("ovos", options, Around(tmp_path, load_profile("ovos_bus", beside=tmp_path)))
-    seen = Seen()
+    observations = Seen()
     try:
         with real_bus(tmp_path, port) as bus:
-            driver.open(seen)
+            driver.open(observations)
             with connect(options.url, compression=None) as other:
                 for line in RECORDED:
                     other.send(line)
-                seen.wait(lambda: len(seen.of(Intent)) == 2, 30, "the last message")
+                observations.wait(lambda: len(observations.of(Intent)) == 2, 30, "the last message")
                 other.send('{"type": "big", "data": "' + "x" * 2_000_000 + '"}')
-                seen.wait(lambda: seen.of(Unread), 30, "the message that is too long")
-            assert len(seen.of(Wake)) == 2
+                observations.wait(lambda: observations.of(Unread), 30, "the message that is too long")
+            assert len(observations.of(Wake)) == 2
             bus.send_signal(signal.SIGSTOP)
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
         with real_bus(tmp_path, port):
-            seen.wait(lambda: seen.of(LinkBack), 20, "the return")
+            observations.wait(lambda: observations.of(LinkBack), 20, "the return")
             with connect(options.url, compression=None) as other:
                 for line in RECORDED:
                     other.send(line)
-                seen.wait(lambda: len(seen.of(Wake)) == 4, 30, "wake events after the return")
+                observations.wait(lambda: len(observations.of(Wake)) == 4, 30, "wake events after the return")
     finally:
         driver.close()

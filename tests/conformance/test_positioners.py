@@ -207,16 +207,16 @@ def test_a_session_moves_its_stand_again_after_a_kill_and_then_home(runs: Runs) 
     play_out(folder)
     assert table.moves == ["ANGLE 30.0", "ANGLE -30.0", "ANGLE -30.0", "ANGLE 0.0"]
     entries = rows(folder)
-    there, at = "", []
+    there, positions = "", []
     for entry in entries:
         match entry.record:
             case SettingsNoted(source="table", of=SettingsStage.TRIAL, settings=((_, there),)):
                 pass
             case AttemptStarted(trial_id=trial_id):
-                at.append((trial_id, there))
+                positions.append((trial_id, there))
             case _:
                 pass
-    assert at == [("call.a30.r1", "30"), ("call.a-30.r1", "-30")]
+    assert positions == [("call.a30.r1", "30"), ("call.a-30.r1", "-30")]
     assert [row.of for row in records(entries, SettingsNoted)][-1] is SettingsStage.RESTORED
     table.unplug()
 
@@ -305,10 +305,10 @@ def test_scpi_command_waits_for_operation_complete() -> None:
 
 def test_doctor_queries_the_identity_of_an_instrument() -> None:
     with Instrument() as far:
-        there, absent = Scpi.host_checks(
+        present, absent = Scpi.host_checks(
             [("table", ScpiOptions(far.resource)), ("lift", ScpiOptions("TCPIP::127.0.0.1::9::SOCKET"))]
         )
-        assert there.says == f"table: {far.resource} answers: VOICE LAB,TURNTABLE,1,1.0"
+        assert present.says == f"table: {far.resource} answers: VOICE LAB,TURNTABLE,1,1.0"
         assert (absent.level, absent.says.startswith("lift: ")) == (Level.FAIL, True)
         far.shutdown()
 

@@ -73,17 +73,17 @@ def test_a_board_that_hangs_is_power_cycled_by_a_smart_plug_and_the_counts_are_r
         plug(broker, powers(wired)) as orders,
     ):
         address = f'address: "127.0.0.1:{broker.port}"'
-        where = bench(
+        bench_yaml = bench(
             wired=f"{{driver: serial, port: {wired.port}, encoding: ulaw}}",
             radio=f"{{driver: mqtt, {address}, encoding: ulaw}}",
         )
-        where += (
+        bench_yaml += (
             "on_fault: {retry_after_s: 3, retries: 3, power_cycles: 1}\n"
             f"power: {{wired: {{driver: mqtt_commands, {address}, topic: cmnd/plug/POWER, done_topic: stat/plug/POWER,"
             " on_done: ^ON$, off_done: ^OFF$, off_s: 1, boot_s: 60}}\n"
         )
         one_segment = SCENARIO.replace("hours: 0.1", "hours: 0.0333333")
-        with Session(short / "work", scenario=one_segment, bench=where) as session:
+        with Session(short / "work", scenario=one_segment, bench=bench_yaml) as session:
             session.playing("soak.r1.s0001", "wired")
             struck_s = strike(wired.freeze)
             session.lost("wired", struck_s)
@@ -127,8 +127,8 @@ def test_a_board_boots_on_a_supply_before_every_other_call(short: Path) -> None:
     scenario = scenario.replace("kind: wake, lead_in_s: 40", "kind: wake, lead_in_s: 5, power_cycle: every 2")
     (short / "board").mkdir()
     with posix_board(short / "board", cable=True) as board, supply(board) as far:
-        where = bench(wired=f"{{driver: serial, port: {board.port}}}") + powered_by(far)
-        with Session(short / "work", scenario=scenario, bench=where) as session:
+        bench_yaml = bench(wired=f"{{driver: serial, port: {board.port}}}") + powered_by(far)
+        with Session(short / "work", scenario=scenario, bench=bench_yaml) as session:
             assert session.finish() == 0, session.screen()
         far.shutdown()
     entries = rows(session.folder)
@@ -147,8 +147,8 @@ def test_a_board_that_a_killed_run_left_without_power_boots_before_it_is_reached
     scenario = SCENARIO.partition("  - id: soak")[0].replace("lead_in_s: 40", "lead_in_s: 5, power_cycle: every 9")
     (short / "board").mkdir()
     with posix_board(short / "board", cable=True) as board, supply(board) as far:
-        where = bench(wired=f"{{driver: serial, port: {board.port}}}") + powered_by(far, off_s=600.0, boot_s=8.0)
-        with Session(short / "work", scenario=scenario, bench=where) as session:
+        bench_yaml = bench(wired=f"{{driver: serial, port: {board.port}}}") + powered_by(far, off_s=600.0, boot_s=8.0)
+        with Session(short / "work", scenario=scenario, bench=bench_yaml) as session:
             session.lost("wired", 0.0)
             assert far.values["OUTP"] == "OFF"
             kill(session.place)

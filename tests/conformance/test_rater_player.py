@@ -39,7 +39,7 @@ def listening(device: str | None = "harness_speaker") -> Iterator[RaterPlayer]:
 def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_sound: LabSoundServer) -> None:
     sound = Waveform(soxr.resample(speech("mars has two moons"), RATE_HZ, 16000).astype(np.float32), 16000)
     done: list[tuple[float, bool]] = []
-    seen: list[tuple[float, float]] = []
+    positions_s: list[tuple[float, float]] = []
     with recorder() as (_, ring, _), listening() as player:
         player.play(sound, lambda heard_s, whole: done.append((heard_s, whole)))
 
@@ -49,23 +49,23 @@ def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_so
             answered_s = time.monotonic()
             # A pair that was torn apart by another process on the way says nothing.
             if position_s is not None and position_s > 0 and answered_s - asked_s < 0.01:
-                seen.append((answered_s, position_s))
+                positions_s.append((answered_s, position_s))
             return bool(done)
 
         until(over, 20.0, "the end")
         assert done == [(sound.duration_s, True)]
         assert player.position_s is None
-        whole, first_s = ring.cut(seen[0][0] - 0.3, seen[-1][0] + 0.1)
+        whole, first_s = ring.cut(positions_s[0][0] - 0.3, positions_s[-1][0] + 0.1)
     sent = soxr.resample(sound.samples, 16000, RATE_HZ)
     alike = np.correlate(whole.samples, sent, mode="valid") if len(whole.samples) > len(sent) else np.zeros(1)
-    at = int(np.argmax(np.abs(alike)))
-    part = whole.samples[at : at + len(sent)]
+    offset = int(np.argmax(np.abs(alike)))
+    part = whole.samples[offset : offset + len(sent)]
     assert np.corrcoef(part, sent)[0, 1] > 0.98, "what arrived is not what was played"
-    began_s = first_s + at / RATE_HZ
-    errors = [position_s - (at_s - began_s) for at_s, position_s in seen]
+    began_s = first_s + offset / RATE_HZ
+    errors = [position_s - (at_s - began_s) for at_s, position_s in positions_s]
     assert len(errors) > 50
     assert max(map(abs, errors)) < AGREES_WITHIN_S, (min(errors), max(errors))
-    positions = [position_s for _, position_s in seen]
+    positions = [position_s for _, position_s in positions_s]
     assert positions == sorted(positions)
 
 

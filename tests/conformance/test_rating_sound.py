@@ -73,8 +73,8 @@ async def test_each_response_plays_arrives_and_is_counted(lab_sound: LabSoundSer
             heard, _ = ring.cut(begun_s, ended_s)
         sound = app.room.response_sound(first)
         sent = soxr.resample(sound.samples, sound.rate_hz, RATE_HZ)
-        at = int(np.argmax(np.abs(np.correlate(heard.samples, sent, mode="valid"))))
-        assert np.corrcoef(heard.samples[at : at + len(sent)], sent)[0, 1] > 0.98
+        offset = int(np.argmax(np.abs(np.correlate(heard.samples, sent, mode="valid"))))
+        assert np.corrcoef(heard.samples[offset : offset + len(sent)], sent)[0, 1] > 0.98
     finally:
         player.close()
 

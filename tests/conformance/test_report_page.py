@@ -90,7 +90,7 @@ def test_a_clip_plays_tables_sort_and_the_timeline_zooms(browser: Browser, repor
         assert page.evaluate("new Audio(document.querySelector('audio').src).play().then(() => 'plays')") == "plays"
         before = page.locator(".zoom output").inner_text()
         page.get_by_role("button", name="Zoom in").press("Enter")
-        wait_for(lambda: page.locator(".zoom output").inner_text() != before, what="the zoom")
+        wait_for(lambda: page.locator(".zoom output").inner_text() != before, event="the zoom")
         page.get_by_role("button", name="All").click()
         assert page.locator(".zoom output").inner_text() == before
         table = page.locator("#trials-1 ~ details table")

@@ -48,11 +48,11 @@ def of_satellite(version: str | None, *models: dict[str, Any], active: list[str]
 
 def written(folder: Path, *options: str) -> tuple[str, str]:
     """What `init` prints, and the bench that it writes, which is valid."""
-    made = harness("init", folder, *options)
-    assert made.exit_code == 0, made.output
+    result = harness("init", folder, *options)
+    assert result.exit_code == 0, result.output
     checked = harness("validate", folder)
     assert checked.exit_code == 0, checked.output
-    return made.output, (folder / "bench.yaml").read_text("utf-8")
+    return result.output, (folder / "bench.yaml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_init_takes_the_wake_phrase_from_home_assistant(
     assert f"wake_phrases: [{phrase}]" in bench
 
 
-@pytest.mark.parametrize(("taken", "phrase"), [(False, "Hey Jarvis"), (True, "okay nabu")])
-def test_init_takes_the_wake_phrase_of_an_esphome_device(taken: bool, phrase: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("connected", "phrase"), [(False, "Hey Jarvis"), (True, "okay nabu")])
+def test_init_takes_the_wake_phrase_of_an_esphome_device(connected: bool, phrase: str, tmp_path: Path) -> None:
     with EsphomeFarEnd() as far_end:
-        far_end.taken = taken
+        far_end.taken = connected
         _, bench = written(tmp_path, "--esphome", far_end.address)
         assert far_end.assistant is None
     assert f"wake_phrases: [{phrase}]" in bench

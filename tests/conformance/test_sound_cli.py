@@ -24,8 +24,8 @@ def test_devices_are_listed(lab_sound: LabSoundServer) -> None:
     done = CliRunner().invoke(command, ["list", *IN_LAB])
     assert done.exit_code == 0
     assert "harness_speaker_far" in done.output
-    listed = json.loads(CliRunner().invoke(command, ["list", *IN_LAB, "--json"]).output)
-    assert {"name", "inputs", "outputs", "rate_hz", "index", "server_name"} == set(listed[0])
+    devices = json.loads(CliRunner().invoke(command, ["list", *IN_LAB, "--json"]).output)
+    assert {"name", "inputs", "outputs", "rate_hz", "index", "server_name"} == set(devices[0])
 
 
 def test_a_path_that_carries_sound_is_measured(lab_sound: LabSoundServer) -> None:

@@ -57,21 +57,21 @@ def test_a_fault_is_found_at_once_and_sound_is_exact_again_afterwards(
         repaired_s = time.monotonic()
         until(lambda: bool(events.backs) and bool(heard.backs), BACK_S, "both streams back")
         back_s = time.monotonic() - repaired_s
-        for told_s, at, _ in (*events.faults, *heard.faults):
+        for told_s, stamp, _ in (*events.faults, *heard.faults):
             assert told_s - struck_s < FOUND_S
             # The server went while nobody looked: between the last callback and the alarm.
-            assert at.at_s - at.error_s <= struck_s + 0.05
-            assert struck_s <= at.at_s + at.error_s
+            assert stamp.at_s - stamp.error_s <= struck_s + 0.05
+            assert struck_s <= stamp.at_s + stamp.error_s
         assert back_s < BACK_S
         assert [(play_id, complete) for play_id, _, complete in events.ended] == [("cut", False), ("meanwhile", False)]
         assert not before & {capture.child_pid, playback.child_pid}
-        at, _ = play(playback, events, sent)
-        sound, exact_s = ring.cut(at.at_s - 0.02, at.at_s + 0.4)
+        stamp, _ = play(playback, events, sent)
+        sound, exact_s = ring.cut(stamp.at_s - 0.02, stamp.at_s + 0.4)
         match = find(sound.samples, sent.samples)
         assert match.correlation > 0.999
-        assert abs(exact_s + match.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
+        assert abs(exact_s + match.sample / RATE_HZ - stamp.at_s) < stamp.error_s + 0.001
         with pytest.raises(SoundError, match=r"gap|does not contain the sound"):
-            ring.cut(struck_s - 0.2, at.at_s)
+            ring.cut(struck_s - 0.2, stamp.at_s)
 
 
 def test_stamp_error_covers_a_recent_buffer_underrun(lab_sound: LabSoundServer) -> None:
@@ -84,26 +84,26 @@ def test_stamp_error_covers_a_recent_buffer_underrun(lab_sound: LabSoundServer) 
         finally:
             os.kill(pid, signal.SIGCONT)
         # Its start is told before it can be known that the stream has lost its pace.
-        at, _ = play(playback, events, sent)
-        sound, exact_s = ring.cut(at.at_s - 0.02, at.at_s + 0.6)
+        stamp, _ = play(playback, events, sent)
+        sound, exact_s = ring.cut(stamp.at_s - 0.02, stamp.at_s + 0.6)
     assert events.overruns
     match = find(sound.samples, sent.samples)
     assert match.correlation > 0.999
-    assert abs(exact_s + match.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
+    assert abs(exact_s + match.sample / RATE_HZ - stamp.at_s) < stamp.error_s + 0.001
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(signal.SIGKILL, "was ended by SIGKILL"), (signal.SIGSTOP, "no sound for")]
+    ("number", "message"), [(signal.SIGKILL, "was ended by SIGKILL"), (signal.SIGSTOP, "no sound for")]
 )
 def test_a_child_that_is_killed_or_frozen_is_replaced(
-    lab_sound: LabSoundServer, number: signal.Signals, said: str
+    lab_sound: LabSoundServer, number: signal.Signals, message: str
 ) -> None:
     with recorder() as (capture, _, heard), player() as (playback, events):
         for stream, words in ((capture, heard), (playback, events)):
             pid = known(stream.child_pid)
             os.kill(pid, number)
             # A busy host may have had a fault before.
-            until(lambda: any(said in why for *_, why in words.faults), 20.0, "the fault")  # noqa: B023
+            until(lambda: any(message in why for *_, why in words.faults), 20.0, "the fault")  # noqa: B023
             until(lambda: stream.child_pid not in (None, pid) and bool(words.backs), 20.0, "another child")  # noqa: B023
             until(lambda: not os.path.exists(f"/proc/{pid}"), 20.0, "its end")  # noqa: B023  waited for here
 

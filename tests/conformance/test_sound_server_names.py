@@ -30,8 +30,8 @@ def test_a_sink_and_a_source_are_listed_and_used_by_name(
     assert {"pulse", "ear_d", "spk_h", "ear_d.monitor"} <= names
     sent = chirp()
     with recorder("ear_d.monitor", "system") as (_, ring, _), player("ear_d", "system") as (playback, events):
-        at, _ = play(playback, events, sent)
-        sound, _ = ring.cut(at.at_s - 0.5, at.at_s + 0.9)
+        stamp, _ = play(playback, events, sent)
+        sound, _ = ring.cut(stamp.at_s - 0.5, stamp.at_s + 0.9)
     assert find(sound.samples, sent.samples).correlation > 0.9
 
 
@@ -61,7 +61,9 @@ def test_each_loudspeaker_of_one_device_has_its_own_output(
     try:
         until(lambda: recording.stat().st_size > 0, 20.0, "the recording")
         for speaker in speakers:
-            speaker.open(lambda seen: ended.append(seen.source) if isinstance(seen, StimulusEnded) else None)
+            speaker.open(
+                lambda observation: ended.append(observation.source) if isinstance(observation, StimulusEnded) else None
+            )
             speaker.play("play", noise(0.5))
             until(lambda: len(ended) > speakers.index(speaker), 20.0, "the end")  # noqa: B023  called at once
         size = recording.stat().st_size

@@ -26,11 +26,11 @@ def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str
         silent = 0
         for _ in range(4):
             before = events.overruns + heard.overruns
-            at, end = play(playback, events, sent)
-            sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
+            start, end = play(playback, events, sent)
+            sound, _ = ring.cut(start.at_s - 0.05, end.at_s + 0.05)
             first = round(find(sound.samples, sent.samples).sample)
             if np.array_equal(sound.samples[first : first + len(sent.samples)], sent.samples):
-                assert abs(end.at_s - at.at_s - 1.0) < 0.001 + at.error_s + end.error_s
+                assert abs(end.at_s - start.at_s - 1.0) < 0.001 + start.error_s + end.error_s
                 return
             # A busy host lost some of it: it must own up to that, and then may try again. The sound server of a
             # starved host drops sound between two streams without a word; that may happen once.
@@ -48,8 +48,8 @@ def test_clicks_come_back_at_their_spacing(lab_sound: LabSoundServer) -> None:
     with recorder() as (_, ring, heard), player() as (playback, events):
         for _ in range(4):
             before = events.overruns + heard.overruns
-            at, end = play(playback, events, click_train(9600, 11))
-            sound, exact_s = ring.cut(at.at_s - 0.02, end.at_s)
+            start, end = play(playback, events, click_train(9600, 11))
+            sound, exact_s = ring.cut(start.at_s - 0.02, end.at_s)
             clicks = np.flatnonzero(sound.samples > 0.25)
             assert len(clicks) >= 10
             worst_s = float(np.abs(np.diff(exact_s + clicks / RATE_HZ) - 0.2).max())
@@ -63,17 +63,17 @@ def test_clicks_come_back_at_their_spacing(lab_sound: LabSoundServer) -> None:
 def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
     paths_ms: list[list[float]] = []
     claimed_ms: list[float] = []
-    known = chirp()
+    sent = chirp()
     with recorder() as (_, ring, _):
         for _ in range(3):
             paths_ms.append([])
             with player() as (playback, events):
                 for _ in range(3):
-                    at, _ = play(playback, events, known)
-                    sound, exact_s = ring.cut(at.at_s - 0.05, at.at_s + 0.4)
-                    match = find(sound.samples, known.samples)
-                    paths_ms[-1].append((exact_s + match.sample / RATE_HZ - at.at_s) * 1000)
-                    claimed_ms.append(at.error_s * 1000)
+                    stamp, _ = play(playback, events, sent)
+                    sound, exact_s = ring.cut(stamp.at_s - 0.05, stamp.at_s + 0.4)
+                    match = find(sound.samples, sent.samples)
+                    paths_ms[-1].append((exact_s + match.sample / RATE_HZ - stamp.at_s) * 1000)
+                    claimed_ms.append(stamp.error_s * 1000)
     # In the lab there is no way to go: what is not 0 is the stamps' error, and they own up to it. A busy host may hold
     # up the sound server in one of the streams.
     assert sorted(max(map(abs, stream)) for stream in paths_ms)[1] <= max(claimed_ms) + 0.7
@@ -129,8 +129,8 @@ def test_room_settings_change_the_level_at_the_device(lab_sound: LabSoundServer)
     with recorder() as (_, ring, _), player() as (playback, events):
 
         def heard_dbfs() -> float:
-            at, _ = play(playback, events, sent)
-            sound, _ = ring.cut(at.at_s + 0.1, at.at_s + 0.2)
+            start, _ = play(playback, events, sent)
+            sound, _ = ring.cut(start.at_s + 0.1, start.at_s + 0.2)
             return rms_dbfs(sound.samples)
 
         own_dbfs = rms_dbfs(sent.samples)
@@ -149,8 +149,8 @@ def test_room_settings_change_the_level_at_the_device(lab_sound: LabSoundServer)
 @pytest.mark.parametrize(("mouth", "ear"), [("harness_monitor", "dut_mic"), ("lab_noise", "harness_mic")])
 def test_blocked_sound_paths_are_silent(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
     with recorder(ear) as (_, ring, _), player(mouth) as (playback, events):
-        at, end = play(playback, events, noise(0.3))
-        sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
+        start, end = play(playback, events, noise(0.3))
+        sound, _ = ring.cut(start.at_s - 0.05, end.at_s + 0.05)
     assert not sound.samples.any()
 
 

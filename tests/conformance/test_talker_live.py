@@ -108,8 +108,8 @@ def test_utterance_of_a_person_is_measured_stored_and_scored(lab: Lab, tmp_path:
     assert ends == {"time.r1": Outcome.RESPONDED, "call.r1": Outcome.COUNTED, "call.r2": Outcome.COUNTED}
 
     # A host that stands still interrupts an attempt, and she is asked once more.
-    wrong, *again, right = (row for row in records(entries, AttemptFinished) if row.trial_id == "time.r1")
-    assert {row.outcome for row in again} <= {Outcome.INTERRUPTED}
+    wrong, *interrupted, right = (row for row in records(entries, AttemptFinished) if row.trial_id == "time.r1")
+    assert {row.outcome for row in interrupted} <= {Outcome.INTERRUPTED}
     assert (wrong.outcome, wrong.cause) == (Outcome.INTERRUPTED, "misspoken: by ann")
     assert right.outcome is Outcome.RESPONDED
     frozen = records(entries, ResponseFrozen)[-1]
@@ -124,9 +124,9 @@ def test_utterance_of_a_person_is_measured_stored_and_scored(lab: Lab, tmp_path:
         assert stored[row.stimulus_sha256].duration_s == pytest.approx(row.duration_s, abs=0.001)
     # The latency is from the end of the speech.
     assert known(right.latency).value_s == pytest.approx(
-        frozen.starts.at_s - ann.said[1 + len(again)][1].at_s, abs=ACCURATE_S
+        frozen.starts.at_s - ann.said[1 + len(interrupted)][1].at_s, abs=ACCURATE_S
     )
 
     device = known(wake_of(entries).snapshot().device("assistant"))
     assert (device.hits, device.false_rejects.share.total, device.false_accepts.count) == (2, 2, 0)
-    wait_for(lambda: not ann.is_alive(), what="the end of the talker")
+    wait_for(lambda: not ann.is_alive(), event="the end of the talker")

@@ -50,9 +50,9 @@ def python(text: str) -> CommandOptions:
 
 
 def opened(driver: Driver) -> Seen:
-    seen = Seen()
-    driver.open(seen)
-    return seen
+    observations = Seen()
+    driver.open(observations)
+    return observations
 
 
 @pytest.fixture
@@ -87,15 +87,15 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 def test_exited_program_is_a_lost_link_and_is_restarted(tmp_path: Path, profile: DeviceProfile) -> None:
     program = Program(tmp_path)
     driver = CommandLog("phone", CommandOptions(command=program.command, ready="^ready"), Around(tmp_path, profile))
-    seen = opened(driver)
+    observations = opened(driver)
     try:
         program.lose()
-        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-        assert "ended with status 1: the device is offline" in seen.of(LinkLost)[0].what
+        observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
+        assert "ended with status 1: the device is offline" in observations.of(LinkLost)[0].what
         program.mend()
-        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+        observations.wait(lambda: observations.of(LinkBack), 30, "the return")
         program.say("woke alexa")
-        seen.wait(lambda: seen.of(Wake), 30, "a wake event")
+        observations.wait(lambda: observations.of(Wake), 30, "a wake event")
     finally:
         driver.close()
 
@@ -115,26 +115,26 @@ def test_no_child_process_is_left_after_close(tmp_path: Path) -> None:
 
 def test_two_megabytes_at_once_and_lines_too_long_do_no_harm(profile: DeviceProfile, tmp_path: Path) -> None:
     with Server() as server:
-        seen = opened(driver := TcpLog("it", TcpOptions(address=server.address), Around(tmp_path, profile)))
+        observations = opened(driver := TcpLog("it", TcpOptions(address=server.address), Around(tmp_path, profile)))
         try:
             server.say("\x00\xff garbage \x1b[31m" * 1000)
             server.say("x" * 2_000_000)
             server.say("\n".join(f"line {n}" for n in range(100_000)))
             server.say("woke alexa")
-            seen.wait(lambda: seen.of(Wake), 20, "a wake event after the flood")
+            observations.wait(lambda: observations.of(Wake), 20, "a wake event after the flood")
         finally:
             driver.close()
-        assert any("too long" in unread.what for unread in seen.of(Unread))
-        seen.assert_flood_was_limited()
+        assert any("too long" in unread.what for unread in observations.of(Unread))
+        observations.assert_flood_was_limited()
 
 
 def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
     with Server() as server:
         options = TcpOptions(address=server.address, silence_limit_s=1.0)
-        seen = opened(driver := TcpLog("it", options, Around(tmp_path)))
+        observations = opened(driver := TcpLog("it", options, Around(tmp_path)))
         try:
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            assert "no line arrived for" in seen.of(LinkLost)[0].what
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
+            assert "no line arrived for" in observations.of(LinkLost)[0].what
         finally:
             driver.close()
 
@@ -142,9 +142,9 @@ def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_far_end(profile: DeviceProfile, tmp_path: Path) -> None:
     with Server() as server:
-        seen = opened(driver := TcpLog("it", TcpOptions(address=server.address), Around(tmp_path, profile)))
+        observations = opened(driver := TcpLog("it", TcpOptions(address=server.address), Around(tmp_path, profile)))
         with closing(driver):
-            assert share_held(seen, lambda: server.say("woke alexa")) >= HELD
+            assert share_held(observations, lambda: server.say("woke alexa")) >= HELD
 
 
 def test_a_monitor_waits_for_a_device_that_is_silent(
@@ -179,7 +179,7 @@ def test_the_restart_line_reaches_the_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "what"),
+    ("make", "message"),
     [
         (lambda: CommandOptions(), "needs `command`"),
         (lambda: CommandOptions(command="adb 'logcat"), "No closing quotation"),
@@ -191,8 +191,8 @@ def test_the_restart_line_reaches_the_device(tmp_path: Path) -> None:
         (lambda: TcpOptions(address="kitchen:1", restart_line="a\nb"), "several lines"),
     ],
 )  # fmt: skip
-def test_wrong_options_are_refused(make: type, what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_wrong_options_are_refused(make: type, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         make()
 
 
@@ -202,30 +202,30 @@ def test_a_satellite_reports_its_events_to_us(tmp_path: Path) -> None:
     options = TcpOptions(address=f"127.0.0.1:{port}", listen=True)
     driver = TcpLog("satellite", options, Around(tmp_path, load_profile("wyoming_events", beside=tmp_path)))
 
-    taken = threading.Event()
+    connected = threading.Event()
 
     def report(*events: Event) -> None:
         with socket.create_connection(("127.0.0.1", port), 60) as link, link.makefile("wb") as file:
             for event in events:
                 write_event(event, file)
             file.flush()
-            assert taken.wait(300)
+            assert connected.wait(300)
 
     first = threading.Thread(target=later, args=(port, report, DETECTION))
     first.start()
     try:
-        seen = opened(driver)
-        seen.wait(lambda: seen.of(Wake), 30, "a wake event")
-        taken.set()
+        observations = opened(driver)
+        observations.wait(lambda: observations.of(Wake), 30, "a wake event")
+        connected.set()
         first.join()
-        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
         report(DETECTION, Event("transcript", {"text": "what time is it"}))
-        seen.wait(lambda: seen.of(Transcript), 30, "a transcript")
-        assert len(seen.of(Wake)) == 2
-        assert seen.of(LinkBack)
-        assert seen.of(Transcript)[0].text == "what time is it"
+        observations.wait(lambda: observations.of(Transcript), 30, "a transcript")
+        assert len(observations.of(Wake)) == 2
+        assert observations.of(LinkBack)
+        assert observations.of(Transcript)[0].text == "what time is it"
     finally:
-        taken.set()
+        connected.set()
         driver.close()
 
 

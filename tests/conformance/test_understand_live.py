@@ -148,8 +148,8 @@ def _check_figures(
     assert frames.right == Share(sum(good[-1] for good in goods.values()), 5) == Share(4, 5)
     assert frames.intents == Share(4, 5)
     assert frames.first_right == Share(sum(good[0] for good in goods.values()), 5)
-    needed = Counter(good.index(True) + 1 for good in goods.values() if True in good)
-    assert frames.attempts == tuple(sorted(needed.items()))
+    attempts = Counter(good.index(True) + 1 for good in goods.values() if True in good)
+    assert frames.attempts == tuple(sorted(attempts.items()))
     assert goods["stop.r1"] == [False, False], "said again until the attempts were used up"
     assert {row.trial_id: row.attempts for row in finished}["stop.r1"] == 2
     limits = check_limits(Limits(min_understood_share=0.8, min_intent_share=0.95), progress.totals)

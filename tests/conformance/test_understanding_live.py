@@ -80,10 +80,10 @@ def test_query_is_repeated_until_both_intents_are_understood(tmp_path: Path) -> 
     assert shares.first_intents == Share(int(first.intents_right or False), 1)
     assert progress.totals.to_judge == 1  # its first response is for raters, as that of any query
     corpora = session_corpora([progress], CountedAttempt.FIRST)
-    told_first, meant = (
-        [len(utterance.slots or ()) for utterance in of.utterances] for of in (corpora.predicted, corpora.gold)
+    told_first, slots_meant = (
+        [len(utterance.slots or ()) for utterance in corpus.utterances] for corpus in (corpora.predicted, corpora.gold)
     )
-    assert (told_first, meant) == ([len(first.slots or ())], [2])
+    assert (told_first, slots_meant) == ([len(first.slots or ())], [2])
 
     shown = CliRunner().invoke(group, ["show", str(folder)])
     assert "understood           1 of 1 = 100 %" in shown.output

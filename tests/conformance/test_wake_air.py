@@ -95,8 +95,8 @@ def _nothing_disturbs_the_next_trial(entries: list[Entry]) -> None:
     starts = {row.observation.play_id: row.observation.at for row in observed(entries, StimulusStarted)}  # type: ignore[union-attr]
     heard = {row.observation.play_id: row.observation.at for row in observed(entries, StimulusHeard)}  # type: ignore[union-attr]
     assert heard.keys() <= starts.keys()  # on a busy machine sound comes in pieces, and our microphone may not find it
-    for play_id, at in heard.items():
-        assert -0.05 <= at.at_s - starts[play_id].at_s <= 1.0
+    for play_id, stamp in heard.items():
+        assert -0.05 <= stamp.at_s - starts[play_id].at_s <= 1.0
 
 
 def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> None:
@@ -104,21 +104,21 @@ def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> 
     spoken: list[tuple[float, float]] = []
     begun_s: float | None = None
     for row in observed(entries, Status):
-        seen = row.observation
-        assert isinstance(seen, Status)
+        status = row.observation
+        assert isinstance(status, Status)
         if begun_s is not None:
-            spoken.append((begun_s, seen.at.at_s))
-        begun_s = seen.at.at_s if seen.state is DeviceState.SPEAKING else None
+            spoken.append((begun_s, status.at.at_s))
+        begun_s = status.at.at_s if status.state is DeviceState.SPEAKING else None
     assert len(spoken) >= 2, "it has answered its questions"
-    own = [
+    spoken_events = [
         row.observation.at.at_s
         for row in observed(entries, Wake)
         if row.observation.source == "assistant"
         and any(low <= row.observation.at.at_s <= high + 0.5 for low, high in spoken)
     ]
-    assert own, "it has heard its own wake phrase"
+    assert spoken_events, "it has heard its own wake phrase"
     by_rule = [event for event in figures.unmatched("assistant") if event.rule is ReviewVerdict.SELF_WAKE]
-    assert [event.at.at_s for event in by_rule] == own
+    assert [event.at.at_s for event in by_rule] == spoken_events
     assert "during its own speech" in {event.why for event in by_rule}
     # The assistant is here twice. Right after its speech, only its other half still counts as speaking.
     assert {event.why for event in by_rule} <= {"during its own speech", "during speech of taciturn"}
@@ -145,12 +145,12 @@ def test_without_sound_there_is_no_heartbeat(lab: Lab) -> None:
         os.kill(server, signal.SIGSTOP)
         frozen_s = time.monotonic()
         time.sleep(7.0)  # longer than a heartbeat takes: what is looked for is that none comes
-        assert [at for at in beats if at > frozen_s + 1.0] == []
+        assert [beat_s for beat_s in beats if beat_s > frozen_s + 1.0] == []
     finally:
         os.kill(server, signal.SIGCONT)
         thawed_s = time.monotonic()
     try:
-        wait_for(lambda: any(at > thawed_s for at in beats), 60, "a heartbeat after the sound is back")
+        wait_for(lambda: any(beat_s > thawed_s for beat_s in beats), 60, "a heartbeat after the sound is back")
     finally:
         client.disconnect()
         client.loop_stop()

@@ -73,7 +73,7 @@ def figures(entries: list[Entry]) -> WakeProgress:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Entry]]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Entry]]:
     """A session of wake.yaml that was played to its end, for those who only read it."""
     with tempfile.TemporaryDirectory(prefix="vh") as runtime, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_RUNTIME", runtime)  # a socket's path must be short
@@ -87,8 +87,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Entry]]:
     return folder, entries
 
 
-def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(whole: tuple[Path, list[Entry]]) -> None:
-    folder, entries = whole
+def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(session: tuple[Path, list[Entry]]) -> None:
+    folder, entries = session
     assert check(folder).damage == ()
     plan = plan_of(entries)
     assert Counter(trial.listening.kind for trial in plan.values() if trial.listening) == {
@@ -185,8 +185,8 @@ def test_noise_comes_from_its_own_loudspeakers_with_every_phrase(
         assert played.get(f"{attempt.play_id}.noise") == ({"left", "right"} if noisy else None)
 
 
-def test_unmatched_events_have_clips_and_stimuli_are_stored_once(whole: tuple[Path, list[Entry]]) -> None:
-    folder, entries = whole
+def test_unmatched_events_have_clips_and_stimuli_are_stored_once(session: tuple[Path, list[Entry]]) -> None:
+    folder, entries = session
     clips = {row.event_seq: row.clip for row in records(entries, EventClipped)}
     snapshot = figures(entries)
     assert snapshot.unmatched
@@ -239,8 +239,8 @@ def test_a_decided_question_makes_trials_needless_and_limits_set_the_exit_status
     entries, status, why = run(folder)
     decided = records(entries, DecisionReached)
     assert [(row.device, row.figure) for row in decided] == [("wired", "false_rejects")]
-    at = next(n for n, entry in enumerate(entries) if isinstance(entry.record, DecisionReached))
-    after = [entry.record for entry in entries[at:] if isinstance(entry.record, TrialFinished)]
+    decision = next(n for n, entry in enumerate(entries) if isinstance(entry.record, DecisionReached))
+    after = [entry.record for entry in entries[decision:] if isinstance(entry.record, TrialFinished)]
     calls = [row for row in after if row.trial_id.startswith("call")]
     assert calls, "it was decided before the last trial"
     assert {(row.outcome, row.cause) for row in calls} == {

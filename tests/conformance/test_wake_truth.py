@@ -63,7 +63,7 @@ def run_to_its_end(runs: Runs, scenario: Path, bench: Path, within_s: float) -> 
 
 
 def agree(
-    folder: Path, boards: TwoBoards, where: Path, encoding: str = "pcm16", heard: list[dict[str, int]] | None = None
+    folder: Path, boards: TwoBoards, output: Path, encoding: str = "pcm16", heard: list[dict[str, int]] | None = None
 ) -> dict[str, Truth]:
     """The truth by device, after everything that was counted has been held against it.
 
@@ -78,7 +78,7 @@ def agree(
         plays = given(entries, [counts[device] for counts in heard], encoding)
         truths[device] = true = truth(plays, spotted(plays, encoding))
         figures_agree(entries, device, true)
-        log_agrees(folder, device, true, where)
+        log_agrees(folder, device, true, output)
         json_agrees(folder, device, true)
     return truths
 
@@ -186,14 +186,14 @@ def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Pat
 
 def _wait_for_attempt(place: EnginePlace, kind: str, since: int) -> None:
     """Of a board that hears faster than in real time, an attempt takes a tenth of a second: nobody asks in between."""
-    begun = threading.Event()
+    started = threading.Event()
 
     def take(message: Message) -> None:
         row = message.entry.record if isinstance(message, Logged) else None
         if isinstance(row, AttemptStarted) and row.trial_id.startswith(kind):
-            begun.set()
+            started.set()
 
     hello = Hello("test", since, attended=False, meters=False)
-    client = EngineClient(Path(place.socket), hello, take, lambda _: begun.set())
-    assert begun.wait(360), f"no attempt of {kind}"
+    client = EngineClient(Path(place.socket), hello, take, lambda _: started.set())
+    assert started.wait(360), f"no attempt of {kind}"
     client.close()

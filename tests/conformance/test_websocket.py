@@ -40,9 +40,9 @@ def profile(tmp_path: Path) -> DeviceProfile:
 
 
 def opened(driver: WebSocketLog) -> Seen:
-    seen = Seen()
-    driver.open(seen)
-    return seen
+    observations = Seen()
+    driver.open(observations)
+    return observations
 
 
 def test_the_entry_point_loads_it() -> None:
@@ -51,13 +51,13 @@ def test_the_entry_point_loads_it() -> None:
 
 def test_each_message_is_one_line_however_it_is_written(profile: DeviceProfile, tmp_path: Path) -> None:
     with WebServer() as server:
-        seen = opened(driver := WebSocketLog("it", WebSocketOptions(url=server.url), Around(tmp_path, profile)))
+        observations = opened(driver := WebSocketLog("it", WebSocketOptions(url=server.url), Around(tmp_path, profile)))
         try:
             server.say(WOKE)
             server.say('{\n  "type": "woke",\r\n  "phrase": "alexa"\n}')
             server.say(WOKE.encode())
-            seen.wait(lambda: len(seen.of(Wake)) == 3, 30, "three wake events")
-            assert {wake.phrase for wake in seen.of(Wake)} == {"alexa"}
+            observations.wait(lambda: len(observations.of(Wake)) == 3, 30, "three wake events")
+            assert {wake.phrase for wake in observations.of(Wake)} == {"alexa"}
         finally:
             driver.close()
 
@@ -65,7 +65,7 @@ def test_each_message_is_one_line_however_it_is_written(profile: DeviceProfile, 
 def test_two_megabytes_at_once_and_garbage_do_no_harm(profile: DeviceProfile, tmp_path: Path) -> None:
     with WebServer() as server:
         options = WebSocketOptions(url=server.url, ping_s=300)  # a busy host answers pings late
-        seen = opened(driver := WebSocketLog("it", options, Around(tmp_path, profile)))
+        observations = opened(driver := WebSocketLog("it", options, Around(tmp_path, profile)))
         try:
             server.say("")
             server.say(b"\x00\xff garbage \x1b[31m" * 1000)
@@ -73,12 +73,12 @@ def test_two_megabytes_at_once_and_garbage_do_no_harm(profile: DeviceProfile, tm
             for number in range(20_000):
                 server.say(f"message {number}")
             server.say(WOKE)
-            seen.wait(lambda: seen.of(Wake), 60, "a wake event after the flood")
+            observations.wait(lambda: observations.of(Wake), 60, "a wake event after the flood")
         finally:
             driver.close()
-        assert any("too long" in unread.what for unread in seen.of(Unread))
-        seen.assert_flood_was_limited()
-        assert not seen.of(LinkLost)
+        assert any("too long" in unread.what for unread in observations.of(Unread))
+        observations.assert_flood_was_limited()
+        assert not observations.of(LinkLost)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_invalid_web_socket_data_drops_the_link_which_returns(
     data: bytes, why: str, profile: DeviceProfile, tmp_path: Path
 ) -> None:
     with WebServer() as server:
-        seen = opened(driver := WebSocketLog("it", WebSocketOptions(url=server.url), Around(tmp_path, profile)))
+        observations = opened(driver := WebSocketLog("it", WebSocketOptions(url=server.url), Around(tmp_path, profile)))
         try:
             server.say_raw(data)
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            assert why in seen.of(LinkLost)[0].what
-            seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
+            assert why in observations.of(LinkLost)[0].what
+            observations.wait(lambda: observations.of(LinkBack), 30, "the return")
             server.say(WOKE)
-            seen.wait(lambda: seen.of(Wake), 30, "a wake event")
+            observations.wait(lambda: observations.of(Wake), 30, "a wake event")
         finally:
             driver.close()
 
@@ -109,14 +109,14 @@ def test_a_frozen_far_end_is_lost_and_a_killed_one_returns(tmp_path: Path) -> No
     program = echo_program(port)
     try:
         wait_for(lambda: _answers(port), 30, "the program")
-        seen = opened(driver)
+        observations = opened(driver)
         program.send_signal(signal.SIGSTOP)
-        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-        assert "ping timeout" in seen.of(LinkLost)[0].what
+        observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
+        assert "ping timeout" in observations.of(LinkLost)[0].what
         program.kill()
         program.wait()
         program = echo_program(port)
-        seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+        observations.wait(lambda: observations.of(LinkBack), 30, "the return")
         program.send_signal(signal.SIGSTOP)
         began_s = time.monotonic()
         driver.close()
@@ -138,10 +138,10 @@ def _answers(port: int) -> bool:
 def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
     with WebServer() as server:
         options = WebSocketOptions(url=server.url, silence_limit_s=0.5)
-        seen = opened(driver := WebSocketLog("it", options, Around(tmp_path)))
+        observations = opened(driver := WebSocketLog("it", options, Around(tmp_path)))
         try:
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
-            assert "no line arrived for" in seen.of(LinkLost)[0].what
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
+            assert "no line arrived for" in observations.of(LinkLost)[0].what
         finally:
             driver.close()
 
@@ -150,18 +150,18 @@ def test_send_on_open_is_repeated_after_each_reconnect(tmp_path: Path) -> None:
     with WebServer() as server:
         subscriptions = ('{"subscribe": "wake"}', '{"subscribe": "words"}')
         options = WebSocketOptions(url=server.url, send_on_open=subscriptions, restart_line='{"type": "reboot"}')
-        seen = opened(driver := WebSocketLog("it", options, Around(tmp_path)))
+        observations = opened(driver := WebSocketLog("it", options, Around(tmp_path)))
         try:
-            seen.wait(lambda: server.heard == [*subscriptions], 30, "the subscriptions")
+            observations.wait(lambda: server.heard == [*subscriptions], 30, "the subscriptions")
             server.lose()
-            seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+            observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
             with pytest.raises(DeviceError, match="did not accept a command"):
                 driver.restart()
             server.mend()
-            seen.wait(lambda: server.heard == [*subscriptions, *subscriptions], 30, "the subscriptions again")
-            seen.first(LinkBack)
+            observations.wait(lambda: server.heard == [*subscriptions, *subscriptions], 30, "the subscriptions again")
+            observations.first(LinkBack)
             driver.restart()
-            seen.wait(lambda: server.heard[-1] == '{"type": "reboot"}', 30, "the restart message")
+            observations.wait(lambda: server.heard[-1] == '{"type": "reboot"}', 30, "the restart message")
         finally:
             driver.close()
 
@@ -169,9 +169,9 @@ def test_send_on_open_is_repeated_after_each_reconnect(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_far_end(profile: DeviceProfile, tmp_path: Path) -> None:
     with WebServer() as server:
-        seen = opened(driver := WebSocketLog("it", WebSocketOptions(url=server.url), Around(tmp_path, profile)))
+        observations = opened(driver := WebSocketLog("it", WebSocketOptions(url=server.url), Around(tmp_path, profile)))
         with closing(driver):
-            assert share_held(seen, lambda: server.say(WOKE)) >= HELD
+            assert share_held(observations, lambda: server.say(WOKE)) >= HELD
 
 
 def test_a_token_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,18 +196,18 @@ def test_a_token_refused_after_a_loss_is_reported_and_not_tried_again(
 ) -> None:
     monkeypatch.setenv("BUS_TOKEN", "s3cret")
     with WebServer(token="s3cret") as server:
-        seen = opened(
+        observations = opened(
             driver := WebSocketLog("it", WebSocketOptions(url=server.url, token_env="BUS_TOKEN"), Around(tmp_path))
         )
         try:
             server.lose()
             server.token = "another"
             server.mend()
-            seen.wait(lambda: len(seen.of(LinkLost)) == 2, 30, "the refusal")
-            assert "HTTP 401" in seen.of(LinkLost)[1].what
+            observations.wait(lambda: len(observations.of(LinkLost)) == 2, 30, "the refusal")
+            assert "HTTP 401" in observations.of(LinkLost)[1].what
             server.token = "s3cret"
             time.sleep(1.0)  # further attempts would come within 0.8 s
-            assert not seen.of(LinkBack)
+            assert not observations.of(LinkBack)
         finally:
             driver.close()
 
@@ -253,7 +253,7 @@ def test_a_monitor_reads_the_messages(profile: DeviceProfile, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "what"),
+    ("key", "value", "message"),
     [
         ("url", "", "is not a WebSocket URL"),
         ("url", "http://bus:8181/core", "is not a WebSocket URL"),
@@ -268,8 +268,8 @@ def test_a_monitor_reads_the_messages(profile: DeviceProfile, tmp_path: Path) ->
         ("ready", "(", "not a regular expression"),
     ],
 )
-def test_wrong_options_are_refused(key: str, value: object, what: str) -> None:
-    with pytest.raises(InputError, match=what) as caught:
+def test_wrong_options_are_refused(key: str, value: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         WebSocketOptions(**{"url": "ws://bus:8181/core", key: value})  # type: ignore[arg-type]
     assert caught.value.remedy
 
@@ -289,11 +289,13 @@ def test_echo_of_a_sent_message_is_not_an_observation(
     """A bus may return a message in its own words. After that, the same message is the device's."""
     with WebServer() as server:
         options = WebSocketOptions(url=server.url, send_on_open=(WOKE,))
-        seen = opened(driver := WebSocketLog("it", options, Around(tmp_path, profile)))
+        observations = opened(driver := WebSocketLog("it", options, Around(tmp_path, profile)))
         try:
             for message in (returned, WOKE, WOKE, '{"type": "done"}'):
                 server.say(message)
-            seen.wait(lambda: [line for line in seen.of(LogLine) if "done" in line.text], 30, "the last message")
-            assert [wake.phrase for wake in seen.of(Wake)] == phrases
+            observations.wait(
+                lambda: [line for line in observations.of(LogLine) if "done" in line.text], 30, "the last message"
+            )
+            assert [wake.phrase for wake in observations.of(Wake)] == phrases
         finally:
             driver.close()

@@ -45,14 +45,14 @@ class Proxied:
         self.satellite = WyomingProgram("satellite", free_port())
         self.client = WyomingProgram("client", free_port())
         self.seen = Seen()
-        given = WyomingOptions(
+        wyoming_options = WyomingOptions(
             address=f"127.0.0.1:{self.client.port}",
             mode=WyomingMode.PROXY,
             server=f"127.0.0.1:{self.satellite.port}",
             **options,
         )
         profile = load_profile("wyoming_events", beside=folder)
-        self.driver = Wyoming("satellite", given, Around(folder, profile))
+        self.driver = Wyoming("satellite", wyoming_options, Around(folder, profile))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def proxied(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxied]
 
 
 def test_a_proxy_sees_the_events_of_both_directions_and_both_ends_receive_them(proxied: Proxied) -> None:
-    satellite, client, seen = proxied.satellite, proxied.client, proxied.seen
+    satellite, client, observations = proxied.satellite, proxied.client, proxied.seen
     satellite.say("detection", {"name": "ok_nabu", "timestamp": 1320})
     satellite.say("run-pipeline", {"start_stage": "asr", "end_stage": "tts"})
     satellite.say("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, 2048)
@@ -81,28 +81,28 @@ def test_a_proxy_sees_the_events_of_both_directions_and_both_ends_receive_them(p
     client.say("audio-chunk", {"rate": 22050, "width": 2, "channels": 1}, 200_000)
     until(lambda: ("audio-chunk", 200_000) in satellite.heard, 30)
     satellite.say("played")
-    seen.wait(lambda: len(seen.of(Status)) == 4, 30, "the end of the answer")
-    assert [status.state.value for status in seen.of(Status)] == ["listening", "thinking", "speaking", "idle"]
-    assert [wake.phrase for wake in seen.of(Wake)] == ["ok_nabu"]
-    assert [transcript.text for transcript in seen.of(Transcript)] == ["what time is it"]
-    assert [response.text for response in seen.of(ResponseText)] == ["It is noon."]
+    observations.wait(lambda: len(observations.of(Status)) == 4, 30, "the end of the answer")
+    assert [status.state.value for status in observations.of(Status)] == ["listening", "thinking", "speaking", "idle"]
+    assert [wake.phrase for wake in observations.of(Wake)] == ["ok_nabu"]
+    assert [transcript.text for transcript in observations.of(Transcript)] == ["what time is it"]
+    assert [response.text for response in observations.of(ResponseText)] == ["It is noon."]
     until(lambda: ("played", 0) in client.heard, 30)
     heard = [event for event in client.heard if event[0] != "ping"]
     assert heard == [("detection", 0), ("run-pipeline", 0), ("audio-chunk", 2048), ("played", 0)]
-    assert not [line for line in seen.of(LogLine) if "audio-chunk" in line.text]
+    assert not [line for line in observations.of(LogLine) if "audio-chunk" in line.text]
 
 
 @pytest.mark.parametrize("proxied", [1.5], indirect=True)
 def test_a_frozen_satellite_is_a_lost_link_where_a_limit_says_so(proxied: Proxied) -> None:
-    seen = proxied.seen
+    observations = proxied.seen
     proxied.satellite.freeze()
     try:
-        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
     finally:
         proxied.satellite.thaw()
-    assert "nothing arrived for" in seen.of(LinkLost)[0].what
+    assert "nothing arrived for" in observations.of(LinkLost)[0].what
     proxied.satellite.say("detection", {"name": "ok_nabu"})
-    seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+    observations.wait(lambda: observations.of(LinkBack), 30, "the return")
 
 
 def test_playback_without_an_end_event_ends_with_its_sound(proxied: Proxied) -> None:
@@ -303,33 +303,33 @@ def report(port: int, *events: Event, stays: Callable[[], object]) -> None:
 def test_a_satellite_reports_its_events_and_connects_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Its events come first: on a busy host they may take long.
     monkeypatch.setattr(wyoming, "SETTLE_S", 1.0)
-    port, seen, is_open = free_port(), Seen(), threading.Event()
+    port, observations, is_open = free_port(), Seen(), threading.Event()
     profile = load_profile("wyoming_events", beside=tmp_path)
     driver = Wyoming("satellite", WyomingOptions(address=f"127.0.0.1:{port}"), Around(tmp_path, profile))
     first = threading.Thread(target=report, args=(port, DETECTION), kwargs={"stays": is_open.wait})
     first.start()
     try:
-        driver.open(seen)
+        driver.open(observations)
     finally:
         is_open.set()
     try:
-        seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
+        observations.wait(lambda: observations.of(LinkLost), 30, "the loss")
         first.join()
         intent = Event("intent", {"name": "HassTurnOn", "entities": [{"name": "area", "value": "kitchen"}]})
         events = DETECTION, Event("transcript", {"text": "wie spät ist es"}), intent
-        report(port, *events, stays=lambda: seen.first(LinkBack))
-        seen.wait(lambda: len(seen.of(LinkLost)) == 2, 30, "the second loss")
+        report(port, *events, stays=lambda: observations.first(LinkBack))
+        observations.wait(lambda: len(observations.of(LinkLost)) == 2, 30, "the second loss")
         kinds: list[type[Observation]] = [Wake, LinkLost, Wake, Transcript, Intent, LinkBack, LinkLost]
-        assert [type(observation) for observation in seen.all] == kinds
-        assert seen.of(Intent)[0].slots == (("area", "kitchen"),)
-        assert "the satellite closed the connection" in seen.of(LinkLost)[0].what
+        assert [type(observation) for observation in observations.all] == kinds
+        assert observations.of(Intent)[0].slots == (("area", "kitchen"),)
+        assert "the satellite closed the connection" in observations.of(LinkLost)[0].what
     finally:
         driver.close()
 
 
 def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        options = WyomingOptions(address=f"127.0.0.1:{taken.getsockname()[1]}")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        options = WyomingOptions(address=f"127.0.0.1:{listener.getsockname()[1]}")
         with pytest.raises(DeviceError, match="cannot listen on"):
             Wyoming("satellite", options, Around(tmp_path)).open(Seen())
 
@@ -346,7 +346,7 @@ def test_a_monitor_shows_the_events(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "message"),
     [
         ({"address": "kitchen"}, "not an address"),
         ({"address": "kitchen:1", "mode": WyomingMode.PROXY}, "not an address"),
@@ -355,6 +355,6 @@ def test_a_monitor_shows_the_events(tmp_path: Path) -> None:
         ({"address": "kitchen:1", "hold_back_ms": float("nan")}, "hold_back_ms is nan"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, object], what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_wrong_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         WyomingOptions(**options)  # type: ignore[arg-type]

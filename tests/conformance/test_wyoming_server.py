@@ -52,8 +52,8 @@ class Served:
     def __init__(self, folder: Path, keep: StoreClip | None = None, **options: object) -> None:
         self.folder, self.seen = folder, Seen()
         self.satellite = WyomingProgram("satellite", free_port())
-        given = WyomingOptions(address=f"127.0.0.1:{self.satellite.port}", mode=WyomingMode.SERVER, **options)  # type: ignore[arg-type]
-        self.driver = Wyoming("hall", given, Around(folder, load_profile("wyoming_server", beside=folder)))
+        wyoming_options = WyomingOptions(address=f"127.0.0.1:{self.satellite.port}", mode=WyomingMode.SERVER, **options)  # type: ignore[arg-type]
+        self.driver = Wyoming("hall", wyoming_options, Around(folder, load_profile("wyoming_server", beside=folder)))
         self.driver.keep_sound(keep or ClipStore(folder / "clips").save)
 
     def hear(self, sound: Samples, rate_hz: int = RATE_HZ, speed: float = 10) -> None:
@@ -103,8 +103,8 @@ def test_a_command_is_kept_recognised_and_answered(serve: Serve) -> None:
     server.seen.wait(lambda: len(server.seen.of(Status)) == 4, 30, "thinking, speaking, idle")
     assert [status.state.value for status in server.seen.of(Status)] == ["listening", "thinking", "speaking", "idle"]
     order = [kind for kind, _ in server.satellite.heard if kind not in ("ping", "audio-chunk")]
-    wanted = ["transcribe", "voice-stopped", "transcript", "synthesize", "audio-start", "audio-stop"]
-    assert order == ["run-satellite", *wanted]
+    expected = ["transcribe", "voice-stopped", "transcript", "synthesize", "audio-start", "audio-stop"]
+    assert order == ["run-satellite", *expected]
     waveform, (row,) = server.kept(), server.seen.of(SoundKept)
     np.testing.assert_allclose(waveform.samples, sound[: len(waveform.samples)], atol=1e-4)
     assert len(sound) > len(waveform.samples) > len(sound) - RATE_HZ
@@ -115,12 +115,12 @@ def test_a_command_is_kept_recognised_and_answered(serve: Serve) -> None:
 
 @pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_sender(tmp_path: Path) -> None:
-    seen = Seen()
+    observations = Seen()
     sound = Event("audio-chunk", {"rate": RATE_HZ, "width": 2, "channels": 1}, bytes(2048))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         options = WyomingOptions(address=f"127.0.0.1:{listening.getsockname()[1]}", mode=WyomingMode.SERVER)
         driver = Wyoming("hall", options, Around(tmp_path, load_profile("wyoming_server", beside=tmp_path)))
-        opening = threading.Thread(target=driver.open, args=(seen,))
+        opening = threading.Thread(target=driver.open, args=(observations,))
         opening.start()
         link, _ = listening.accept()
         link.sendall(b'{"type": "info", "data": {}}\n')
@@ -134,7 +134,7 @@ def test_times_hold_against_the_clock_of_the_sender(tmp_path: Path) -> None:
             file.flush()
 
         with closing(driver):
-            assert share_held(seen, ask) >= HELD
+            assert share_held(observations, ask) >= HELD
 
 
 def test_sound_is_kept_without_a_recogniser(serve: Serve) -> None:
@@ -142,7 +142,7 @@ def test_sound_is_kept_without_a_recogniser(serve: Serve) -> None:
     server.hear(speech())
     assert server.seen.first(SoundKept).clip.rate_hz == RATE_HZ
     server.seen.wait(
-        lambda: [seen.state.value for seen in server.seen.of(Status)] == ["listening", "thinking", "idle"],
+        lambda: [status.state.value for status in server.seen.of(Status)] == ["listening", "thinking", "idle"],
         10,
         "the end",
     )
@@ -199,7 +199,7 @@ def test_an_error_in_the_driver_thread_is_a_lost_link(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "what"),
+    ("kind", "data", "message"),
     [
         ("run-pipeline", {**RUN, "start_stage": "wake"}, "leaves wake word detection to its server"),
         ("audio-chunk", {"rate": 16000, "width": 4, "channels": 1}, "sends sound as"),
@@ -207,12 +207,12 @@ def test_an_error_in_the_driver_thread_is_a_lost_link(serve: Serve) -> None:
         ("audio-chunk", {"rate": 8000, "width": 2, "channels": 1}, "changed its sound format"),
     ],
 )
-def test_a_satellite_that_it_cannot_serve_is_a_lost_link(serve: Serve, kind: str, data: object, what: str) -> None:
+def test_a_satellite_that_it_cannot_serve_is_a_lost_link(serve: Serve, kind: str, data: object, message: str) -> None:
     server = serve()
     server.satellite.say("run-pipeline", RUN)
     server.satellite.say("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, 64)
     server.satellite.say(kind, data, 64)  # type: ignore[arg-type]
-    assert what in server.seen.first(LinkLost).what
+    assert message in server.seen.first(LinkLost).what
 
 
 def test_garbage_and_sound_without_a_command_do_no_harm(serve: Serve) -> None:
@@ -265,13 +265,15 @@ def test_payloads_come_in_order_after_their_events() -> None:
     data = b'{"type": "audio-chunk", "payload_length": 3}\nabc{"type": "audio-stop"}\n'
     for size in (1, 7, len(data)):
         events = WyomingEvents(EVENT_BYTES, payloads=True)
-        pieces = [piece for at in range(0, len(data), size) for piece in events.feed(data[at : at + size], 0.0)]
+        pieces = [
+            piece for start in range(0, len(data), size) for piece in events.feed(data[start : start + size], 0.0)
+        ]
         assert b"".join(piece.data for piece in pieces if piece.is_payload) == b"abc"
         assert [piece.is_payload for piece in pieces] in ([False, *[True] * n, False] for n in (1, 2, 3))
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "message"),
     [
         ({"mode": WyomingMode.PROXY, "server": "a:1", "answer": "Yes."}, "only a server has"),
         ({"mode": WyomingMode.SERVER, "server": "a:1"}, "only a proxy has"),
@@ -279,6 +281,6 @@ def test_payloads_come_in_order_after_their_events() -> None:
         ({"mode": WyomingMode.SERVER, "listen_limit_s": float("nan")}, "listen_limit_s is nan"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, object], what: str) -> None:
-    with pytest.raises(InputError, match=what):
+def test_wrong_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         WyomingOptions(address="kitchen:1", **options)  # type: ignore[arg-type]

@@ -65,18 +65,18 @@ def figures_agree(entries: Sequence[Entry], device: str, true: Truth) -> None:
     assert dict(_cells(summed.conditions)) == _true_cells(figures, device, true)
 
 
-def log_agrees(folder: Path, device: str, true: Truth, where: Path) -> None:
+def log_agrees(folder: Path, device: str, true: Truth, output: Path) -> None:
     """`harness export --wake-log`: its totals are the truth's, and are the same when it is read back."""
-    target = where / f"{device}.log"
+    target = output / f"{device}.log"
     done = harness("export", folder, "--wake-log", target, "--device", device)
     assert done.exit_code == 0, done.output
     text = target.read_text(encoding="utf-8")
     _plain_totals(text, true)
     log = read(text)
     assert differences(log) == ()
-    again, stated = computed(log), dict(log.totals)
-    assert set(again) == set(stated)
-    assert all(abs(again[key] - stated[key]) <= 0.51e-4 for key in stated)
+    totals, stated = computed(log), dict(log.totals)
+    assert set(totals) == set(stated)
+    assert all(abs(totals[key] - stated[key]) <= 0.51e-4 for key in stated)
     _lines_agree(log, true)
 
 
@@ -125,9 +125,11 @@ def _lines_agree(log: WakeLog, true: Truth) -> None:
     assert places == sorted([*hits, *extra])
     missed = [event for event in log.events if isinstance(event, MissedFile)]
     assert sorted(dict(miss.extras)["x-trial"] for miss in missed) == sorted([*true.missed, *true.commands])
-    many = {dict(event.extras)["x-trial"]: event.count for event in log.events if isinstance(event, SpotCount)}
+    counts_by_trial = {
+        dict(event.extras)["x-trial"]: event.count for event in log.events if isinstance(event, SpotCount)
+    }
     counts = Counter(trial for _, trial, _ in [*hits, *extra] if trial in true.hits)
-    assert many == {trial: count for trial, count in counts.items() if count > 1}
+    assert counts_by_trial == {trial: count for trial, count in counts.items() if count > 1}
 
 
 def _place(event: Spotted) -> tuple[str, int]:
@@ -153,5 +155,7 @@ def _true_cells(figures: WakeFigures, device: str, true: Truth) -> dict[str, tup
             continue
         for axis, label in play.trial.conditions:
             missed, total = cells.get(f"{axis}={label}", (0, 0))
-            cells[f"{axis}={label}"] = missed + (true.hits[play.trial.id] is None), total + 1
+            if true.hits[play.trial.id] is None:
+                missed += 1
+            cells[f"{axis}={label}"] = missed, total + 1
     return cells

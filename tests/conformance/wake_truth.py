@@ -87,8 +87,8 @@ def given(entries: Sequence[Entry], heard: Sequence[int], encoding: str = "pcm16
     ended = {(row.trial_id, row.take, row.attempt): row.outcome for row in records(entries, AttemptFinished)}
     run_of = {entry.seq: entry.run for entry in entries}
     runs = [run_of[entry.seq] for entry in entries if isinstance(entry.record, AttemptStarted)]
-    made: list[Given] = []
-    at = 0
+    pieces: list[Given] = []
+    sample = 0
     for number, (row, run) in enumerate(zip(attempts, runs, strict=True)):
         stimulus = renders.render(plan[row.trial_id].recipe)
         assert stimulus.sha256 == row.stimulus_sha256
@@ -96,16 +96,16 @@ def given(entries: Sequence[Entry], heard: Sequence[int], encoding: str = "pcm16
         whole = _on_wire(len(stimulus.waveform.samples), encoding)
         counts = ended[row.trial_id, row.take, row.attempt] is Outcome.COUNTED
         last = number + 1 == len(attempts) or runs[number + 1] != run
-        count = whole if not last else heard[run - 1] - at
+        count = whole if not last else heard[run - 1] - sample
         assert counts or last, "only the end of a run cuts a stimulus off here"
         assert 0 <= count <= whole
         assert count == whole or not counts, "what counts was heard to its last sample"
-        made.append(Given(plan[row.trial_id], stimulus, at, count, counts))
-        at += count
+        pieces.append(Given(plan[row.trial_id], stimulus, sample, count, counts))
+        sample += count
     engines = len(records(entries, EngineStarted))
     assert engines == len(heard)
-    assert at == heard[-1], "the board has heard what was given to it, to the sample"
-    return made
+    assert sample == heard[-1], "the board has heard what was given to it, to the sample"
+    return pieces
 
 
 def _on_wire(count: int, encoding: str) -> int:
@@ -147,7 +147,7 @@ def _through_adpcm(pcm: Pcm) -> Pcm:
     for column in range(decoded.shape[1]):
         nibble = (data[:, 4 + column // 2] >> (4 * (column % 2))) & 15
         step = steps[index]
-        change = (step >> 3) + sum(np.where(nibble & bit, step >> by, 0) for bit, by in ((4, 0), (2, 1), (1, 2)))
+        change = (step >> 3) + sum(np.where(nibble & bit, step >> shift, 0) for bit, shift in ((4, 0), (2, 1), (1, 2)))
         level = np.clip(np.where(nibble & 8, level - change, level + change), -32768, 32767)
         index = np.clip(index + np.array([-1, -1, -1, -1, 2, 4, 6, 8])[nibble & 7], 0, 88)
         decoded[:, column] = level
@@ -250,7 +250,7 @@ def truth(plays: Sequence[Given], events: Sequence[Spotted]) -> Truth:
                 result.merged.append(event)
                 continue
         standing.append(event)
-    taken: set[int] = set()
+    matched: set[int] = set()
     for play in counting:
         window = play.window
         if window is None:
@@ -264,8 +264,8 @@ def truth(plays: Sequence[Given], events: Sequence[Spotted]) -> Truth:
             result.hits[play.trial.id] = hit
         spot = 0
         if hit is not None:
-            taken.add(hit.sample)
+            matched.add(hit.sample)
             spot = max(0, hit.sample - play.phrase)
         result.rest[play.trial.id] = play.count - spot
-    result.extra = [event for event in standing if event.sample not in taken]
+    result.extra = [event for event in standing if event.sample not in matched]
     return result

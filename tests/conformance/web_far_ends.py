@@ -76,7 +76,9 @@ class WebServer:
     def __enter__(self) -> WebServer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.lose()
 
     def _accept(self, server: Server) -> None:

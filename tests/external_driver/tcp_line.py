@@ -144,22 +144,22 @@ class TcpLine:
 
     def _give(self, play_id: str, pcm: bytes) -> None:
         self._tell(StimulusStarted(self.id, Stamp(self._now_s()), play_id, self._line_s()))
-        for at in range(0, len(pcm), PIECE_BYTES):
-            piece = pcm[at : at + PIECE_BYTES]
+        for start in range(0, len(pcm), PIECE_BYTES):
+            piece = pcm[start : start + PIECE_BYTES]
             with self._changed:
-                wanted = self._heard + len(piece) // 2
+                total = self._heard + len(piece) // 2
             self._send(b"AUDIO %d\n%s" % (len(piece), piece))
-            if not self._acknowledged(wanted, play_id):
+            if not self._acknowledged(total, play_id):
                 break
-        complete, self._playing = self._playing == play_id and self._heard >= wanted, ""
+        complete, self._playing = self._playing == play_id and self._heard >= total, ""
         now = Stamp(self._now_s())
         self._tell(ListeningProved(self.id, now, Proof.ACKNOWLEDGED, self._line_s()))
         self._tell(StimulusEnded(self.id, now, play_id, complete, self._line_s()))
 
-    def _acknowledged(self, wanted: int, play_id: str) -> bool:
+    def _acknowledged(self, total: int, play_id: str) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._heard >= wanted or self._playing != play_id, ANSWER_S)
-            return self._heard >= wanted and self._playing == play_id
+            self._changed.wait_for(lambda: self._heard >= total or self._playing != play_id, ANSWER_S)
+            return self._heard >= total and self._playing == play_id
 
     def _line_s(self) -> float:
         return self._before_s + self._heard / RATE_HZ
@@ -178,20 +178,20 @@ class TcpLine:
                 data = link.recv(4096)
             except OSError:
                 data = b""
-            at = Stamp(self._now_s(), 0.005)
+            stamp = Stamp(self._now_s(), 0.005)
             if not data and self._link is not None:
                 self._lost()
-            for reading in self._console.read(data, at) if data else ():
-                for seen in reading.observations:
-                    self._take(seen)
+            for reading in self._console.read(data, stamp) if data else ():
+                for observation in reading.observations:
+                    self._take(observation)
                 number = reading.text.removeprefix("heard ")
                 if number != reading.text:
                     with self._changed:
                         self._heard = int(number)
                         self._changed.notify_all()
 
-    def _take(self, seen: Observation) -> None:
-        match seen:
+    def _take(self, observation: Observation) -> None:
+        match observation:
             case Status(state=DeviceState.STARTED):
                 self._before_s, self._heard = self._line_s(), 0
             case DeviceDescribed(firmware=firmware):
@@ -199,10 +199,10 @@ class TcpLine:
                     self._about = replace(self._about, firmware=firmware)
                     self._changed.notify_all()
             case Wake(audio_s=float(audio_s)):
-                seen = replace(seen, audio_s=self._before_s + audio_s)
+                observation = replace(observation, audio_s=self._before_s + audio_s)
             case _:
                 pass
-        self._tell(seen)
+        self._tell(observation)
 
     def _lost(self) -> None:
         self.stop()
@@ -219,7 +219,7 @@ class TcpLine:
             self._tell(LinkBack(self.id, Stamp(self._now_s())))
             return
 
-    def _tell(self, seen: Observation) -> None:
+    def _tell(self, observation: Observation) -> None:
         sink = self._sink
         if sink is not None:
-            sink(seen)
+            sink(observation)

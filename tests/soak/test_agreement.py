@@ -33,10 +33,10 @@ def test_intervals_keep_the_true_agreement(rights: tuple[float, ...], items: int
     random = np.random.default_rng(31)
     matrices = [confusion_matrix(right) for right in rights]
     truth = true_raw_and_alpha(matrices, prevalences())
-    held = np.zeros(2)
+    covered = np.zeros(2)
     for _ in range(RUNS):
         estimate = agreement(said(truths(items, random), matrices, random), CATEGORIES, resamples=1000)
-        for at, (figure, known) in enumerate(zip((estimate.raw, estimate.alpha), truth, strict=True)):
+        for index, (figure, true) in enumerate(zip((estimate.raw, estimate.alpha), truth, strict=True)):
             assert figure.interval is not None
-            held[at] += figure.interval[0] <= known <= figure.interval[1]
-    assert (held >= least * RUNS).all(), f"raw {held[0] / RUNS:.1%}, alpha {held[1] / RUNS:.1%}"
+            covered[index] += figure.interval[0] <= true <= figure.interval[1]
+    assert (covered >= least * RUNS).all(), f"raw {covered[0] / RUNS:.1%}, alpha {covered[1] / RUNS:.1%}"

@@ -26,23 +26,23 @@ SPREAD_OUT = [
 @pytest.mark.parametrize("fleet", SPREAD_OUT, ids=str)
 def test_intervals_of_shares_hold_the_share_of_all_such_queries(fleet: Fleet) -> None:
     rng = np.random.default_rng(5)
-    held = 0
+    covered = 0
     for _ in range(RUNS):
         low, high = figures_of(side_of(simulated(rng, fleet), "a")).share(Category.CORRECT).interval or (1.0, 0.0)
-        held += low <= fleet.first <= high
-    assert held >= 0.93 * RUNS, held / RUNS
+        covered += low <= fleet.first <= high
+    assert covered >= 0.93 * RUNS, covered / RUNS
 
 
 @pytest.mark.soak
 def test_wilson_on_responses_would_not() -> None:
     rng = np.random.default_rng(5)
     fleet = Fleet(40, 4, spread=0.9)
-    held = 0
+    covered = 0
     for _ in range(RUNS):
         right = figures_of(side_of(simulated(rng, fleet), "a")).share(Category.CORRECT)
         low, high = wilson(right.count, right.total) or (1.0, 0.0)
-        held += low <= fleet.first <= high
-    assert held <= 0.8 * RUNS, held / RUNS
+        covered += low <= fleet.first <= high
+    assert covered <= 0.8 * RUNS, covered / RUNS
 
 
 @pytest.mark.soak
@@ -69,13 +69,13 @@ def test_equally_good_devices_are_seldom_told_apart(fleet: Fleet) -> None:
 )
 def test_intervals_of_differences_hold_them(fleet: Fleet) -> None:
     rng = np.random.default_rng(7)
-    held = 0
+    covered = 0
     for _ in range(RUNS):
         difference = compare_categories(simulated(rng, fleet), "a", "b", Category.CORRECT).difference
         assert difference is not None
         low, high = difference.interval or (1.0, 0.0)
-        held += low <= fleet.first - fleet.second <= high
-    assert held >= 0.93 * RUNS, held / RUNS
+        covered += low <= fleet.first - fleet.second <= high
+    assert covered >= 0.93 * RUNS, covered / RUNS
 
 
 RARE = np.array([0.6, 0.15, 0.1, 0.08, 0.04, 0.02, 0.01])
@@ -87,7 +87,7 @@ RARE = np.array([0.6, 0.15, 0.1, 0.08, 0.04, 0.02, 0.01])
 )
 def test_intervals_of_rare_categories_hold_too(queries: int, repeats: int, alike: float) -> None:
     rng = np.random.default_rng(8)
-    held = np.zeros(len(RARE))
+    covered = np.zeros(len(RARE))
     totals = [repeats] * queries
     for _ in range(RUNS):
         usual = rng.choice(len(RARE), queries, p=RARE)
@@ -96,7 +96,7 @@ def test_intervals_of_rare_categories_hold_too(queries: int, repeats: int, alike
             other = rng.choice(len(RARE), queries, p=RARE)
             counts[np.where(rng.random(queries) < alike, usual, other), np.arange(queries)] += 1
         effect = design_effect(counts.tolist(), totals)
-        for at, share in enumerate(RARE):
-            low, high = clustered_interval(counts[at].tolist(), totals, least_effect=effect) or (1.0, 0.0)
-            held[at] += low <= share <= high
-    assert (held >= 0.94 * RUNS).all(), held / RUNS
+        for index, share in enumerate(RARE):
+            low, high = clustered_interval(counts[index].tolist(), totals, least_effect=effect) or (1.0, 0.0)
+            covered[index] += low <= share <= high
+    assert (covered >= 0.94 * RUNS).all(), covered / RUNS

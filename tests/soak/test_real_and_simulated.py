@@ -89,7 +89,7 @@ class ScriptedDevice:
         self._loud_until_s: float | None = None
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
-        self._capture = Capture("dut_mic", "virtual_lab", on_block=self._hear, on_fault=lambda at, problem: None)
+        self._capture = Capture("dut_mic", "virtual_lab", on_block=self._hear, on_fault=lambda stamp, problem: None)
         self._capture.open()
         self._at(time.monotonic(), "heartbeat")
 
@@ -197,7 +197,7 @@ def test_a_scripted_device_is_counted_alike(tmp_path: Path) -> None:
     twin = [delay for delay in delays(known(night.figures._wake)) if delay is not None]
     wanted_s = [reaction.delays_s[0] for reaction in script if reaction.delays_s]
     # The energy of a phrase falls below the device's threshold a little before the phrase ends.
-    early_s = median(wanted_s[at] - heard[at][0] for at in range(len(wanted_s)))
+    early_s = median(wanted_s[index] - heard[index][0] for index in range(len(wanted_s)))
     assert 0.0 <= early_s <= 0.1
     for due_s, (real_s, real_error_s), (simulated_s, error_s) in zip(wanted_s, heard, twin, strict=True):
         assert abs(real_s + early_s - simulated_s) <= real_error_s + error_s

@@ -30,7 +30,7 @@ def truth_ms(first_ms: float, spread_ms: float, woken: float) -> float:
 
 
 @pytest.mark.parametrize("gaps_ms", [GAPS_MS, COARSE_MS], ids=["every 100 ms", "every 250 ms"])
-@pytest.mark.parametrize("each", [10, 20, 27])
+@pytest.mark.parametrize("per_gap", [10, 20, 27])
 @pytest.mark.parametrize("woken", [1.0, 0.97], ids=["always wakes", "wakes to 97 %"])
 @pytest.mark.parametrize("spread_ms", [0.0, 50.0, 200.0])
 @pytest.mark.parametrize("first_ms", [0.0, 60.0, 350.0, 600.0, 2500.0])
@@ -38,7 +38,7 @@ def test_the_interval_contains_the_truth(
     first_ms: float,
     spread_ms: float,
     woken: float,
-    each: int,
+    per_gap: int,
     gaps_ms: tuple[int, ...],
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -47,9 +47,9 @@ def test_the_interval_contains_the_truth(
     for _ in range(RUNS):
         gaps = []
         for gap_ms in gaps_ms:
-            dropped_ms = np.maximum(0.0, random.normal(first_ms, spread_ms, each))
-            whole = (dropped_ms <= gap_ms) & (random.random(each) < woken)
-            gaps.append(GapRequests(gap_ms, Share(int(whole.sum()), each)))
+            dropped_ms = np.maximum(0.0, random.normal(first_ms, spread_ms, per_gap))
+            whole = (dropped_ms <= gap_ms) & (random.random(per_gap) < woken)
+            gaps.append(GapRequests(gap_ms, Share(int(whole.sum()), per_gap)))
         low_ms, high_ms = known(shortest_pause(gaps)).interval
         covered += low_ms <= truth <= (math.inf if high_ms is None else high_ms)
     record_property("covered", covered / RUNS)

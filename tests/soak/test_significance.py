@@ -23,7 +23,7 @@ def test_false_alarms_are_as_rare_as_p_says() -> None:
         apart = [MeasuredDuration(first.value_s - other.value_s) for first, other in zip(*times, strict=True)]
         clusters = [[Share(int(count), 4) for count in random.binomial(4, random.beta(2, 6, 15))] for _ in range(2)]
         wrong = [random.binomial(8, random.beta(1, 8, 25)) for _ in range(2)]
-        words, names = [8] * 25, [str(at) for at in range(25)]
+        words, names = [8] * 25, [str(n) for n in range(25)]
         tests = (
             unpaired_shift(*times), paired_shift(apart), shares_apart(*clusters),
             wers_apart(*((errors, words, names) for errors in wrong)),
@@ -85,11 +85,11 @@ def test_independent_events_are_seldom_called_clustered() -> None:
 @pytest.mark.parametrize(("first", "second"), [(0.1, 0.1), (0.25, 0.05)])
 def test_rare_events_are_told_apart_as_seldom_as_promised(first: float, second: float) -> None:
     random, runs = np.random.default_rng(4), 400
-    significant = held = 0
+    significant = covered = 0
     for _ in range(runs):
         difference = known(wer_difference(random.poisson(first, 50), random.poisson(second, 50), [1] * 50))
         significant += difference.p < 0.05
-        held += difference.interval[0] <= first - second <= difference.interval[1]
-    assert held >= 0.95 * runs
+        covered += difference.interval[0] <= first - second <= difference.interval[1]
+    assert covered >= 0.95 * runs
     if first == second:
         assert significant <= 0.05 * runs

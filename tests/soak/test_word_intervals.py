@@ -29,8 +29,8 @@ RUNS = 6000
     ids=str,
 )
 def test_intervals_keep_the_true_rate(corpus: Corpus, least: float) -> None:
-    held, below, above = kept(np.random.default_rng(21), corpus, RUNS)
-    assert held >= least * RUNS, f"{below / RUNS:.1%} below the truth, {above / RUNS:.1%} above"
+    covered, below, above = kept(np.random.default_rng(21), corpus, RUNS)
+    assert covered >= least * RUNS, f"{below / RUNS:.1%} below the truth, {above / RUNS:.1%} above"
 
 
 @pytest.mark.soak

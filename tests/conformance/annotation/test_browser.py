@@ -21,12 +21,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationSitePro
     """One site for all tests; each has annotators of its own."""
     folder = tmp_path_factory.mktemp("site")
     talk = [*repeated(3), *((f"hello {n} " + "and so on " * 40, ("greeting",)) for n in range(8))]
-    made = AnnotationSiteProcess(
+    process = AnnotationSiteProcess(
         annotation_project(folder / "talk", talk, per_utterance=2), raters=("ann", "bob", "cem", "dora")
     )
-    made.start()
-    yield made
-    assert made.stop() == 0
+    process.start()
+    yield process
+    assert process.stop() == 0
 
 
 def given(site: SiteProcess, annotator: str) -> list[AnnotationRow]:
@@ -142,10 +142,10 @@ def small_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationS
     """One for two annotators, who both label all and have proposals for all."""
     folder = tmp_path_factory.mktemp("small")
     project = annotation_project(folder / "talk", repeated(2), per_utterance=2, second=SecondAnnotatorMode.GROUPS)
-    made = AnnotationSiteProcess(project, raters=("eve", "fay"))
-    made.start()
-    yield made
-    assert made.stop() == 0
+    process = AnnotationSiteProcess(project, raters=("eve", "fay"))
+    process.start()
+    yield process
+    assert process.stop() == 0
 
 
 def test_labelled_utterance_is_searched_changed_and_undone_by_keys(

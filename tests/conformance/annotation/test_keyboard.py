@@ -35,13 +35,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationSitePro
     """Reached through a tunnel only: its `url` is the near end."""
     folder = tmp_path_factory.mktemp("site")
     project = annotation_project(folder / "talk", TALK, LABELS + CONCEPTS, per_utterance=2)
-    made = AnnotationSiteProcess(project, raters=("ann", "ben"))
-    made.tokens |= Invitations(made.file).invite(["cem"], 1, adjudicator=True)
-    made.start()
-    with tunnel(made.url) as near:
-        made.url = near
-        yield made
-    assert made.stop() == 0
+    process = AnnotationSiteProcess(project, raters=("ann", "ben"))
+    process.tokens |= Invitations(process.file).invite(["cem"], 1, adjudicator=True)
+    process.start()
+    with tunnel(process.url) as near:
+        process.url = near
+        yield process
+    assert process.stop() == 0
 
 
 class Reader(Window):
@@ -62,12 +62,12 @@ class Reader(Window):
         page = self.page
         assert barriers(page) == []
         assert page.evaluate(NAMELESS) == []
-        named = [
+        controls = [
             control
             for role in ROLES
             for control in page.locator("main").get_by_role(role, name=re.compile(r"\S")).all()
         ]
-        assert len(named) == page.evaluate(CONTROLS), "every control has a role and a name"
+        assert len(controls) == page.evaluate(CONTROLS), "every control has a role and a name"
         assert page.get_by_role("main").count() == page.get_by_role("heading", level=1).count() == 1
         assert page.get_by_role("status").first.get_attribute("aria-live") == "polite"
 

@@ -62,8 +62,10 @@ def espeak(text: str, voice: str) -> Pcm:
 @cache
 def flite(text: str) -> Pcm:
     """Voice slt, without the silence around it, at −26 dBFS."""
-    made = subprocess.run(["flite", "-voice", "slt", "-t", text, "-o", "/dev/stdout"], capture_output=True, check=True)
-    samples, rate_hz = soundfile.read(io.BytesIO(made.stdout), dtype="float32")
+    result = subprocess.run(
+        ["flite", "-voice", "slt", "-t", text, "-o", "/dev/stdout"], capture_output=True, check=True
+    )
+    samples, rate_hz = soundfile.read(io.BytesIO(result.stdout), dtype="float32")
     samples = soxr.resample(samples, rate_hz, RATE_HZ)
     loud = np.flatnonzero(np.abs(samples) > 0.01)
     samples = samples[loud[0] : loud[-1] + 1]

@@ -66,8 +66,8 @@ def spotted(engine: OfflineEngine, samples: Pcm, piece: int = 4000) -> list[tupl
     assert isinstance(engine, SpotsPhrases)
     stream = engine.listen()
     spots: list[OfflineSpot] = []
-    for at in range(0, len(samples), piece):
-        stream.feed(samples[at : at + piece])
+    for start in range(0, len(samples), piece):
+        stream.feed(samples[start : start + piece])
         spots += stream.take(flush=False)
     spots += stream.take(flush=True)
     return [(spot.end, spot.phrase) for spot in spots]
@@ -94,7 +94,10 @@ def in_the_middle(engine: OfflineEngine, act: Callable[[], object]) -> Iterator[
     link = engine._link
 
     def wait_and_act() -> None:
-        until(lambda: any(isinstance(seen, StimulusStarted) for seen in link._seen), otherwise="no sound began")
+        until(
+            lambda: any(isinstance(observation, StimulusStarted) for observation in link._seen),
+            otherwise="no sound began",
+        )
         time.sleep(0.5)
         act()
 
@@ -113,8 +116,8 @@ def locks_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[PosixBoard]:
-    with posix_board(tmp_path) as made:
-        yield made
+    with posix_board(tmp_path) as posix:
+        yield posix
 
 
 def test_device_engine_finds_the_same_spots_as_its_spotter(board: PosixBoard, tmp_path: Path) -> None:
@@ -126,8 +129,8 @@ def test_device_engine_finds_the_same_spots_as_its_spotter(board: PosixBoard, tm
         assert [len(spots) for spots in expected].count(0) >= 3
         assert sum(map(len, expected)) >= 6
         assert [spotted(engine, sound) for sound in files()] == expected
-        again = [files()[0], files()[4], files()[0]]
-        assert [spotted(engine, sound) for sound in again] == [expected[0], expected[4], expected[0]], (
+        sounds = [files()[0], files()[4], files()[0]]
+        assert [spotted(engine, sound) for sound in sounds] == [expected[0], expected[4], expected[0]], (
             "nothing is left of a file"
         )
 
@@ -249,7 +252,7 @@ def test_two_devices_serve_two_engines_and_no_third(tmp_path: Path) -> None:
         model = f"{written(tmp_path, a=board.port, b=other.port)}#a,b"
         assert DeviceEngine.most_jobs(model) == 2
         with engine_of(f"device:{model}") as first, engine_of(f"device:{model}") as second:
-            spots = [spotted(each, pcm(spoken().samples)) for each in (first, second)]
+            spots = [spotted(device_engine, pcm(spoken().samples)) for device_engine in (first, second)]
             assert spots[0] == spots[1]
             assert first.facts.fingerprint == second.facts.fingerprint
             with pytest.raises(InputError, match="Use -j 2"):

@@ -52,14 +52,14 @@ def engine(row: Row) -> Iterator[OfflineEngine]:
 
 
 @pytest.fixture(scope="module")
-def said(row: Row) -> np.ndarray:
+def samples(row: Row) -> np.ndarray:
     return in_room(row.said(), BEFORE_S)
 
 
 @pytest.fixture(scope="module")
-def first(engine: OfflineEngine, said: np.ndarray) -> Found:
+def first_result(engine: OfflineEngine, samples: np.ndarray) -> Found:
     """What it makes of the row's sound, the first that it hears."""
-    return found(engine, said)
+    return found(engine, samples)
 
 
 def tracks(engine: ScoresSound, pieces: list[np.ndarray]) -> dict[str, list[ScoreTrack]]:
@@ -136,10 +136,10 @@ def test_an_engine_describes_itself(engine: OfflineEngine, row: Row) -> None:
 
 
 def test_engine_finds_the_phrase_at_its_position(
-    engine: OfflineEngine, row: Row, said: np.ndarray, first: Found
+    engine: OfflineEngine, row: Row, samples: np.ndarray, first_result: Found
 ) -> None:
-    answer = first
-    begins, ends = BEFORE_S * RATE_HZ, len(said) - RATE_HZ
+    answer = first_result
+    begins, ends = BEFORE_S * RATE_HZ, len(samples) - RATE_HZ
     if isinstance(engine, Understands):
         assert isinstance(answer, Said)
         assert word_error(row.finds, answer.text) <= (MOST_WRONG if row.kind is EngineKind.TRANSCRIPT else 0)
@@ -153,37 +153,39 @@ def test_engine_finds_the_phrase_at_its_position(
         assert begins < spot.end <= ends + row.later_s * RATE_HZ
 
 
-def test_a_fresh_state_has_no_memory(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+def test_a_fresh_state_has_no_memory(engine: OfflineEngine, samples: np.ndarray, first_result: Found) -> None:
     found(engine, in_room(np.random.default_rng(5).normal(0, 3000, RATE_HZ), noise=100))
-    assert found(engine, said) == first
+    assert found(engine, samples) == first_result
 
 
 @given_in_pieces
-def test_abandoned_stream_leaves_no_state(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
-    left = said[: int(0.6 * len(said))]
+def test_abandoned_stream_leaves_no_state(engine: OfflineEngine, samples: np.ndarray, first_result: Found) -> None:
+    left = samples[: int(0.6 * len(samples))]
     if isinstance(engine, SpotsPhrases):
         engine.listen().feed(left)
     else:
         assert isinstance(engine, ScoresSound)
         engine.begin().feed(left)
-    assert found(engine, said) == first
+    assert found(engine, samples) == first_result
 
 
 @pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.soak), 2])
 @given_in_pieces
-def test_pieces_of_any_size_give_the_same(engine: OfflineEngine, said: np.ndarray, seed: int, first: Found) -> None:
+def test_pieces_of_any_size_give_the_same(
+    engine: OfflineEngine, samples: np.ndarray, seed: int, first_result: Found
+) -> None:
     generator = np.random.default_rng(seed)
-    cuts = np.sort(generator.integers(0, len(said), 60 if seed == 1 else 5))
+    cuts = np.sort(generator.integers(0, len(samples), 60 if seed == 1 else 5))
     # Two cuts in one place make a piece without samples, neighbours a piece of one.
-    cuts = sorted([*map(int, cuts), 1000, 1000, 1001, 20_000, 20_001, len(said)])
+    cuts = sorted([*map(int, cuts), 1000, 1000, 1001, 20_000, 20_001, len(samples)])
     if isinstance(engine, ScoresSound):
-        cut = {phrase: whole(parts) for phrase, parts in tracks(engine, np.split(said, cuts)).items()}
-        uncut = {phrase: whole(parts) for phrase, parts in tracks(engine, [said]).items()}
+        cut = {phrase: whole(parts) for phrase, parts in tracks(engine, np.split(samples, cuts)).items()}
+        uncut = {phrase: whole(parts) for phrase, parts in tracks(engine, [samples]).items()}
         assert cut.keys() == uncut.keys()
         for phrase, track in uncut.items():
             assert (cut[phrase].first_end, cut[phrase].step) == (track.first_end, track.step)
             np.testing.assert_array_equal(cut[phrase].scores, track.scores)
-    assert found(engine, said, cuts) == first
+    assert found(engine, samples, cuts) == first_result
 
 
 @pytest.mark.parametrize("samples", [0, *some(1, 159, 160, 399, 1280, 16000, 80_000)])
@@ -197,22 +199,26 @@ def test_noise_gives_no_detection(engine: OfflineEngine, rms: float) -> None:
     assert not found(engine, noise)
 
 
-def test_full_scale_extremes_do_not_break_the_engine(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+def test_full_scale_extremes_do_not_break_the_engine(
+    engine: OfflineEngine, samples: np.ndarray, first_result: Found
+) -> None:
     extremes = np.tile(np.array([-32768, 32767], np.int16), RATE_HZ)
     for start, end in positions(found(engine, extremes)):
         assert 0 <= start <= end <= len(extremes)
-    assert found(engine, said) == first
+    assert found(engine, samples) == first_result
 
 
 @pytest.mark.parametrize("kept_s", [0.0, 0.15])
-def test_positions_lie_within_the_file_also_at_its_end(engine: OfflineEngine, said: np.ndarray, kept_s: float) -> None:
-    cut_off = said[: len(said) - RATE_HZ + round(kept_s * RATE_HZ)]
+def test_positions_lie_within_the_file_also_at_its_end(
+    engine: OfflineEngine, samples: np.ndarray, kept_s: float
+) -> None:
+    cut_off = samples[: len(samples) - RATE_HZ + round(kept_s * RATE_HZ)]
     for start, end in positions(found(engine, cut_off)):
         assert 0 <= start <= end <= len(cut_off)
 
 
-def test_positions_shift_with_added_lead_in(engine: OfflineEngine, row: Row, first: Found) -> None:
-    ((_, end),), ((_, later),) = positions(first), positions(found(engine, in_room(row.said(), BEFORE_S + 2)))
+def test_positions_shift_with_added_lead_in(engine: OfflineEngine, row: Row, first_result: Found) -> None:
+    ((_, end),), ((_, later),) = positions(first_result), positions(found(engine, in_room(row.said(), BEFORE_S + 2)))
     assert abs(later - end - 2 * RATE_HZ) <= 0.3 * RATE_HZ
 
 
@@ -234,6 +240,6 @@ def test_settings_are_refused_by_name_before_anything_is_loaded(row: Row) -> Non
 
 
 def test_the_same_task_has_the_same_fingerprint(engine: OfflineEngine, row: Row) -> None:
-    again = load_engine(task_of(f"{row.engine}:{row.model}", row.settings))
-    assert again.facts.fingerprint == engine.facts.fingerprint
-    again.close()
+    second = load_engine(task_of(f"{row.engine}:{row.model}", row.settings))
+    assert second.facts.fingerprint == engine.facts.fingerprint
+    second.close()

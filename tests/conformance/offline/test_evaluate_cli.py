@@ -41,11 +41,13 @@ def voices(here: Path) -> None:
     """Lists inv.txt and oov.txt of synthetic voices; their names stand relative to the lists' folder."""
     for name in ("inv", "oov"):
         (here / name).mkdir()
-    inv = [say(here / "inv" / f"a{at}.wav", ALEXA, voice) for at, voice in enumerate(("en-us", "en-gb", "en-029"))]
+    inv = [
+        say(here / "inv" / f"a{number}.wav", ALEXA, voice) for number, voice in enumerate(("en-us", "en-gb", "en-029"))
+    ]
     # Said within the lead-in, and then again where it belongs.
     inv.append(here / "inv" / "early, twice.wav")
     say(inv[-1], ALEXA, "en-us", 0.1, 2.0)
-    oov = [say(here / "oov" / f"o{at}.wav", OTHER, voice) for at, voice in enumerate(("en-us", "en-gb"))]
+    oov = [say(here / "oov" / f"o{number}.wav", OTHER, voice) for number, voice in enumerate(("en-us", "en-gb"))]
     oov.append(say(here / "oov" / "wrong.wav", ALEXA, "en-us"))
     (here / "inv.txt").write_text("".join(f"{file.relative_to(here)}\n" for file in inv))
     (here / "oov.txt").write_text("".join(f"{file.relative_to(here)}\n" for file in oov))
@@ -93,8 +95,8 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
     assert report.stdout.splitlines()[:3] == lines[1:4]
     assert report.stdout.splitlines()[4] == lines[6]
 
-    again = evaluate("-u", "-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "u.log")
-    assert re.fullmatch(r"7 files, .* 2 FA .*\n", again.stdout)  # -v 0: the summary alone
+    second = evaluate("-u", "-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "u.log")
+    assert re.fullmatch(r"7 files, .* 2 FA .*\n", second.stdout)  # -v 0: the summary alone
     with_u = read((here / "u.log").read_text())
     assert with_u.about("x-false-accept-rate") == "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
     assert dict(with_u.totals)["FARATE"] == pytest.approx(
@@ -112,10 +114,10 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
     assert (group["rejects"], group["accepts"]) == ({"count": 0, "total": 4}, 1)
     lists = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "l.log")
     assert lists.exit_code == 0
-    folders, listed = (read((here / name).read_text()) for name in ("f.log", "l.log"))
-    assert dict(folders.totals) == dict(listed.totals)
-    again = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
-    assert again.exit_code == 0
+    folders, from_lists = (read((here / name).read_text()) for name in ("f.log", "l.log"))
+    assert dict(folders.totals) == dict(from_lists.totals)
+    resumed = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
+    assert resumed.exit_code == 0
     (here / "inv" / "new.wav").write_bytes((here / "inv" / "a0.wav").read_bytes())
     other = ("--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
     assert "the journal of another evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
@@ -129,12 +131,12 @@ def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
     grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
     task = f"process:{GRAMMAR} {grammar}"
     rows = []
-    for at, (text, reference) in enumerate(
+    for number, (text, reference) in enumerate(
         [("turn the light on", "Turn the light on."), ("stop the music", "turn the light off")]
     ):
-        say(here / f"c{at}.wav", text, "en-us", 0.3)
-        (here / f"c{at}.txt").write_text(reference + "\n")
-        rows.append(f"c{at}.wav,c{at}.txt\n")
+        say(here / f"c{number}.wav", text, "en-us", 0.3)
+        (here / f"c{number}.txt").write_text(reference + "\n")
+        rows.append(f"c{number}.wav,c{number}.txt\n")
     (here / "c.csv").write_text("".join(rows))
     done = evaluate("-t", task, "-c", "c.csv", "-n", "-l", "light.log")
     assert done.exit_code == 0, done.output
@@ -157,7 +159,7 @@ def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
 
 @pytest.fixture
 def loud(sounds: Sounds, here: Path, loudness_plugin: Path) -> Sounds:
-    inv = [sounds(f"in{at}.wav", 3, [1.5] * (at != 2)) for at in range(4)]
+    inv = [sounds(f"in{number}.wav", 3, [] if number == 2 else [1.5]) for number in range(4)]
     list_of(here / "i.txt", inv)
     (here / "o.txt").write_text(f"{sounds('out.wav', 20, [5, 12])}\n")
     return sounds
@@ -187,8 +189,8 @@ def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, h
     ]
     noise = here / "noise.wav"
     noise.write_bytes(b"RIFF" + bytes(range(200)))
-    with (here / "i.txt").open("a") as listed:
-        listed.writelines(f"{file}\n" for file in [*bad, noise, here / "gone.wav", bad[0], here / "sounds/out.wav"])
+    with (here / "i.txt").open("a") as inv_list:
+        inv_list.writelines(f"{file}\n" for file in [*bad, noise, here / "gone.wav", bad[0], here / "sounds/out.wav"])
     done = evaluate(*BOOM, "-l", "bad.log", "-j", 2)
     assert done.exit_code == 3, done.output
     log = (here / "bad.log").read_text()
@@ -220,8 +222,8 @@ def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, h
 
 
 def test_file_rejected_for_lack_of_an_option_makes_result_undecided(loud: Sounds, here: Path) -> None:
-    with (here / "i.txt").open("a") as listed:
-        listed.write(f"{loud('rate.wav', 3, rate_hz=48_000)}\n")
+    with (here / "i.txt").open("a") as inv_list:
+        inv_list.write(f"{loud('rate.wav', 3, rate_hz=48_000)}\n")
     limited = (*BOOM, "--max-fr", 100, "--html", "page.html", "--force")
     done = evaluate(*limited)
     assert done.exit_code == 3, done.output
@@ -229,8 +231,8 @@ def test_file_rejected_for_lack_of_an_option_makes_result_undecided(loud: Sounds
     assert re.search(r"1 file rejected: 1 wrong rate .* the first is \S*rate\.wav: 48000 Hz", done.stderr), done.stderr
     assert "1 file rejected: 1 wrong rate" in (here / "page.html").read_text("utf-8")
     assert re.search(r"to evaluate the rejected files too: harness .*--resample --force\n", done.stderr), done.stderr
-    taken = evaluate(*limited, "--resample")
-    assert (taken.exit_code, "rejected" in taken.stderr) == (0, False), taken.output
+    resampled = evaluate(*limited, "--resample")
+    assert (resampled.exit_code, "rejected" in resampled.stderr) == (0, False), resampled.output
 
 
 @pytest.mark.usefixtures("loud")
@@ -241,9 +243,9 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert (
         "loudness-boom.log: this file already exists. Replace it with --force, or choose another log with -l" in message
     )
-    both = refused("evaluate", *BOOM, "--in", "nowhere").splitlines()
-    assert both[0].startswith("nowhere: there is no such file or folder")
-    assert both[1].startswith("loudness-boom.log: this file already exists")
+    lines = refused("evaluate", *BOOM, "--in", "nowhere").splitlines()
+    assert lines[0].startswith("nowhere: there is no such file or folder")
+    assert lines[1].startswith("loudness-boom.log: this file already exists")
     assert (here / "loudness-boom.log").read_bytes() == before
     assert evaluate(*BOOM, "--force").exit_code == 0
     assert evaluate(*BOOM, "--resume").exit_code == 0  # nothing is left to be done
@@ -256,7 +258,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
 
 @pytest.mark.usefixtures("loud")
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["-t", "loudness:boom"], "no recordings are given"),
         ([*BOOM, "-c", "i.txt"], "-c and -i cannot be used together"),
@@ -277,8 +279,8 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         (["-t", "what is this", "-i", "i.txt"], "is neither an engine nor a model file"),
     ],
 )
-def test_wrong_usage_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:
-    assert said in refused("evaluate", *arguments)
+def test_wrong_usage_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], message: str) -> None:
+    assert message in refused("evaluate", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_phrases_can_be_told_apart_by_references_and_come_before_other_audio(her
     (here / "boom.txt").write_text("Boom!\n")
     (here / "bang.txt").write_text("bang\n")
     (here / "c.csv").write_text(
-        "".join(f"{file},{'bang' if at == 1 else 'boom'}.txt\n" for at, file in enumerate(files))
+        "".join(f"{file},{'bang' if number == 1 else 'boom'}.txt\n" for number, file in enumerate(files))
     )
     done = evaluate("-t", "loudness:boom", "-c", "c.csv", "--oov", "o.txt", "-n", "-j", 2)
     assert done.exit_code == 0, done.output
@@ -380,14 +382,14 @@ def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
     rows = list(csv.DictReader(Path("a.det.csv").read_text().splitlines()))
     assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(n) for n in range(1, 21)]
     assert sum(row["chosen"] == "yes" for row in rows) == 1
-    own = next(point for point in summary["operating_points"] if point["operating_point"] == 10)
+    point_10 = next(point for point in summary["operating_points"] if point["operating_point"] == 10)
     chosen = summary["choice"]["reported"]
     assert len({point["false_accepts"] for point in summary["operating_points"]}) > 1
     # A threshold that was recommended is a setting that gives back the same counts.
-    again = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "b.log", "--cache", "a.log.scores", "-s",
+    second = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "b.log", "--cache", "a.log.scores", "-s",
                     f"threshold={chosen['threshold']}")  # fmt: skip
-    assert again.exit_code == 0, again.output
-    for name, expected in (("a.log", own), ("b.log", chosen)):
+    assert second.exit_code == 0, second.output
+    for name, expected in (("a.log", point_10), ("b.log", chosen)):
         log = Path(name).read_text()
         assert f"\nFACOUNT {expected['false_accepts']}\n" in log
         assert float(re.findall(r"^FRCOUNT (\S+)", log, re.M)[0]) == expected["false_rejects"]
@@ -466,9 +468,9 @@ def test_damaged_stored_scores_are_reported_and_recomputed(sounds: Sounds) -> No
     content[-20] ^= 1
     damaged.write_bytes(content)
     removed.unlink()
-    again = harness(*evaluate)
-    assert again.exit_code == 0, again.output
-    assert again.output.count("computed again") == 1
+    second = harness(*evaluate)
+    assert second.exit_code == 0, second.output
+    assert second.output.count("computed again") == 1
     assert Path("det.csv").read_text() == before
     assert damaged.read_bytes() != bytes(content)
     assert removed.exists()

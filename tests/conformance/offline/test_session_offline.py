@@ -59,8 +59,8 @@ FACTS = EngineFacts(EngineKind.WAKE, "stub", 16_000, ("alexa",), "")
 
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PosixBoard]:
-    with posix_board(tmp_path_factory.mktemp("board")) as made:
-        yield made
+    with posix_board(tmp_path_factory.mktemp("board")) as posix:
+        yield posix
 
 
 def ran(runs: Runs, board: PosixBoard, folder: Path, sensitivity: int, text: str) -> tuple[Path, Path]:
@@ -123,7 +123,7 @@ def an_engine_with_scores_says_how_far_it_was_off(session: Path) -> None:
     fresh, failed = hear(engine, stimuli, stimuli.devices)
     steps: list[tuple[int, int]] = []
     in_one_go, failed_too = hear(
-        engine, stimuli, stimuli.devices, continuous=True, progress=lambda done, of: steps.append((done, of))
+        engine, stimuli, stimuli.devices, continuous=True, progress=lambda done, total: steps.append((done, total))
     )
     engine.close()
     assert failed == failed_too == {}

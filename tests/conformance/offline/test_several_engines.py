@@ -76,11 +76,11 @@ def test_stored_scores_are_not_taken_for_the_speed_of_the_engine(here: Path) -> 
     first = harness(*command)
     assert re.search(r", \d+\.\dx RT$", first.stdout, re.M)
     assert "scores of 2 files came from x.log.scores" in first.stderr  # b.wav and d.wav have the bytes of a.wav
-    again = harness(*command)
-    assert again.stdout.splitlines()[0] == re.sub(r", [\d.]+x RT", "", first.stdout.splitlines()[0])
-    said = "scores of 6 files came from x.log.scores, not from the engine"
-    assert f"harness: {said}" in again.stderr
-    assert said in (here / "page.html").read_text()
+    cached = harness(*command)
+    assert cached.stdout.splitlines()[0] == re.sub(r", [\d.]+x RT", "", first.stdout.splitlines()[0])
+    note = "scores of 6 files came from x.log.scores, not from the engine"
+    assert f"harness: {note}" in cached.stderr
+    assert note in (here / "page.html").read_text()
     assert json.loads((here / "x.log.json").read_text())["real_time_factor"] is None
     with_scores = harness("report", "x.log").stdout
     assert re.search(r"^Threshold: 0\.\d+\.$", with_scores, re.M)
@@ -147,7 +147,7 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--dev-inv", "yes", "--dev-oov", "no", "--target-fa-per-hour", "1"), "Add --sweep"),
         (("--dev-inv", "yes", "--dev-oov", "no", "--sweep"), "Add --target-fa-per-hour"),
@@ -160,8 +160,8 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
         (("--html", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),
     ],
 )
-def test_incompatible_options_are_refused_first(here: Path, options: tuple[str, ...], said: str) -> None:
-    assert said in refused("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, *options)
+def test_incompatible_options_are_refused_first(here: Path, options: tuple[str, ...], message: str) -> None:
+    assert message in refused("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, *options)
     assert not list(here.glob("*.log"))
 
 
@@ -184,8 +184,8 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
         ("no/loud.wav", None),
     ]
     # From the log alone: the same page but for times and the delays.
-    again = harness("report", "loudness-boom.log", "--html", "again.html", "--junit", "again.xml")
-    assert again.exit_code == 0, again.output
+    report = harness("report", "loudness-boom.log", "--html", "again.html", "--junit", "again.xml")
+    assert report.exit_code == 0, report.output
     assert (here / "again.xml").read_bytes() == (here / "j.xml").read_bytes()
     assert _untimed(here / "again.html") == _untimed(here / "page.html")
     for width in (1280, 390):

@@ -39,8 +39,8 @@ def test_parts_have_each_file_once_and_about_as_many_hours(tmp_path: Path) -> No
     assert max(hours) / min(hours) < 1.02
     assert len({shard.cut for shard in shards}) == 1
     assert parts[0][3:5] == [parts[0][3], parts[0][4]]
-    _, again = part_of(sized(tmp_path, [1] * 100), Shard(1, 4))
-    assert again.cut != shards[0].cut
+    _, other = part_of(sized(tmp_path, [1] * 100), Shard(1, 4))
+    assert other.cut != shards[0].cut
 
 
 def test_files_whose_sizes_are_not_known_are_spread_evenly() -> None:
@@ -64,11 +64,11 @@ def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, mon
         assert part.exit_code in (0, 3), part.output
     told("merge", "3.log", "1.log", "2.log.jsonl", "-l", "all.log", status=3)
     assert untimed(Path("all.log")) == untimed(Path("whole.log"))
-    both = [json.loads(Path(f"{name}.log.json").read_text()) for name in ("all", "whole")]
-    for summary in both:
+    summaries = [json.loads(Path(f"{name}.log.json").read_text()) for name in ("all", "whole")]
+    for summary in summaries:
         for key in TIMED_KEYS:
             del summary[key]
-    assert both[0] == both[1]
+    assert summaries[0] == summaries[1]
     assert JournalFile(tmp_path / "all.log.jsonl").complete
     assert "both shard 1/3" in told("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
     assert "missing: shard 2/3" in told("merge", "1.log", "3.log", "-l", "b.log", status=2)

@@ -48,14 +48,14 @@ def test_porcupine_detects_what_the_packages_loop_detects(alexas: np.ndarray, mo
     engine = load_engine(task_of(f"porcupine:{model}"))
     assert isinstance(engine, SpotsPhrases)
     names = model.split(", ")
-    own = package.create(keywords=names)
-    size = own.frame_length
+    porcupine = package.create(keywords=names)
+    size = porcupine.frame_length
     expected = [
-        ((at + 1) * size, names[detection])
-        for at in range(len(alexas) // size)
-        if (detection := own.process(alexas[at * size : (at + 1) * size].tolist())) >= 0
+        ((number + 1) * size, names[detection])
+        for number in range(len(alexas) // size)
+        if (detection := porcupine.process(alexas[number * size : (number + 1) * size].tolist())) >= 0
     ]
-    own.delete()
+    porcupine.delete()
     for _ in range(2):  # the second file is heard as the first
         stream = engine.listen()
         for piece in cuts(alexas):
@@ -107,11 +107,11 @@ def test_the_example_for_livekit_scores_each_window_as_the_packages_listener_doe
     for piece in cuts(sound):
         stream.feed(piece)
     (track,) = stream.take(flush=True)
-    own, held, expected = package.WakeWordModel(models=[str(file)]), deque[np.ndarray](maxlen=25), []
-    for at in range(len(sound) // 1280):
-        held.append(sound[at * 1280 : (at + 1) * 1280])
-        if len(held) == 25:
-            expected.append(own.predict(np.concatenate(list(held)))["alexa"])
+    listener, windows, expected = package.WakeWordModel(models=[str(file)]), deque[np.ndarray](maxlen=25), []
+    for number in range(len(sound) // 1280):
+        windows.append(sound[number * 1280 : (number + 1) * 1280])
+        if len(windows) == 25:
+            expected.append(listener.predict(np.concatenate(list(windows)))["alexa"])
     assert (track.first_end, track.step, track.phrase) == (25 * 1280, 1280, "alexa")
     assert track.scores.tolist() == pytest.approx(expected, abs=0)
     assert track.scores.max() > 0.5
@@ -135,12 +135,12 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
     assert isinstance(engine, Understands)
     sound = np.concatenate([in_room(espeak(text, "ko")) for text in ("안녕하세요", "불 켜 줘")])
     grammar = (json.dumps([*phrases.split(","), "[unk]"], ensure_ascii=False),) if phrases else ()
-    own = package.KaldiRecognizer(package.Model(str(model)), RATE_HZ, *grammar)
+    recognizer = package.KaldiRecognizer(package.Model(str(model)), RATE_HZ, *grammar)
     texts = []
-    for at in range(0, len(sound), 4000):
-        if own.AcceptWaveform(sound[at : at + 4000].tobytes()):
-            texts.append(json.loads(own.Result())["text"])
-    texts.append(json.loads(own.FinalResult())["text"])
+    for start in range(0, len(sound), 4000):
+        if recognizer.AcceptWaveform(sound[start : start + 4000].tobytes()):
+            texts.append(json.loads(recognizer.Result())["text"])
+    texts.append(json.loads(recognizer.FinalResult())["text"])
     expected = " ".join(word for text in texts for word in text.split() if word != "[unk]")
     for _ in range(2):
         answer = engine.understand(sound)
@@ -151,7 +151,7 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
 
 @pytest.mark.extra
 @pytest.mark.parametrize(
-    ("task", "files", "said"),
+    ("task", "files", "message"),
     [
         ("sherpa_onnx", (), "sherpa_onnx needs the folder of a model"),
         ("sherpa_onnx:{}", ("tokens.txt",), r"it has no encoder\*\.onnx, decoder\*\.onnx, joiner\*\.onnx"),
@@ -159,11 +159,11 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
         ("vosk:{}", ("am/final.mdl",), r"it has no conf/model\.conf"),
     ],
 )
-def test_missing_model_files_are_named(tmp_path: Path, task: str, files: tuple[str, ...], said: str) -> None:
+def test_missing_model_files_are_named(tmp_path: Path, task: str, files: tuple[str, ...], message: str) -> None:
     for name in files:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(__file__, tmp_path / name)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         load_engine(task_of(task.format(tmp_path)))
 
 

@@ -54,8 +54,8 @@ def test_two_workers_find_what_one_finds(sounds: Sounds, tmp_path: Path) -> None
     first, two = (JournalFile(tmp_path / f"{jobs}.jsonl") for jobs in (1, 2))
     assert first.complete
     assert two.complete
-    assert [comparable(each) for each in first.outcomes()] == [comparable(each) for each in two.outcomes()]
-    assert [len(each.outcome.spots) for each in first.outcomes()] == [1] * 20 + [2, 0]
+    assert [comparable(entry) for entry in first.outcomes()] == [comparable(entry) for entry in two.outcomes()]
+    assert [len(entry.outcome.spots) for entry in first.outcomes()] == [1] * 20 + [2, 0]
     threads = os.environ.get("OMP_NUM_THREADS", "1")
     assert first.used.host == two.used.host == tuple((dict(host_facts()) | {"threads": threads}).items())
     assert played.outcome(0, ListKind.OOV).spots[0].end == pytest.approx(10 * 16000, abs=320)
@@ -213,7 +213,7 @@ def ended(*arguments: object, folder: Path, status: int = 0) -> str:
 def test_killed_and_resumed_run_equals_an_uninterrupted_one(sounds: Sounds, tmp_path: Path) -> None:
     """With a file that hangs the engine while `flag` is not there, so that a run is caught in its middle."""
     flag = tmp_path / "flag"
-    inv = [sounds(f"in{number:03}.wav", 2 + number % 3, [1.5] * (number % 5 > 0)) for number in range(40)]
+    inv = [sounds(f"in{number:03}.wav", 2 + number % 3, [1.5] if number % 5 else []) for number in range(40)]
     inv[20] = sounds("hang.wav", 1.5, [1.2], wrong=Wrong.HANG_ONCE)
     inv[21] = sounds("short.wav", 0.5)
     oov = [sounds(f"out{number}.wav", 40 + 10 * number, [12.0, 20.5]) for number in range(4)]
@@ -260,8 +260,8 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(sounds: Sounds, tmp_
     assert untimed(tmp_path / "a.log") == untimed(tmp_path / "whole.log")
     assert JournalFile(journal).complete
     assert _outcomes(journal) == 44
-    both = [JournalFile(tmp_path / f"{name}.log.jsonl").outcomes() for name in ("a", "whole")]
-    assert [comparable(entry) for entry in both[0]] == [comparable(entry) for entry in both[1]]
+    journals = [JournalFile(tmp_path / f"{name}.log.jsonl").outcomes() for name in ("a", "whole")]
+    assert [comparable(entry) for entry in journals[0]] == [comparable(entry) for entry in journals[1]]
 
 
 def _outcomes(journal: Path) -> int:
@@ -282,14 +282,14 @@ def test_a_second_ctrl_c_does_not_wait(sounds: Sounds, tmp_path: Path) -> None:
 
 
 def test_an_engine_that_carries_state_plays_all_files_in_list_order(sounds: Sounds, tmp_path: Path) -> None:
-    inv = [sounds(f"{'i' * (at + 1)}.wav", 1.0 + at % 3, [0.5]) for at in range(9)]
-    oov = [sounds(f"{'o' * (at + 1)}.wav", 3.0 - at % 3, [0.5]) for at in range(9)]
+    inv = [sounds(f"{'i' * (number + 1)}.wav", 1.0 + number % 3, [0.5]) for number in range(9)]
+    oov = [sounds(f"{'o' * (number + 1)}.wav", 3.0 - number % 3, [0.5]) for number in range(9)]
     program = Path(__file__).parents[2] / "data" / "engines" / "loud_engine.py"
     evaluation = evaluation_of(f"process:{sys.executable} {program} --carries-state", hashes=True, cache=str(tmp_path))
     files = listed(inv, oov)
     Played(evaluation, files, tmp_path / "a.jsonl", jobs=2)
     scores = [spot.score for entry in JournalFile(tmp_path / "a.jsonl").outcomes() for spot in entry.outcome.spots]
-    assert scores == [at / 100 for at in range(1, len(files) + 1)]
+    assert scores == [number / 100 for number in range(1, len(files) + 1)]
     assert not list(tmp_path.rglob("*.scores"))
     for options in (("--shard", "1/2"), ("--continuous",)):
         lists = "-i", list_of(tmp_path / "i.txt", inv), "--oov", list_of(tmp_path / "o.txt", oov)
@@ -310,8 +310,10 @@ def test_continuous_resume_replays_earlier_files_to_restore_engine_state(sounds:
     assert first.ran.done + second.ran.done == 60
     at_once = Played(evaluation, files, tmp_path / "b.jsonl")
     assert at_once.ran.done == 60
-    both = [[comparable(entry) for entry in JournalFile(tmp_path / name).outcomes()] for name in ("a.jsonl", "b.jsonl")]
-    assert both[0] == both[1]
+    journals = [
+        [comparable(entry) for entry in JournalFile(tmp_path / name).outcomes()] for name in ("a.jsonl", "b.jsonl")
+    ]
+    assert journals[0] == journals[1]
     assert {len(outcome.spots) for outcome in at_once.outcomes} == {1}
 
 
@@ -329,7 +331,7 @@ def cut(path: Path, at_s: Sequence[float], folder: Path) -> list[Path]:
     """A file cut into several."""
     samples, _ = soundfile.read(path, dtype="int16")
     paths = []
-    for number, part in enumerate(np.split(samples, [round(at * RATE_HZ) for at in at_s])):
+    for number, part in enumerate(np.split(samples, [round(place_s * RATE_HZ) for place_s in at_s])):
         paths.append(folder / f"part{number}.wav")
         soundfile.write(paths[-1], part, RATE_HZ, subtype="PCM_16")
     return paths

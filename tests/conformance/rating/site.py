@@ -68,10 +68,10 @@ class SiteProcess:
 
     def rows(self, rater: str) -> list[Judgment]:
         """What is on the disk of a rater's, oldest first."""
-        given = [
+        judgments = [
             entry.record.judgment for entry in rating_rows(self.session) if isinstance(entry.record, JudgmentGiven)
         ]
-        return [row for row in given if row.rater == rater]
+        return [row for row in judgments if row.rater == rater]
 
     def standing(self, rater: str) -> tuple[Judgment, ...]:
         return in_force(self.rows(rater))

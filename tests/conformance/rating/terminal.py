@@ -93,12 +93,12 @@ class RatingTerminal:
             time.sleep(0.01)
         return screen
 
-    def wait_position(self, wanted: Callable[[int | None], bool], within_s: float = 90.0) -> int | None:
+    def wait_position(self, holds: Callable[[int | None], bool], within_s: float = 90.0) -> int | None:
         limit_s = time.monotonic() + within_s
-        while not wanted(at := self.position()):
-            assert time.monotonic() < limit_s, f"item {at} on the screen:\n{self.screen()}"
+        while not holds(position := self.position()):
+            assert time.monotonic() < limit_s, f"item {position} on the screen:\n{self.screen()}"
             time.sleep(0.01)
-        return at
+        return position
 
     def close(self) -> None:
         self._tmux("kill-server")
@@ -155,15 +155,15 @@ class Hand:
         self._terminal.type(key)
         self._last, self._last_s = key, time.monotonic()
 
-    def press_until(self, key: str, wanted: Callable[[int | None], bool], within_s: float = 90.0) -> None:
+    def press_until(self, key: str, holds: Callable[[int | None], bool], within_s: float = 90.0) -> None:
         """… until the item that is wanted is on the screen."""
-        self.press_for(key, lambda screen: wanted(position_of(screen)), within_s)
+        self.press_for(key, lambda screen: holds(position_of(screen)), within_s)
 
-    def press_for(self, key: str, wanted: Callable[[str], object], within_s: float = 90.0) -> None:
+    def press_for(self, key: str, holds: Callable[[str], object], within_s: float = 90.0) -> None:
         """… until the screen is as wanted; again when it came too fast, as a robot reads what is hardly drawn."""
         self.press(key)
         limit_s = time.monotonic() + within_s
-        while not wanted(screen := self._terminal.screen()):
+        while not holds(screen := self._terminal.screen()):
             assert time.monotonic() < limit_s, f"it did not come about in time:\n{screen}"
             if TOO_FAST in screen and time.monotonic() > self._last_s + REFUSED_S:
                 self.press(key)

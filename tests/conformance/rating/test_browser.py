@@ -24,10 +24,10 @@ GONE = re.compile(r"net::ERR_(?!BLOCKED)")
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteProcess]:
     """One site for all tests; each has raters of its own."""
-    made = SiteProcess(rating_session(tmp_path_factory.mktemp("site") / "s1", ITEMS), raters=RATERS)
-    made.start()
-    yield made
-    assert made.stop() == 0
+    process = SiteProcess(rating_session(tmp_path_factory.mktemp("site") / "s1", ITEMS), raters=RATERS)
+    process.start()
+    yield process
+    assert process.stop() == 0
 
 
 @pytest.fixture
@@ -45,16 +45,16 @@ def test_two_raters_press_all_keys_side_by_side(browser: Browser, tmp_path: Path
     site.start()
     with windows(browser, site) as window:
         ann, bob = window("ann"), window("bob")
-        given: dict[str, Category] = {}
+        categories: dict[str, Category] = {}
         for number, (key, category) in enumerate(pressed):
-            assert ann.item not in given
-            given[ann.item] = category
+            assert ann.item not in categories
+            categories[ann.item] = category
             ann.press(key)
             if number % 5 == 0:
                 bob.press("9")
                 assert not re.search(r"\bann\b", bob.page.locator("#main").inner_text())
         rows = site.rows("ann")
-        assert {row.item_id: row.category for row in rows} == given
+        assert {row.item_id: row.category for row in rows} == categories
         assert len(rows) == 22
         assert all(row.time_to_answer_s and row.time_to_answer_s < 30 for row in rows)
         assert [row.category for row in site.rows("bob")] == [Category.WRONG] * 5
@@ -201,9 +201,9 @@ def test_a_draft_that_arrives_late_undoes_no_later_key(site: SiteProcess, window
     page.keyboard.press("b")
     with page.expect_response(lambda answer: "too_little" in (answer.request.post_data or "")):
         page.keyboard.press("a")  # too little
-    (held,) = late
-    with page.expect_response(lambda answer: answer.request == held.request):
-        held.continue_()
+    (save,) = late
+    with page.expect_response(lambda answer: answer.request == save.request):
+        save.continue_()
     page.reload()
     mia.look()
     assert page.locator("[name=confidence]:checked").get_attribute("value") == "1"
@@ -264,11 +264,11 @@ def test_kills_after_any_key_lose_no_judgment(
 ) -> None:
     desk = window(rater)
     chance = random.Random(11)
-    given: list[tuple[str, Category]] = []
+    judgments: list[tuple[str, Category]] = []
     for _ in range(kills):
         for _ in range(chance.randrange(1, 9)):
             key, category = chance.choice(KEYS)
-            given.append((desk.item, category))
+            judgments.append((desk.item, category))
             desk.press(key)
         item = desk.item
         key, category = chance.choice(KEYS)
@@ -278,13 +278,13 @@ def test_kills_after_any_key_lose_no_judgment(
         desk.page.reload()
         desk.look()
         # At most the item that was on the screen is open again.
-        last = [(row.item_id, row.category) for row in site.rows(rater)][len(given) :]
+        last = [(row.item_id, row.category) for row in site.rows(rater)][len(judgments) :]
         assert last in ([], [(item, category)])
-        given += [(item, category)] if last else []
+        judgments += [(item, category)] if last else []
         assert (desk.item == item) == (not last)
-        assert [(row.item_id, row.category) for row in site.rows(rater)] == given
+        assert [(row.item_id, row.category) for row in site.rows(rater)] == judgments
     desk.press("1")
-    assert len(site.standing(rater)) == len(given) + 1
+    assert len(site.standing(rater)) == len(judgments) + 1
     assert [fault for fault in desk.faults if not GONE.search(fault)] == []
 
 

@@ -97,8 +97,8 @@ def test_links_lead_to_the_port_in_use_and_a_name_that_others_reach(certificate:
 def test_a_port_in_use_is_reported(room: RatingRoom, tmp_path: Path) -> None:
     file = tmp_path / "i.json"
     Invitations(file).invite(["ann"], 1)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with pytest.raises(InputError, match=rf"port {port} .*--web-port"):
             serve(room, WebOptions(port=port, invitations=file))
 
@@ -108,8 +108,8 @@ def test_invitations_are_made_listed_and_revoked(tmp_path: Path) -> None:
         command = [str(HARNESS), "invite", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
 
-    made = invite("ann", "bob", "--public-url", "https://raters.example", "--days", "2")
-    links = dict(line.split() for line in made.stdout.splitlines())
+    created = invite("ann", "bob", "--public-url", "https://raters.example", "--days", "2")
+    links = dict(line.split() for line in created.stdout.splitlines())
     assert set(links) == {"ann", "bob"}
     base, _, token = links["ann"].partition("/login#")
     assert base == "https://raters.example"
@@ -120,9 +120,9 @@ def test_invitations_are_made_listed_and_revoked(tmp_path: Path) -> None:
     assert invitation.expires_s - invitation.created_s == 2 * 86400
     assert "ann can no longer log in" in invite("--revoke", "ann").stdout
     assert invitations.by_token(token) is None
-    listed = invite("--list").stdout.splitlines()
-    assert [("ann" in line, "revoked" in line) for line in listed] == [(True, True), (False, False)]
-    assert token not in "".join(listed)
+    listing = invite("--list").stdout.splitlines()
+    assert [("ann" in line, "revoked" in line) for line in listing] == [(True, True), (False, False)]
+    assert token not in "".join(listing)
     assert invite("--revoke", "carl").returncode == 2
     assert "coordinator" in invite("carla", "--coordinator", "--list").stdout.splitlines()[-1]
     assert invite("dora", "--coordinator", "--adjudicator").returncode == 2
@@ -133,14 +133,14 @@ def test_invitations_are_made_listed_and_revoked(tmp_path: Path) -> None:
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
 
-@pytest.mark.parametrize("asked", [signal.SIGHUP])
-def test_a_signal_ends_the_site_like_a_key(tmp_path: Path, asked: signal.Signals) -> None:
+@pytest.mark.parametrize("signum", [signal.SIGHUP])
+def test_a_signal_ends_the_site_like_a_key(tmp_path: Path, signum: signal.Signals) -> None:
     session = rating_session(tmp_path / "s1", 4)
     with opened_terminal() as terminal:
         terminal.rate(str(session), "--no-sound", "--rater", "ann")
-        terminal.wait_position(lambda at: at == 1)
-        Hand(terminal).press_until("1", lambda at: at == 2)
-        os.kill(terminal.pid, asked)
-        assert terminal.ended() == str(128 + asked)
+        terminal.wait_position(lambda position: position == 1)
+        Hand(terminal).press_until("1", lambda position: position == 2)
+        os.kill(terminal.pid, signum)
+        assert terminal.ended() == str(128 + signum)
         assert terminal.ask("display-message -p '#{alternate_on} #{mouse_any_flag}'") == ["0 0"]
         assert len(list(rating_rows(session))) == 1

@@ -25,8 +25,8 @@ ITEMS = 300
 
 @pytest.fixture
 def terminal() -> Iterator[RatingTerminal]:
-    with opened_terminal() as opened:
-        yield opened
+    with opened_terminal() as tmux:
+        yield tmux
 
 
 def rows(folder: Path) -> list[Judgment]:
@@ -43,34 +43,34 @@ def test_labels_skips_and_undos_by_keys_are_stored(tmp_path: Path, terminal: Rat
     pressed: list[tuple[str, int]] = []
     stands: dict[int, str] = {}
     order: list[int] = []
-    while (at := terminal.position()) is not None:
+    while (current := terminal.position()) is not None:
         key = dice.choices(["x", "u", dice.choice(KEYS)[0]], weights=[2, 4 if order else 0, 94])[0]
-        if key == "x" and stands.get(at) == "x":
+        if key == "x" and stands.get(current) == "x":
             key = "1"
-        pressed.append((key, at))
+        pressed.append((key, current))
         if key == "u":
             back = order.pop()
             del stands[back]
             hand.press_until(key, lambda now, back=back: now == back)  # type: ignore[misc]
         else:
-            stands[at] = key
-            order = [*(position for position in order if position != at), at]
-            hand.press_until(key, lambda now, at=at: now != at)  # type: ignore[misc]
+            stands[current] = key
+            order = [*(position for position in order if position != current), current]
+            hand.press_until(key, lambda now, current=current: now != current)  # type: ignore[misc]
     terminal.wait(lambda screen: "All done. Thank you." in screen)
     hand.press("q")
     assert terminal.ended() == "0"
-    given = rows(session)
+    stored = rows(session)
     labels = dict(KEYS)
     assert len(pressed) > items
-    for row, (key, at) in zip(given, pressed, strict=True):
+    for row, (key, current) in zip(stored, pressed, strict=True):
         if key == "u":
             assert row.status is JudgmentStatus.WITHDRAWN
         else:
-            assert row.position == at
+            assert row.position == current
             assert row.status is (JudgmentStatus.SKIPPED if key == "x" else JudgmentStatus.SUBMITTED)
             assert row.category is labels.get(key)
-    final = in_force(given)
-    assert {row.position: row.category for row in final} == {at: labels[key] for at, key in stands.items()}
+    final = in_force(stored)
+    assert {row.position: row.category for row in final} == {current: labels[key] for current, key in stands.items()}
     assert len(final) == items
     assert len({row.trial_id for row in final}) == items
 
@@ -82,27 +82,27 @@ def test_a_kill_after_any_key_loses_and_doubles_nothing(tmp_path: Path, terminal
     sure: list[Category] = []
     for number in range(kills):
         terminal.rate(str(session), "--rater", "ann", "--no-sound")
-        at = len(sure) + 1
-        terminal.wait(lambda screen, at=at: f"item {at} of {ITEMS}" in screen)  # type: ignore[misc]
+        current = len(sure) + 1
+        terminal.wait(lambda screen, current=current: f"item {current} of {ITEMS}" in screen)  # type: ignore[misc]
         for _ in range(dice.randint(0, 3)):
             key, category = dice.choice(KEYS)
-            at = len(sure) + 1
-            hand.press_until(key, lambda now, at=at: now == at + 1)  # type: ignore[misc]
+            current = len(sure) + 1
+            hand.press_until(key, lambda now, current=current: now == current + 1)  # type: ignore[misc]
             sure.append(category)
-        pid, known = terminal.pid, len(sure)
+        pid, count = terminal.pid, len(sure)
         key, category = dice.choice(KEYS)
         if number == 0:
             # This one is there, whatever the screen shows by then; the others may be.
-            hand.press_for(key, lambda _, known=known: len(rows(session)) > known)  # type: ignore[misc]
+            hand.press_for(key, lambda _, count=count: len(rows(session)) > count)  # type: ignore[misc]
         else:
             hand.press(key)
             time.sleep(dice.uniform(0.0, 0.04))
         os.kill(pid, signal.SIGKILL)
         terminal.gone()
-        given = rows(session)
-        saved = len(given) == known + 1
+        stored = rows(session)
+        saved = len(stored) == count + 1
         assert saved or number
         sure += [category] * saved
-        assert [row.category for row in given] == sure
-        assert [row.position for row in given] == list(range(1, len(sure) + 1))
-        assert len({row.trial_id for row in given}) == len(sure)
+        assert [row.category for row in stored] == sure
+        assert [row.position for row in stored] == list(range(1, len(sure) + 1))
+        assert len({row.trial_id for row in stored}) == len(sure)

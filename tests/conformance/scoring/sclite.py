@@ -74,7 +74,9 @@ def utterances(sgml: str) -> Iterator[ScliteUtterance]:
             id_ = match[1]
         elif not line.startswith(("<SYSTEM", "</")) and id_:
             steps = _STEP.findall(line)
-            yield ScliteUtterance(id_, speaker, tuple(AlignedWord(Edit(step), of, heard) for step, of, heard in steps))
+            yield ScliteUtterance(
+                id_, speaker, tuple(AlignedWord(Edit(step), spoken, heard) for step, spoken, heard in steps)
+            )
             id_ = ""
 
 

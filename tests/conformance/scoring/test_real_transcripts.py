@@ -24,17 +24,20 @@ by_system = pytest.mark.parametrize("system", SYSTEMS)
 
 
 def scored(system: str, normalisation: Normalisation) -> Scoring:
-    of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
-    return score(of, hypothesis, WordRules(normalisation))
+    reference, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
+    return score(reference, hypothesis, WordRules(normalisation))
 
 
 @by_system
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
 def test_every_path_matches_sclite(system: str, normalisation: Normalisation, tmp_path: Path) -> None:
-    of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
-    assert of.ids == hypothesis.ids
-    texts = [[" ".join(normalise(text, normalisation)) for text in each.texts] for each in (of, hypothesis)]
-    theirs = sclite.align(tmp_path, *texts, ids=of.ids)
+    reference, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
+    assert reference.ids == hypothesis.ids
+    texts = [
+        [" ".join(normalise(text, normalisation)) for text in transcripts.texts]
+        for transcripts in (reference, hypothesis)
+    ]
+    theirs = sclite.align(tmp_path, *texts, ids=reference.ids)
     ours = scored(system, normalisation)
     assert len(ours) == len(theirs) >= LEAST_UTTERANCES
     apart = [
@@ -56,9 +59,9 @@ def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) 
 
 @by_system
 def test_case_folding_matches_default_sclite(system: str, tmp_path: Path) -> None:
-    of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
+    reference, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
     wording = WordRules(Normalisation.VERBATIM, fold_case=True)
-    ours = score(of, hypothesis, wording, drop_missing=True)
+    ours = score(reference, hypothesis, wording, drop_missing=True)
     theirs = {
         utterance.id: utterance.path
         for utterance in sclite.utterances(sclite.output(REFERENCE, DATA / f"{system}.trn"))

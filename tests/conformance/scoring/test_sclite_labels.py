@@ -37,13 +37,13 @@ def drawn(folder: Path, seed: int) -> tuple[Path, Path]:
     draw = random.Random(seed)
     segments: list[str] = []
     heard: list[str] = []
-    for at in range(300):
+    for start_s in range(300):
         label = f"<{draw.choice('Oo')},{draw.choice(('F0', 'f0', 'F1', 'FX', ''))},{draw.choice('MmFf')}> "
         label = draw.choice((label, label, label, "<O> ", ""))
         text = "IGNORE_TIME_SEGMENT_IN_SCORING" if draw.random() < 0.05 else " ".join(draw.choices(WORDS, k=5))
-        segments.append(f"f A {draw.choice(('ann', 'bob', 'cy'))} {at} {at + 1} {label}{text}")
+        segments.append(f"f A {draw.choice(('ann', 'bob', 'cy'))} {start_s} {start_s + 1} {label}{text}")
         words = [draw.choice(WORDS) if draw.random() < 0.3 else word for word in text.split() if draw.random() > 0.1]
-        heard += [f"f A {at + 0.1 * number + 0.05:.2f} 0.05 {word}" for number, word in enumerate(words[:8])]
+        heard += [f"f A {start_s + 0.1 * number + 0.05:.2f} 0.05 {word}" for number, word in enumerate(words[:8])]
     stm, ctm = folder / "r.stm", folder / "h.ctm"
     stm.write_text(HEAD + "\n".join(segments) + "\n", encoding="utf-8")
     ctm.write_text("\n".join(heard) + "\n", encoding="utf-8")
@@ -66,6 +66,8 @@ def test_subsets_have_the_figures_that_sclite_prints(tmp_path: Path, seed: int) 
     assert done.exit_code == 0, done.output
     groups = json.loads(done.stdout)["groups"]
     assert [grouping["by"] for grouping in groups] == ["label 1", "Focus", "Sex"]
-    figures = {row["value"]: (row["words"], f"{100 * row['wer']:.1f}") for by in groups for row in by["values"]}
+    figures = {
+        row["value"]: (row["words"], f"{100 * row['wer']:.1f}") for grouping in groups for row in grouping["values"]
+    }
     assert figures.pop(None)[0] > 0  # segments without labels, which sclite leaves out
     assert figures == theirs(stm, ctm)

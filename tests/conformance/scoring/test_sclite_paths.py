@@ -51,7 +51,10 @@ def aligned(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ...]:
 
 def test_single_alignments_match_sclite(aligned: tuple[list[str], ...]) -> None:
     references, hypotheses, paths = aligned
-    ours = [align(of.split(), hypothesis.split()) for of, hypothesis in zip(references, hypotheses, strict=True)]
+    ours = [
+        align(reference.split(), hypothesis.split())
+        for reference, hypothesis in zip(references, hypotheses, strict=True)
+    ]
     assert [pair for pair in zip(*aligned, ours, strict=True) if pair[2] != pair[3]] == []
     assert len(paths) > SHORT_PAIRS
 
@@ -60,8 +63,9 @@ def test_batch_alignments_match_sclite(aligned: tuple[list[str], ...]) -> None:
     references, hypotheses, paths = aligned
     ours = Alignments(references, hypotheses)
     assert ours.paths(range(len(paths))) == paths
-    of = ours.columns
-    for column, letter in zip((of.correct, of.substitutions, of.deletions, of.insertions), "CSDI", strict=True):
+    edits = ours.columns
+    by_letter = {"C": edits.correct, "S": edits.substitutions, "D": edits.deletions, "I": edits.insertions}
+    for letter, column in by_letter.items():
         assert column.tolist() == [path.count(letter) for path in paths]
 
 

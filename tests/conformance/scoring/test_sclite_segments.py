@@ -53,9 +53,9 @@ def differences(folder: Path, first: Format, second: Format, *options: str) -> l
             wrong.append(f"{id_}: sclite has none")
             continue
         ours = (reference, hypothesis, align(reference, hypothesis), speaker.lower())
-        of = [word.reference for word in their.words if word.reference]
+        spoken_words = [word.reference for word in their.words if word.reference]
         spoken = [word.hypothesis for word in their.words if word.hypothesis]
-        if ours != (of, spoken, their.path, their.speaker):
+        if ours != (spoken_words, spoken, their.path, their.speaker):
             wrong.append(f"{id_}: {ours} {their}")
     return wrong
 
@@ -73,14 +73,14 @@ class Drawn:
 
     def place(self, file: str, channel: str) -> None:
         """Segments with gaps, overlaps and none between them; words before, between, in and after them."""
-        at = self.source.randint(0, 300)
+        begin = self.source.randint(0, 300)
         for _ in range(self.source.randint(1, 8)):
-            end = at + self.source.choice((0, 20, 50, 100, 250))
+            end = begin + self.source.choice((0, 20, 50, 100, 250))
             text = "IGNORE_TIME_SEGMENT_IN_SCORING" if self.source.random() < 0.1 else self.text(6)
             label = self.source.choice(("", "<o,f> "))
             speaker = self.source.choice(("ann", "Ann", "bob-1", "c_d"))
-            self.segments.append(f"{file} {channel} {speaker} {at / 100:.2f} {end / 100:.2f} {label}{text}")
-            at = max(at, end + self.source.choice((0, 0, 0, 30, -40)))
+            self.segments.append(f"{file} {channel} {speaker} {begin / 100:.2f} {end / 100:.2f} {label}{text}")
+            begin = max(begin, end + self.source.choice((0, 0, 0, 30, -40)))
         if self.source.random() < 0.1:
             return  # nothing was heard there
         start = self.source.randint(-100, 200)
@@ -105,8 +105,8 @@ def test_words_are_cut_as_sclite_cuts_them(tmp_path: Path, seed: int) -> None:
 def _channels(seed: int) -> Iterator[str]:
     source = random.Random(seed)
     for number in range(PLACES):
-        for at in range(source.randint(1, 12)):
-            yield f"f{number // 2:04d} {'AB'[number % 2]} {at} 0.5 {source.choice(WORDS)}"
+        for begins_s in range(source.randint(1, 12)):
+            yield f"f{number // 2:04d} {'AB'[number % 2]} {begins_s} 0.5 {source.choice(WORDS)}"
 
 
 def test_two_files_of_words_have_the_utterances_that_sclite_makes(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_cross_entropy_of_confidences_matches_sclite(tmp_path: Path, seed: int) 
         begins_s = 8.0 * number
         sentence = [chance.choice(WORDS) for _ in range(8)]
         references.append(f"f1 A s{number % 3} {begins_s:.2f} {begins_s + 8:.2f} {' '.join(sentence)}\n")
-        for at, word in enumerate(sentence):
+        for index, word in enumerate(sentence):
             sure = chance.choice([0.0, 1.0]) if chance.random() < 0.01 else chance.betavariate(4, 1.5)
             heard = word if chance.random() < sure else chance.choice(WORDS)
             if chance.random() > 0.1:
-                words.append(f"f1 A {begins_s + at + 0.1:.2f} 0.50 {heard} {sure:.4f}\n")
+                words.append(f"f1 A {begins_s + index + 0.1:.2f} 0.50 {heard} {sure:.4f}\n")
     (tmp_path / "r.stm").write_text("".join(references))
     (tmp_path / "h.ctm").write_text("".join(words))
     done = ran(tmp_path, "stm", "ctm", "-s", "-o", "sum", "stdout")

@@ -66,8 +66,8 @@ def corpus(folder: Path, networks: bool) -> tuple[Path, Path, Path]:
         if number % 37:
             hypotheses.append(f"{' '.join(heard)} ({id_})\n")
     draw.shuffle(hypotheses)
-    known = {line.rpartition("(")[2] for line in references}
-    paired = [line for line in hypotheses if line.rpartition("(")[2] in known]
+    ids = {line.rpartition("(")[2] for line in references}
+    paired = [line for line in hypotheses if line.rpartition("(")[2] in ids]
     paths = folder / "ref.trn", folder / "hyp.trn", folder / "paired.trn"
     for path, lines in zip(paths, (references, hypotheses, paired), strict=True):
         path.write_text("".join(lines), encoding="utf-8")
@@ -99,11 +99,11 @@ def row(counts: dict[str, int]) -> dict[str, int]:
 def test_counts_match_sclite(tmp_path: Path, networks: bool, flags: dict[str, str]) -> None:
     paths = corpus(tmp_path, networks)
     printed = output(paths[0], paths[2], *flags, "-o", "rsum", "stdout")
-    wanted = {name: dict(zip(LABELS, map(int, figures), strict=True)) for name, *figures in ROW.findall(printed)}
+    expected = {name: dict(zip(LABELS, map(int, figures), strict=True)) for name, *figures in ROW.findall(printed)}
     report = ours(paths, *flags.values(), "--json", "-")
-    assert sorted(wanted) == sorted(["Sum", *SPEAKERS])
-    assert row(report["totals"]) == wanted.pop("Sum")
-    assert {speaker["speaker"]: row(speaker) for speaker in report["speakers"]} == wanted
+    assert sorted(expected) == sorted(["Sum", *SPEAKERS])
+    assert row(report["totals"]) == expected.pop("Sum")
+    assert {speaker["speaker"]: row(speaker) for speaker in report["speakers"]} == expected
     assert report["missing_counted"] == 0
     assert len(report["missing"]) > 50
     assert len(report["surplus"]) > 50
@@ -113,11 +113,11 @@ def test_counts_match_sclite(tmp_path: Path, networks: bool, flags: dict[str, st
 def test_shares_are_printed_as_sclite_rounds_them(tmp_path: Path) -> None:
     paths = corpus(tmp_path, False)
     printed = output(paths[0], paths[2], "-o", "sum", "stdout")
-    wanted = {name: figures for name, *figures in SHARES.findall(printed)}
+    expected = {name: figures for name, *figures in SHARES.findall(printed)}
     lines = [line.split() for line in ours(paths).splitlines()]
     shares = {line[0]: line[-6:] for line in lines if len(line) >= 9}
-    assert set(wanted) == {*SPEAKERS, "Sum/Avg", "Mean", "S.D.", "Median"}
-    for theirs, here in [*zip(SPEAKERS, SPEAKERS, strict=True), ("Sum/Avg", "Sum"), ("Median", "Median")]:
-        assert shares[here] == wanted[theirs]
-    assert shares["Mean"] == wanted["Mean"]
-    assert shares["S.D."] == wanted["S.D."]
+    assert set(expected) == {*SPEAKERS, "Sum/Avg", "Mean", "S.D.", "Median"}
+    for theirs, our_name in [*zip(SPEAKERS, SPEAKERS, strict=True), ("Sum/Avg", "Sum"), ("Median", "Median")]:
+        assert shares[our_name] == expected[theirs]
+    assert shares["Mean"] == expected["Mean"]
+    assert shares["S.D."] == expected["S.D."]

@@ -16,8 +16,8 @@ from tests.unit.understanding.reports.frames import made
 
 @pytest.fixture
 def report(tmp_path: Path) -> str:
-    of = score(*made(5, 150), Rule())
-    (tmp_path / "page.html").write_text(page([SystemReport(counted([of]))], [of]), encoding="utf-8")
+    scoring = score(*made(5, 150), Rule())
+    (tmp_path / "page.html").write_text(page([SystemReport(counted([scoring]))], [scoring]), encoding="utf-8")
     return (tmp_path / "page.html").as_uri()
 
 
