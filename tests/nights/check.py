@@ -66,12 +66,13 @@ def observations_once(rows: Rows, night: Any) -> Iterator[str]:
     arrived = Counter(arrival for life in night.truth.arrived for arrival in life)
     counts: Counter[str] = Counter()
     for row in rows.seen:
-        seen = row["body"]["observation"]
-        text = f"{sorted(seen.items())}"
+        observation = row["body"]["observation"]
+        text = f"{sorted(observation.items())}"
         counts[text] += 1
-        often = max(1, arrived[seen["kind"], seen["source"], seen["at"]["at_s"]])
+        kind, source, at_s = observation["kind"], observation["source"], observation["at"]["at_s"]
+        often = max(1, arrived[kind, source, at_s])
         if counts[text] > often:
-            yield f"row {row['seq']} says again: {seen['kind']} of {seen['source']} at {seen['at']['at_s']:.3f}"
+            yield f"row {row['seq']} says again: {kind} of {source} at {at_s:.3f}"
 
 
 def attempts(rows: Rows, night: Any) -> Iterator[str]:
@@ -98,8 +99,8 @@ def attempts(rows: Rows, night: Any) -> Iterator[str]:
         yield f"{key} was begun and has no end"
     for key in rows.ended.keys() - rows.started.keys():
         yield f"{key} has an end and was never begun"
-    known = {row["body"]["play_id"] for row in rows.started.values()}
-    if len(known) != len(rows.started):
+    play_ids = {row["body"]["play_id"] for row in rows.started.values()}
+    if len(play_ids) != len(rows.started):
         yield "two attempts have one play"
 
 
@@ -122,7 +123,7 @@ def plan_in_order(rows: Rows, night: Any) -> Iterator[str]:
         if row["body"]["take"] == 1 and row["body"]["trial_id"] in rows.trials
     ]
     if ends != order[: len(ends)]:
-        place = next(number for number, both in enumerate(zip(ends, order, strict=False)) if both[0] != both[1])
+        place = next(number for number, pair in enumerate(zip(ends, order, strict=False)) if pair[0] != pair[1])
         yield f"{ends[place]} ended where {order[place]} was planned"
 
 
@@ -130,9 +131,9 @@ def commands_kept(rows: Rows, night: Any) -> Iterator[str]:
     """What was acknowledged to a person is a row."""
     for command, kind in (("write_note", "note_written"), ("set_mark", "mark_set"), ("rerun", "rerun_asked")):
         answered = sum(ok for id_, (ok, _) in night.answers.items() if night.truth.commands.get(id_) == command)
-        written = sum(row["body"]["by"].startswith("person") for row in rows.of[kind])
-        if written < answered:
-            yield f"{answered} × {command} were acknowledged, and {written} are written"
+        count = sum(row["body"]["by"].startswith("person") for row in rows.of[kind])
+        if count < answered:
+            yield f"{answered} × {command} were acknowledged, and {count} are written"
 
 
 def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
@@ -232,9 +233,9 @@ def _wired_trials(rows: Rows, night: Any, device: str) -> Iterator[str]:
             if event.get("in_play") == attempt["play_id"] and from_s - EDGE_S <= event["offset_s"] <= to_s + EDGE_S
         ]
         # It may report the phrase when the next sound has begun.
-        own = [event for event in night.truth.wakes if event["play_id"] == attempt["play_id"]]
+        events = [event for event in night.truth.wakes if event["play_id"] == attempt["play_id"]]
         sure = [event for event in near if from_s + EDGE_S <= event["offset_s"] <= to_s - EDGE_S]
-        if woke.get(trial["id"]) is not None and not near and not any(event["device"] == device for event in own):
+        if woke.get(trial["id"]) is not None and not near and not any(event["device"] == device for event in events):
             yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
         if woke.get(trial["id"]) is None and any(event.get("in_log") for event in sure) and len(near) == 1:
             yield f"{trial['id']}: {device} woke at {sure[0]['offset_s']:.3f} s, and it counts as a miss"
@@ -312,7 +313,7 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
         possible = [answer for answer in speech if answer["start_s"] >= earliest_s]
         if latency is not None:
             off_s = [latency["value_s"] - (answer["start_s"] - query_end_s) for answer in possible]
-            if not any(abs(each) <= latency["error_s"] + 0.005 for each in off_s):
+            if not any(abs(difference_s) <= latency["error_s"] + 0.005 for difference_s in off_s):
                 truth = [round(answer["start_s"] - query_end_s, 3) for answer in answers]
                 yield f"{key} has latency {latency['value_s']:.3f} ± {latency['error_s']:.3f} s, truth {truth}"
         delay = body["wake_delay"]

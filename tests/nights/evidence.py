@@ -76,10 +76,14 @@ def restarts_interrupt(rows: Rows, night: Any) -> Iterator[str]:
         elif row["kind"] == "operator_asked":
             is_asked = True
         elif row["kind"] == "observed" and open_key is not None and open_key[0] in rows.trials:
-            seen, trial = body["observation"], rows.trials[open_key[0]]
+            observation, trial = body["observation"], rows.trials[open_key[0]]
             names = {target["device"] for target in (trial["listening"] or {"targets": [trial]})["targets"]}
             sources = set().union(*(sources_of(trial, name) for name in names))
-            if seen["kind"] == "status" and seen["state"] in ("started", "gone") and seen["source"] in sources:
+            if (
+                observation["kind"] == "status"
+                and observation["state"] in ("started", "gone")
+                and observation["source"] in sources
+            ):
                 restarted |= not is_asked
         elif row["kind"] == "attempt_finished" and key_of(row) == open_key:
             if restarted and body["outcome"] not in ("interrupted", "skipped", "aborted"):
@@ -105,10 +109,10 @@ def flawed_phrases_are_repeated(rows: Rows, night: Any) -> Iterator[str]:
         late = [
             observed
             for observed in rows.seen
-            if (seen := observed["body"]["observation"])["kind"] == "overrun"
-            and seen["source"] == trial["loudspeaker"]
+            if (observation := observed["body"]["observation"])["kind"] == "overrun"
+            and observation["source"] == trial["loudspeaker"]
             and key_of(observed) == key
-            and seen["at"]["at_s"] < ended["at_s"]
+            and observation["at"]["at_s"] < ended["at_s"]
         ]
         if late:
             yield f"{key} counts, and row {late[0]['seq']} says that it was played with a gap"
@@ -117,9 +121,9 @@ def flawed_phrases_are_repeated(rows: Rows, night: Any) -> Iterator[str]:
 def responses_without_gaps(rows: Rows, night: Any) -> Iterator[str]:
     """What the microphone heard where its recording has a gap is no response."""
     gaps_s = [
-        (row["seq"], seen["at"]["at_s"])
+        (row["seq"], observation["at"]["at_s"])
         for row in rows.seen
-        if (seen := row["body"]["observation"])["kind"] == "overrun" and seen["source"] == "mic"
+        if (observation := row["body"]["observation"])["kind"] == "overrun" and observation["source"] == "mic"
     ]
     for row in rows.of["response_frozen"]:
         starts_s, key = row["body"]["starts"]["at_s"], key_of(row)
@@ -146,11 +150,11 @@ def probes_are_heard(rows: Rows, night: Any) -> Iterator[str]:
         high_s = begun_s + attempt["query_end_s"] + settings["window_after_s"]
         for target in trial["listening"]["targets"]:
             times_s = [
-                seen["audio_s"] if wired else seen["at"]["at_s"]
+                observation["audio_s"] if wired else observation["at"]["at_s"]
                 for observed in rows.seen
                 if rows.started[key]["seq"] < observed["seq"] < row["seq"]
-                and (seen := observed["body"]["observation"])["kind"] == "wake"
-                and seen["source"] in (target["connection"], *target["also"])
+                and (observation := observed["body"]["observation"])["kind"] == "wake"
+                and observation["source"] in (target["connection"], *target["also"])
             ]
             heard = any(low_s - 0.01 <= at_s <= high_s + 0.01 for at_s in times_s)
             if row["body"]["outcome"] == "counted" and not heard:
@@ -177,8 +181,8 @@ def cut_queries_keep_the_wait(rows: Rows, night: Any) -> Iterator[str]:
         cut = cut and not listened
         silent = body["outcome"] in ("no_wake", "no_response") or listened
         silent = silent and trial["responds"] and not trial["close_dialogue"]
-        same = key_of(following)[:2] == key[:2] or following["run"] != row["run"]
-        silent = silent and not same and not _skipped(night, row["at_s"], following["at_s"])
+        same_trial = key_of(following)[:2] == key[:2] or following["run"] != row["run"]
+        silent = silent and not same_trial and not _skipped(night, row["at_s"], following["at_s"])
         if (cut or silent) and after_s < wait_s - SLACK_S:
             yield f"{after_s:.2f} s after {key} ended as {body['outcome']}, {key_of(following)} began"
 
@@ -198,15 +202,21 @@ def _skipped(night: Any, low_s: float, high_s: float) -> bool:
 def words_belong_to_their_query(rows: Rows, night: Any) -> Iterator[str]:
     """A transcript that is credited to an attempt at a query does not lie before that query."""
     for row in rows.seen:
-        seen, key = row["body"]["observation"], key_of(row)
+        observation, key = row["body"]["observation"], key_of(row)
         trial = rows.trials.get(key[0])
-        if seen["kind"] != "transcript" or key not in rows.started or trial is None or trial["listening"] is not None:
+        if (
+            observation["kind"] != "transcript"
+            or key not in rows.started
+            or trial is None
+            or trial["listening"] is not None
+        ):
             continue
         attempt = rows.started[key]["body"]
         origin = rows.sound[attempt["play_id"]].get("stimulus_started")
         begins_s = attempt["query_start_s"] + (origin["at"]["at_s"] if origin else rows.started[key]["at_s"])
-        if seen["at"]["at_s"] + seen["at"]["error_s"] < begins_s - 0.5:
-            yield f"row {row['seq']} credits words of {seen['at']['at_s']:.2f} s to {key}, said from {begins_s:.2f} s"
+        stamp = observation["at"]
+        if stamp["at_s"] + stamp["error_s"] < begins_s - 0.5:
+            yield f"row {row['seq']} credits words of {stamp['at_s']:.2f} s to {key}, said from {begins_s:.2f} s"
 
 
 def busy_devices_are_left_alone(rows: Rows, night: Any) -> Iterator[str]:
@@ -223,15 +233,16 @@ def busy_devices_are_left_alone(rows: Rows, night: Any) -> Iterator[str]:
         elif row["kind"] == "attempt_finished":
             since_s = row["at_s"] if key_of(row)[:2] != take else max(since_s, row["at_s"])
         elif row["kind"] == "observed":
-            seen, trial = body["observation"], rows.trials.get(body["trial_id"] or "")
-            at_s, own = seen.get("at", {}).get("at_s"), trial is not None and seen["source"] == trial["connection"]
-            if seen["kind"] == "status" and own:
-                state, state_s, over_s, take = seen["state"], at_s, math.inf, key_of(row)[:2]
-            elif seen["kind"] == "intent" and own and not seen["name"] and state == "thinking":
+            observation, trial = body["observation"], rows.trials.get(body["trial_id"] or "")
+            at_s = observation.get("at", {}).get("at_s")
+            from_device = trial is not None and observation["source"] == trial["connection"]
+            if observation["kind"] == "status" and from_device:
+                state, state_s, over_s, take = observation["state"], at_s, math.inf, key_of(row)[:2]
+            elif observation["kind"] == "intent" and from_device and not observation["name"] and state == "thinking":
                 over_s = at_s
-            elif seen["kind"] == "speech_started":
+            elif observation["kind"] == "speech_started":
                 speech_s = at_s if math.isnan(speech_s) else speech_s
-            elif seen["kind"] == "speech_ended":
+            elif observation["kind"] == "speech_ended":
                 if state == "speaking" or (state == "thinking" and speech_s >= state_s) or over_s < math.inf:
                     over_s = at_s
                 speech_s = math.nan
@@ -258,7 +269,9 @@ def answers_belong_to_what_woke(rows: Rows, night: Any) -> Iterator[str]:
             continue
         at_s = play["start_s"] + rows.started[key]["body"]["query_end_s"] + latency["value_s"]
         speech = [*night.truth.answers, *({"start_s": start_s, "play_id": ""} for start_s in night.truth.speech)]
-        close = {each["play_id"] for each in speech if abs(each["start_s"] - at_s) <= latency["error_s"] + 0.1}
+        close = {
+            utterance["play_id"] for utterance in speech if abs(utterance["start_s"] - at_s) <= latency["error_s"] + 0.1
+        }
         if close == {started["body"]["play_id"]}:
             yield f"{key} has the answer to the attempt before"
 
@@ -325,9 +338,9 @@ def proved_misses_stay(rows: Rows, night: Any) -> Iterator[str]:
         elif row["kind"] == "rerun_asked" and device and body["by"] == LIFE_CHECK_BY and body["trial_id"] in ends:
             ended, take = ends[body["trial_id"]]
             if take["take"] == body["take"] - 1 and take["outcome"] != "interrupted":
-                known = signs.setdefault(device, list(signs_of(rows, device)))
-                known = [sign for sign in known if sign["seq"] < row["seq"]]
-                if not _unproved(known, ended, _said_s(rows, (body["trial_id"], take["take"])), sure=True):
+                device_signs = signs.setdefault(device, list(signs_of(rows, device)))
+                device_signs = [sign for sign in device_signs if sign["seq"] < row["seq"]]
+                if not _unproved(device_signs, ended, _said_s(rows, (body["trial_id"], take["take"])), sure=True):
                     yield f"row {row['seq']} takes {body['trial_id']} back, and {device} had proved that it was alive"
         elif row["kind"] == "trial_finished":
             ends[body["trial_id"]] = row["seq"], body
@@ -341,13 +354,13 @@ def signs_of(rows: Rows, device: str) -> Iterator[Row]:
         if row["kind"] == "engine_started":
             yield {"seq": row["seq"], "what": "run", "at_s": last_row_s, "began_s": row["at_s"]}
         elif row["kind"] == "observed":
-            seen = row["body"]["observation"]
-            if seen["source"] in sources and seen["kind"] in SIGNS:
-                state = seen.get("state") if seen["kind"] == "status" else None
+            observation = row["body"]["observation"]
+            if observation["source"] in sources and observation["kind"] in SIGNS:
+                state = observation.get("state") if observation["kind"] == "status" else None
                 if state != "gone":
-                    beat = seen.get("proof") == "heartbeat"
-                    kind = "started" if state == "started" else "beat" if beat else seen["kind"]
-                    yield {"seq": row["seq"], "what": kind, "at_s": seen["at"]["at_s"], "told_s": row["at_s"]}
+                    beat = observation.get("proof") == "heartbeat"
+                    kind = "started" if state == "started" else "beat" if beat else observation["kind"]
+                    yield {"seq": row["seq"], "what": kind, "at_s": observation["at"]["at_s"], "told_s": row["at_s"]}
         last_row_s = row["at_s"]
 
 
@@ -387,13 +400,13 @@ def decisions_when_due(rows: Rows, night: Any) -> Iterator[str]:
     """A sequential test decides after the trial with which it is due, and not before."""
     stopping = night.settings["stopping"]
     tests = [figure for figure in ("false_accepts", "false_rejects") if stopping[figure]]
-    written = {(row["body"]["device"], row["body"]["figure"]): row for row in rows.of["decision_reached"]}
-    if len(written) != len(rows.of["decision_reached"]):
+    decisions = {(row["body"]["device"], row["body"]["figure"]): row for row in rows.of["decision_reached"]}
+    if len(decisions) != len(rows.of["decision_reached"]):
         yield "a test decides twice"
     ends = looks(rows.recount())
     run_of = {row["seq"]: row["run"] for row in rows.all}
     for device, figure in product(rows.recount().devices, tests):
-        row = written.get((device, figure))
+        row = decisions.get((device, figure))
         earlier = [seq for seq in ends if row is None or seq < row["seq"]]
         if row is not None:
             earlier = earlier[:-1]
@@ -412,8 +425,8 @@ def clips_are_named(rows: Rows, night: Any) -> Iterator[str]:
     Except in runs that were killed, and before the first trial that devices listen to. An event that was part of
     another when its clip was due may stand alone at the end; then the other's clip contains it.
     """
-    named = {row["body"]["event_seq"] for row in rows.of["event_clipped"]}
-    named |= {int(words[5]) for row in rows.of["fault_met"] if row["body"]["source"] == "clips"
+    clipped = {row["body"]["event_seq"] for row in rows.of["event_clipped"]}
+    clipped |= {int(words[5]) for row in rows.of["fault_met"] if row["body"]["source"] == "clips"
               and (words := row["body"]["what"].split())[5].isdigit()}  # fmt: skip
     whole = {row["run"] for row in rows.of["session_finished"]}
     run_of = {row["seq"]: row["run"] for row in rows.all}
@@ -426,27 +439,27 @@ def clips_are_named(rows: Rows, night: Any) -> Iterator[str]:
             contained = any(
                 seen_in[other]["source"] == seen_in[seq]["source"]
                 and abs(seen_in[other]["at"]["at_s"] - seen_in[seq]["at"]["at_s"]) < CONTAINED_S
-                for other in named
+                for other in clipped
             )
-            if due and seq not in named and not contained:
+            if due and seq not in clipped and not contained:
                 yield f"row {seq} is a wake event without a clip, and nothing says why"
 
 
 def nothing_is_lost(rows: Rows, night: Any) -> Iterator[str]:
     """What arrives is written in its order: behind a row, nothing that arrived before it is missing."""
-    written: Counter[tuple[str, str, float]] = Counter()
+    counts: Counter[tuple[str, str, float]] = Counter()
     prompts = list(_prompts(rows))
     for row in rows.seen:
-        written[_told(row["body"]["observation"])] += 1
+        counts[_told(row["body"]["observation"])] += 1
     for arrived in night.truth.arrived:
-        known = [arrival for arrival in arrived if not arrival[0].startswith("operator")]
+        arrivals = [arrival for arrival in arrived if not arrival[0].startswith("operator")]
         last, times = -1, Counter[tuple[str, str, float]]()
-        for number, arrival in enumerate(known):  # after a stall, many arrive at one moment
+        for number, arrival in enumerate(arrivals):  # after a stall, many arrive at one moment
             times[arrival] += 1
-            if times[arrival] <= written[arrival]:
+            if times[arrival] <= counts[arrival]:
                 last = number
-        for arrival in known[: last + 1]:
-            if not written[arrival] and not (
+        for arrival in arrivals[: last + 1]:
+            if not counts[arrival] and not (
                 arrival[1] == "mic" and any(low <= arrival[2] <= high for low, high in prompts)
             ):
                 yield f"{arrival} arrived, and is in no row"
@@ -463,8 +476,8 @@ def _prompts(rows: Rows) -> Iterator[tuple[float, float]]:
             asked_s = None
 
 
-def _told(seen: Row) -> tuple[str, str, float]:
-    return seen["kind"], seen["source"], seen["at"]["at_s"]
+def _told(observation: Row) -> tuple[str, str, float]:
+    return observation["kind"], observation["source"], observation["at"]["at_s"]
 
 
 EVIDENCE = (

@@ -117,7 +117,7 @@ class Firmware:
         drift = self._chance.choice((0.0, 20e-6, -80e-6, 150e-6, self.drift))
         self.clock = OwnClock(booted_s, drift)
 
-    def say(self, seen: Observation, leaves_s: float) -> None:
+    def say(self, observation: Observation, leaves_s: float) -> None:
         """seen: with the true time."""
         raise NotImplementedError
 
@@ -144,9 +144,9 @@ class LineFirmware(Firmware):
     def takes(self, data: bytes) -> None:
         """It reads nothing."""
 
-    def say(self, seen: Observation, leaves_s: float) -> None:
+    def say(self, observation: Observation, leaves_s: float) -> None:
         self._free_s = leaves_s = max(leaves_s, self._free_s)
-        line, boots = self._line(seen), self.boots
+        line, boots = self._line(observation), self.boots
         for piece, delay_s in self.damage(line):
             self._free_s = max(self._free_s, leaves_s + delay_s)
             self._world.call_at(leaves_s + delay_s, lambda piece=piece: self._print(piece, boots))  # type: ignore[misc]
@@ -166,8 +166,8 @@ class LineFirmware(Firmware):
         if boots == self.boots and not self.hung:
             self.port.send(data, self._world.monotonic())
 
-    def _line(self, seen: Observation) -> bytes:
-        match seen:
+    def _line(self, observation: Observation) -> bytes:
+        match observation:
             case Wake(score=score):
                 text = f"heard alexa {round((score or 0) * SCORES):05}"
             case Transcript(text=words):
@@ -180,12 +180,12 @@ class LineFirmware(Firmware):
                 text = "x" * (LONGEST_LINE + 200)
             case _:
                 text = "alive"
-        return f"I ({int(self.clock.at_s(seen.at.at_s) * 1000)}) {text}\r\n".encode()
+        return f"I ({int(self.clock.at_s(observation.at.at_s) * 1000)}) {text}\r\n".encode()
 
 
-def event_of(seen: Observation, time_us: int, sample: int = 0) -> messages.Event | None:
+def event_of(observation: Observation, time_us: int, sample: int = 0) -> messages.Event | None:
     """What a word is in the harness's framing. sample: how many it has heard since its boot."""
-    match seen:
+    match observation:
         case Wake(score=score, phrase=phrase):
             return messages.WakeMessage(time_us, sample, score, phrase)
         case Transcript(text=words):
@@ -234,11 +234,11 @@ class FramedFirmware(Firmware):
         self.taken = 0
         self._kept.clear()
 
-    def say(self, seen: Observation, leaves_s: float) -> None:
-        boots, time_us, sample = self.boots, self._us(seen.at.at_s), self.taken
+    def say(self, observation: Observation, leaves_s: float) -> None:
+        boots, time_us, sample = self.boots, self._us(observation.at.at_s), self.taken
 
         def leave() -> None:
-            event = event_of(seen, time_us, sample)
+            event = event_of(observation, time_us, sample)
             if boots == self.boots and event is not None:
                 self._event(event)
 
@@ -346,8 +346,8 @@ class MessageFirmware(Firmware):
         """The broker can be reached again."""
         self._peer.connect()
 
-    def say(self, seen: Observation, leaves_s: float) -> None:
-        boots, message = self.boots, self._message(seen)
+    def say(self, observation: Observation, leaves_s: float) -> None:
+        boots, message = self.boots, self._message(observation)
 
         def leave() -> None:
             if boots == self.boots and not self.hung and message is not None:
@@ -377,8 +377,8 @@ class MessageFirmware(Firmware):
     def _status(self, fields: dict[str, Any]) -> tuple[str, bytes]:
         return "box/status", json.dumps({"boot": self._id, **fields}).encode()
 
-    def _message(self, seen: Observation) -> tuple[str, dict[str, Any]] | None:
-        match seen:
+    def _message(self, observation: Observation) -> tuple[str, dict[str, Any]] | None:
+        match observation:
             case Wake(score=score, phrase=phrase):
                 return "box/wake", {"phrase": phrase, "score": score}
             case Transcript(text=words):
@@ -441,8 +441,8 @@ class RadioFirmware(MessageFirmware):
     def _status(self, fields: dict[str, Any]) -> tuple[str, bytes]:
         return f"vh/{self._name}/status", super()._status(fields)[1]
 
-    def _message(self, seen: Observation) -> tuple[str, dict[str, Any]] | None:
-        event = event_of(seen, self._us(seen.at.at_s))
+    def _message(self, observation: Observation) -> tuple[str, dict[str, Any]] | None:
+        event = event_of(observation, self._us(observation.at.at_s))
         match event:
             case messages.WakeMessage(time_us, _, score, phrase):
                 topic, fields = "wake", {"time_us": time_us, "score": score, "phrase": phrase}

@@ -124,10 +124,10 @@ class Play:
         # GAP: where a phrase follows an opening, events may follow each other as fast.
         self.refractory_s: float = 0.0 if self.openings else settings["refractory_s"]
 
-    def place(self, seen: Json) -> float:
-        if not self.wire or seen.get("audio_s") is not None:
-            return float(seen["audio_s"] if self.wire else seen["at"]["at_s"])
-        return float(self.start_s + (seen["at"]["at_s"] - self.begun["at"]["at_s"]) * self.rate)
+    def place(self, observation: Json) -> float:
+        if not self.wire or observation.get("audio_s") is not None:
+            return float(observation["audio_s"] if self.wire else observation["at"]["at_s"])
+        return float(self.start_s + (observation["at"]["at_s"] - self.begun["at"]["at_s"]) * self.rate)
 
 
 @dataclass(eq=False)
@@ -178,8 +178,13 @@ def between(proofs: Iterable[tuple[float, int]], cuts: Iterable[tuple[float, int
     """Time between neighbouring proofs, unless they are too far apart or a cut lies between. (time, row) each."""
     moments, breaks = sorted(proofs), sorted(cuts)
     near = [(first, last) for first, last in pairwise(moments) if last[0] - first[0] <= within_s]
-    whole = [both for both in near if bisect_left(breaks, both[0]) == bisect_left(breaks, both[1])]
+    whole = [pair for pair in near if bisect_left(breaks, pair[0]) == bisect_left(breaks, pair[1])]
     return joined([*((at_s, at_s) for at_s, _ in moments), *((first[0], last[0]) for first, last in whole)])
+
+
+def _error_s(observation: Json) -> float:
+    """Of its time; a place on the audio line is exact."""
+    return float(observation["at"]["error_s"]) if observation["audio_s"] is None else 0.0
 
 
 def _sources(target: Json) -> list[str]:
@@ -228,27 +233,27 @@ class Recount:
                 starts_in[self._run[row.seq]].append(row)
         for run in range(len(engines) + 1):
             boot += boots[run] != boots[run - 1]
-            seen, starts = seen_in[run], starts_in[run]
-            spoken = list(self._spoken(seen))
+            run_rows, starts = seen_in[run], starts_in[run]
+            spoken = list(self._spoken(run_rows))
             # The microphone may report a sound to a later run of the same start of the host.
             in_room = [row.seen for row in in_rooms if boots[self._run[row.seq]] == boots[run]]
-            stalls = [row.seen for row in seen if row.seen["kind"] == "host_stalled"]
+            stalls = [row.seen for row in run_rows if row.seen["kind"] == "host_stalled"]
             plays = [play for row in starts for play in self._plays(row, in_room, stalls, run == len(engines))]
             for name, line in lines.items():
-                own = [row for row in seen if self._device_of.get(row.seen["source"]) == name]
+                reports = [row for row in run_rows if self._device_of.get(row.seen["source"]) == name]
                 heard = [play for play in plays if play.target["device"] == name]
                 target = next(target for target, _ in targets if target["device"] == name)
                 # Audio lines begin anew with a run, the host's clock with a start of the host.
                 injected = target["player"] == target["connection"]
-                line[boot, run if injected else 0].append((own, heard, list(self._events(own, target, spoken))))
+                line[boot, run if injected else 0].append((reports, heard, list(self._events(reports, target, spoken))))
         for name, line in lines.items():
             roles = [(target, listening) for target, listening in targets if target["device"] == name]
             for heard_in_runs in line.values():
                 plays = [play for _, heard, _ in heard_in_runs for play in heard]
                 events = [event for _, _, events in heard_in_runs for event in events]
                 match(plays, events)
-                for own, heard, _ in heard_in_runs:
-                    self._listened(own, roles, heard)
+                for reports, heard, _ in heard_in_runs:
+                    self._listened(reports, roles, heard)
                 self._tally(self.devices[name], plays, events)
 
     def _all(self, kind: str) -> list[Row]:
@@ -259,10 +264,10 @@ class Recount:
         trial = self.plan[start.attempt[0]]
         of_trial, attempt, run = self.of[trial["id"]], start.attempt, self._run[start.seq]
         later = of_trial[bisect_right(of_trial, start.seq, key=attrgetter("seq")) :]
-        own = [row for row in later if row.attempt == attempt and self._run[row.seq] == run]
-        ends = [row for row in own if row.kind == "attempt_finished"]
-        own = [row for row in own if not ends or row.seq < ends[0].seq]
-        spoken = [row.body for row in own if row.kind == "stimulus_spoken"]
+        attempt_rows = [row for row in later if row.attempt == attempt and self._run[row.seq] == run]
+        ends = [row for row in attempt_rows if row.kind == "attempt_finished"]
+        attempt_rows = [row for row in attempt_rows if not ends or row.seq < ends[0].seq]
+        spoken = [row.body for row in attempt_rows if row.kind == "stimulus_spoken"]
         times = {name: spoken[-1][name] for name in ("query_start_s", "query_end_s", "duration_s")} if spoken else {}
         full = ("counted", "no_wake" if trial["listening"]["kind"] == "probe" else "counted")
         whole = any(row.body["outcome"] in full for row in ends[:1])
@@ -276,10 +281,10 @@ class Recount:
             )
             for row in later
         )
-        heard = [seen for seen in in_room if seen["play_id"] == start.body["play_id"]]
+        heard = [observation for observation in in_room if observation["play_id"] == start.body["play_id"]]
         for target in trial["listening"]["targets"]:
-            sound = {row.seen["kind"]: row.seen for row in own if row.seen["source"] == target["player"]}
-            reports = [row.seen for row in own if row.seen["source"] in _sources(target)]
+            sound = {row.seen["kind"]: row.seen for row in attempt_rows if row.seen["source"] == target["player"]}
+            reports = [row.seen for row in attempt_rows if row.seen["source"] in _sources(target)]
             if beginning := sound.get("stimulus_started"):
                 words = [word for word in reports if word.get("final", word["kind"] == "intent")]
                 row, ended, origin = {**start.body, **times}, sound.get("stimulus_ended"), heard[0] if heard else None
@@ -288,10 +293,10 @@ class Recount:
 
     def _spoken(self, rows: Sequence[Row]) -> Iterator[Span]:
         """When devices spoke in a run, by their reports or a microphone. GAP: what another run heard says nothing."""
-        named = [(row, row.seen["kind"], self._device_of.get(row.seen["source"])) for row in rows]
-        woken = sorted(row.at[0] for row, kind, name in named if kind == "wake" and name)
+        entries = [(row, row.seen["kind"], self._device_of.get(row.seen["source"])) for row in rows]
+        woken = sorted(row.at[0] for row, kind, name in entries if kind == "wake" and name)
         moments = defaultdict[tuple[str, str], list[tuple[tuple[float, int], bool]]](list)
-        for row, kind, name in named:
+        for row, kind, name in entries:
             if name and kind in ("status", "link_lost"):  # GAP: speech ends with a lost link
                 moments["device", name].append((row.at, row.seen.get("state") == "speaking"))
             elif kind in ("speech_started", "speech_ended"):
@@ -312,11 +317,10 @@ class Recount:
             for number, row in enumerate(new):
                 groups[pairs[number]].append(row) if number in pairs else groups.append([row])
         for group in groups:
-            # A place on the audio line is exact.
-            best = min(group, key=lambda row: (row.seen["at"]["error_s"] * (row.seen["audio_s"] is None), row.at[0]))
+            best = min(group, key=lambda row: (_error_s(row.seen), row.at[0]))
             stray = any(not row.attempt[0] or row.attempt[0] in self._listening for row in group)
-            over = any(low <= best.at[0] <= high for low, high in spoken)
-            yield Event(min(row.seq for row in group), best.seen, [row.seen for row in group], stray, over)
+            over_speech = any(low <= best.at[0] <= high for low, high in spoken)
+            yield Event(min(row.seq for row in group), best.seen, [row.seen for row in group], stray, over_speech)
 
     def _listened(self, rows: Sequence[Row], roles: Sequence[tuple[Json, Json]], plays: Sequence[Play]) -> None:
         """Where on the line of each play of a run the device was known to listen."""
@@ -328,7 +332,7 @@ class Recount:
         proofs = [row for row in rows if row.seen["kind"] == "listening_proved" or row.seen.get("state") in states]
         acknowledged = [row.seen["audio_s"] for row in proofs if row.seen.get("proof") == "acknowledged"]
         to_s = max((audio_s for audio_s in acknowledged if audio_s is not None), default=None)
-        own = between([row.at for row in proofs], cuts, roles[0][1]["settings"]["proof_within_s"])
+        spans = between([row.at for row in proofs], cuts, roles[0][1]["settings"]["proof_within_s"])
         # A probe that was repeated in vain. Other devices may have heard it. GAP: its late hit joins nothing.
         vain = {row.attempt[0]: row.seq for row in self._all("trial_finished") if row.body["outcome"] == "no_wake"}
         last = {play.trial["id"]: play for play in plays if play.whole and play.kind == "probe"}
@@ -341,7 +345,9 @@ class Recount:
         woken = between(hits, cuts, 2 * every_s + 60.0) if every_s else []
         for play in plays:
             exact = [(play.start_s, to_s)] if play.wire and to_s is not None else []
-            ends = [[play.place({"at": {"at_s": at_s}}) for at_s in span] for span in (*woken, *([] if exact else own))]
+            ends = [
+                [play.place({"at": {"at_s": at_s}}) for at_s in span] for span in (*woken, *([] if exact else spans))
+            ]
             play.listened = joined([*exact, *((low, high) for low, high in ends)])
 
     def _tally(self, device: DeviceCount, plays: Sequence[Play], events: Sequence[Event]) -> None:
@@ -365,11 +371,11 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
     """Gives each event its home and its fate."""
     for event in events:
         # GAP: the best report places an event, else another one. Of plays that reach it, the later is its home …
-        for seen in (*reversed(event.reports), event.seen) if len(event.reports) > 1 else event.reports:
-            at_s = seen["at"]["at_s"]
-            reached = [p for p in reversed(plays) if p.from_s <= (p.place(seen) if p.wire else at_s) <= p.to_s]
+        for report in (*reversed(event.reports), event.seen) if len(event.reports) > 1 else event.reports:
+            at_s = report["at"]["at_s"]
+            reached = [p for p in reversed(plays) if p.from_s <= (p.place(report) if p.wire else at_s) <= p.to_s]
             # An event at the first sample of a play came before it.
-            after = (p for p in reached if not p.wire or seen.get("audio_s") is None or seen["audio_s"] > p.start_s)
+            after = (p for p in reached if not p.wire or report.get("audio_s") is None or report["audio_s"] > p.start_s)
             event.home = next(after, reached[0] if reached else event.home)
         event.place_s = event.home.place(event.seen) if event.home else 0.0
     # GAP: an event stays part of another one, and phrases prove listening, when the attempt is replaced later.
@@ -377,9 +383,9 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
         whole = [play for play in plays if play.whole and play.wire is wire]
         line = [event for event in events if event.home and event.home.wire is wire]
         for play in (play for play in whole if play.openings):
-            own = [event for event in line if event.home is play]
-            for window, number in best_pairs([*play.windows, *play.openings], [event.place_s for event in own]):
-                own[number].fate = "opening" if window >= len(play.windows) else ""
+            own_events = [event for event in line if event.home is play]
+            for window, number in best_pairs([*play.windows, *play.openings], [event.place_s for event in own_events]):
+                own_events[number].fate = "opening" if window >= len(play.windows) else ""
         line = sorted((event for event in line if not event.fate), key=lambda event: event.place_s)
         for event in line:
             # … but within the window of an earlier one, it belongs to that.
@@ -389,9 +395,9 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
         starts = [*(window for window, _ in windows), *(window for play in whole for window in play.openings)]
         last_s, separate = -math.inf, list[Event]()
         for event in (event for event in line if event.home in whole):
-            opened = any(last_s < first <= event.place_s <= last for first, last, _ in starts)
+            after_start = any(last_s < first <= event.place_s <= last for first, last, _ in starts)
             event.fate = "unmatched"
-            if event.home and event.place_s - last_s < event.home.refractory_s and not opened:
+            if event.home and event.place_s - last_s < event.home.refractory_s and not after_start:
                 event.fate, event.of = "part", separate[-1]
             else:
                 last_s = event.place_s
@@ -440,12 +446,13 @@ def tally_play(device: DeviceCount, play: Play, events: Sequence[Event], every: 
         count.update(probes=1, probes_heard=int(hit is not None))
     elif play.kind == "command":
         # GAP: words count from the first moment of the window, in the order of their rows.
-        words = [seen for seen in play.words if play.place(seen) >= play.windows[0][0]]
-        words.sort(key=lambda seen: seen["kind"] != "transcript")
+        words = [observation for observation in play.words if play.place(observation) >= play.windows[0][0]]
+        words.sort(key=lambda observation: observation["kind"] != "transcript")
         count[understood(play.trial, str(words[0].get("text", words[0].get("name")))) if words else "missed"] += 1
     elif play.kind == "wake":
-        of = speaker_of(play.trial)
-        device.speakers[of] = [device.speakers[of][0] + (hit is None), device.speakers[of][1] + 1]
+        speaker = speaker_of(play.trial)
+        misses, plays = device.speakers[speaker]
+        device.speakers[speaker] = [misses if hit else misses + 1, plays + 1]
         count.update(wake_trials=1, hits=int(hit is not None))
         if hit:
             further = [event for event in events if event is not hit and event.fate != "opening"]

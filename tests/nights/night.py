@@ -189,13 +189,13 @@ class Night:
 
     def _mark_reported(self, rows: list[dict[str, Any]]) -> None:
         """Notes which wake events the log has, and since when."""
-        seen: dict[tuple[str, float], float] = {}
+        reported_s: dict[tuple[str, float], float] = {}
         for row in rows:
             if row["kind"] == "observed" and row["body"]["observation"]["kind"] == "wake":
                 observation = row["body"]["observation"]
-                seen.setdefault((observation["source"], observation["at"]["at_s"]), row["at_s"])
+                reported_s.setdefault((observation["source"], observation["at"]["at_s"]), row["at_s"])
         for event in self.room.truth.wakes:
-            at_s = seen.get((f"{event['device']}_link", event["stated_s"]))
+            at_s = reported_s.get((f"{event['device']}_link", event["stated_s"]))
             if at_s is not None:
                 event["in_log"], event["in_log_by"] = True, at_s
 
@@ -418,15 +418,15 @@ class Night:
         device, speaker = chance.choice(room.devices), room.speakers[0]
         lasts_s = min(120.0, chance.expovariate(1 / 20.0) + 0.2)
         kind = chance.choice(KINDS)
-        by = (f"person{self.commands % 2}",)
+        person = (f"person{self.commands % 2}",)
         id = f"c{self.commands}"
         self.commands += 1
 
         def until_then(end: Callable[[], object]) -> None:
             room.later(lasts_s, end)
 
-        def set_back(name: str, value: Any, of: Any = self) -> None:
-            until_then(lambda: setattr(of, name, value))
+        def set_back(name: str, value: Any, target: Any = self) -> None:
+            until_then(lambda: setattr(target, name, value))
 
         if not self._happens():
             return
@@ -495,18 +495,18 @@ class Night:
                     for board in room.devices:
                         board.restart(chance.uniform(1.0, 8.0))
             case "pause":
-                self.tell(Pause(id, *by, reason="lunch"))
-                until_then(lambda: self.tell(Resume(f"{id}r", *by)))
+                self.tell(Pause(id, *person, reason="lunch"))
+                until_then(lambda: self.tell(Resume(f"{id}r", *person)))
             case "skip":
                 room.truth.skips.append(room.now_s())
-                self.tell(Skip(id, *by, reason="it rings"))
+                self.tell(Skip(id, *person, reason="it rings"))
             case "rerun":
                 if self.finished:
-                    self.tell(Rerun(id, *by, trial_id=chance.choice(self.finished)))
+                    self.tell(Rerun(id, *person, trial_id=chance.choice(self.finished)))
             case "note":
-                self.tell(WriteNote(id, *by, text="a note"))
+                self.tell(WriteNote(id, *person, text="a note"))
             case "mark":
-                self.tell(SetMark(id, *by, label="quiet"))
+                self.tell(SetMark(id, *person, label="quiet"))
             case "detach" | "attach":
                 self.attended = kind == "attach"
             case "stop":
@@ -514,7 +514,7 @@ class Night:
                     self.conductor.stop()
             case "abort":
                 if chance.random() < 0.05:
-                    self.tell(Abort(id, *by))
+                    self.tell(Abort(id, *person))
             case _:
                 raise AssertionError(kind)
         room.truth.faults[kind] += 1

@@ -576,9 +576,9 @@ def main() -> int:
     all_found = True
     sys.stdout.write(f"{'fault':48}{'area':12}{'commit':10}seeds needed\n")
     for fault in faults:
-        needed = seeds_needed(fault, options.nights)
-        all_found &= needed.isdigit()
-        sys.stdout.write(f"{fault.name:48}{fault.area:12}{fault.commit or 'invented':10}{needed}\n")
+        seeds = seeds_needed(fault, options.nights)
+        all_found &= seeds.isdigit()
+        sys.stdout.write(f"{fault.name:48}{fault.area:12}{fault.commit or 'invented':10}{seeds}\n")
         sys.stdout.flush()
     return 0 if all_found else 1
 

@@ -291,8 +291,8 @@ class SimulatedBroker:
 
     def thaw(self) -> None:
         self._frozen = False
-        held, self._held = self._held, []
-        for packet in held:
+        packets, self._held = self._held, []
+        for packet in packets:
             packet()
 
     def kill(self) -> None:

@@ -37,9 +37,9 @@ class Rows:
         self.sound: dict[str, dict[str, Row]] = defaultdict(dict)
         """Play → kind of observation → what was observed of it."""
         for row in self.seen:
-            seen = row["body"]["observation"]
-            if seen["kind"].startswith("stimulus_"):
-                self.sound[seen["play_id"]].setdefault(seen["kind"], seen)
+            observation = row["body"]["observation"]
+            if observation["kind"].startswith("stimulus_"):
+                self.sound[observation["play_id"]].setdefault(observation["kind"], observation)
 
         self._rows = [model.Row(**row) for row in rows]
         self._recounts: dict[int, model.Recount] = {}

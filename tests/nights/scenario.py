@@ -68,7 +68,11 @@ def drawn_scenario(room: SimulatedRoom, intents: bool, wired: bool, played: Coll
     templates += _further_templates(room, intents)
     if wired:
         listening = (TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT)
-        templates = [each for each in templates if each.kind in listening and not (each.voice and each.voice.is_person)]
+        templates = [
+            template
+            for template in templates
+            if template.kind in listening and not (template.voice and template.voice.is_person)
+        ]
         templates.append(TrialTemplate("wake_wired", "", 6, kind=TrialKind.WAKE, tail_s=1.5))
     if played is not None:
         templates = [template for number, template in enumerate(templates) if number in played]

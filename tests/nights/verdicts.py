@@ -231,7 +231,7 @@ def _of_device(recount: Recount, name: str) -> Json:
         "delay_p95_s": percentile_95(exact(device.delays)),
         "delay_p95_low_s": low_95(exact(device.delays)),
         "delay_p95_between_s": between(device.delays),
-        "decisions": {figure: passed for (of, figure), passed in recount.decisions.items() if of == name},
+        "decisions": {figure: passed for (owner, figure), passed in recount.decisions.items() if owner == name},
         "woke": device.hits,
         "unmatched": device.unmatched,
     }
@@ -243,9 +243,9 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
     def share(pair: Sequence[float]) -> float | None:
         return pair[0] / pair[1] if pair[1] else None
 
-    def ms(of: Json, figure: str, number: int, wanted: str) -> float | None:
-        p95_s, low_s, ends_s = (of[f"{figure}_p95_{key}"] for key in ("s", "low_s", "between_s"))
-        wanted_ms = limits.get(wanted)
+    def ms(device: Json, figure: str, number: int, limit_name: str) -> float | None:
+        p95_s, low_s, ends_s = (device[f"{figure}_p95_{key}"] for key in ("s", "low_s", "between_s"))
+        wanted_ms = limits.get(limit_name)
         if p95_s is None or ends_s is None or wanted_ms is None or (ends_s[0] * 1000 <= wanted_ms < ends_s[1] * 1000):
             return None
         if number >= 20:
@@ -262,28 +262,28 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
     }
     verdicts: Json = {}
     wants_upper = limits.get("max_false_reject_upper") is not None  # most of the time that limits take
-    for name, of in devices.items():
-        hours, accepts = of["exposure_s"] / 3600, of["after_review"]
+    for name, device in devices.items():
+        hours, accepts = device["exposure_s"] / 3600, device["after_review"]
         values |= {
-            f"max_false_reject_share[{name}]": share((of["wake_trials"] - of["hits"], of["wake_trials"])),
+            f"max_false_reject_share[{name}]": share((device["wake_trials"] - device["hits"], device["wake_trials"])),
             f"max_false_reject_upper[{name}]": upper_share(recount.devices[name]) if wants_upper else None,
             f"max_false_accepts_per_hour[{name}]": share((accepts, hours)),
             f"max_false_accepts_upper_per_hour[{name}]": share((stats.chi2.ppf(0.975, 2 * accepts + 2) / 2, hours)),
             f"min_exposure_hours[{name}]": hours,
-            f"min_command_share[{name}]": share((of["commands"][0], sum(of["commands"]))),
-            f"max_wake_delay_p95_ms[{name}]": ms(of, "delay", of["delays"], "max_wake_delay_p95_ms"),
+            f"min_command_share[{name}]": share((device["commands"][0], sum(device["commands"]))),
+            f"max_wake_delay_p95_ms[{name}]": ms(device, "delay", device["delays"], "max_wake_delay_p95_ms"),
         }
         for figure in ("false_accepts", "false_rejects"):
-            passed = of["decisions"].get(figure)
+            passed = device["decisions"].get(figure)
             if passed is not None or stopping.get(figure):
                 holds = stopping.get("on_undecided") == "pass" if passed is None else passed
                 verdicts[f"{figure}_test[{name}]"] = passed, holds
     if not devices:
         values |= dict.fromkeys(WAKE_LIMITS)
     for name, value in values.items():
-        wanted = limits.get(name.partition("[")[0])
-        if wanted is not None:
-            holds = value is not None and (value >= wanted if name.startswith("min") else value <= wanted)
+        limit = limits.get(name.partition("[")[0])
+        if limit is not None:
+            holds = value is not None and (value >= limit if name.startswith("min") else value <= limit)
             verdicts[name] = value, holds
     disturbed = share(counts["disturbed"]) or 0.0
     if verdicts and disturbed > MOST_DISTURBED:
@@ -291,17 +291,17 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
     return verdicts
 
 
-def differences(product: Any, counted: Any, of: str = "") -> Iterator[str]:
+def differences(product: Any, counted: Any, path: str = "") -> Iterator[str]:
     """Where two such figures differ. GAP: ends over voices lie on a grid."""
     if isinstance(product, dict) and isinstance(counted, dict):
         for key in {**product, **counted}:
-            yield from differences(product.get(key, "nothing"), counted.get(key, "nothing"), f"{of} {key}".strip())
+            yield from differences(product.get(key, "nothing"), counted.get(key, "nothing"), f"{path} {key}".strip())
     elif isinstance(product, tuple) and isinstance(counted, tuple) and len(product) == len(counted):
-        for both in zip(product, counted, strict=True):
-            yield from differences(*both, of)
+        for pair in zip(product, counted, strict=True):
+            yield from differences(*pair, path)
     elif isinstance(product, float) and isinstance(counted, float):
-        tolerance = 2e-3 if "max_false_reject_upper" in of else 1e-6
+        tolerance = 2e-3 if "max_false_reject_upper" in path else 1e-6
         if not math.isclose(product, counted, rel_tol=tolerance, abs_tol=1e-6):
-            yield f"{of} is {product}, counted {counted}"
+            yield f"{path} is {product}, counted {counted}"
     elif product != counted:
-        yield f"{of} is {product}, counted {counted}"
+        yield f"{path} is {product}, counted {counted}"

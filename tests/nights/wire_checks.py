@@ -41,9 +41,9 @@ def restarts_told_once(rows: Rows, night: Any) -> Iterator[str]:
     for wire in night.truth.wires:
         starts = list(wire["starts"])
         for restart in wire["restarts"]:
-            own = [at_s for at_s in starts if restart["from_s"] <= at_s]
+            later = [at_s for at_s in starts if restart["from_s"] <= at_s]
             told_by_s = restart["up_s"] + TOLD_AFTER_S
-            if restart["calm"] and rows.all[-1]["at_s"] > told_by_s and not any(at_s <= told_by_s for at_s in own):
+            if restart["calm"] and rows.all[-1]["at_s"] > told_by_s and not any(at_s <= told_by_s for at_s in later):
                 yield f"{wire['device']} ({wire['how']}) restarted at {restart['up_s']:.3f}, and nothing tells it"
         if len(starts) > len(wire["restarts"]):
             yield f"{wire['device']} ({wire['how']}) is said to start {len(starts)} times: {wire}"

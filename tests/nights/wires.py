@@ -150,7 +150,7 @@ class Reached(Board):
                 injection=MqttInjection.NONE,
             )
             self._driver = SimulatedMqtt(self.id, options, Around(profile=FRAMES if radio else MESSAGES), self._broker)
-        self._driver.open(lambda seen: self._tell(seen, life))
+        self._driver.open(lambda observation: self._tell(observation, life))
         self._trouble(CALM_S)
 
     def close(self) -> None:
@@ -167,12 +167,12 @@ class Reached(Board):
             self._driver.killed()
         self._broker.bury("harness-")
 
-    def _tell(self, seen: Observation, life: object) -> None:
+    def _tell(self, observation: Observation, life: object) -> None:
         """The driver tells something; of a driver whose engine is dead nothing is heard."""
         if life is not self._life:
             return
         now_s = self.room.now_s()
-        match seen:
+        match observation:
             case Wake(at=at, score=score):
                 event = self.room.truth.wakes[round((score or 0) * SCORES) - 1]
                 if not event["told"]:
@@ -180,8 +180,8 @@ class Reached(Board):
                 event["told"].append((at.at_s, at.error_s))
                 event["vague"] = event["vague"] or self._slow_until_s > now_s  # it may have waited for a slow broker
                 # A repeated line has the time of the first one.
-                held = event["held_s"] > HELD_S or self._torn_until_s > now_s or event.get("repeated")
-                if held and not self._knows_its_clock():  # nothing shows how late its line is
+                late = event["held_s"] > HELD_S or self._torn_until_s > now_s or event.get("repeated")
+                if late and not self._knows_its_clock():  # nothing shows how late its line is
                     event["vague"] = True
                 event["arrived_s"] = event["arrived_s"] or now_s
             case Status(state=DeviceState.STARTED):
@@ -190,7 +190,7 @@ class Reached(Board):
                 self.wire["losses"].append({"at_s": now_s, "what": problem, "since_s": now_s - self._link_troubled_s})
             case _:
                 pass
-        self.room.tell(seen)
+        self.room.tell(observation)
 
     # Trouble: what excuses a driver
 
@@ -204,18 +204,18 @@ class Reached(Board):
     # Its words
 
     def _say(self, observe: Callable[[], Observation], takes_s: float) -> None:
-        now_s, seen = self.room.now_s(), observe()
+        now_s, observation = self.room.now_s(), observe()
         delay_s = max(0.0, takes_s - self.like.report_s)
         if self.how == "lines":
             delay_s += self._stalled_s()
         elif self.how != "messages":  # its messages carry no time
             delay_s += self.late_s
-        if isinstance(seen, Unread) and self.how in ("frames", "radio"):
+        if isinstance(observation, Unread) and self.how in ("frames", "radio"):
             return
-        if isinstance(seen, Wake):
+        if isinstance(observation, Wake):
             number = len(self.room.truth.wakes)
             event = self.room.truth.wakes[-1]
-            seen = Wake(self.id, Stamp(now_s), "alexa", number / SCORES)
+            observation = Wake(self.id, Stamp(now_s), "alexa", number / SCORES)
             if "wire" not in event:
                 event |= {
                     "wire": self.how,
@@ -231,9 +231,9 @@ class Reached(Board):
                 return  # the firmware repeats its words by itself
             calm_s = FIRST_EVENT_S if self.how == "frames" else CALM_S
             self.room.later(delay_s + calm_s, lambda: self._expect(event, now_s))
-        elif isinstance(seen, Status) and seen.state is DeviceState.STARTED:
+        elif isinstance(observation, Status) and observation.state is DeviceState.STARTED:
             return  # the firmware says so itself
-        self.firmware.say(seen, now_s + delay_s)
+        self.firmware.say(observation, now_s + delay_s)
 
     def _stalled_s(self) -> float:
         """For how long its output stands still; then all lines come at once."""
@@ -384,7 +384,7 @@ class Reached(Board):
         return settled and isinstance(peer, ConsolePeer) and peer.console.clock.spread_s is not None
 
     def _damage(self, kind: str, lines: int) -> Callable[[bytes], list[tuple[bytes, float]]]:
-        left = lines + (kind == "cut line")  # the last one hits the next line
+        left = lines + 1 if kind == "cut line" else lines  # the last one hits the next line
         chance = self._chance
 
         def damage(line: bytes) -> list[tuple[bytes, float]]:
@@ -486,8 +486,8 @@ class Injected(Reached):
 
     def _goes_on_hearing(self, sound: dict[str, Any]) -> None:
         heard_s = sound["heard"] / HEARS_HZ
-        due = [each for each in self._awaited if each[0] == sound["play_id"] and each[1] <= heard_s]
-        self._awaited = [each for each in self._awaited if each not in due]
+        due = [awaited for awaited in self._awaited if awaited[0] == sound["play_id"] and awaited[1] <= heard_s]
+        self._awaited = [awaited for awaited in self._awaited if awaited not in due]
         for _, _, call in due:
             call()
 
