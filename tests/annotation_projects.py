@@ -93,7 +93,7 @@ def opened(folder: Path) -> AnnotationRoom:
 
 @contextmanager
 def sitting(folder: Path, annotator: str, *reopened: str, adjudicating: bool = False) -> Iterator[AnnotationDesk]:
-    """An annotator's desk at a project; again: at just these utterances."""
+    """An annotator's desk at a project; reopened: at just these utterances."""
     room = opened(folder)
     try:
         yield room.adjudication(annotator, reopened) if adjudicating else room.desk(annotator, reopened)
@@ -102,7 +102,7 @@ def sitting(folder: Path, annotator: str, *reopened: str, adjudicating: bool = F
 
 
 def give(desk: AnnotationDesk, *label_sets: str) -> None:
-    """Saves labels for one utterance after another; each: ids, separated by blanks."""
+    """Saves labels for one utterance after another; label_sets: ids, separated by blanks."""
     for labels in label_sets:
         item = desk.view.item
         assert item is not None

@@ -49,14 +49,14 @@ class HostSample:
     took_s: dict[str, float]
 
     def others_s(self, own_group: str) -> float:
-        """Processor seconds of all but the group `own`, with what the hypervisor took."""
+        """Processor seconds of all groups but `own_group`, with what the hypervisor took."""
         return sum(seconds for group, seconds in self.took_s.items() if group != own_group)
 
 
 def disturbance(
     samples: list[HostSample], own_group: str, stall_s: float = STALL_S, processors: int | None = None
 ) -> str:
-    """Why the host did not keep time for the group `own`; "" if it did, or if `own` itself held it up.
+    """Why the host did not keep time for `own_group`; "" if it did, or if `own_group` itself held it up.
 
     A stall is the group's own if it took more processor time meanwhile than all others.
     """
@@ -198,11 +198,11 @@ class HostTime:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "outcomes.json")
             command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--alone", "-m", ""]
-            done = subprocess.run(
+            result = subprocess.run(
                 [*command, f"--outcomes={path}", *names], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                 check=False, cwd=self.config.rootpath,
             )  # fmt: skip
-            self.repeated = done.stdout
+            self.repeated = result.stdout
             results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         stats = self.config.pluginmanager.get_plugin("terminalreporter").stats
         for report in stats.pop("undecided"):

@@ -86,8 +86,8 @@ def truth(folder: Path, waveform: Waveform) -> list[tuple[int, float, str]]:
     assert waveform.rate_hz == RATE_HZ
     path = folder / "truth.s16"
     np.clip(np.round(waveform.samples * 32768), -32768, 32767).astype("<i2").tofile(path)
-    done = subprocess.run([str(built("host") / "vh_spot"), str(path)], capture_output=True, text=True, check=True)
-    rows = (line.split(maxsplit=2) for line in done.stdout.splitlines())
+    result = subprocess.run([str(built("host") / "vh_spot"), str(path)], capture_output=True, text=True, check=True)
+    rows = (line.split(maxsplit=2) for line in result.stdout.splitlines())
     return [(int(sample), float(score), phrase) for sample, score, phrase in rows]
 
 

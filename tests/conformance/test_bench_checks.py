@@ -39,9 +39,9 @@ def bench(tmp_path: Path) -> Path:
 
 
 def test_doctor_measures_the_devices_and_the_sound_of_the_bench(lab: Lab, bench: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(group, ["doctor", "--bench", str(bench), "--sessions", str(tmp_path), "--json"])
+    result = CliRunner().invoke(group, ["doctor", "--bench", str(bench), "--sessions", str(tmp_path), "--json"])
     checks = {
-        check["says"].partition(":")[0] + " " + check["name"]: check for check in json.loads(done.stdout)["checks"]
+        check["says"].partition(":")[0] + " " + check["name"]: check for check in json.loads(result.stdout)["checks"]
     }
     for name in ("assistant devices", "near devices", "microphone devices", "near loudspeakers", "near loop_delay"):
         assert checks[name]["level"] == "ok", checks[name]

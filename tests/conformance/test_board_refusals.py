@@ -23,13 +23,13 @@ def refused(root: Path, connection: str, profile: str = "vh_board", scenario: st
     (root / "scenario.yaml").write_text(scenario, encoding="utf-8")
     text = f"bench: bad\noperator: absent\ndevices:\n  wired:\n    profile: {profile}\n    connection: {connection}\n"
     (root / "bench.yaml").write_text(text, encoding="utf-8")
-    done = subprocess.run(
+    result = subprocess.run(
         [*HARNESS, "run", "scenario.yaml", "--bench", "bench.yaml", "--plain"],
         cwd=root, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     for folder in (root / "sessions").glob("[!.]*"):
         assert not [entry for entry in rows(folder) if isinstance(entry.record, AttemptStarted)]
-    return done.returncode, done.stdout + done.stderr
+    return result.returncode, result.stdout + result.stderr
 
 
 SPEAKER = """\

@@ -135,8 +135,8 @@ def test_doctor_checks_external_driver(typed: Typed, address: str, tmp_path: Pat
 def test_files_are_evaluated_through_external_driver(typed: Typed, address: str, tmp_path: Path) -> None:
     say(tmp_path / "marvin.wav", "hey marvin", "en-gb")
     (tmp_path / "inv.txt").write_text("marvin.wav\n", encoding="utf-8")
-    done = typed("evaluate", "-v", "-v", "-v", "-t", "device:bench.yaml#lamp", "-i", "inv.txt")
-    assert "INVTA" in done.stdout + done.stderr
+    result = typed("evaluate", "-v", "-v", "-v", "-t", "device:bench.yaml#lamp", "-i", "inv.txt")
+    assert "INVTA" in result.stdout + result.stderr
     assert "1.2" in (tmp_path / "device-bench.yaml_lamp.log").read_text(encoding="utf-8")
 
 

@@ -18,8 +18,8 @@ BENCH = HERE / "wake_bench.yaml"
 
 
 def look(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
-    done = CliRunner().invoke(group, ["doctor", "--json", *map(str, arguments)], catch_exceptions=False)
-    return done.exit_code, json.loads(done.stdout)
+    result = CliRunner().invoke(group, ["doctor", "--json", *map(str, arguments)], catch_exceptions=False)
+    return result.exit_code, json.loads(result.stdout)
 
 
 def deaf(folder: Path, miss_share: float) -> Path:

@@ -35,9 +35,9 @@ SHORTER = {
 def run(command: str, folder: Path) -> str:
     words = shlex.split(command)
     assert words[0] == "harness"
-    done = subprocess.run([*HARNESS, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    result = subprocess.run([*HARNESS, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def changed(file: Path, changes: dict[str, str]) -> None:

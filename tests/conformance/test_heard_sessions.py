@@ -27,9 +27,9 @@ Counted = tuple[int, int, int]
 
 def harness(*arguments: str | Path) -> str:
     """Standard output of a command that ends well."""
-    done = CliRunner().invoke(group, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done.stdout
+    result = CliRunner().invoke(group, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.stdout
 
 
 def truth(entries: list[Entry]) -> tuple[Counted, Counted]:

@@ -26,9 +26,9 @@ OTHERS = [path for path in os.environ.get("HARNESS_PYTHONS", "").split(":") if p
 
 
 def said(*command: str | Path, cwd: Path | None = None) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def newest() -> str:
@@ -48,7 +48,7 @@ class Installed:
     def run(self, *arguments: str) -> str:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HARNESS"))}
         environment["HARNESS_RUNTIME"] = str(self.folder / "r")
-        done = subprocess.run(
+        result = subprocess.run(
             [self.program, *arguments],
             cwd=self.folder,
             env=environment,
@@ -57,8 +57,8 @@ class Installed:
             text=True,
             timeout=300,
         )
-        assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr)
-        return done.stdout
+        assert result.returncode == 0, (arguments, result.returncode, result.stdout, result.stderr)
+        return result.stdout
 
 
 @pytest.fixture(scope="module")

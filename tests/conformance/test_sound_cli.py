@@ -21,18 +21,18 @@ IN_LAB = ("--sound-server", "virtual_lab")
 
 
 def test_devices_are_listed(lab_sound: LabSoundServer) -> None:
-    done = CliRunner().invoke(command, ["list", *IN_LAB])
-    assert done.exit_code == 0
-    assert "harness_speaker_far" in done.output
+    result = CliRunner().invoke(command, ["list", *IN_LAB])
+    assert result.exit_code == 0
+    assert "harness_speaker_far" in result.output
     devices = json.loads(CliRunner().invoke(command, ["list", *IN_LAB, "--json"]).output)
     assert {"name", "inputs", "outputs", "rate_hz", "index", "server_name"} == set(devices[0])
 
 
 def test_a_path_that_carries_sound_is_measured(lab_sound: LabSoundServer) -> None:
     words = ["check", "--speaker", "harness_speaker", "--microphone", "dut_mic", "--count", "3", *IN_LAB, "--json"]
-    done = CliRunner().invoke(command, words)
-    assert done.exit_code == 0
-    report = json.loads(done.output)
+    result = CliRunner().invoke(command, words)
+    assert result.exit_code == 0
+    report = json.loads(result.output)
     assert report["ok"]
     assert report["heard"] == 3
     assert report["best_correlation"] > 0.999
@@ -43,16 +43,16 @@ def test_a_path_that_carries_sound_is_measured(lab_sound: LabSoundServer) -> Non
 
 def test_silent_path_exits_with_status_3_and_not_heard(lab_sound: LabSoundServer) -> None:
     words = ["check", "--speaker", "harness_monitor", "--microphone", "dut_mic", "--count", "1", *IN_LAB]
-    done = CliRunner().invoke(command, words)
-    assert done.exit_code == 3
-    assert "NOT HEARD" in done.output
+    result = CliRunner().invoke(command, words)
+    assert result.exit_code == 3
+    assert "NOT HEARD" in result.output
 
 
 def test_wrong_device_name_suggests_the_nearest(lab_sound: LabSoundServer) -> None:
     words = ["check", "--speaker", "harness_speeker", "--microphone", "dut_mic", *IN_LAB]
-    done = CliRunner().invoke(command, words)
-    assert isinstance(done.exception, SoundError)
-    assert "Did you mean 'harness_speaker'?" in str(done.exception)
+    result = CliRunner().invoke(command, words)
+    assert isinstance(result.exception, SoundError)
+    assert "Did you mean 'harness_speaker'?" in str(result.exception)
 
 
 BENCH = """\

@@ -45,6 +45,6 @@ def test_recorded_talker_utterances_survive_an_early_end(lab_sound: LabSoundServ
         spoken_s = (loud[-1] - loud[0]) / RATE_HZ
         assert recording.duration_s == pytest.approx(spoken_s + 0.6, abs=0.25)
         assert known(facts.phrase_end_s) == pytest.approx(recording.duration_s - 0.3, abs=0.01)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0
-    assert done.stdout.startswith("0 recorded, 0 missing")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0
+    assert result.stdout.startswith("0 recorded, 0 missing")

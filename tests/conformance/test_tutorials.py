@@ -83,14 +83,14 @@ def test_the_commands_of_a_tutorial_give_its_output(page: Path, place: tuple[Pat
                 (folder / title).write_text(block, encoding="utf-8")
             elif kind == "console":
                 for step in steps(block):
-                    done = subprocess.Popen(
+                    result = subprocess.Popen(
                         ["bash", "-c", step.command], cwd=folder, env=environment, text=True, start_new_session=True,
                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     )  # fmt: skip
-                    started.append(done.pid)
-                    output, _ = done.communicate(timeout=LIMIT_S)
+                    started.append(result.pid)
+                    output, _ = result.communicate(timeout=LIMIT_S)
                     output = "\n".join(line.rstrip() for line in output.split("\n"))
-                    assert done.returncode == step.status, f"$ {step.command}\n{output}"
+                    assert result.returncode == step.status, f"$ {step.command}\n{output}"
                     assert expected(step.output).fullmatch(output), (
                         f"$ {step.command}\n{output}\n--- the page:\n{step.output}"
                     )

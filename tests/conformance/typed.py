@@ -21,7 +21,7 @@ def typing_in(folder: Path, **environment: str) -> Iterator[Typed]:
         around = {**os.environ, "HARNESS_RUNTIME": runtime, "HARNESS_LAB": f"{runtime}/lab", **environment}
 
         def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-            done = subprocess.run(
+            result = subprocess.run(
                 [HARNESS, *map(str, arguments)],
                 cwd=folder,
                 env=around,
@@ -31,7 +31,7 @@ def typing_in(folder: Path, **environment: str) -> Iterator[Typed]:
                 timeout=300,
                 check=False,
             )
-            assert done.returncode == status, done.stdout + done.stderr
-            return done
+            assert result.returncode == status, result.stdout + result.stderr
+            return result
 
         yield run

@@ -68,8 +68,8 @@ def figures_agree(entries: Sequence[Entry], device: str, true: Truth) -> None:
 def log_agrees(folder: Path, device: str, true: Truth, output: Path) -> None:
     """`harness export --wake-log`: its totals are the truth's, and are the same when it is read back."""
     target = output / f"{device}.log"
-    done = harness("export", folder, "--wake-log", target, "--device", device)
-    assert done.exit_code == 0, done.output
+    result = harness("export", folder, "--wake-log", target, "--device", device)
+    assert result.exit_code == 0, result.output
     text = target.read_text(encoding="utf-8")
     _plain_totals(text, true)
     log = read(text)
@@ -82,9 +82,9 @@ def log_agrees(folder: Path, device: str, true: Truth, output: Path) -> None:
 
 def json_agrees(folder: Path, device: str, true: Truth) -> None:
     """`harness export --json`: exact counts for programs."""
-    done = harness("export", folder, "--json", "--device", device)
-    assert done.exit_code == 0, done.output
-    (report,) = json.loads(done.stdout)["devices"]
+    result = harness("export", folder, "--json", "--device", device)
+    assert result.exit_code == 0, result.output
+    (report,) = json.loads(result.stdout)["devices"]
     assert (report["false_rejects"]["count"], report["false_rejects"]["of"]) == (len(true.missed), len(true.hits))
     assert report["false_accepts_before_review"]["count"] == len(true.false_accepts())
     assert _samples(report["exposure_s"]) == true.exposed()

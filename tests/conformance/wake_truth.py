@@ -215,9 +215,9 @@ class Truth:
 def spotted(plays: Sequence[Given], encoding: str = "pcm16") -> list[Spotted]:
     """What the firmware's spotter finds in all that it heard since its boot."""
     sound = b"".join(as_heard(play, encoding).astype("<i2").tobytes() for play in plays)
-    done = subprocess.run([built("host") / "vh_spot", "-"], input=sound, capture_output=True, check=True)
+    result = subprocess.run([built("host") / "vh_spot", "-"], input=sound, capture_output=True, check=True)
     events = []
-    for line in done.stdout.decode().splitlines():
+    for line in result.stdout.decode().splitlines():
         sample, score, phrase = line.split()
         assert phrase == "alexa"
         play = next(candidate for candidate in plays if candidate.holds(int(sample)))

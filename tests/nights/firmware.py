@@ -118,7 +118,7 @@ class Firmware:
         self.clock = OwnClock(booted_s, drift)
 
     def say(self, observation: Observation, leaves_s: float) -> None:
-        """seen: with the true time."""
+        """observation: with the true time."""
         raise NotImplementedError
 
     def goes_down(self) -> None:

@@ -58,12 +58,12 @@ def run(folder: Path, *names: str, more: tuple[str, ...] = ()) -> tuple[dict[str
         *more,
     ]
     around = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True, check=False)
     outcome_by_name = json.loads(outcomes.read_text(encoding="utf-8"))
     ended = {
         name.partition("::")[2] or name: (outcome["word"], outcome["why"]) for name, outcome in outcome_by_name.items()
     }
-    return ended, done.returncode, done.stdout
+    return ended, result.returncode, result.stdout
 
 
 def test_a_wrong_result_on_a_quiet_host_is_a_failure(tmp_path: Path, host_keeps_time: None) -> None:

@@ -32,8 +32,8 @@ def test_listing_imports_nothing() -> None:
         "import sys; from harness.base.plugins import Group, names; [names(g) for g in Group];"
         "print([m for m in sys.modules if m.startswith('harness.drivers') or m == 'pyaudio'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_and_with_all() -> None:
@@ -67,8 +67,8 @@ for name in sys.argv[1:]:
 def test_only_drawing_packages_load_textual() -> None:
     packages = [f"harness.{name}" for name in HEADLESS]
     assert len(packages) > 10
-    done = subprocess.run([sys.executable, "-c", IMPORT_ALL, *packages], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([sys.executable, "-c", IMPORT_ALL, *packages], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
 
 
 def test_docs_never_install_the_unregistered_package_name() -> None:

@@ -43,9 +43,9 @@ def test_trials_and_limits_are_items_of_one_session(pytester: pytest.Pytester, l
             assert harness_bench.id == "in_process"
         """
     )
-    done = pytester.runpytest_subprocess("three.yaml", "test_more.py", "--bench", "bench.yaml", "-v")
-    done.assert_outcomes(passed=6)
-    done.stdout.fnmatch_lines(
+    result = pytester.runpytest_subprocess("three.yaml", "test_more.py", "--bench", "bench.yaml", "-v")
+    result.assert_outcomes(passed=6)
+    result.stdout.fnmatch_lines(
         [
             "three.yaml::session::run PASSED*",
             "three.yaml::limits::min_recognised_share PASSED*",
@@ -53,13 +53,13 @@ def test_trials_and_limits_are_items_of_one_session(pytester: pytest.Pytester, l
         ]
     )
     (folder,) = sessions(lab)
-    done.stdout.fnmatch_lines([f"harness session: *{folder.name}"])
+    result.stdout.fnmatch_lines([f"harness session: *{folder.name}"])
 
 
 def test_a_deaf_device_fails_its_trial_and_its_limit(pytester: pytest.Pytester, lab: Path) -> None:
-    done = pytester.runpytest_subprocess("deaf.yaml", "--bench", "deaf_bench.yaml")
-    done.assert_outcomes(passed=1, failed=2)
-    done.stdout.fnmatch_lines(
+    result = pytester.runpytest_subprocess("deaf.yaml", "--bench", "deaf_bench.yaml")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
         ["min_recognised_share: recognised ≥ 90 %: found 0.00 %, fails (of 1 trial)", "did not wake*"]
     )
 
@@ -75,8 +75,8 @@ def test_collecting_reaches_no_device_and_makes_no_session(pytester: pytest.Pyte
     bench = (scenarios / "benches" / "one_board.yaml").read_text().replace("/tmp/vh-board", "/dev/no-such-port")
     (lab / "board.yaml").write_text(bench)
     (lab / "wake.yaml").write_text("scenario: wake\ntrials: [{id: call, kind: wake, repeat: 2, phrase: hey}]\n")
-    done = pytester.runpytest_subprocess("wake.yaml", "--bench", "board.yaml", "--collect-only", "-q")
-    done.stdout.fnmatch_lines(["wake.yaml::board.wake::call.r2", "3 tests collected*"])
+    result = pytester.runpytest_subprocess("wake.yaml", "--bench", "board.yaml", "--collect-only", "-q")
+    result.stdout.fnmatch_lines(["wake.yaml::board.wake::call.r2", "3 tests collected*"])
     assert sessions(lab) == []
 
 
@@ -99,8 +99,8 @@ def test_unselected_or_invalid_scenarios_play_nothing(
 
 def test_the_configuration_may_name_scenarios(pytester: pytest.Pytester, lab: Path) -> None:
     pytester.makeini(f"{INI}harness_scenarios = thr*.yaml\n")
-    done = pytester.runpytest_subprocess("--bench", "bench.yaml", "--collect-only", "-q")
-    done.stdout.fnmatch_lines(["5 tests collected*"])
+    result = pytester.runpytest_subprocess("--bench", "bench.yaml", "--collect-only", "-q")
+    result.stdout.fnmatch_lines(["5 tests collected*"])
 
 
 def test_several_processes_are_refused(pytester: pytest.Pytester, lab: Path) -> None:

@@ -10,8 +10,8 @@ SCRIPT = ROOT / "setup" / "surfaces.py"
 
 
 def counted(*arguments: str) -> list[str]:
-    done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    result = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()
 
 
 def test_this_tree_is_counted_in_two_lines() -> None:

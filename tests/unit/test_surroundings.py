@@ -13,12 +13,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_each_command_ends_in_order_in_one_of_the_surroundings() -> None:
-    done = subprocess.run([*SWEEP, "--sample"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run([*SWEEP, "--sample"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_each_command_ends_in_order_in_all_of_them() -> None:
-    done = subprocess.run(SWEEP, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(SWEEP, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr

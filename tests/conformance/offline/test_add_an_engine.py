@@ -34,8 +34,8 @@ def test_the_engine_of_the_page_is_installed_and_evaluated(
     assert "acme-engine 1.0" in listing.output
     lists = ("-i", list_of(tmp_path / "inv.txt", [loud]), "--oov", list_of(tmp_path / "oov.txt", [quiet]))
     page = tmp_path / "page.html"  # its pictures of scores need the cache, which keeps them by fingerprint
-    done = harness("evaluate", "-t", "acme:boom", *lists, "-l", tmp_path / "acme.log", "--html", page)
-    assert done.exit_code == 0, done.output
-    assert "2 files" in done.output
-    assert "1 TA" in done.output
+    result = harness("evaluate", "-t", "acme:boom", *lists, "-l", tmp_path / "acme.log", "--html", page)
+    assert result.exit_code == 0, result.output
+    assert "2 files" in result.output
+    assert "1 TA" in result.output
     assert "acme:boom" in page.read_text("utf-8")

@@ -59,11 +59,11 @@ def names(log: str, key: str) -> list[str]:
 
 @pytest.mark.usefixtures("voices")
 def test_the_seeds_example_at_small_scale(here: Path) -> None:
-    done = evaluate(
+    result = evaluate(
         "-v", "-v", "-v", "-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-s", "operating-point=10"
     )
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
     assert lines[0] == 'Writing log to "microwakeword-alexa.log"'
     assert re.fullmatch(r"INV: 4 files, 0\.\d{3} hr, 0:00:\d\d\.\d{3}", lines[1])
     assert re.fullmatch(r"OOV: 3 files, 0\.\d{3} hr, 0:00:\d\d\.\d{3}", lines[2])
@@ -78,7 +78,7 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
     assert 'INVTX "inv/early, twice.wav" 2 spots' in log
     assert names(log, "OOVFA") == ["oov/wrong.wav"]
     # An event a line on standard error, as they come.
-    events = {line for line in done.stderr.splitlines() if line.startswith(("INV", "OOV"))}
+    events = {line for line in result.stderr.splitlines() if line.startswith(("INV", "OOV"))}
     assert events == {line for line in log.splitlines() if line.startswith(("INV", "OOV"))}
     back = read(log)
     assert differences(back) == ()
@@ -106,10 +106,10 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
 
 @pytest.mark.usefixtures("voices")
 def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
-    done = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "--by", "folder", "-l", "f.log")
-    assert done.exit_code == 0, done.output
-    assert re.match(r"7 files, 0\.\d{3} hr, 1 FA \d+\.\d\d/hr, 0\.00% FR, 4 TA, .*", done.stdout)
-    assert "(none)      4  0.00 %" in done.stdout
+    result = evaluate("-t", "microwakeword:alexa", "--in", "inv/", "--out", "oov", "--by", "folder", "-l", "f.log")
+    assert result.exit_code == 0, result.output
+    assert re.match(r"7 files, 0\.\d{3} hr, 1 FA \d+\.\d\d/hr, 0\.00% FR, 4 TA, .*", result.stdout)
+    assert "(none)      4  0.00 %" in result.stdout
     (group,) = json.loads((here / "f.log.json").read_text())["groups"][0]["groups"]
     assert (group["rejects"], group["accepts"]) == ({"count": 0, "total": 4}, 1)
     lists = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "l.log")
@@ -138,19 +138,21 @@ def test_grammar_commands_are_scored_by_their_words(here: Path) -> None:
         (here / f"c{number}.txt").write_text(reference + "\n")
         rows.append(f"c{number}.wav,c{number}.txt\n")
     (here / "c.csv").write_text("".join(rows))
-    done = evaluate("-t", task, "-c", "c.csv", "-n", "-l", "light.log")
-    assert done.exit_code == 0, done.output
-    assert re.fullmatch(r"2 files, 0\.\d{3} hr, 0 FA n/a/hr, 50\.00% FR, 1 TA, \d+\.\dx RT\n", done.stdout)
+    result = evaluate("-t", task, "-c", "c.csv", "-n", "-l", "light.log")
+    assert result.exit_code == 0, result.output
+    assert re.fullmatch(r"2 files, 0\.\d{3} hr, 0 FA n/a/hr, 50\.00% FR, 1 TA, \d+\.\dx RT\n", result.stdout)
     log = (here / "light.log").read_text()
     assert re.search(r'^CMDTA "c0.wav" \d+ [\d.]+ "turn the light on" "turn the light on" sv-score 0', log, re.M)
     assert re.search(r'^CMDSB "c1.wav" \d+ [\d.]+ "stop the music" "turn the light off" sv-score 0', log, re.M)
     assert "FR+SBCOUNT 1.0\nFR+SBRATIO 50.0000 %\n" in log
-    done = evaluate("-t", task, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate")
-    assert done.exit_code == 0, done.output
+    result = evaluate(
+        "-t", task, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate"
+    )
+    assert result.exit_code == 0, result.output
     assert re.fullmatch(
         r"2 files, 0\.\d{3} hr, 8 Words, \d Substitutions, 0 Insertions, \d Deletions, (37\.500|50\.000)% WER, "
         r"\d+\.\d xRT\n",
-        done.stdout,
+        result.stdout,
     )
     assert differences(read((here / "w.log").read_text())) == ()
     assert "is a recogniser of commands, and -i" in refused("evaluate", "-t", task, "-i", "c.csv", "-l", "x.log")
@@ -170,12 +172,12 @@ BOOM = ("-t", "loudness:boom", "-i", "i.txt", "--oov", "o.txt")
 
 @pytest.mark.usefixtures("loud")
 def test_limits_decide_the_status() -> None:
-    done = evaluate(*BOOM, "--max-fr", 30)
-    assert done.exit_code == 1
-    assert "--max-fr: false rejects ≤ 30 %: found 25.0 %, 80.6 % at the end of its interval, fails" in done.stderr
-    done = evaluate(*BOOM, "--force", "--max-fa-per-hour", 300, "--limits-on", "estimate")
-    assert done.exit_code == 1
-    assert "--max-fa-per-hour: false accepts per hour ≤ 300: found 360, fails" in done.stderr
+    result = evaluate(*BOOM, "--max-fr", 30)
+    assert result.exit_code == 1
+    assert "--max-fr: false rejects ≤ 30 %: found 25.0 %, 80.6 % at the end of its interval, fails" in result.stderr
+    result = evaluate(*BOOM, "--force", "--max-fa-per-hour", 300, "--limits-on", "estimate")
+    assert result.exit_code == 1
+    assert "--max-fa-per-hour: false accepts per hour ≤ 300: found 360, fails" in result.stderr
 
 
 def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, here: Path) -> None:
@@ -191,8 +193,8 @@ def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, h
     noise.write_bytes(b"RIFF" + bytes(range(200)))
     with (here / "i.txt").open("a") as inv_list:
         inv_list.writelines(f"{file}\n" for file in [*bad, noise, here / "gone.wav", bad[0], here / "sounds/out.wav"])
-    done = evaluate(*BOOM, "-l", "bad.log", "-j", 2)
-    assert done.exit_code == 3, done.output
+    result = evaluate(*BOOM, "-l", "bad.log", "-j", 2)
+    assert result.exit_code == 3, result.output
     log = (here / "bad.log").read_text()
     reasons = dict(re.findall(r'^REJECT ".*/(\w+\.wav)" ([a-z -]+?)(?: x-detail=.*)?$', log, re.M))
     # rate.wav comes twice, and the second line counts here.
@@ -209,15 +211,15 @@ def test_unusable_files_are_reported_and_left_out_of_all_figures(loud: Sounds, h
     assert re.search(r'^REJECT ".*/rate.wav" wrong rate', log, re.M)
     assert len(re.findall(r"^ERROR ", log, re.M)) == 2
     assert "INFO rejected-files 10\n" in log
-    assert re.search(r"10 files rejected: .*1 wrong rate \(--resample accepts them\)", done.stderr)
-    assert re.search(r"The REJECT lines of \S+\.log list each; the first is \S+\.wav: ", done.stderr)
-    assert "2 errors: the ERROR lines of the log say what went wrong" in done.stderr
+    assert re.search(r"10 files rejected: .*1 wrong rate \(--resample accepts them\)", result.stderr)
+    assert re.search(r"The REJECT lines of \S+\.log list each; the first is \S+\.wav: ", result.stderr)
+    assert "2 errors: the ERROR lines of the log say what went wrong" in result.stderr
     assert re.search(
-        r"went wrong \(\S+\.log\)\. The first is \S+abort\.wav: the engine was ended by SIGABRT", done.stderr
+        r"went wrong \(\S+\.log\)\. The first is \S+abort\.wav: the engine was ended by SIGABRT", result.stderr
     )
     # The out-of-vocabulary file stands in both lists by now, and is out; the in-vocabulary figures are as before.
-    assert re.findall(r"25\.00% FR, 3 TA", done.stdout) == re.findall(r"25\.00% FR, 3 TA", whole) != []
-    assert " 0 FA n/a/hr" in done.stdout
+    assert re.findall(r"25\.00% FR, 3 TA", result.stdout) == re.findall(r"25\.00% FR, 3 TA", whole) != []
+    assert " 0 FA n/a/hr" in result.stdout
     assert differences(read(log)) == ()
 
 
@@ -225,12 +227,16 @@ def test_file_rejected_for_lack_of_an_option_makes_result_undecided(loud: Sounds
     with (here / "i.txt").open("a") as inv_list:
         inv_list.write(f"{loud('rate.wav', 3, rate_hz=48_000)}\n")
     limited = (*BOOM, "--max-fr", 100, "--html", "page.html", "--force")
-    done = evaluate(*limited)
-    assert done.exit_code == 3, done.output
-    assert "UNDECIDED" in done.stdout
-    assert re.search(r"1 file rejected: 1 wrong rate .* the first is \S*rate\.wav: 48000 Hz", done.stderr), done.stderr
+    result = evaluate(*limited)
+    assert result.exit_code == 3, result.output
+    assert "UNDECIDED" in result.stdout
+    assert re.search(r"1 file rejected: 1 wrong rate .* the first is \S*rate\.wav: 48000 Hz", result.stderr), (
+        result.stderr
+    )
     assert "1 file rejected: 1 wrong rate" in (here / "page.html").read_text("utf-8")
-    assert re.search(r"to evaluate the rejected files too: harness .*--resample --force\n", done.stderr), done.stderr
+    assert re.search(r"to evaluate the rejected files too: harness .*--resample --force\n", result.stderr), (
+        result.stderr
+    )
     resampled = evaluate(*limited, "--resample")
     assert (resampled.exit_code, "rejected" in resampled.stderr) == (0, False), resampled.output
 
@@ -313,9 +319,9 @@ def test_phrases_can_be_told_apart_by_references_and_come_before_other_audio(her
     (here / "c.csv").write_text(
         "".join(f"{file},{'bang' if number == 1 else 'boom'}.txt\n" for number, file in enumerate(files))
     )
-    done = evaluate("-t", "loudness:boom", "-c", "c.csv", "--oov", "o.txt", "-n", "-j", 2)
-    assert done.exit_code == 0, done.output
-    assert " 2 FA 360.00/hr, 50.00% FR, 2 TA," in done.stdout
+    result = evaluate("-t", "loudness:boom", "-c", "c.csv", "--oov", "o.txt", "-n", "-j", 2)
+    assert result.exit_code == 0, result.output
+    assert " 2 FA 360.00/hr, 50.00% FR, 2 TA," in result.stdout
     log = (here / "loudness-boom.log").read_text()
     keys = re.findall(r"^(?:CMD|OOV|INV)[A-Z]{2}", log, re.M)
     assert keys == ["CMDTA", "CMDSB", "CMDFR", "CMDTA", "OOVFA", "OOVFA"]

@@ -44,8 +44,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loudness_plugin: Path,
 
 def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None:
     # Two builds of one engine: the second never goes above its threshold, and so misses everything at its own point.
-    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--sweep", "-l", "x.log")
-    assert done.exit_code == 0, done.output
+    result = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--sweep", "-l", "x.log")
+    assert result.exit_code == 0, result.output
     assert harness("evaluate", "-t", SCORES, *FOLDERS, "--cache", "k").exit_code == 0
     assert untimed(here / "x.loudness-boom.log") == untimed(here / "loudness-boom.log")
     summary = json.loads((here / "x.det.json").read_text())
@@ -67,8 +67,8 @@ def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None
     rows = list(csv.DictReader((here / "x.det.csv").read_text().splitlines()))
     assert {row["engine"] for row in rows} == {"loudness", "loudness_spots"}
     assert (here / "x.det.png").stat().st_size > 10_000
-    assert re.search(r"^loudness_spots .*\+0\.00 ", done.stdout, re.M)
-    assert "loudness_spots is counted only at the point at which it ran" in done.stderr
+    assert re.search(r"^loudness_spots .*\+0\.00 ", result.stdout, re.M)
+    assert "loudness_spots is counted only at the point at which it ran" in result.stderr
 
 
 def test_stored_scores_are_not_taken_for_the_speed_of_the_engine(here: Path) -> None:
@@ -93,8 +93,8 @@ def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
     rows = [f"yes/{name}.wav,{talker},1.7" for name, talker in zip("abcd", "xxyz", strict=True)]
     (here / "m.csv").write_text("\n".join(["audio,talker,phrase_end_s", *rows]) + "\n")
     command = ("evaluate", "-t", SCORES, "-t", SPOTS, "--in", "m.csv", "--out", "no", "--sweep", "p", "--no-picture")
-    done = harness(*command, "--target-fa-per-hour", "0")
-    assert done.exit_code == 0, done.output
+    result = harness(*command, "--target-fa-per-hour", "0")
+    assert result.exit_code == 0, result.output
     summary = json.loads((here / "p.json").read_text())
     assert (summary["fa_per_hour_at_most"], summary["clustered_by"], summary["delay_from"]) == (0, "talker", "label")
     first, second = summary["engines"]
@@ -131,19 +131,19 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
     assert "\nn/a                  No threshold meets this target." in on_one_list.stdout
     assert json.loads((here / "p.json").read_text())["engines"][0]["at_most"]["false_rejects"] == 4
     dev = ("--dev-inv", "dev-yes", "--dev-oov", "dev-no")
-    done = harness(*command, "0", *dev, "--force", "--html", "page.html", "--audio", "none")
-    assert done.exit_code == 0, done.output
+    result = harness(*command, "0", *dev, "--force", "--html", "page.html", "--audio", "none")
+    assert result.exit_code == 0, result.output
     # No development file without the phrase is loud, so the loud place of the reported list is a false accept.
     summary = json.loads((here / "p.json").read_text())
     at_most = summary["engines"][0]["at_most"]
     assert (summary["one_list"], at_most["false_rejects"], at_most["false_accepts"]) == (False, 1, 1)
     words = "chosen on the development lists: at most 0 false accepts per hour (the estimate)"
-    assert f"thresholds {words} n/a No threshold meets" in " ".join(done.stdout.split())
-    assert re.search(r"FR as chosen .*FA/h as chosen", done.stdout)
+    assert f"thresholds {words} n/a No threshold meets" in " ".join(result.stdout.split())
+    assert re.search(r"FR as chosen .*FA/h as chosen", result.stdout)
     page = (here / "page.html").read_text()
     assert f"Thresholds: {words}." in page
     assert page.count('<circle class="chosen ') == 1  # the other engine meets the target nowhere
-    assert "the same list" not in done.stdout + page
+    assert "the same list" not in result.stdout + page
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ def test_incompatible_options_are_refused_first(here: Path, options: tuple[str, 
 
 def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Browser) -> None:
     limits = ("--max-fr", "30", "--max-fa-per-hour", "1")
-    done = harness("evaluate", "-t", SCORES, *FOLDERS, "--by", "folder", *limits, "--limits-on", "estimate",
+    result = harness("evaluate", "-t", SCORES, *FOLDERS, "--by", "folder", *limits, "--limits-on", "estimate",
                    "--html", "page.html", "--junit", "j.xml")  # fmt: skip
-    assert done.exit_code == 1
-    assert (done.stdout.splitlines()[-1], done.stderr.splitlines()[-1]) == ("FAIL.", "harness: wrote page.html")
+    assert result.exit_code == 1
+    assert (result.stdout.splitlines()[-1], result.stderr.splitlines()[-1]) == ("FAIL.", "harness: wrote page.html")
     page = (here / "page.html").read_text()
     assert (
         page.count("data:audio/flac;base64,") == page.count('<svg class="sound score"') == 2
@@ -202,9 +202,9 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
 
 def test_the_page_names_the_chosen_point_in_the_words_of_the_console(here: Path) -> None:
     command = ("evaluate", "-t", SCORES, *FOLDERS, "--sweep", "--no-picture", "--audio", "none", "--html", "page.html")
-    done = harness(*command, "--target-fr", "25")
-    assert done.exit_code == 0, done.output
-    lines = re.search(r"^Target: at most 25 % false rejects .*--dev-inv, --dev-oov$", done.stdout, re.M | re.S)
+    result = harness(*command, "--target-fr", "25")
+    assert result.exit_code == 0, result.output
+    lines = re.search(r"^Target: at most 25 % false rejects .*--dev-inv, --dev-oov$", result.stdout, re.M | re.S)
     page = html.unescape((here / "page.html").read_text())
     assert known(lines)[0] in page
     chosen = json.loads((here / "loudness-boom.det.json").read_text())["choice"]["chosen"]
@@ -223,11 +223,11 @@ def test_the_page_names_the_chosen_point_in_the_words_of_the_console(here: Path)
 
 def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -> None:
     (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40, -60]\n")
-    done = harness(
+    result = harness(
         "evaluate", "-t", SCORES, *FOLDERS, "--conditions", "c.yaml", "--html", "faint.html", "--audio", "beside",
         "--sweep", "--no-picture",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    assert result.exit_code == 0, result.output
     clips = sorted(here.glob("faint*/*.flac"))
     assert len(clips) == 8  # every phrase is missed in both conditions
     levels = [float(np.abs(soundfile.read(clip)[0]).max()) for clip in clips]
@@ -240,18 +240,18 @@ def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -
 def test_a_file_by_its_address_has_its_sound_in_a_condition_too(here: Path) -> None:
     (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40]\n")
     (here / "in.txt").write_text(f"file://{here}/yes/a.wav\n")
-    done = harness(
+    result = harness(
         "evaluate", "-t", SCORES, "-i", "in.txt", "--conditions", "c.yaml", "--html", "a.html", "--audio", "beside"
     )
-    assert done.exit_code == 0, done.output
+    assert result.exit_code == 0, result.output
     assert len([*here.glob("a*/*.flac")]) == 1
 
 
 def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here: Path) -> None:
     shutil.copy(here / "no" / "loud.wav", here / "long.wav")
     (here / "long.csv").write_text("start,end,phrase,talker\n0.4,0.8,boom,x\n1.9,2.1,boom,y\n")
-    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--html", "p.html")
-    assert done.exit_code == 0, done.output
+    result = harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--html", "p.html")
+    assert result.exit_code == 0, result.output
     engine = read_engines([here / "loudness-boom.log"], print)[0]
     as_run = {key: phrase.known_s is None for key, phrase in engine.phrases.items()}
     assert engine.missed_at(engine.as_run.threshold) == as_run == {("labelled", 0, 0): True, ("labelled", 0, 1): False}
@@ -267,8 +267,8 @@ def _untimed(page: Path) -> str:
 
 
 def test_a_page_of_several_is_bounded_and_says_what_it_lacks(here: Path) -> None:
-    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--html", "two.html", "--audio", "none")
-    assert done.exit_code == 0, done.output
+    result = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--html", "two.html", "--audio", "none")
+    assert result.exit_code == 0, result.output
     page = (here / "two.html").read_text()
     assert "<audio" not in page
     assert "loudness_spots</bdi> has one point, and its errors have no score curve" in page

@@ -24,9 +24,9 @@ TIMED_KEYS = (
 
 def told(*arguments: object, status: int = 0) -> str:
     """What the command line says, with this status."""
-    done = harness(*arguments)
-    output = done.output + (f"harness: {done.exception}" if done.exception else "")
-    assert getattr(done.exception, "exit_code", done.exit_code) == status, output
+    result = harness(*arguments)
+    output = result.output + (f"harness: {result.exception}" if result.exception else "")
+    assert getattr(result.exception, "exit_code", result.exit_code) == status, output
     return output
 
 

@@ -62,9 +62,9 @@ def theirs(stm: Path, ctm: Path) -> dict[str, tuple[int, str]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_subsets_have_the_figures_that_sclite_prints(tmp_path: Path, seed: int) -> None:
     stm, ctm = drawn(tmp_path, seed)
-    done = CliRunner().invoke(group, ["score", "-r", str(stm), "-H", str(ctm), "--json", "-"])
-    assert done.exit_code == 0, done.output
-    groups = json.loads(done.stdout)["groups"]
+    result = CliRunner().invoke(group, ["score", "-r", str(stm), "-H", str(ctm), "--json", "-"])
+    assert result.exit_code == 0, result.output
+    groups = json.loads(result.stdout)["groups"]
     assert [grouping["by"] for grouping in groups] == ["label 1", "Focus", "Sex"]
     figures = {
         row["value"]: (row["words"], f"{100 * row['wer']:.1f}") for grouping in groups for row in grouping["values"]

@@ -34,9 +34,9 @@ def ran(folder: Path, first: str, second: str, *options: str) -> subprocess.Comp
 
 
 def found(folder: Path, first: str, second: str, *options: str) -> dict[str, ScliteUtterance]:
-    done = ran(folder, first, second, *options)
-    assert done.returncode == 0, done.stderr
-    return {utterance.id: utterance for utterance in utterances(done.stdout.decode())}
+    result = ran(folder, first, second, *options)
+    assert result.returncode == 0, result.stderr
+    return {utterance.id: utterance for utterance in utterances(result.stdout.decode())}
 
 
 def differences(folder: Path, first: Format, second: Format, *options: str) -> list[str]:
@@ -203,8 +203,8 @@ def test_cross_entropy_of_confidences_matches_sclite(tmp_path: Path, seed: int) 
                 words.append(f"f1 A {begins_s + index + 0.1:.2f} 0.50 {heard} {sure:.4f}\n")
     (tmp_path / "r.stm").write_text("".join(references))
     (tmp_path / "h.ctm").write_text("".join(words))
-    done = ran(tmp_path, "stm", "ctm", "-s", "-o", "sum", "stdout")
-    (total,) = (line for line in done.stdout.decode().split("\n") if "Sum/Avg" in line)
+    result = ran(tmp_path, "stm", "ctm", "-s", "-o", "sum", "stdout")
+    (total,) = (line for line in result.stdout.decode().split("\n") if "Sum/Avg" in line)
     reference, hypothesis = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
     confidences = known(word_confidences(score(reference, hypothesis, WordRules(Normalisation.VERBATIM)), hypothesis))
     assert f"{known(confidences.nce):.3f}" == total.split("|")[-2].strip()

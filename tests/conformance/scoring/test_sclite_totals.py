@@ -76,9 +76,9 @@ def corpus(folder: Path, networks: bool) -> tuple[Path, Path, Path]:
 
 def ours(paths: tuple[Path, Path, Path], *options: str) -> Any:
     command = ["score", "-r", str(paths[0]), "-H", str(paths[1]), "--like-sclite", *options]
-    done = CliRunner(env={"COLUMNS": "120"}).invoke(group, command)
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout) if "--json" in options else done.stdout
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(group, command)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout) if "--json" in options else result.stdout
 
 
 def row(counts: dict[str, int]) -> dict[str, int]:

@@ -55,9 +55,9 @@ def test_a_missing_file_or_folder_suggests_a_similar_one() -> None:
     ],
 )
 def test_inputs_are_checked_before_the_output_path(line: str) -> None:
-    done = CliRunner().invoke(group, line.split())
-    assert isinstance(done.exception, InputError)
-    assert str(done.exception).startswith("gone")
+    result = CliRunner().invoke(group, line.split())
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith("gone")
 
 
 @pytest.mark.parametrize(
@@ -75,5 +75,5 @@ def test_commands_suggest_a_similar_path(line: str, hint: str) -> None:
     Path("sessions/s1").mkdir(parents=True)
     for name in ("kitchen.yaml", "ref.trn", "b.trn", "sessions/s1/log.sqlite"):
         Path(name).touch()
-    done = CliRunner().invoke(group, line.split())
-    assert hint in f"{done.exception}{done.output}"
+    result = CliRunner().invoke(group, line.split())
+    assert hint in f"{result.exception}{result.output}"

@@ -47,9 +47,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_report_lines_fit_80_columns_and_are_escaped(folder: Path) -> None:
     for options in ((), ("--disagreements",)):
-        done = harness(folder, *options)
-        assert done.exit_code == 0, done.exception
-        for line in done.output.splitlines():
+        result = harness(folder, *options)
+        assert result.exit_code == 0, result.exception
+        for line in result.output.splitlines():
             assert width_of(line) <= 80, line
             assert line.isprintable()
     whole = harness(folder).output
@@ -148,9 +148,9 @@ def test_undefined_agreement_states_its_reason_and_fails_its_limit(
 ) -> None:
     folder = store_session(tmp_path / "s1", answers(3))
     give(folder, [judged(trial, clip, name) for name in raters for trial, (_, clip) in clips_of(folder).items()])
-    done = harness(folder, "--min-alpha", "-1")
-    assert done.exit_code == 1
-    assert f": {why}" in done.output
+    result = harness(folder, "--min-alpha", "-1")
+    assert result.exit_code == 1
+    assert f": {why}" in result.output
     assert json.loads(harness(folder, "--json").output)["agreement"]["alpha"]["why_not"] == why
 
 

@@ -186,15 +186,15 @@ def test_the_monitor_prints_observations_into_a_pipe(tmp_path: Path) -> None:
 
 
 def test_standard_input_ends_the_monitor(tmp_path: Path) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "from harness.cli import main; main()", "devices", "monitor", str(lamp(tmp_path))],
         input=b"WAKE hey lamp\n" * 6000,  # more than a pipe holds
         capture_output=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert b"6000 lines: 6000 mapped, 0 not" in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert b"6000 lines: 6000 mapped, 0 not" in result.stdout
 
 
 def test_a_saved_profile_is_read_again_and_a_wrong_one_leaves_the_last_in_use(tmp_path: Path) -> None:

@@ -45,12 +45,12 @@ def satellite(name: str, **properties: str) -> Iterator[None]:
 @pytest.mark.skipif(not alone(), reason="this host allows no network of its own")
 def test_an_empty_network_says_what_to_check_and_has_its_own_exit_status() -> None:
     search = f'ip link set lo up && exec "{sys.executable}" -c "{PROGRAM}" devices discover --seconds 0.5 --json'
-    done = subprocess.run(["unshare", "-rn", "sh", "-c", search], capture_output=True, text=True, timeout=60)
-    serial = json.loads(done.stdout)
+    result = subprocess.run(["unshare", "-rn", "sh", "-c", search], capture_output=True, text=True, timeout=60)
+    serial = json.loads(result.stdout)
     assert all(device["kind"] == "serial" for device in serial)
-    assert done.returncode == (0 if serial else 1), done.stderr
+    assert result.returncode == (0 if serial else 1), result.stderr
     for advice in ("no device announced itself within 0.5 s", "same network", "firewall", "multicast", "--ovos HOST"):
-        assert advice in done.stderr
+        assert advice in result.stderr
 
 
 def test_hostile_words_are_escaped_in_the_table_and_whole_in_json() -> None:
@@ -60,8 +60,8 @@ def test_hostile_words_are_escaped_in_the_table_and_whole_in_json() -> None:
         rows: list[dict[str, object]] = []
 
         def listed() -> bool:
-            done = harness("devices", "discover", "--seconds", "2", "--json")
-            rows[:] = [row for row in json.loads(done.stdout) if mark in row["name"]]
+            result = harness("devices", "discover", "--seconds", "2", "--json")
+            rows[:] = [row for row in json.loads(result.stdout) if mark in row["name"]]
             return bool(rows)
 
         until(listed, 20)
@@ -69,10 +69,10 @@ def test_hostile_words_are_escaped_in_the_table_and_whole_in_json() -> None:
         texts: list[str] = []
 
         def printed() -> bool:
-            done = harness("devices", "discover", "--seconds", "2")
-            assert done.exit_code in (0, 1)
-            texts.append(done.output)
-            return mark in done.output
+            result = harness("devices", "discover", "--seconds", "2")
+            assert result.exit_code in (0, 1)
+            texts.append(result.output)
+            return mark in result.output
 
         until(printed, 20)
     assert not {"\x1b", "\x07", "\u202e"} & {*texts[-1]}
@@ -83,6 +83,6 @@ def test_hostile_words_are_escaped_in_the_table_and_whole_in_json() -> None:
 def test_without_the_library_the_error_names_the_extra() -> None:
     hidden = f"import sys\nsys.modules['zeroconf'] = None\n{PROGRAM}"
     command = [sys.executable, "-c", hidden, "devices", "discover"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
-    assert done.returncode == 2, done.stderr
-    assert "pip install 'zeroconf>=" in done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
+    assert result.returncode == 2, result.stderr
+    assert "pip install 'zeroconf>=" in result.stderr

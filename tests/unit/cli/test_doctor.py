@@ -23,8 +23,8 @@ from tests.ports import free_port
 
 
 def doctor(*arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:
-    done = CliRunner().invoke(group, ["doctor", "--json", *map(str, arguments)])
-    return done.exit_code, json.loads(done.stdout)["checks"]
+    result = CliRunner().invoke(group, ["doctor", "--json", *map(str, arguments)])
+    return result.exit_code, json.loads(result.stdout)["checks"]
 
 
 def bench(folder: Path, devices: str) -> Path:

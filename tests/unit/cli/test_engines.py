@@ -111,9 +111,9 @@ def test_wrong_arguments_are_refused(arguments: list[str], error: type[Exception
 
 
 def test_operating_points_of_a_named_model_replace_those_of_its_engine() -> None:
-    done = CliRunner().invoke(command, ['pocketsphinx:"hey jarvis"'], catch_exceptions=False)
-    assert done.exit_code == 0
-    assert [line for line in done.output.splitlines() if line.startswith("operating point  ")][:1] == [
+    result = CliRunner().invoke(command, ['pocketsphinx:"hey jarvis"'], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert [line for line in result.output.splitlines() if line.startswith("operating point  ")][:1] == [
         'operating point  "hey jarvis"'
     ]
-    assert sum(line.startswith("10 ") for line in done.output.splitlines()) == 1
+    assert sum(line.startswith("10 ") for line in result.output.splitlines()) == 1

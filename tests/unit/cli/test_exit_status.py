@@ -58,8 +58,8 @@ def test_missing_host_requirement_creates_no_session(
 
 
 def test_a_missing_session_is_an_input_fault(tmp_path: Path) -> None:
-    done = subprocess.run([*HARNESS, "show", "nowhere"], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr[:30]) == (2, "harness: nowhere is not a session"[:30])
+    result = subprocess.run([*HARNESS, "show", "nowhere"], cwd=tmp_path, capture_output=True, text=True)
+    assert (result.returncode, result.stderr[:30]) == (2, "harness: nowhere is not a session"[:30])
 
 
 def test_exit_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
@@ -146,22 +146,22 @@ def test_write_error_without_buffer_is_not_silent(tmp_path: Path) -> None:
         ["snor", "--output-format", "lsn", str(big)],
         ["score", "-r", str(big), "-H", str(big), "--json", "-"],
     ):
-        done = run(*verb, shell=limited, PYTHONUNBUFFERED="1")
-        assert done.returncode == 3
-        assert done.stderr.startswith(b"harness: standard output cannot be written: File too large")
+        result = run(*verb, shell=limited, PYTHONUNBUFFERED="1")
+        assert result.returncode == 3
+        assert result.stderr.startswith(b"harness: standard output cannot be written: File too large")
 
 
 def test_file_names_cannot_control_the_terminal(scored: list[str]) -> None:
-    done = run(*scored[:3], "-H", "a\x1b[31m.trn")
-    assert done.returncode == 2
-    assert b"a\\e[31m.trn: there is no such file" in done.stderr
+    result = run(*scored[:3], "-H", "a\x1b[31m.trn")
+    assert result.returncode == 2
+    assert b"a\\e[31m.trn: there is no such file" in result.stderr
 
 
 @pytest.mark.parametrize("verb", [["validate", "scenarios"], ["schema"], ["demo", "--help"]])
 def test_a_full_disk_behind_standard_output_is_reported_in_one_sentence(verb: list[str]) -> None:
-    done = run(*verb, shell='"$@" > /dev/full')
-    assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
-    assert done.stderr.startswith(b"harness: standard output cannot be written: No space left on device")
+    result = run(*verb, shell='"$@" > /dev/full')
+    assert (result.returncode, result.stderr.count(b"\n")) == (3, 1)
+    assert result.stderr.startswith(b"harness: standard output cannot be written: No space left on device")
 
 
 def test_a_failed_limit_decides_the_exit_status_on_a_full_disk(scored: list[str], tmp_path: Path) -> None:
@@ -173,26 +173,26 @@ def test_a_failed_limit_decides_the_exit_status_on_a_full_disk(scored: list[str]
 def test_a_script_of_lines_ends_at_a_full_disk(tmp_path: Path) -> None:
     """It reads from a source without an end."""
     endless = "yes 'word (a_1)' | \"$@\" > /dev/full"
-    done = run("snor", "--output-format", "lsn", "--repeated-ids", shell=endless)
-    assert done.returncode == 3
+    result = run("snor", "--output-format", "lsn", "--repeated-ids", shell=endless)
+    assert result.returncode == 3
 
 
 def test_usage_errors_cannot_control_the_terminal() -> None:
-    done = run("schema", "a\u202eb")
-    assert done.returncode == 2
-    assert b"too many arguments: a\\u202eb" in done.stderr
+    result = run("schema", "a\u202eb")
+    assert result.returncode == 2
+    assert b"too many arguments: a\\u202eb" in result.stderr
 
 
 def test_a_fault_of_the_harness_is_never_the_status_of_a_failed_limit() -> None:
     program = "from harness import cli\ncli.group = None\ncli.main()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 3
-    assert "Traceback" in done.stderr
-    assert done.stderr.endswith("harness: AttributeError: a bug in the harness. Please report it\n")
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 3
+    assert "Traceback" in result.stderr
+    assert result.stderr.endswith("harness: AttributeError: a bug in the harness. Please report it\n")
 
 
 def test_an_endless_device_file_is_refused(scored: list[str]) -> None:
     for verb in (["report", "/dev/zero"], ["snor", "--output-format", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
-        done = run(*verb)
-        assert done.returncode == 2
-        assert b"/dev/zero: this device never ends. Name a file" in done.stderr
+        result = run(*verb)
+        assert result.returncode == 2
+        assert b"/dev/zero: this device never ends. Name a file" in result.stderr

@@ -382,9 +382,9 @@ def test_json_lists_planned_and_skipped_files(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO.replace("NEED", ""), encoding="utf-8")
     (tmp_path / "compose.yml").write_text("services: {web: {image: x}}\n", encoding="utf-8")
     (tmp_path / "typo.yaml").write_text("scenaro: s\n", encoding="utf-8")
-    done = harness("validate", "--json", tmp_path)
-    assert done.exit_code == 2
-    report = json.loads(done.stdout)
+    result = harness("validate", "--json", tmp_path)
+    assert result.exit_code == 2
+    report = json.loads(result.stdout)
     assert report["files"] == [
         {"file": str(tmp_path / "s.yaml"), "kind": "scenario", "id": "s", "trials": 3, "cells": 1, "planned": 3}
     ]
@@ -394,18 +394,18 @@ def test_json_lists_planned_and_skipped_files(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_and_a_missing_file_are_problems(tmp_path: Path) -> None:
-    done = harness("validate", tmp_path, tmp_path / "none.yaml")
-    assert done.exit_code == 2
-    assert "2 problems in 2 files" in done.stderr
+    result = harness("validate", tmp_path, tmp_path / "none.yaml")
+    assert result.exit_code == 2
+    assert "2 problems in 2 files" in result.stderr
 
 
 def test_file_content_is_escaped_before_it_reaches_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "\x1b]0;x\x07.yaml"
     path.write_text("scenario: s\n", encoding="utf-8")
-    done = harness("validate", path)
-    assert done.exit_code == 2
-    assert "\x1b" not in done.output
-    assert "\x07" not in done.output
+    result = harness("validate", path)
+    assert result.exit_code == 2
+    assert "\x1b" not in result.output
+    assert "\x07" not in result.output
 
 
 def _objects(schema: Any) -> list[dict[str, Any]]:

@@ -108,9 +108,9 @@ def test_a_round_file_exports_its_sessions_and_only_its_judgments(folder: Path, 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_exported_judgments_can_be_imported_again(folder: Path, tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"out.{kind}"
-    done = harness("export", folder, f"--{kind}", file)
-    assert done.exit_code == 0, done.exception
-    assert done.output == f'Writing 10 rows to "{file}"; 7 judgments count\n'
+    result = harness("export", folder, f"--{kind}", file)
+    assert result.exit_code == 0, result.exception
+    assert result.output == f'Writing 10 rows to "{file}"; 7 judgments count\n'
     copy = bare(folder, tmp_path / "copy")
     assert harness("import", copy, file).output == "10 new judgments, 0 already there\n"
     assert said(copy) == said(folder)
@@ -270,10 +270,10 @@ def test_identical_rows_of_a_file_count_once_with_a_note(folder: Path, tmp_path:
     head = "trial,rater,category,comment,id"
     row = f"q1-kitchen,eve,wrong,late,{id_}"
     repeated = f"q1-kitchen,eve ,Wrong,late,{id_}"  # as a spreadsheet may write it
-    done = wanted(copy, tmp_path, row, "q1-den,eve,wrong,,", repeated, row, head=head)
+    result = wanted(copy, tmp_path, row, "q1-den,eve,wrong,,", repeated, row, head=head)
     file = tmp_path / "in.csv"
-    assert done.stdout == "2 new judgments, 0 already there, 2 repeated rows counted once\n"
-    assert done.stderr == "".join(f"{file}:{line}: the same row as line 2; counted once\n" for line in (4, 5))
+    assert result.stdout == "2 new judgments, 0 already there, 2 repeated rows counted once\n"
+    assert result.stderr == "".join(f"{file}:{line}: the same row as line 2; counted once\n" for line in (4, 5))
     assert len(rows_in(copy)) == 2
     second = harness("import", copy, file)
     assert second.stdout == "0 new judgments, 2 already there, 2 repeated rows counted once\n"
@@ -291,9 +291,9 @@ def test_import_is_all_or_nothing_unless_bad_rows_are_skipped(folder: Path, tmp_
     file = tmp_path / "in.csv"
     assert "nothing was written" in harness("import", copy, file, "--skip-bad", "--dry-run").stdout
     assert rows_in(copy) == []
-    done = harness("import", copy, file, "--skip-bad")
-    assert done.stdout == "1 new judgment, 0 already there, 3 rows left out\n"
-    assert done.stderr.count("left out: ") == 3
+    result = harness("import", copy, file, "--skip-bad")
+    assert result.stdout == "1 new judgment, 0 already there, 3 rows left out\n"
+    assert result.stderr.count("left out: ") == 3
     assert len(rows_in(copy)) == 1
 
 
@@ -317,17 +317,17 @@ def test_a_control_character_rejects_only_its_row(folder: Path, tmp_path: Path) 
         file.write_bytes(b"\n".join(content) + b"\n")
         assert isinstance(harness("import", copy, file).exception, InputProblems)
         assert rows_in(copy) == []
-        done = harness("import", copy, file, "--skip-bad")
-        assert (done.exit_code, done.stderr.count("left out: ")) == (0, len(bad)), done.stderr
-        assert [place for place in bad if place not in done.stderr] == []
+        result = harness("import", copy, file, "--skip-bad")
+        assert (result.exit_code, result.stderr.count("left out: ")) == (0, len(bad)), result.stderr
+        assert [place for place in bad if place not in result.stderr] == []
         assert sorted(row.trial_id for row in rows_in(copy)) == ["q1-kitchen", "q3-den"]
         copy = bare(folder, tmp_path / f"after-{name}")
 
 
 def test_an_import_replaces_earlier_judgments_on_request(folder: Path, tmp_path: Path) -> None:
     refused(wanted(folder, tmp_path, "q2-den,ann,findable"))
-    done = harness("import", folder, tmp_path / "in.csv", "--replace")
-    assert done.output == "1 new judgment, 1 of them replace earlier ones, 0 already there\n"
+    result = harness("import", folder, tmp_path / "in.csv", "--replace")
+    assert result.output == "1 new judgment, 1 of them replace earlier ones, 0 already there\n"
     row = rows_in(folder)[-1]
     assert (row.replaces, row.category) == ("id-3", Category.FINDABLE)
     assert harness("import", folder, tmp_path / "in.csv", "--replace").output.startswith("0 new judgments")
@@ -335,8 +335,8 @@ def test_an_import_replaces_earlier_judgments_on_request(folder: Path, tmp_path:
 
 def test_spellings_of_a_name_are_one_rater(folder: Path, tmp_path: Path) -> None:
     head = "trial,rater,category,comment"
-    done = wanted(folder, tmp_path, "q1-kitchen,Jo\u0308rg,wrong,sa\u0308id\u3000so", head=head)
-    assert done.output == "1 new judgment, 0 already there\n"
+    result = wanted(folder, tmp_path, "q1-kitchen,Jo\u0308rg,wrong,sa\u0308id\u3000so", head=head)
+    assert result.output == "1 new judgment, 0 already there\n"
     assert (rows_in(folder)[-1].rater, rows_in(folder)[-1].comment) == ("Jörg", "säid\u3000so")
     assert "'Jörg' already judged this response" in refused(wanted(folder, tmp_path, "q1-kitchen,JÖRG,correct"))
     assert wanted(folder, tmp_path, "q1-den,jörg,correct").output.startswith("1 new")
@@ -373,9 +373,9 @@ def test_columns_can_be_mapped_and_unknown_columns_are_reported(folder: Path, tm
     file = tmp_path / "in.txt"
     file.write_text("what,who,verdict,mood\nq1-kitchen,eve,wrong,\x41\n")
     mapped = [*("--map", "what=trial"), *("--map", "who=rater"), *("--map", "verdict=category")]
-    done = harness("import", folder, file, "--csv", *mapped)
-    assert "unknown columns, ignored: mood" in done.stderr
-    assert done.stdout == "1 new judgment, 0 already there\n"
+    result = harness("import", folder, file, "--csv", *mapped)
+    assert "unknown columns, ignored: mood" in result.stderr
+    assert result.stdout == "1 new judgment, 0 already there\n"
     assert "suffix" in refused(harness("import", folder, file))
     assert "--map" in refused(harness("import", folder, file, "--format", "csv", "--map", "what"))
 
@@ -429,6 +429,6 @@ def test_any_judgment_survives_export_and_import_in_any_format(
     assert harness("export", folder, *export_options).exit_code == 0
     for file in files:
         copy = bare(folder, tmp_path / file.suffix)
-        done = harness("import", copy, file)
-        assert done.exit_code == 0, (done.output, done.exception)
+        result = harness("import", copy, file)
+        assert result.exit_code == 0, (result.output, result.exception)
         assert said(copy) == said(folder)

@@ -160,9 +160,9 @@ def example(
     ],
 )
 def test_option_without_its_file_takes_no_argument(line: str, expected: list[object]) -> None:
-    done = CliRunner().invoke(example, line.split())
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout) == expected
+    result = CliRunner().invoke(example, line.split())
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == expected
 
 
 KEPT = Path(__file__).parents[2] / "data" / "kept" / "options.csv"
@@ -191,9 +191,9 @@ def test_a_former_name_still_works_and_is_hidden(name: str, former: str, now: st
     assert isinstance(option, Option)
     assert former in option.former
     value = [] if option.is_flag or " " in now else ["1"]
-    done = CliRunner().invoke(group, [*name.split()[1:], former, *value, "--nothing"], prog_name="harness")
-    assert done.stderr.splitlines()[0] == f"harness: {former} is now {now}"
-    assert "there is no option --nothing" in done.stderr
+    result = CliRunner().invoke(group, [*name.split()[1:], former, *value, "--nothing"], prog_name="harness")
+    assert result.stderr.splitlines()[0] == f"harness: {former} is now {now}"
+    assert "there is no option --nothing" in result.stderr
     in_full = "--help-all" if any(getattr(parameter, "heading", "") for parameter in ALL[name].params) else "--help"
     shown = CliRunner().invoke(group, [*name.split()[1:], in_full]).output.split()
     assert now.split()[0] in {word.rstrip(",") for word in shown}
@@ -223,9 +223,9 @@ def renamed(
     ],
 )
 def test_a_former_short_name_works_in_each_form(line: str, expected: object, notes: list[str]) -> None:
-    done = CliRunner().invoke(renamed, line.split())
-    assert (json.loads(done.stdout) if done.stdout else None) == expected
-    assert [message for message in done.stderr.splitlines() if "is now" in message] == [
+    result = CliRunner().invoke(renamed, line.split())
+    assert (json.loads(result.stdout) if result.stdout else None) == expected
+    assert [message for message in result.stderr.splitlines() if "is now" in message] == [
         f"harness: {note}" for note in notes
     ]
 
@@ -304,14 +304,14 @@ def test_documented_defaults_match_the_code() -> None:
 @pytest.mark.parametrize("form", ["--json {} a", "a --json {}", "--json={} a", "--json {} a --fail status"])
 def test_an_output_file_gets_what_would_be_printed(form: str, tmp_path: Path) -> None:
     target = tmp_path / "found.json"
-    done = CliRunner().invoke(example, form.format(target).split())
-    assert (done.exit_code, done.stdout) == (int("status" in form), "")
+    result = CliRunner().invoke(example, form.format(target).split())
+    assert (result.exit_code, result.stdout) == (int("status" in form), "")
     assert json.loads(target.read_text()) == [["a"], True, None, None]
 
 
 def test_an_error_leaves_no_output_file(tmp_path: Path) -> None:
-    done = CliRunner().invoke(example, ["--json", str(tmp_path / "found.json"), "--fail", "error"])
-    assert isinstance(done.exception, InputError)
+    result = CliRunner().invoke(example, ["--json", str(tmp_path / "found.json"), "--fail", "error"])
+    assert isinstance(result.exception, InputError)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -326,14 +326,14 @@ def test_an_error_leaves_no_output_file(tmp_path: Path) -> None:
     ],
 )
 def test_help_and_version_are_printed(line: str, status: int, message: str) -> None:
-    done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert (done.exit_code, done.output[: len(message)]) == (status, message)
+    result = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert (result.exit_code, result.output[: len(message)]) == (status, message)
 
 
 def test_completion_knows_verbs_and_options() -> None:
     environment = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness score --norm", "COMP_CWORD": "2"}
-    done = CliRunner().invoke(group, [], prog_name="harness", env=environment)
-    assert done.output.split() == ["plain,--normalise"]
+    result = CliRunner().invoke(group, [], prog_name="harness", env=environment)
+    assert result.output.split() == ["plain,--normalise"]
 
 
 @pytest.mark.parametrize(
@@ -346,8 +346,8 @@ def test_completion_knows_verbs_and_options() -> None:
 )
 def test_a_file_of_another_kind_is_recognised(scenario: str, bench: str, message: str, tmp_path: Path) -> None:
     CliRunner().invoke(group, ["init", str(tmp_path)])
-    done = CliRunner().invoke(group, ["run", str(tmp_path / scenario), "--bench", str(tmp_path / bench)])
-    assert message in str(done.exception)
+    result = CliRunner().invoke(group, ["run", str(tmp_path / scenario), "--bench", str(tmp_path / bench)])
+    assert message in str(result.exception)
 
 
 def test_offered_yardsticks_exist() -> None:
@@ -380,8 +380,8 @@ def grouped(
     ],
 )
 def test_grouped_options_arrive_as_one_object(line: str, expected: object) -> None:
-    done = CliRunner().invoke(grouped, line.split())
-    assert done.output == f"{expected!r}\n"
+    result = CliRunner().invoke(grouped, line.split())
+    assert result.output == f"{expected!r}\n"
 
 
 @pytest.mark.parametrize(
@@ -394,5 +394,5 @@ def test_grouped_options_arrive_as_one_object(line: str, expected: object) -> No
     ],
 )
 def test_option_dependencies_are_enforced(line: str, message: str) -> None:
-    done = CliRunner().invoke(grouped, line.split())
-    assert message in f"{done.exception}{done.output}"
+    result = CliRunner().invoke(grouped, line.split())
+    assert message in f"{result.exception}{result.output}"

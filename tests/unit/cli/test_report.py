@@ -59,9 +59,9 @@ def refused(result: Result) -> str:
 
 def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
     (tmp_path / "old.log").write_text(ORIGINAL)
-    done = report(tmp_path / "old.log")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines() == [
+    result = report(tmp_path / "old.log")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
         "INV: 3 files, 0.003 hr, 0:00:12.000",
         "OOV: 1 files, 10.000 hr, 10:00:00.000",
         "Total: 4 files, 10.003 hr, 10:00:12.000",
@@ -80,9 +80,9 @@ def test_a_log_of_the_original_tool_is_summarised(tmp_path: Path) -> None:
     intervals = json.loads(report(tmp_path / "voices.log", "--json").stdout)["intervals_95"]
     assert (intervals["FRRATIO"], intervals["FRRATIO_wilson"]) == (pytest.approx([2.5, 91.0]), None)
     (tmp_path / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
-    done = report(tmp_path / "odd.log")
-    assert done.exit_code == 3
-    assert done.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, but its lines add up to 2."
+    result = report(tmp_path / "odd.log")
+    assert result.exit_code == 3
+    assert result.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, but its lines add up to 2."
     summary = json.loads(report(tmp_path / "odd.log", "--json").stdout)
     assert summary["totals"]["TACOUNT"] == 2
     assert summary["stated_totals"]["TACOUNT"] == 3
@@ -107,10 +107,10 @@ def test_invalid_log_is_refused(tmp_path: Path, text: str, message: str) -> None
 
 def test_a_log_on_standard_input_is_read_and_hostile_names_are_escaped(tmp_path: Path) -> None:
     text = ORIGINAL.replace('REJECT "odd.wav" unreadable', 'REJECT "odd.wav" \x1b[31munreadable')
-    done = CliRunner().invoke(group, ["report", "-"], input=text)
-    assert done.exit_code == 0, done.output
-    assert "\x1b" not in done.stdout
-    assert "Rejected: 1 \\e[31munreadable." in done.stdout
+    result = CliRunner().invoke(group, ["report", "-"], input=text)
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.stdout
+    assert "Rejected: 1 \\e[31munreadable." in result.stdout
 
 
 def test_partial_and_shard_logs_are_marked_in_the_report(tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_naming_a_session_writes_its_page(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_missing_file_lines_in_our_log_are_detected(tmp_path: Path) -> None:
     (tmp_path / "o.log").write_text("INFO x-task a:b\n" + ORIGINAL.replace("inv-files 3", "inv-files 4"))
-    done = report(tmp_path / "o.log")
-    assert done.exit_code == 3
-    assert "Does not agree: inv-files is 4, but its lines add up to 3." in done.stdout
+    result = report(tmp_path / "o.log")
+    assert result.exit_code == 3
+    assert "Does not agree: inv-files is 4, but its lines add up to 3." in result.stdout
 
 
 def test_the_journal_of_a_killed_run_is_summarised(tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ def test_the_journal_of_a_killed_run_is_summarised(tmp_path: Path) -> None:
     journal.append(outcome(INV, spot(1.2, 1.9)), "a.wav")
     journal.append(outcome(INV), "b.wav")
     journal.abandon()
-    done = report(tmp_path / "a.log.jsonl")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("Partial: 2 of 3 files.\nINV: 2 files, ")
-    assert "50.00% FR, 1 TA" in done.stdout
+    result = report(tmp_path / "a.log.jsonl")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Partial: 2 of 3 files.\nINV: 2 files, ")
+    assert "50.00% FR, 1 TA" in result.stdout
     with (tmp_path / "a.log.jsonl").open("rb") as file:
         first = file.readline()
     (tmp_path / "odd.jsonl").write_bytes(first[:40])

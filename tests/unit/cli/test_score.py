@@ -49,19 +49,19 @@ def refused(result: Result) -> InputError:
 def test_files_with_different_utterances_are_reported(files: tuple[Path, Path], tmp_path: Path) -> None:
     other = tmp_path / "other.trn"
     other.write_text("show me the flights (amy-1\u202e)\n", encoding="utf-8")
-    done = harness("-r", files[0], "-H", other)
-    assert done.exit_code == 0
-    assert "8 of 8" in done.stdout
+    result = harness("-r", files[0], "-H", other)
+    assert result.exit_code == 0
+    assert "8 of 8" in result.stdout
     problem = f"{other} has amy-1\\u202e, {files[0]} has amy_1"
-    assert done.stderr == f"harness: no hypothesis matches a reference: {problem}\n"
+    assert result.stderr == f"harness: no hypothesis matches a reference: {problem}\n"
     assert harness("-r", files[0], "-H", files[1]).stderr == ""
 
 
 def test_like_sclite_drops_what_has_no_hypothesis_and_the_case(files: tuple[Path, Path]) -> None:
-    done = harness("-r", files[0], "-H", files[1], "--like-sclite")
-    assert "Sum / avg          3      6     83.3  0.0  16.7  16.7  33.3      66.7" in done.stdout.splitlines()
-    assert "missing hypotheses   1 (bob_2); left out" in done.stdout
-    assert "normalisation        verbatim, A-Z without case" in done.stdout
+    result = harness("-r", files[0], "-H", files[1], "--like-sclite")
+    assert "Sum / avg          3      6     83.3  0.0  16.7  16.7  33.3      66.7" in result.stdout.splitlines()
+    assert "missing hypotheses   1 (bob_2); left out" in result.stdout
+    assert "normalisation        verbatim, A-Z without case" in result.stdout
 
 
 def test_alignments_and_confusions_come_before_the_summary(files: tuple[Path, Path]) -> None:
@@ -78,9 +78,9 @@ def test_alignments_and_confusions_come_before_the_summary(files: tuple[Path, Pa
 def test_json_names_the_files_read(files: tuple[Path, Path], tmp_path: Path) -> None:
     target = tmp_path / "out.json"
     target.write_text("old", encoding="utf-8")
-    done = harness("-r", files[0], "-H", files[1], "--json", target)
+    result = harness("-r", files[0], "-H", files[1], "--json", target)
     report = json.loads(target.read_text(encoding="ascii"))
-    assert "Sum / avg" in done.stdout
+    assert "Sum / avg" in result.stdout
     assert [utterance["path"] for utterance in report["utterances"]] == ["CCDC", "CS", "I", "DD"]
     assert report["hypothesis"] == {
         "file": str(files[1]),
@@ -94,19 +94,19 @@ def test_json_names_the_files_read(files: tuple[Path, Path], tmp_path: Path) -> 
 
 
 def test_a_page_on_standard_output_is_the_only_output(files: tuple[Path, Path]) -> None:
-    done = harness("-r", files[0], "-H", files[1], "--html", "-")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("<!doctype html>")
-    assert done.stdout.rstrip().endswith("</html>")
+    result = harness("-r", files[0], "-H", files[1], "--html", "-")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("<!doctype html>")
+    assert result.stdout.rstrip().endswith("</html>")
 
 
 @pytest.mark.parametrize(
     ("limit", "status"), [("0.62", 1), ("62%", 1), ("0.625", 0), ("62.5 %", 0), ("1", 0), ("200%", 0), ("0", 1)]
 )
 def test_a_limit_decides_the_status(files: tuple[Path, Path], limit: str, status: int) -> None:
-    done = harness("-r", files[0], "-H", files[1], "--max-wer", limit)
-    assert done.exit_code == status
-    assert ("fails" in done.stderr) == (status == 1)
+    result = harness("-r", files[0], "-H", files[1], "--max-wer", limit)
+    assert result.exit_code == status
+    assert ("fails" in result.stderr) == (status == 1)
 
 
 def test_a_percentage_limit_equals_its_decimal(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
     path = tmp_path / "empty.trn"
     path.write_text("(a_1)\n", encoding="utf-8")
     assert harness("-r", path, "-H", path).exit_code == 0
-    done = harness("-r", path, "-H", path, "--max-wer", "1")
-    assert done.exit_code == 1
-    assert "no data" in done.stderr
+    result = harness("-r", path, "-H", path, "--max-wer", "1")
+    assert result.exit_code == 1
+    assert "no data" in result.stderr
 
 
 @pytest.mark.parametrize("limit", ["8", "nan", "inf", "-0.1", "-1%", "eight", "%", ""])
@@ -209,10 +209,10 @@ def test_a_target_that_cannot_be_written_is_named(files: tuple[Path, Path], tmp_
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     targets = tmp_path, tmp_path / "no" / "such", tmp_path / TOO_LONG, tmp_path / "circle"
     for option, target in [*product(["--json"], targets), *product(["--html"], targets[:3])]:
-        done = harness("-r", files[0], "-H", files[1], option, target)
-        assert isinstance(done.exception, HarnessError)
-        assert done.exception.exit_code == (2 if target.parent.name == "no" else 3)  # refused before anything is read
-        assert str(target) in str(done.exception)
+        result = harness("-r", files[0], "-H", files[1], option, target)
+        assert isinstance(result.exception, HarnessError)
+        assert result.exception.exit_code == (2 if target.parent.name == "no" else 3)  # refused before anything is read
+        assert str(target) in str(result.exception)
 
 
 def test_normalisation_speaker_and_format_options_are_applied(files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -244,17 +244,17 @@ def test_applied_normalisations_are_named_beside_the_figures(
     reference, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
     reference.write_text("turn (uh) kitch- (a_1)\n", encoding="utf-8")
     hypothesis.write_text("turn kitchen (a_1)\n", encoding="utf-8")
-    done = harness("-r", reference, "-H", hypothesis, *options)
-    assert f"normalisation        {names}\n" in done.stdout
-    assert f" {wer} = " in done.stdout
+    result = harness("-r", reference, "-H", hypothesis, *options)
+    assert f"normalisation        {names}\n" in result.stdout
+    assert f" {wer} = " in result.stdout
 
 
 def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a.trn"
     path.write_text("show \u202eme\u200b (\u202eamy\u200b_1)\n", encoding="utf-8")
-    done = harness("-r", path, "-H", path, "--alignments", "all", "--confusions")
-    assert done.exit_code == 0
-    assert all(line.isprintable() for line in done.stdout.splitlines())
+    result = harness("-r", path, "-H", path, "--alignments", "all", "--confusions")
+    assert result.exit_code == 0
+    assert all(line.isprintable() for line in result.stdout.splitlines())
     lines = report(reported(every_sort(HOSTILE)), AlignmentSelection.ALL, 0, 100, colour=False)
     assert all(line.isprintable() for line in lines)
 
@@ -276,9 +276,9 @@ def test_a_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
 def test_a_full_disk_is_reported(files: tuple[Path, Path]) -> None:
     command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", files[0], "-H", files[1]]
     with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run(list(map(str, command)), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 3
-    assert done.stderr.startswith("harness: standard output cannot be written: No space left")
+        result = subprocess.run(list(map(str, command)), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 3
+    assert result.stderr.startswith("harness: standard output cannot be written: No space left")
 
 
 class Terminal:
@@ -337,8 +337,8 @@ def grouped(tmp_path: Path) -> list[str]:
 
 
 def test_json_names_the_groups_list_and_its_hash(grouped: list[str]) -> None:
-    done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
-    report = json.loads(done.stdout)
+    result = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
+    report = json.loads(result.stdout)
     digest = hashlib.sha256(LIST.encode()).hexdigest()
     assert report["groups_file"] == {"file": grouped[2], "format": "csv", "encoding": "utf-8", "sha256": digest}
     assert [(row["value"], row["words"]) for row in report["groups"][0]["values"]] == [
@@ -359,8 +359,8 @@ def test_segment_labels_and_list_columns_are_both_groups(tmp_path: Path) -> None
     )
     ctm.write_text("f A 0.1 0.1 one\n", encoding="utf-8")
     groups.write_text("id,room\nbob-000,lab\nann-000,hall\n", encoding="utf-8")
-    done = harness("-r", str(stm), "-H", str(ctm), "--groups", str(groups), "--cross", "Sex,room")
-    lines = done.stdout.splitlines()
+    result = harness("-r", str(stm), "-H", str(ctm), "--groups", str(groups), "--cross", "Sex,room")
+    lines = result.stdout.splitlines()
     assert [line.split("  ")[0] for line in lines if line.startswith("by ")] == ["by room", "by Sex"]
     assert any(line.startswith("Male") and line.endswith("0.0") for line in lines)
     alone = harness("-r", str(stm), "-H", str(ctm), "--json", "-")
@@ -372,8 +372,8 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "g.csv").write_text("id,room\nA.wav,hall\na.wav,lab\n", encoding="utf-8")
     grouped = [str(tmp_path / name) for name in ("r.csv", "h.csv", "g.csv")]
-    done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
-    values = json.loads(done.stdout)["groups"][0]["values"]
+    result = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
+    values = json.loads(result.stdout)["groups"][0]["values"]
     assert [(row["value"], row["substitutions"]) for row in values] == [("hall", 1), ("lab", 0)]
 
 
@@ -394,15 +394,15 @@ def test_invalid_groups_file_is_reported(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.csv").write_text("id,voice\nx_1,amy\n", encoding="utf-8")
     (tmp_path / "broken.csv").write_text("id,voice\namy_1,amy\nbob_1,bob,-26\n", encoding="utf-8")
-    done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], *more)
-    assert isinstance(done.exception, InputError), done.output
-    assert wrong in str(done.exception)
+    result = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], *more)
+    assert isinstance(result.exception, InputError), result.output
+    assert wrong in str(result.exception)
 
 
 def test_crossing_needs_two_groups(grouped: list[str]) -> None:
-    done = harness("-r", grouped[0], "-H", grouped[1], "--cross", "voice,level_dbfs")
-    assert isinstance(done.exception, InputError)
-    assert "--groups FILE.csv" in str(done.exception)
+    result = harness("-r", grouped[0], "-H", grouped[1], "--cross", "voice,level_dbfs")
+    assert isinstance(result.exception, InputError)
+    assert "--groups FILE.csv" in str(result.exception)
     for wrong in ("voice", "voice,voice", "voice,", "a,b,c"):
         assert harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--cross", wrong).exit_code == 2
     twice = harness("-r", grouped[0], "-H", "-", "--groups", "-")

@@ -39,9 +39,9 @@ C, W = Category.CORRECT, Category.WRONG
 
 
 def figures(verb: str, *arguments: str | Path) -> dict[str, Any]:
-    done = harness(verb, "--json", *arguments)
-    assert done.exit_code == 0, done.exception
-    report: dict[str, Any] = json.loads(done.output)
+    result = harness(verb, "--json", *arguments)
+    assert result.exit_code == 0, result.exception
+    report: dict[str, Any] = json.loads(result.output)
     return report
 
 
@@ -99,39 +99,39 @@ def test_categories_of_a_round_file_keep_gold_and_exclude_other_judgments(folder
 
 @pytest.mark.parametrize("verb", ["agreement", "categories", "rate"])
 def test_round_file_cannot_be_combined_with_sessions(folder: Path, round_file: Path, verb: str) -> None:
-    done = harness(verb, round_file, folder)
-    assert isinstance(done.exception, InputError)
-    assert "already names its sessions" in str(done.exception)
+    result = harness(verb, round_file, folder)
+    assert isinstance(result.exception, InputError)
+    assert "already names its sessions" in str(result.exception)
 
 
 @pytest.mark.parametrize("verb", ["agreement", "categories"])
 def test_an_unjudged_round_is_refused_on_the_command_line(folder: Path, round_file: Path, verb: str) -> None:
-    done = harness(verb, folder, "--round", "sprin")
-    assert isinstance(done.exception, InputError)
-    assert "Did you mean 'spring'" in str(done.exception)
+    result = harness(verb, folder, "--round", "sprin")
+    assert isinstance(result.exception, InputError)
+    assert "Did you mean 'spring'" in str(result.exception)
     round_file.write_text(round_file.read_text().replace("round: spring", "round: autumn"))
     assert figures(verb, round_file)["judged" if verb == "agreement" else "total"] == 0
 
 
 def test_show_check_names_changed_and_unsealed_files(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(2))
-    done = harness("show", folder, "--check")
-    assert done.exit_code == 0, done.output
-    assert "seal   log.sqlite: row" in done.output
-    assert done.output.endswith(": whole\n")
+    result = harness("show", folder, "--check")
+    assert result.exit_code == 0, result.output
+    assert "seal   log.sqlite: row" in result.output
+    assert result.output.endswith(": whole\n")
     with sqlite3.connect(folder / "log.sqlite") as connection:
         connection.execute("DROP TRIGGER never_changed")
         connection.execute("UPDATE entries SET body = replace(body, 'answer 1 of', 'answer 9 of')")
         (seq,) = connection.execute("SELECT min(seq) FROM entries WHERE body LIKE '%answer 9 of%'").fetchone()
     connection.close()
-    done = harness("show", folder, "--check")
-    assert done.exit_code == 3
-    assert "DAMAGE the trigger never_changed" in done.output
-    assert f"DAMAGE row {seq} has changed since it was written" in done.output
+    result = harness("show", folder, "--check")
+    assert result.exit_code == 3
+    assert "DAMAGE the trigger never_changed" in result.output
+    assert f"DAMAGE row {seq} has changed since it was written" in result.output
     old = shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "old")
-    done = harness("show", old, "--check")
-    assert done.exit_code == 0
-    assert done.output.endswith("17 rows and 1 clips: whole, but not sealed\n")
+    result = harness("show", old, "--check")
+    assert result.exit_code == 0
+    assert result.output.endswith("17 rows and 1 clips: whole, but not sealed\n")
     assert "1 of 1 = 100 %" in harness("show", old).output
 
 
@@ -303,8 +303,8 @@ def test_csv_has_the_word_errors_of_commands(commands: WakeRows, tmp_path: Path)
 
 def scored(queried: Path, name: str) -> dict[str, int]:
     target = queried / f"{name}.json"
-    done = harness("score", "-r", queried / f"{name}.ref.trn", "-H", queried / f"{name}.trn", "--json", target)
-    assert done.exit_code == 0, (done.output, done.exception)
+    result = harness("score", "-r", queried / f"{name}.ref.trn", "-H", queried / f"{name}.trn", "--json", target)
+    assert result.exit_code == 0, (result.output, result.exception)
     report = json.loads(target.read_text(encoding="utf-8"))
     totals = (report if "totals" in report else report["systems"][0])["totals"]
     return {name: totals[name] for name in ("correct", "substitutions", "deletions", "insertions")}
@@ -322,9 +322,9 @@ RULES = [
 def test_scored_again_from_trn_files_the_counts_are_the_same(rule: RecognitionRule, tmp_path: Path) -> None:
     rows = queries(rule)
     session, target = stored(rows, tmp_path / "s"), tmp_path / "trn"
-    done = harness("export", session, "--trn", target)
-    assert done.exit_code == 0, (done.output, done.exception)
-    assert f"{target / 'first'}.ref.trn" in done.output
+    result = harness("export", session, "--trn", target)
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert f"{target / 'first'}.ref.trn" in result.output
     heard = words_of(heard_in(progress_of(rows).trials))
     for name, words in (("first", heard.first), ("final", heard.final)):
         counts = words.counts
@@ -366,9 +366,9 @@ def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
 
 
 def test_a_session_of_queries_is_exported_as_json(query_session: Path) -> None:
-    done = harness("export", query_session, "--json")
-    assert done.exit_code == 0, done.output
-    heard = json.loads(done.stdout)["heard"]
+    result = harness("export", query_session, "--json")
+    assert result.exit_code == 0, result.output
+    heard = json.loads(result.stdout)["heard"]
     assert heard["normalisation"] == "spoken"
     assert (heard["totals"]["final"]["deletions"], heard["totals"]["final"]["wer"]) == (4, 0.2)
     assert (heard["totals"]["first"]["attempts"], heard["totals"]["first"]["sentences"]) == (5, 4)

@@ -78,12 +78,12 @@ def imported(program: str, folder: Path, watched: Sequence[str] = HEAVY) -> set[
     body = f"import sys\nsys.path.insert(0, {str(root)!r})\ntry:\n" + "\n".join(
         f"    {line}" for line in program.strip().split("\n")
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", body + "\nexcept SystemExit:\n    pass" + last],
         cwd=folder, capture_output=True, text=True,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.rpartition("@")[2].split())
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.rpartition("@")[2].split())
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:

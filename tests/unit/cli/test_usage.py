@@ -74,9 +74,9 @@ def test_a_wrong_command_line_gets_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.yaml").write_text("x: 1\n")
-    done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith(message)
+    result = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_a_command_behind_an_option_is_recognised(
     line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert message in f"{done.exception}{done.output}"
+    result = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert message in f"{result.exception}{result.output}"
     word = message.split("'")[1]
     (tmp_path / word).mkdir()
-    done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert message not in f"{done.exception}{done.output}"
+    result = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert message not in f"{result.exception}{result.output}"
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_a_command_behind_an_option_is_recognised(
     ],
 )
 def test_an_option_before_the_first_command_is_explained(line: str, message: str) -> None:
-    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    result = CliRunner().invoke(group, line.split(), prog_name="harness")
     option = next(word for word in line.split() if word.startswith("--"))
-    assert f"there is no option {option} here. {message}" in done.output
-    assert done.exit_code == 2
+    assert f"there is no option {option} here. {message}" in result.output
+    assert result.exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -130,21 +130,21 @@ def test_the_value_of_an_option_is_not_taken_for_a_command(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert done.exit_code
-    assert "comes before its options" not in f"{done.exception}{done.output}"
+    result = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert result.exit_code
+    assert "comes before its options" not in f"{result.exception}{result.output}"
 
 
 def test_a_former_name_after_an_option_is_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(group, ["report", "effects", "s", "--answer", "T1", "wrong", "--comment", "--detail"])
-    assert "is now" not in done.output
-    done = CliRunner().invoke(group, ["score", "-r", "a", "-H", "-h"])
-    assert "is now" not in done.output
+    result = CliRunner().invoke(group, ["report", "effects", "s", "--answer", "T1", "wrong", "--comment", "--detail"])
+    assert "is now" not in result.output
+    result = CliRunner().invoke(group, ["score", "-r", "a", "-H", "-h"])
+    assert "is now" not in result.output
 
 
 @pytest.mark.parametrize("line", ["score -h", "score -h --help", "score -h -h"])
 def test_score_h_alone_prints_its_help(line: str) -> None:
-    done = CliRunner().invoke(group, line.split(), prog_name="harness")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.startswith("Usage: harness score [OPTIONS]")
+    result = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("Usage: harness score [OPTIONS]")

@@ -200,14 +200,14 @@ def test_without_the_kernel_the_package_scores_and_the_facts_say_so(tmp_path: Pa
         "import harness; from harness.engines.microwakeword_offline import MicroWakeWordOffline as E;"
         "print(harness.__file__, dict(E('alexa', {}).facts.settings))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path,
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert str(tmp_path) in done.stdout
-    assert "'path': 'streaming'" in done.stdout
-    assert "was not built" in done.stdout
-    assert "slower" in done.stderr
+    assert str(tmp_path) in result.stdout
+    assert "'path': 'streaming'" in result.stdout
+    assert "was not built" in result.stdout
+    assert "slower" in result.stderr
 
 
 def pcm(*parts: np.ndarray) -> np.ndarray:

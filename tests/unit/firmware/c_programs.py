@@ -19,6 +19,6 @@ def build(
 ) -> Path:
     """The program at `program`; the compiler's words on failure."""
     argv = [compiler, *STRICT, *flags, f"-I{CORE}", *map(str, sources), "-o", str(program), *libraries]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
     return program

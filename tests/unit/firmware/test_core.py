@@ -22,14 +22,14 @@ SANITIZERS = {**os.environ, "UBSAN_OPTIONS": "print_stacktrace=1", "ASAN_OPTIONS
 
 @pytest.mark.parametrize("name", ["test_parts", "test_board"])
 def test_the_host_tests_of_the_c_core_pass(firmware_host_tests: Path, name: str) -> None:
-    done = subprocess.run([firmware_host_tests / name], capture_output=True, text=True, env=SANITIZERS, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([firmware_host_tests / name], capture_output=True, text=True, env=SANITIZERS, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("name", ["fuzz_frames", "fuzz_board", "fuzz_mqtt", "fuzz_json"])
 def test_a_second_of_fuzzing_finds_no_crash(firmware_host_tests: Path, name: str, tmp_path: Path) -> None:
     corpus = sorted((FIRMWARE / "fuzz" / "corpus").iterdir())
-    done = subprocess.run(
+    result = subprocess.run(
         [firmware_host_tests / name, "1", "7", *corpus],
         capture_output=True,
         text=True,
@@ -37,7 +37,7 @@ def test_a_second_of_fuzzing_finds_no_crash(firmware_host_tests: Path, name: str
         env=SANITIZERS,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_both_sides_number_the_messages_alike() -> None:
@@ -67,8 +67,8 @@ def test_the_board_decodes_what_the_host_encodes(encoding: adpcm.Encoding, unpac
     heard = []
     for start in range(0, samples.size, sound.largest):
         data = sound.cut(start, min(start + sound.largest, samples.size))
-        done = subprocess.run([unpack, str(int(encoding))], input=data, capture_output=True, check=True)
-        heard.append(np.frombuffer(done.stdout, "<i2"))
+        result = subprocess.run([unpack, str(int(encoding))], input=data, capture_output=True, check=True)
+        heard.append(np.frombuffer(result.stdout, "<i2"))
         assert np.array_equal(heard[-1], adpcm.decode(encoding, data))
     error = np.concatenate(heard).astype(float) - samples
     allowed_db = {adpcm.Encoding.PCM16: -200.0, adpcm.Encoding.ULAW: -30.0, adpcm.Encoding.ADPCM: -10.0}[encoding]
@@ -127,6 +127,6 @@ def test_the_spotter_of_a_file_says_where_a_wrong_option_is(vh_spot: Path, tmp_p
 def test_invalid_number_is_refused(wrong: tuple[str, str], tmp_path: Path) -> None:
     board = built("posix") / "vh_board"
     command = [str(board), "--pty", str(tmp_path / "board"), *wrong]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2
-    assert wrong[0] in done.stderr.partition("\n")[0]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 2
+    assert wrong[0] in result.stderr.partition("\n")[0]

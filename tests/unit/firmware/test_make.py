@@ -21,18 +21,18 @@ def test_without_the_arm_compiler_the_rest_is_built() -> None:
     built("posix")
     built("host")
     command = [*MAKE, "-C", str(FIRMWARE), "all", "ARM=no-such-"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
-    assert done.returncode == 0, done.stderr
-    assert "no-such-gcc is missing" in done.stderr
-    assert "apt-get install gcc-arm-none-eabi" in done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
+    assert result.returncode == 0, result.stderr
+    assert "no-such-gcc is missing" in result.stderr
+    assert "apt-get install gcc-arm-none-eabi" in result.stderr
     assert (FIRMWARE / "build" / "posix" / "vh_board").exists()
 
 
 def test_building_the_arm_image_without_its_compiler_names_the_package(tmp_path: Path) -> None:
     command = [*MAKE, "-C", str(FIRMWARE), "qemu_ast1030", "ARM=no-such-", f"BUILD={tmp_path}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode != 0
-    assert "no-such-gcc is missing: apt-get install gcc-arm-none-eabi" in done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode != 0
+    assert "no-such-gcc is missing: apt-get install gcc-arm-none-eabi" in result.stderr
 
 
 def test_a_second_make_waits_for_the_first_and_says_so(tmp_path: Path) -> None:

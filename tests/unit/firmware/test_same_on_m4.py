@@ -80,9 +80,9 @@ def run_on_m4(program: Path, sound: Path) -> list[str]:
     command = [qemu, "-M", "mps2-an386", "-kernel", str(program), "-display", "none", "-monitor", "none", "-nodefaults"]
     command += ["-semihosting-config", "enable=on,target=native"]
     command += ["-device", f"loader,file={sound},addr=0x21000000,force-raw=on"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150, stdin=subprocess.DEVNULL)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150, stdin=subprocess.DEVNULL)
     # What semihosting prints comes on either stream, as QEMU's version has it.
-    lines = (done.stdout + done.stderr).splitlines()
+    lines = (result.stdout + result.stderr).splitlines()
     return [line for line in lines if line.startswith(("event ", "state ", "no frame", "a fault"))]
 
 

@@ -47,9 +47,11 @@ class Spotter:
     def _run(self, *arguments: str, pcm: PCM) -> list[str]:
         path = self.folder / "sound.s16"
         pcm.astype("<i2").tofile(path)
-        done = subprocess.run([self.program, *arguments, path], capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
+        result = subprocess.run(
+            [self.program, *arguments, path], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert result.returncode == 0, result.stderr
+        return result.stdout.splitlines()
 
 
 def built(folder: Path, flags: tuple[str, ...]) -> Spotter:

@@ -43,8 +43,10 @@ def folder() -> Iterator[Path]:
 
 def volumes(server: LabSoundServer) -> str:
     environment = {**os.environ, **server.environment(), "LC_ALL": "C"}
-    done = subprocess.run(["pactl", "list", "sink-inputs"], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout
+    result = subprocess.run(
+        ["pactl", "list", "sink-inputs"], env=environment, capture_output=True, text=True, check=True
+    )
+    return result.stdout
 
 
 @pytest.fixture

@@ -280,9 +280,9 @@ def test_unsupported_cluster_options_are_refused_and_write_nothing(
         file.setparams((1, 2, 16000, 0, "NONE", ""))
         file.writeframes(bytes(32000))
     Path("oov.txt").write_text("a.wav\n")
-    done = CliRunner().invoke(group, ["evaluate", *options, "--oov", "oov.txt", "-l", "a.log", "--cluster", NOWHERE])
-    assert isinstance(done.exception, InputError), done.output
-    assert words in str(done.exception)
+    result = CliRunner().invoke(group, ["evaluate", *options, "--oov", "oov.txt", "-l", "a.log", "--cluster", NOWHERE])
+    assert isinstance(result.exception, InputError), result.output
+    assert words in str(result.exception)
     assert not list(tmp_path.glob("a.log*"))
 
 

@@ -81,10 +81,10 @@ def test_a_list_without_audio_names_its_columns(tmp_path: Path) -> None:
 
 def test_predict_writes_a_line_for_each_sound_and_names_the_others(sounds: Path, tmp_path: Path) -> None:
     out = tmp_path / "frames.jsonl"
-    done = harness("understand", "predict", "--audio", sounds, "-t", SYSTEM, "--output", out)
-    assert done.exit_code == 3
-    assert "c: empty: it has no samples; no prediction" in done.stderr
-    assert "4 sounds, 2 without a prediction" in done.stderr
+    result = harness("understand", "predict", "--audio", sounds, "-t", SYSTEM, "--output", out)
+    assert result.exit_code == 3
+    assert "c: empty: it has no samples; no prediction" in result.stderr
+    assert "4 sounds, 2 without a prediction" in result.stderr
     first, second = map(json.loads, out.read_text().splitlines())
     assert (first["id"], first["text"], first["intents"]) == ("a", "loud", ["shout"])
     assert first["slots"] == [{"concept": "tenths", "value": "3"}]
@@ -101,9 +101,9 @@ def test_predict_writes_a_line_for_each_sound_and_names_the_others(sounds: Path,
     ],
 )
 def test_predict_refuses_options_that_do_not_fit(arguments: tuple[str, ...], message: str) -> None:
-    done = harness("understand", "predict", *arguments)
-    assert isinstance(done.exception, InputError)
-    assert message in str(done.exception)
+    result = harness("understand", "predict", *arguments)
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
 
 
 def test_predict_refuses_a_wake_engine(sounds: Path) -> None:

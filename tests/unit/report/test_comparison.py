@@ -66,16 +66,16 @@ def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path
     rejects = [read_session(folder).wake.snapshot().devices[0].false_rejects.share for folder in (good, bad)]
     assert [first.first.split(" = ")[0], first.second.split(" = ")[0]] == [f"{share.count} of 60" for share in rejects]
     assert compare_sessions([bad, good]).rows[0].change is DifferenceVerdict.BETTER
-    done = harness("compare", good, bad, "--html", tmp_path / "c.html", "--markdown", tmp_path / "c.md")
-    assert done.exit_code == 1, done.output
-    assert " worse, 0 better" in done.stdout
+    result = harness("compare", good, bad, "--html", tmp_path / "c.html", "--markdown", tmp_path / "c.md")
+    assert result.exit_code == 1, result.output
+    assert " worse, 0 better" in result.stdout
     assert harness("compare", bad, good).exit_code == 0
     report = json.loads(harness("compare", good, bad, "--json").stdout)
     assert report["measures"][0]["change"] == "worse"
     assert report["verdicts"] == dict.fromkeys("AB", "NO LIMITS: no limits are declared")
     markdown = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert markdown.startswith("### ")
-    for surface in (done.stdout, markdown, (tmp_path / "c.html").read_text(encoding="utf-8")):
+    for surface in (result.stdout, markdown, (tmp_path / "c.html").read_text(encoding="utf-8")):
         assert surface.count("NO LIMITS: no limits are declared") == 2
     assert "✗" in (tmp_path / "c.html").read_text(encoding="utf-8")
 

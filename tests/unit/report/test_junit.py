@@ -364,9 +364,9 @@ def test_export_writes_it_into_a_file_or_to_standard_output(rows: WakeRows, tmp_
                                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     folder = stored(tmp_path / "s1", rows, Limits(max_false_reject_share=0.1))
     monkeypatch.chdir(tmp_path)
-    done = harness("export", folder, "--junit")
-    assert done.exit_code == 0, done.output
-    assert done.stdout == 'Writing JUnit report to "s1.junit.xml"\n'
+    result = harness("export", folder, "--junit")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == 'Writing JUnit report to "s1.junit.xml"\n'
     document = (tmp_path / "s1.junit.xml").read_bytes()
     assert problems(document) == []
     assert b'name="max_false_reject_share[den]"' in document
@@ -381,8 +381,8 @@ def test_a_run_that_never_begins_leaves_no_old_report(tmp_path: Path) -> None:
     target.parent.mkdir()
     target.write_text("of yesterday", encoding="utf-8")
     arguments = ["run", str(tmp_path / "night.yaml"), "--bench", str(tmp_path / "b.yaml"), "--junit", str(target)]
-    done = harness(*arguments)
-    assert isinstance(done.exception, InputError)
+    result = harness(*arguments)
+    assert isinstance(result.exception, InputError)
     document = target.read_bytes()
     assert problems(document) == []
     (case,) = ElementTree.fromstring(document).iter("testcase")
@@ -400,9 +400,9 @@ def test_unmet_bench_need_is_reported_as_skipped() -> None:
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     arguments = ["run", "s.yaml", "--bench", "b.yaml", "--junit", str(tmp_path / "file" / "junit.xml")]
-    done = harness(*arguments)
-    assert isinstance(done.exception, InputError)
-    assert "JUnit report cannot be written" in str(done.exception)
+    result = harness(*arguments)
+    assert isinstance(result.exception, InputError)
+    assert "JUnit report cannot be written" in str(result.exception)
     waits = harness("run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch")
     assert isinstance(waits.exception, InputError)
     assert "harness report export SESSION --junit" in str(waits.exception)

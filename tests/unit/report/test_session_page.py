@@ -219,8 +219,8 @@ def test_a_redacted_clip_without_its_file_keeps_the_note(tmp_path: Path) -> None
 def test_several_sessions_make_one_page_with_the_worst_verdict(tmp_path: Path) -> None:
     good = session(tmp_path / "good", wake_rows(), Limits(max_false_reject_share=0.9))
     bad = session(tmp_path / "bad", wake_rows(), Limits(max_false_reject_share=0.1))
-    done = harness("report", good, bad, "--html", tmp_path / "r.html", "--audio", "none")
-    assert (done.stdout, done.stderr.splitlines()[-1]) == ("FAIL.\n", f"harness: wrote {tmp_path / 'r.html'}")
+    result = harness("report", good, bad, "--html", tmp_path / "r.html", "--audio", "none")
+    assert (result.stdout, result.stderr.splitlines()[-1]) == ("FAIL.\n", f"harness: wrote {tmp_path / 'r.html'}")
     shown = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert shown.count('class="verdict ') == 2
     assert not re.findall(r"(?:src|href)=\"?(?:https?:)?//", shown)
@@ -230,9 +230,9 @@ def test_invalid_session_is_refused_and_nothing_is_written(tmp_path: Path) -> No
     with pytest.raises(LogError, match="is not a session folder"):
         write_report([tmp_path], tmp_path / "r.html", SoundStorage.NONE)
     assert not (tmp_path / "r.html").exists()
-    done = harness("report", tmp_path)
-    assert isinstance(done.exception, InputError)
-    assert "--html report.html" in done.exception.remedy
+    result = harness("report", tmp_path)
+    assert isinstance(result.exception, InputError)
+    assert "--html report.html" in result.exception.remedy
 
 
 def test_distribution_plot_ends_at_100_percent() -> None:

@@ -38,7 +38,7 @@ def night(
     heard_s: float = 1.75,
     error_s: float = 0.0,
 ) -> Path:
-    """A session of 20 wake trials that began on day `at`; the first `missed` ones are missed."""
+    """A session of 20 wake trials that began on day `index`; the first `missed` ones are missed."""
     planned = [wake_trial(number, injected=False) for number in range(20)]
     rows: WakeRows = rows_of(*planned)
     first = rows.entries[0]
@@ -128,10 +128,10 @@ def test_sessions_that_do_not_count_are_listed_with_the_reason(tmp_path: Path) -
     assert why["other"] == why["other\\udcff"] == "it is a copy of n01"
     assert why["killed"] == "the run has not ended; 20 of 20 trials are finished"
     assert "log.sqlite is missing" in why["never"]
-    done = harness("trend", tmp_path)
-    assert done.exit_code == 0
-    assert "left out: killed: the run has not ended" in done.stdout
-    assert "scenarios are analysed separately" in done.stdout
+    result = harness("trend", tmp_path)
+    assert result.exit_code == 0
+    assert "left out: killed: the run has not ended" in result.stdout
+    assert "scenarios are analysed separately" in result.stdout
 
 
 def test_a_recent_change_for_the_worse_ends_with_status_1(nights: Path) -> None:

@@ -61,9 +61,9 @@ def scored(folder: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     """By the name of each grouping, its values."""
     files = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
     command = ["score", "-r", files[0], "-H", files[1], "--groups", files[2], "--json", "-"]
-    done = harness(*command)
-    assert done.exit_code == 0, (done.output, done.exception)
-    report = json.loads(done.stdout)
+    result = harness(*command)
+    assert result.exit_code == 0, (result.output, result.exception)
+    report = json.loads(result.stdout)
     assert (report["without_group"], report["groups_of_no_utterance"], report["groups_left_out"]) == ([], [], [])
     return {grouping["by"]: grouping["values"] for grouping in report["groups"]}
 
@@ -78,9 +78,9 @@ def counts(group: dict[str, Any]) -> tuple[int, ...]:
 @pytest.mark.parametrize("rows", [two_axes(), commands()], ids=["queries", "commands"])
 def test_counts_by_group_match_the_session(rows: Rows | WakeRows, tmp_path: Path) -> None:
     session = written(tmp_path / "session", rows)
-    done = harness("export", session, "--trn", tmp_path / "out")
-    assert done.exit_code == 0, (done.output, done.exception)
-    assert f"--groups {tmp_path / 'out' / 'first.groups.csv'}" in done.output
+    result = harness("export", session, "--trn", tmp_path / "out")
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert f"--groups {tmp_path / 'out' / 'first.groups.csv'}" in result.output
     heard = heard_of(rows)
 
     def expected(grouping: Grouping, which: str) -> list[tuple[int, ...]]:

@@ -186,25 +186,25 @@ def folder(rows: WakeRows, tmp_path: Path) -> Path:
 
 def test_export_writes_one_log_a_device(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = harness("export", folder, "--wake-log")
-    assert done.exit_code == 0, done.output
-    assert 'Writing log to "s1.kitchen.log"' in done.output
-    assert "only kitchen: wake-2" in done.output
+    result = harness("export", folder, "--wake-log")
+    assert result.exit_code == 0, result.output
+    assert 'Writing log to "s1.kitchen.log"' in result.output
+    assert "only kitchen: wake-2" in result.output
     back = read((tmp_path / "s1.kitchen.log").read_text(encoding="utf-8"))
     assert dict(back.totals)["TACOUNT"] == 3
     assert (tmp_path / "s1.den.log").exists()
 
 
 def test_export_to_standard_output_is_the_log_alone(folder: Path) -> None:
-    done = harness("export", folder, "--wake-log", "-", "--device", "den")
-    assert done.exit_code == 0
-    assert dict(read(done.stdout).totals)["TACOUNT"] == 1
+    result = harness("export", folder, "--wake-log", "-", "--device", "den")
+    assert result.exit_code == 0
+    assert dict(read(result.stdout).totals)["TACOUNT"] == 1
 
 
 def test_export_writes_json_for_each_device(folder: Path) -> None:
-    done = harness("export", folder, "--json")
-    assert done.exit_code == 0
-    report = json.loads(done.stdout)
+    result = harness("export", folder, "--json")
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
     assert [device["device"] for device in report["devices"]] == ["kitchen", "den"]
     assert report["devices"][0]["false_accepts_before_review"]["count"] == 2
     assert report["devices"][0]["false_rejects"]["clopper_pearson"] is not None
@@ -212,9 +212,9 @@ def test_export_writes_json_for_each_device(folder: Path) -> None:
 
 
 def test_two_devices_do_not_fit_into_one_file(folder: Path) -> None:
-    done = harness("export", folder, "--wake-log", "x.log")
-    assert isinstance(done.exception, InputError)
-    assert "--device" in str(done.exception)
+    result = harness("export", folder, "--wake-log", "x.log")
+    assert isinstance(result.exception, InputError)
+    assert "--device" in str(result.exception)
 
 
 def test_json_of_a_session_without_exposure_has_no_rate() -> None:

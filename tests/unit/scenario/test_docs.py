@@ -202,11 +202,11 @@ def test_broken_file_is_refused_with_place_and_remedy(name: str, folder: Path) -
 @pytest.mark.parametrize("name", ["key_unknown", "syntax_alias", "recording_is_no_sound"])
 def test_the_command_itself_ends_with_2_and_no_traceback(name: str, folder: Path) -> None:
     harness = [sys.executable, "-c", "from harness.cli import main; main()", "validate", str(folder / f"{name}.yaml")]
-    done = subprocess.run(harness, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert f"{name}.yaml:" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not done.stdout
+    result = subprocess.run(harness, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert f"{name}.yaml:" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not result.stdout
 
 
 VOICE = {"engine": "espeak", "name": "en-us", "rate_wpm": 160}

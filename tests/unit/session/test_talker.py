@@ -167,8 +167,8 @@ def test_a_command_without_a_microphone_records_nothing(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("alexa\n")
     for options in ([], ["--column", "distance"], ["--column", "a=1", "--column", "a=2"]):
-        done = CliRunner().invoke(
+        result = CliRunner().invoke(
             command, ["record", str(prompts), "-o", str(tmp_path / "o"), "--talker", "a", *options]
         )
-        assert isinstance(done.exception, InputError)
+        assert isinstance(result.exception, InputError)
     assert not (tmp_path / "o").exists()

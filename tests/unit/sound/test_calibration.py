@@ -65,9 +65,9 @@ def bench(folder: Path, near: str = ", calibration: near.calibration.yaml") -> P
 
 def calibrate(folder: Path, *options: str) -> str:
     """Calibrates `near`; what was said."""
-    done = CliRunner().invoke(command, [str(bench(folder, "")), "near", *options], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
+    result = CliRunner().invoke(command, [str(bench(folder, "")), "near", *options], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
 
 
 def scenario(folder: Path, defaults: str = "", more: str = "") -> Scenario:
@@ -329,9 +329,9 @@ def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, meter_command: str, mo
 
 @pytest.mark.parametrize("option", ["--meter-reading", "--level-dbfs", "--max-spl"])
 def test_non_numeric_reading_is_refused_before_playback(tmp_path: Path, option: str) -> None:
-    done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", option, "nan"])
-    assert done.exit_code == 2
-    assert "is not a number" in done.output
+    result = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", option, "nan"])
+    assert result.exit_code == 2
+    assert "is not a number" in result.output
     assert not list(tmp_path.glob("*.calibration.yaml"))
 
 
@@ -361,8 +361,8 @@ def test_calibration_place_is_stored_as_plain_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["", " ", "a\x1b[31m", "a\nb", "x" * 61])
 def test_a_place_that_no_file_can_hold_is_refused(tmp_path: Path, place: str) -> None:
-    done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", "--meter-reading", "60", "--at", place])
-    assert done.exit_code == 2
+    result = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", "--meter-reading", "60", "--at", place])
+    assert result.exit_code == 2
     assert not list(tmp_path.glob("*.calibration.yaml"))
 
 

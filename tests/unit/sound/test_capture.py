@@ -210,8 +210,8 @@ def test_player_and_recorder_ticks_wait_only_for_each_other() -> None:
 
 def test_the_child_starts_without_numpy() -> None:
     code = "import sys, harness.sound.child; print('numpy' in sys.modules, 'pyaudio' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
-    assert done.stdout.split() == ["False", "False"]
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert result.stdout.split() == ["False", "False"]
 
 
 RING_RATE_HZ = 48000

@@ -53,9 +53,9 @@ def test_alternatives_are_left_out_and_texts_without_tags_have_none(tmp_path: Pa
 def test_the_report_has_a_row_for_each_tag(tmp_path: Path) -> None:
     reference = written(tmp_path, "r.trn", REFERENCE)
     hypothesis = written(tmp_path, "h.trn", "wake me at seven thirty in york and york (u1)\n")
-    done = CliRunner().invoke(command, ["-r", str(reference), "-H", str(hypothesis)])
-    rows = [line.split()[:5] for line in done.output.split("\n")]
-    assert ["city", "2", "1", "50.00", "%"] in rows, done.output
+    result = CliRunner().invoke(command, ["-r", str(reference), "-H", str(hypothesis)])
+    rows = [line.split()[:5] for line in result.output.split("\n")]
+    assert ["city", "2", "1", "50.00", "%"] in rows, result.output
     assert ["all", "3", "1", "33.33", "%"] in rows
     unmarked = CliRunner().invoke(command, ["-r", str(reference), "-H", str(hypothesis), "--marks", "none"])
     assert "entities" not in unmarked.output

@@ -31,9 +31,9 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_each_text_is_spoken_once_and_test_voices_are_not_in_training(corpus: Path, tmp_path: Path) -> None:
     voices = ("--voices", "espeak:en-us,espeak:en-gb", "--test-voices", "espeak:en-us+f3")
     for name in ("one", "two"):
-        done = harness("understand", "speak", corpus, *voices, "--output", tmp_path / name)
-        assert done.exit_code == 0, done.output
-    assert "3 train, 1 test" in done.stderr
+        result = harness("understand", "speak", corpus, *voices, "--output", tmp_path / name)
+        assert result.exit_code == 0, result.output
+    assert "3 train, 1 test" in result.stderr
     train, test = rows_of(tmp_path / "one" / "train.csv"), rows_of(tmp_path / "one" / "test.csv")
     assert [row["id"] for row in train] == ["train/1", "train/2", "train/3"]
     assert {row["voice"] for row in train} <= {"espeak:en-us", "espeak:en-gb"}
@@ -57,26 +57,26 @@ def test_each_text_is_spoken_once_and_test_voices_are_not_in_training(corpus: Pa
 def test_voices_that_do_not_fit_are_refused(
     corpus: Path, tmp_path: Path, voices: tuple[str, ...], message: str
 ) -> None:
-    done = harness("understand", "speak", corpus, *voices, "--output", tmp_path / "new")
-    assert isinstance(done.exception, InputError)
-    assert message in str(done.exception)
+    result = harness("understand", "speak", corpus, *voices, "--output", tmp_path / "new")
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
     assert not (tmp_path / "new").exists()
 
 
 def test_a_split_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "data.jsonl").write_text(f'{{"id": "a", "text": "stop", "groups": {{"split": "{tmp_path}/owned"}}}}\n')
-    done = harness(
+    result = harness(
         "understand", "speak", tmp_path / "data.jsonl", "--voices", "espeak:en-us", "--output", tmp_path / "new"
     )
-    assert isinstance(done.exception, InputError)
-    assert "cannot be the name of a folder" in str(done.exception)
+    assert isinstance(result.exception, InputError)
+    assert "cannot be the name of a folder" in str(result.exception)
     assert not (tmp_path / "owned.csv").exists()
 
 
 def test_a_corpus_without_texts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "intents.csv").write_text("id,intent\na,stop\n")
-    done = harness(
+    result = harness(
         "understand", "speak", tmp_path / "intents.csv", "--voices", "espeak:en-us", "--output", tmp_path / "new"
     )
-    assert isinstance(done.exception, InputError)
-    assert "'a' has no text" in str(done.exception)
+    assert isinstance(result.exception, InputError)
+    assert "'a' has no text" in str(result.exception)

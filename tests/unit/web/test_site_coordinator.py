@@ -133,9 +133,9 @@ def test_links_lead_to_where_the_site_was_last(tmp_path: Path) -> None:
     path = tmp_path / "invitations.json"
 
     def link(*options: str) -> str:
-        done = CliRunner().invoke(invite, ["ann", "--invitations", str(path), *options])
-        assert done.exit_code == 0, done.output
-        return done.output.split()[1].partition("/login#")[0]
+        result = CliRunner().invoke(invite, ["ann", "--invitations", str(path), *options])
+        assert result.exit_code == 0, result.output
+        return result.output.split()[1].partition("/login#")[0]
 
     assert link() == "http://127.0.0.1:8765"
     Invitations(path).set_address("http://127.0.0.1:9001")

@@ -308,10 +308,10 @@ def test_proposals_are_kept_as_one_batch_and_counted(tmp_path: Path) -> None:
 def test_one_classifier_proposes_and_states_its_expected_error(tmp_path: Path) -> None:
     project = _project(tmp_path, 60)
     status = json.loads(_run("status", project, "--json").stdout)
-    done = _run("propose", project, "--method", "classifier")
-    assert done.exit_code == 0, done.output
-    assert "learnt from 60, proposed for" in done.stdout
-    assert f"estimated error of the proposals: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in done.stdout
+    result = _run("propose", project, "--method", "classifier")
+    assert result.exit_code == 0, result.output
+    assert "learnt from 60, proposed for" in result.stdout
+    assert f"estimated error of the proposals: {100 * status['estimated_error']:.2f} % (target 1.00 %)" in result.stdout
     assert status["target_error"] == 0.01
     out = tmp_path / "out.jsonl"
     with pytest.raises(InputError, match="have no final labels"):
@@ -403,8 +403,8 @@ def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path
         data.append({"id": f"u{number}", "text": " ".join(text), **labels})
     (files / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), encoding="utf-8")
     new(run, files, "--import-labels")
-    done = run("propose", files / "p", "--method", method)
-    assert "slots learnt from 50 utterances" in done.output, done.output
+    result = run("propose", files / "p", "--method", method)
+    assert "slots learnt from 50 utterances" in result.output, result.output
     with sitting(files / "p", "ann") as desk:
         texts = []
         while page := desk.view.page:

@@ -60,10 +60,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def harness(place: Path, *arguments: str) -> Result:
     paths = [str(place / argument) if argument and (place / argument).exists() else argument for argument in arguments]
-    done = CliRunner(env={"COLUMNS": "120"}).invoke(group, ["understanding", "cascade", *paths])
-    if isinstance(done.exception, InputError):
-        raise done.exception
-    return done
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(group, ["understanding", "cascade", *paths])
+    if isinstance(result.exception, InputError):
+        raise result.exception
+    return result
 
 
 def asked_of(place: Path, *more: str) -> Result:
@@ -71,9 +71,9 @@ def asked_of(place: Path, *more: str) -> Result:
 
 
 def test_cascade_reports_the_cost_of_recognition_errors(place: Path) -> None:
-    done = asked_of(place)
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
+    result = asked_of(place)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
     assert "utterances    2, compared without places" in lines
     assert "model reads   transcripts without capitals and without punctuation, as gold is written" in lines
     shown = {line[:18].strip(): line[18:].split() for line in lines}
@@ -88,8 +88,8 @@ def test_cascade_reports_the_cost_of_recognition_errors(place: Path) -> None:
 
 
 def test_json_has_every_figure_and_every_utterance(place: Path, tmp_path: Path) -> None:
-    done = asked_of(place, "--json", "-", "--missing-is-silence")
-    report = json.loads(done.stdout)
+    result = asked_of(place, "--json", "-", "--missing-is-silence")
+    report = json.loads(result.stdout)
     assert report["kind"] == "understanding cascade"
     assert report["utterances"] == 3
     assert report["without_transcript"] == ["a-3"]
@@ -108,8 +108,8 @@ def test_the_page_shows_spoken_and_heard_words_as_plain_text(place: Path, tmp_pa
     heard = [{"id": "a-1", "text": "<script>alert(1)</script> the sky"}, {"id": "a-2", "text": "close the door"}]
     heard_file = lines_of(tmp_path / "h.jsonl", heard)
     page = tmp_path / "page.html"
-    done = harness(place, "--gold", "gold.jsonl", "--heard", heard_file, "--model", "model", "--html", str(page))
-    assert done.exit_code == 0, done.output
+    result = harness(place, "--gold", "gold.jsonl", "--heard", heard_file, "--model", "model", "--html", str(page))
+    assert result.exit_code == 0, result.output
     text = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt; the sky" in text
     assert "<script>" not in text
@@ -120,8 +120,8 @@ def test_predictions_made_elsewhere_are_accepted(place: Path, tmp_path: Path) ->
     rows = [{"id": "a-1", "text": "open the floor", "intents": ["open"], "tags": ["O", "O", "O"]},
             {"id": "a-2", "text": "close the door", **frame("close the door")}]  # fmt: skip
     predictions = ("--pred-reference", "gold.jsonl", "--pred-heard", lines_of(tmp_path / "after.jsonl", rows))
-    done = harness(place, "--gold", "gold.jsonl", "--heard", "heard.trn", *predictions, "--json", "-")
-    figures = json.loads(done.stdout)["total"]["figures"]
+    result = harness(place, "--gold", "gold.jsonl", "--heard", "heard.trn", *predictions, "--json", "-")
+    figures = json.loads(result.stdout)["total"]["figures"]
     assert (figures["emr"]["transcript"], figures["sfa"]["transcript"], figures["cer"]["transcript"]) == (1, 0.5, 0.5)
 
 
@@ -130,9 +130,9 @@ def test_a_column_of_too_many_labels_is_stated_and_shown_on_demand(tmp_path: Pat
     rows = [{"id": str(n), "text": TEXTS[0], **frame(TEXTS[0]), "groups": {"<file>": str(n)}} for n in range(61)]
     gold = lines_of(tmp_path / "gold.jsonl", rows)
     files = ("--gold", gold, "--heard", gold, "--pred-reference", gold, "--pred-heard", gold)
-    done = harness(tmp_path, *files, "--html", str(page))
+    result = harness(tmp_path, *files, "--html", str(page))
     note = "has 61 labels, too many to group by (use --by"
-    assert f"no group      <file> {note} <file>)" in done.stdout.splitlines()
+    assert f"no group      <file> {note} <file>)" in result.stdout.splitlines()
     assert f"<dt>no group<dd><bdi>&lt;file&gt; {note} &lt;file&gt;)</bdi>" in page.read_text(encoding="utf-8")
     assert json.loads(harness(tmp_path, *files, "--json", "-").stdout)["groups_left_out"] == {"<file>": 61}
     output = harness(tmp_path, *files, "--by", "<file>").stdout
@@ -142,9 +142,9 @@ def test_a_column_of_too_many_labels_is_stated_and_shown_on_demand(tmp_path: Pat
 
 def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None:
     assert asked_of(place, "--max-sfa-loss", "100%").exit_code == 0
-    done = asked_of(place, "--missing-is-silence", "--max-sfa-loss", "20%")
-    assert done.exit_code == 1
-    assert "SFA loss by recognition ≤ 20 %: found 33.3 %, fails" in done.stderr
+    result = asked_of(place, "--missing-is-silence", "--max-sfa-loss", "20%")
+    assert result.exit_code == 1
+    assert "SFA loss by recognition ≤ 20 %: found 33.3 %, fails" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def frames(place: Path) -> str:
 
 def test_cascades_and_systems_from_sound_are_compared(place: Path, frames: str) -> None:
     systems = ("--heard", f"first={place / 'heard.trn'}", "--pred-sound", f"direct={frames}")
-    done = harness(place, "--gold", "gold.jsonl", "--model", "model", *systems, "--talkers", "room")
-    assert done.exit_code == 0, done.output
-    output = done.stdout.splitlines()
+    result = harness(place, "--gold", "gold.jsonl", "--model", "model", *systems, "--talkers", "room")
+    assert result.exit_code == 0, result.output
+    output = result.stdout.splitlines()
     assert "utterances    2 that every system answered, compared without places" in output
     assert "talkers       1 by room, too few for intervals" in output
     assert "no answer     first: 1 (a-3)" in output
@@ -246,8 +246,8 @@ def test_cascades_and_systems_from_sound_are_compared(place: Path, frames: str) 
 def test_systems_from_sound_need_no_model(place: Path, frames: str, tmp_path: Path) -> None:
     files = ("--pred-sound", f"one={frames}", "--pred-sound", f"two={place / 'gold.jsonl'}")
     target, page = tmp_path / "systems.json", tmp_path / "systems.html"
-    done = harness(place, "--gold", "gold.jsonl", *files, "--json", str(target), "--html", str(page))
-    assert done.exit_code == 0, done.output
+    result = harness(place, "--gold", "gold.jsonl", *files, "--json", str(target), "--html", str(page))
+    assert result.exit_code == 0, result.output
     document = json.loads(target.read_text())
     assert document["utterances"] == 3
     assert [system["name"] for system in document["systems"]] == ["one", "two"]
@@ -276,9 +276,9 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
     slots = [{"concept": slot.concept, "value": slot.value} for slot in expected.slots or ()]
     by_query = [{"id": trial.query_id, "intents": list(expected.intents), "slots": slots}]
     sound = lines_of(tmp_path / "sound.jsonl", by_query)
-    done = harness(place, "--live", str(folder), "--pred-sound", sound, "--json", "-")
-    assert done.exit_code == 0, done.output
-    document = json.loads(done.stdout)
+    result = harness(place, "--live", str(folder), "--pred-sound", sound, "--json", "-")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
     figures = {system["name"]: system["figures"]["emr"]["value"] for system in document["systems"]}
     assert figures == {"sound": 1.0, "live": pytest.approx(1 / 3)}
     assert document["systems"][1]["kind"] == "live"

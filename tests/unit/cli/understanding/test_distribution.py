@@ -35,15 +35,17 @@ def test_the_tables_of_the_seed_come_back_from_files_of_intents(tmp_path: Path, 
     seed, utterances = seed_table(number)
     files = write_intents(tmp_path, seed, utterances)
     options = [f"{split}={file}" for split, file in zip(SPLITS, files, strict=False)]
-    done = harness(*options, "--max-rows", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
-    counts = table(done)
+    result = harness(*options, "--max-rows", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
+    counts = table(result)
     assert {name: counts[name] for name in seed} == seed
     assert counts["utterances"] == (*utterances, sum(utterances))
     columns = zip(*seed.values(), strict=True)
     assert counts["intents given"] == tuple(map(sum, columns))
     assert counts["without intent"] == counts["not annotated"] == (0,) * (len(utterances) + 1)
-    assert done.stdout.splitlines()[0].split() == ["intent", *SPLITS[: len(files)], "total", "share"]
-    assert "checked: the splits add up to the total in every row, and so do the intents of combinations" in done.stdout
+    assert result.stdout.splitlines()[0].split() == ["intent", *SPLITS[: len(files)], "total", "share"]
+    assert (
+        "checked: the splits add up to the total in every row, and so do the intents of combinations" in result.stdout
+    )
     report = json.loads((tmp_path / "a.json").read_text())
     assert {row["intent"]: (*row["splits"].values(), row["total"]) for row in report["intents"]} == seed
     assert sum(row["total"] for row in report["combinations"]) == sum(utterances)
@@ -55,8 +57,8 @@ def test_the_tables_of_the_seed_come_back_from_files_of_intents(tmp_path: Path, 
 def test_a_folder_has_its_splits_and_slots_are_counted(tmp_path: Path) -> None:
     write_folder(tmp_path / "train", "a b c\nd\n", "B-n-x I-n-x B-n-y\nO\n", "p#q\n\n")
     write_folder(tmp_path / "valid", "a\n", "I-n-x\n", "p\n")
-    done = harness(tmp_path)
-    assert table(done) == {
+    result = harness(tmp_path)
+    assert table(result) == {
         "p": (1, 1, 2),
         "q": (1, 0, 1),
         "intents given": (2, 1, 3),
@@ -68,19 +70,19 @@ def test_a_folder_has_its_splits_and_slots_are_counted(tmp_path: Path) -> None:
         "different concepts": (2, 1, 2),
         "without specifiers": (1, 1, 1),
     }
-    assert ["p", "1", "1", "2", "66.67", "%"] in [line.split() for line in done.stdout.splitlines()]
+    assert ["p", "1", "1", "2", "66.67", "%"] in [line.split() for line in result.stdout.splitlines()]
     assert table(harness(tmp_path, "--chunking", "iob2"))["slots"] == (2, 0, 2)
 
 
 def test_undeclared_label_fails_and_unused_declared_label_has_a_row(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
-    done = harness(path, "--labels", "r,q,p")
-    assert done.exit_code == 0
-    assert [line.split()[:2] for line in done.stdout.splitlines()[2:5]] == [["r", "0"], ["q", "1"], ["p", "2"]]
-    done = harness(path, "--labels", "p")
-    assert done.exit_code == 1
-    assert done.stderr == "harness: 1 × p#q: there is no label 'q'\n"
+    result = harness(path, "--labels", "r,q,p")
+    assert result.exit_code == 0
+    assert [line.split()[:2] for line in result.stdout.splitlines()[2:5]] == [["r", "0"], ["q", "1"], ["p", "2"]]
+    result = harness(path, "--labels", "p")
+    assert result.exit_code == 1
+    assert result.stderr == "harness: 1 × p#q: there is no label 'q'\n"
 
 
 def test_a_label_set_that_forbids_a_combination_fails(tmp_path: Path) -> None:
@@ -91,15 +93,15 @@ def test_a_label_set_that_forbids_a_combination_fails(tmp_path: Path) -> None:
     )
     path = tmp_path / "a.csv"
     path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
-    done = harness(path, "--labels", labels)
-    assert (done.exit_code, done.stderr) == (1, "harness: 1 × p#q: p must be the only label\n")
+    result = harness(path, "--labels", labels)
+    assert (result.exit_code, result.stderr) == (1, "harness: 1 × p#q: p must be the only label\n")
 
 
 def test_ids_shared_by_two_splits_are_reported(tmp_path: Path) -> None:
     for name, ids in (("a", ("x", "y")), ("b", ("y", "z"))):
         (tmp_path / f"{name}.csv").write_text("id,intent\n" + "".join(f"{id_},p\n" for id_ in ids), encoding="utf-8")
-    done = harness(tmp_path / "a.csv", tmp_path / "b.csv")
-    assert done.stdout.splitlines()[-1] == "1 ids of b are also in a, such as y"
+    result = harness(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert result.stdout.splitlines()[-1] == "1 ids of b are also in a, such as y"
 
 
 def test_a_single_file_is_split_by_groups(tmp_path: Path) -> None:
@@ -125,16 +127,16 @@ def test_wrong_usage_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("id,intent\n1,p\n", encoding="utf-8")
-    done = harness(*arguments)
-    assert isinstance(done.exception, InputError)
-    assert message in str(done.exception)
+    result = harness(*arguments)
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
     assert Path("a.csv").read_text(encoding="utf-8") == "id,intent\n1,p\n"
 
 
 def test_standard_input_is_read_and_hostile_labels_are_escaped() -> None:
-    done = harness("-", "--format", "csv", stdin="id,intent\n1,[red]\u202eb\n")
-    assert done.exit_code == 0, done.output
-    assert "[red]\\u202eb" in done.stdout
+    result = harness("-", "--format", "csv", stdin="id,intent\n1,[red]\u202eb\n")
+    assert result.exit_code == 0, result.output
+    assert "[red]\\u202eb" in result.stdout
 
 
 DATA = Path(__file__).parents[3] / "data" / "seed_intents.csv"

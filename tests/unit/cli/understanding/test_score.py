@@ -76,21 +76,21 @@ def test_surplus_blanks_of_a_slot_value_are_noted(tmp_path: Path, monkeypatch: p
 
 
 def test_figures_show_their_counts_and_options(files: list[str]) -> None:
-    done = harness(*files)
-    assert row(done, "EMR (exact match)") == ["EMR (exact match)", "66.67 %", "20.8–93.9 %", "2 of 3 utterances"]
-    assert row(done, "F1, micro")[-1] == "3 right, 4 intents, 3 predicted"
-    assert row(done, "slot F1")[1::2] == ["0.00 %", "0 right, 1 chunks, 1 predicted"]
-    assert row(done, "CER")[1::2] == ["100.00 %", "1 S + 0 D + 0 I of 1 concepts"]
-    assert row(done, "SFA")[1::2] == ["33.33 %", "1 of 3 utterances; slots in their places"]
-    assert row(done, "chunking") == ["chunking", "conlleval (an I- may begin a slot)"]
-    assert row(done, "concepts") == ["concepts", "full (whole concepts)"]
-    assert row(done, "0/0") == ["0/0", "0 (zero)"]
-    assert row(done, "missing")[1] == "1 (3); counted as empty predictions"
-    assert row(done, "without gold")[1] == "1 (9); not counted"
-    assert row(done, "empty")[1] == "1 prediction without intent, 0 correctly"
-    assert row(done, "never")[1] == "1 never predicted: bye"
-    assert row(done, "ben")[:2] == ["ben", "2"]
-    assert "\x1b" not in done.stdout
+    result = harness(*files)
+    assert row(result, "EMR (exact match)") == ["EMR (exact match)", "66.67 %", "20.8–93.9 %", "2 of 3 utterances"]
+    assert row(result, "F1, micro")[-1] == "3 right, 4 intents, 3 predicted"
+    assert row(result, "slot F1")[1::2] == ["0.00 %", "0 right, 1 chunks, 1 predicted"]
+    assert row(result, "CER")[1::2] == ["100.00 %", "1 S + 0 D + 0 I of 1 concepts"]
+    assert row(result, "SFA")[1::2] == ["33.33 %", "1 of 3 utterances; slots in their places"]
+    assert row(result, "chunking") == ["chunking", "conlleval (an I- may begin a slot)"]
+    assert row(result, "concepts") == ["concepts", "full (whole concepts)"]
+    assert row(result, "0/0") == ["0/0", "0 (zero)"]
+    assert row(result, "missing")[1] == "1 (3); counted as empty predictions"
+    assert row(result, "without gold")[1] == "1 (9); not counted"
+    assert row(result, "empty")[1] == "1 prediction without intent, 0 correctly"
+    assert row(result, "never")[1] == "1 never predicted: bye"
+    assert row(result, "ben")[:2] == ["ben", "2"]
+    assert "\x1b" not in result.stdout
 
 
 def test_detail_chunking_and_zero_division_change_the_figures(files: list[str]) -> None:
@@ -120,10 +120,10 @@ def test_a_folder_and_its_split_pair_with_a_flat_folder_and_with_intents_by_id(t
 
 def test_a_list_of_groups_splits_the_figures(files: list[str]) -> None:
     Path("l.csv").write_text("id,noise\n1,quiet\n2,street\n", encoding="utf-8")
-    done = harness(*files, "--groups", "l.csv", "--by", "noise")
-    assert row(done, "(none)")[:3] == ["(none)", "1", "0.00 %"]
-    assert row(done, "street")[2] == "100.00 %"
-    assert "by voice" not in done.stdout
+    result = harness(*files, "--groups", "l.csv", "--by", "noise")
+    assert row(result, "(none)")[:3] == ["(none)", "1", "0.00 %"]
+    assert row(result, "street")[2] == "100.00 %"
+    assert "by voice" not in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -139,23 +139,23 @@ def test_a_list_of_groups_splits_the_figures(files: list[str]) -> None:
     ],
 )
 def test_a_failed_limit_sets_exit_status_1(files: list[str], limit: list[str], holds: bool, message: str) -> None:
-    done = harness(*files, *limit)
-    assert done.exit_code == (0 if holds else 1)
-    assert message in done.stderr
-    assert bool(done.stderr) is not holds
+    result = harness(*files, *limit)
+    assert result.exit_code == (0 if holds else 1)
+    assert message in result.stderr
+    assert bool(result.stderr) is not holds
 
 
 def test_a_limit_on_an_undefined_figure_fails(files: list[str]) -> None:
     Path("p.csv").write_text("id,intent\n1,go\n", encoding="utf-8")
-    done = harness("--gold", "g.jsonl", "--pred", "p.csv", "--min-slot-f1", "0")
-    assert (done.exit_code, "slot F1 (full) of p.csv ≥ 0 %: no data (no slots in" in done.stderr) == (1, True)
+    result = harness("--gold", "g.jsonl", "--pred", "p.csv", "--min-slot-f1", "0")
+    assert (result.exit_code, "slot F1 (full) of p.csv ≥ 0 %: no data (no slots in" in result.stderr) == (1, True)
 
 
 def test_systems_are_compared_on_their_common_utterances(files: list[str]) -> None:
     Path("q.jsonl").write_text('{"id":"1","intents":["hi"],"slots":[]}\n', encoding="utf-8")
-    done = harness(*files, "--pred", "q.jsonl")
-    assert "first: p.jsonl, second: q.jsonl; on 1 utterance that both have" in done.stdout
-    assert row(done, "EMR")[1:4] == ["100.00 %", "0.00 %", "+100.00"]
+    result = harness(*files, "--pred", "q.jsonl")
+    assert "first: p.jsonl, second: q.jsonl; on 1 utterance that both have" in result.stdout
+    assert row(result, "EMR")[1:4] == ["100.00 %", "0.00 %", "+100.00"]
 
 
 def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,18 +173,18 @@ def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch:
             Corpus("", tuple(utterance for utterance in predicted.utterances if utterance.id in predicted_ids)),
             Path(f"{name}.p.jsonl"),
         )
-        done = harness(
+        result = harness(
             "--gold", f"{name}.g.jsonl", "--pred", f"{name}.p.jsonl", "--detail", "both", "--spoken",
             "--json", f"{name}.json",
         )  # fmt: skip
-        assert done.exit_code == 0, done.output
-    done = harness("two.json", "one.json", "--json", "merged.json", "--html", "m.html", verb="merge")
-    assert done.exit_code == 0, done.output
+        assert result.exit_code == 0, result.output
+    result = harness("two.json", "one.json", "--json", "merged.json", "--html", "m.html", verb="merge")
+    assert result.exit_code == 0, result.output
     merged, whole = (Path(f"{name}.json").read_text(encoding="ascii") for name in ("merged", "all"))
     assert merged.replace("two.", "all.") == whole
     assert re.sub(
         "all.[gp]", "", harness("--gold", "all.g.jsonl", "--pred", "all.p.jsonl", "--detail", "both", "--spoken").stdout
-    ) == re.sub("two.[gp]", "", done.stdout)
+    ) == re.sub("two.[gp]", "", result.stdout)
     assert "<article" not in Path("m.html").read_text(encoding="utf-8")
 
 
@@ -201,15 +201,15 @@ def test_shards_with_different_scoring_options_are_not_merged(files: list[str]) 
         ("c", "0/0 is one here, but zero in a.json"),
         ("d", "declared labels differ"),
     ):
-        done = harness("a.json", f"{name}.json", verb="merge")
-        assert isinstance(done.exception, InputError)
-        assert str(done.exception).startswith(f"{name}.json: ")
-        assert message in str(done.exception)
+        result = harness("a.json", f"{name}.json", verb="merge")
+        assert isinstance(result.exception, InputError)
+        assert str(result.exception).startswith(f"{name}.json: ")
+        assert message in str(result.exception)
 
 
 def test_json_is_the_only_standard_output(files: list[str]) -> None:
-    done = harness("--gold", "-", "--gold-format", "jsonl", "--pred", "p.jsonl", "--json", "-", stdin=GOLD)
-    report = json.loads(done.stdout)
+    result = harness("--gold", "-", "--gold-format", "jsonl", "--pred", "p.jsonl", "--json", "-", stdin=GOLD)
+    report = json.loads(result.stdout)
     assert (report["kind"], report["format"]) == ("understanding", 1)
     assert report["systems"][0]["gold"] == {"file": "<stdin>"}
     assert report["systems"][0]["scores"][0]["figures"]["emr"]["value"] == pytest.approx(2 / 3)
@@ -242,16 +242,16 @@ def test_wrong_usage_is_refused_before_anything_is_written(
 ) -> None:
     Path("other.jsonl").write_text('{"id": "z", "intents": []}\n', encoding="utf-8")
     Path("bare.txt").write_text("1\n", encoding="utf-8")
-    done = harness(*arguments)
-    assert isinstance(done.exception, InputError)
-    assert message in str(done.exception)
+    result = harness(*arguments)
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
     assert Path("g.jsonl").read_text(encoding="utf-8") == GOLD
 
 
 def test_a_folder_without_a_session_is_refused(files: list[str]) -> None:
-    done = harness("nowhere")
-    assert isinstance(done.exception, HarnessError)
-    assert "nowhere is not a session" in str(done.exception)
+    result = harness("nowhere")
+    assert isinstance(result.exception, HarnessError)
+    assert "nowhere is not a session" in str(result.exception)
 
 
 def store(folder: Path, plays: dict[str, list[Asked]]) -> Path:
@@ -264,9 +264,9 @@ def session(tmp_path: Path) -> Path:
 
 
 def test_reported_frames_are_scored_by_voice(session: Path) -> None:
-    done = harness(session, "--by", "voice")
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
+    result = harness(session, "--by", "voice")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
     assert any(line.startswith("EMR (exact match)") and line.endswith("2 of 3 utterances") for line in lines)
     assert any(line.startswith("slot F1") and "slots have no places" in line for line in lines)
     assert any(line.startswith("SFA  ") and "2 of 3 utterances; slots as lists of concepts" in line for line in lines)
@@ -289,25 +289,25 @@ def test_limits_of_a_session_that_was_not_completed_are_undecided(session: Path)
 
 
 def test_the_first_attempt_is_scored_on_request(session: Path) -> None:
-    done = harness(session, "--attempt", "first", "--min-emr", "50%")
-    assert done.exit_code == 1
-    assert "EMR (exact match) of devices in" in done.stderr
-    assert "≥ 50 %: found 33.3 %, fails" in done.stderr
-    assert "by attempt" not in done.stdout
+    result = harness(session, "--attempt", "first", "--min-emr", "50%")
+    assert result.exit_code == 1
+    assert "EMR (exact match) of devices in" in result.stderr
+    assert "≥ 50 %: found 33.3 %, fails" in result.stderr
+    assert "by attempt" not in result.stdout
 
 
 def test_values_count_beside_concepts(tmp_path: Path) -> None:
     other = UnderstandingResult(("book", "greet"), (Slot("city", "Bern"),), True, False, EvidenceSource.DEVICE)
     assert LYON.value == "Lyon"
-    done = harness(store(tmp_path / "s", {"ann1": [(Outcome.MISHEARD, other)], "ann2": [GOOD]}))
-    rows = [line.split("  ") for line in done.stdout.splitlines() if line.startswith(("SFA", "CER"))]
+    result = harness(store(tmp_path / "s", {"ann1": [(Outcome.MISHEARD, other)], "ann2": [GOOD]}))
+    rows = [line.split("  ") for line in result.stdout.splitlines() if line.startswith(("SFA", "CER"))]
     assert [[cell.strip() for cell in row if cell][1] for row in rows] == ["0.00 %", "100.00 %", "50.00 %", "50.00 %"]
 
 
 def test_session_without_understanding_evidence_is_refused(tmp_path: Path) -> None:
-    done = harness(store(tmp_path / "s", {"ann1": [OPEN]}))
-    assert isinstance(done.exception, InputError)
-    assert "no trial has an intent to score: no report says what was understood in 1 (ann1)" in str(done.exception)
+    result = harness(store(tmp_path / "s", {"ann1": [OPEN]}))
+    assert isinstance(result.exception, InputError)
+    assert "no trial has an intent to score: no report says what was understood in 1 (ann1)" in str(result.exception)
 
 
 def test_out_of_scope_utterances_are_reported_separately_and_merge(files: list[str]) -> None:

@@ -25,10 +25,10 @@ DEADLINE_S = 60.0
 
 
 def ran(*arguments: object, stdin: bytes = b"") -> Result:
-    done = CliRunner().invoke(group, ["understanding", *map(str, arguments)], input=stdin)
-    if isinstance(done.exception, HarnessError):
-        raise done.exception
-    return done
+    result = CliRunner().invoke(group, ["understanding", *map(str, arguments)], input=stdin)
+    if isinstance(result.exception, HarnessError):
+        raise result.exception
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tea.yaml").write_text(TEA)
     sizes = ("--train", 80, "--dev", 20, "--test", 30)
     assert ran("generate", folder / "tea.yaml", *sizes, "--output", folder / "data").exit_code == 0
-    done = ran("train", "--data", folder / "data", "--output", folder / "model", "-s", "iterations=30", "--seed", 7)
-    assert done.exit_code == 0, done.output
-    assert "80 utterances" in done.stdout
+    result = ran("train", "--data", folder / "data", "--output", folder / "model", "-s", "iterations=30", "--seed", 7)
+    assert result.exit_code == 0, result.output
+    assert "80 utterances" in result.stdout
     return folder
 
 
@@ -106,8 +106,8 @@ def test_a_model_states_how_it_was_trained(place: Path) -> None:
 
 def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "said.jsonl"
-    done = ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", out)
-    assert done.exit_code == 0, done.output
+    result = ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", out)
+    assert result.exit_code == 0, result.output
     gold = read_corpus(place / "data", split="test").utterances
     predictions = {utterance.id: utterance for utterance in read_corpus(out).utterances}
     assert set(predictions) == {utterance.id for utterance in gold}
@@ -136,15 +136,15 @@ def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> N
 
 def test_lines_are_answered_with_slots_and_scores(place: Path) -> None:
     texts = "brew some green tea at seven\n\nm\u00fcnze \U0001f375 \x1b[31m\n"
-    done = ran("predict", "--model", place / "model", "--scores", stdin=texts.encode())
-    first, empty, strange = (json.loads(line) for line in done.stdout.splitlines())
+    result = ran("predict", "--model", place / "model", "--scores", stdin=texts.encode())
+    first, empty, strange = (json.loads(line) for line in result.stdout.splitlines())
     assert first["intents"] == ["brew"]
     assert {"concept": "kind", "value": "green", "start": 2, "end": 3} in first["slots"]
     assert set(first["scores"]) == {"ask", "brew", "stop"}
     assert all(0 <= score <= 1 for score in first["scores"].values())
     assert (empty["id"], empty.get("tags", [])) == ("2", [])
     assert len(strange["tags"]) == 3
-    assert "\x1b" not in done.stdout
+    assert "\x1b" not in result.stdout
 
 
 def test_each_line_is_answered_before_the_next_is_read(place: Path) -> None:
@@ -180,8 +180,8 @@ def test_a_training_that_is_killed_leaves_no_model(place: Path, tmp_path: Path) 
         os.kill(program.pid, signal.SIGKILL)
         assert program.wait(DEADLINE_S) == -signal.SIGKILL
     assert not out.exists()
-    done = ran("train", "--data", place / "data", "--output", out, "-s", "iterations=5")
-    assert done.exit_code == 0
+    result = ran("train", "--data", place / "data", "--output", out, "-s", "iterations=5")
+    assert result.exit_code == 0
     assert load_model(out).facts.utterances == 80
 
 
@@ -189,9 +189,9 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
     atis = tmp_path / "my-atis"
     atis.symlink_to(place / "data")
     output = tmp_path / "rows.json"
-    done = ran("bench", "--data", atis, "--understander", "crf", "-s", "crf:iterations=30", "--json", output)
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
+    result = ran("bench", "--data", atis, "--understander", "crf", "-s", "crf:iterations=30", "--json", output)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
     assert "SFA" in lines[1]
     assert lines[3].startswith("crf ")
     assert any(line.startswith("JointBERT, published *") for line in lines)
@@ -217,8 +217,8 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
 
 
 def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_path: Path) -> None:
-    done = ran("split", place / "data", "--parts", "train=3,test=1", "--output", tmp_path / "parts")
-    assert done.exit_code == 0, done.output
+    result = ran("split", place / "data", "--parts", "train=3,test=1", "--output", tmp_path / "parts")
+    assert result.exit_code == 0, result.output
     parts = [read_corpus(tmp_path / "parts", split=name).utterances for name in ("train", "test")]
     whole = read_corpus(place / "data").utterances
     assert sorted(utterance.text for part in parts for utterance in part) == sorted(
@@ -226,8 +226,8 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
     )
     output = tmp_path / "rows.json"
     bench = ("bench", "--data", place / "data", "--understander", "crf", "-s", "crf:iterations=5", "--folds", "3")
-    done = ran(*bench, "--json", output)
-    assert "±" in done.stdout.splitlines()[4]
+    result = ran(*bench, "--json", output)
+    assert "±" in result.stdout.splitlines()[4]
     ((row,),) = (report["rows"] for report in json.loads(output.read_text()))
     assert row["utterances"] == len(whole)
     assert 0 < row["figures"]["sfa"]["value"] <= 1
@@ -238,10 +238,10 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
 
 def test_bench_skips_understanders_that_are_not_installed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    done = ran("bench", "--data", place / "data", "-s", "crf:iterations=2")
-    assert done.exit_code == 0, done.output
-    assert "transformer is skipped: torch is not installed" in done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[1:4:2]] == ["understander", "crf"]
+    result = ran("bench", "--data", place / "data", "-s", "crf:iterations=2")
+    assert result.exit_code == 0, result.output
+    assert "transformer is skipped: torch is not installed" in result.stderr
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:4:2]] == ["understander", "crf"]
     with pytest.raises(PluginError, match="torch is not installed"):
         ran("bench", "--data", place / "data", "--understander", "crf,transformer")
 
@@ -255,10 +255,10 @@ def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tm
     lists = ("--audio", sounds / "train.csv", "--audio", sounds / "dev.csv")
     small = ("-s", "epochs=1", "-s", "hidden=4")
     for name in ("one", "two"):
-        done = ran("train", "--data", data, *lists, "--understander", "ctc", *small, "--output", tmp_path / name)
-        assert done.exit_code == 0, done.output
-        assert "8 utterances" in done.stdout
-        assert "held-out (2): EMR" in done.stdout
+        result = ran("train", "--data", data, *lists, "--understander", "ctc", *small, "--output", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        assert "8 utterances" in result.stdout
+        assert "held-out (2): EMR" in result.stdout
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir() if path.suffix in (".npy", ".json")}
         for name in ("one", "two")
@@ -267,8 +267,8 @@ def test_a_system_from_sound_is_trained_and_used_by_two_commands(place: Path, tm
         name: content for name, content in second.items() if name != "model.json"
     }
     out = tmp_path / "frames.jsonl"
-    done = ran("predict", "--audio", sounds / "test.csv", "-t", f"ctc:{tmp_path / 'one'}", "--output", out)
-    assert done.exit_code == 0, done.output
+    result = ran("predict", "--audio", sounds / "test.csv", "-t", f"ctc:{tmp_path / 'one'}", "--output", out)
+    assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["id"] for row in rows] == ["test/1", "test/2"]
     assert all(row["cost"]["sound_s"] > 0.3 for row in rows)

@@ -251,9 +251,9 @@ def refused(scenario: Path, tmp_path: Path) -> set[str]:
     error = caught.value
     at_run = {str(problem) for problem in (error.problems if isinstance(error, InputProblems) else [error])}
     for paths in ([scenario], [scenario, REHEARSED_BENCH]):
-        done = harness("validate", *paths)
-        assert done.exit_code == 2, done.output
-        assert at_run <= set(done.stderr.splitlines())
+        result = harness("validate", *paths)
+        assert result.exit_code == 2, result.output
+        assert at_run <= set(result.stderr.splitlines())
     return at_run
 
 
@@ -305,9 +305,9 @@ def test_a_probe_whose_voice_cannot_speak_is_refused_by_both(tmp_path: Path) -> 
 def test_language_is_checked_only_with_a_bench(tmp_path: Path) -> None:
     scenario = written(tmp_path, "text: wie spät ist es", trial=", voice: {engine: espeak, name: de}")
     assert harness("validate", scenario).exit_code == 0
-    done = harness("validate", scenario, REHEARSED_BENCH)
-    assert done.exit_code == 2
-    assert "Set language: de" in done.output
+    result = harness("validate", scenario, REHEARSED_BENCH)
+    assert result.exit_code == 2
+    assert "Set language: de" in result.output
 
 
 def test_all_unreadable_recordings_are_named_at_once(tmp_path: Path) -> None:
@@ -315,9 +315,9 @@ def test_all_unreadable_recordings_are_named_at_once(tmp_path: Path) -> None:
     noise = np.random.default_rng(1).uniform(-0.3, 0.3, RATE_HZ).astype(np.float32)
     stimuli = [recording(tmp_path, name, noise, share=0.6 if int(name[0]) % 2 else 1) for name in names]
     assert len(refused(written(tmp_path, *stimuli), tmp_path)) == 3
-    done = harness("sound", "recordings", tmp_path)
-    assert done.exit_code == 2
-    lines = done.output.splitlines()
+    result = harness("sound", "recordings", tmp_path)
+    assert result.exit_code == 2
+    lines = result.output.splitlines()
     assert [Path(line.partition(":")[0]).name for line in lines[:-1]] == names[1::2]
     assert lines[-1] == "6 recordings, 3 cannot be played"
     report = json.loads(harness("sound", "recordings", "--json", tmp_path).output)

@@ -179,8 +179,8 @@ def test_a_mapping_file_has_an_encoding_of_its_own(tmp_path: Path, codec: str) -
     reference = written(tmp_path, "r.trn", f"a {word} %{word}% b (u1)\n")
     hypothesis = written(tmp_path, "h.trn", "a %hesitation %hesitation b (u1)\n")
     files = ["-r", str(reference), "-H", str(hypothesis)]
-    done = CliRunner().invoke(command, [*files, "--glm", str(glm), "--glm-encoding", codec])
-    assert "0 of 4 = 0.00 %" in done.output, done.output
+    result = CliRunner().invoke(command, [*files, "--glm", str(glm), "--glm-encoding", codec])
+    assert "0 of 4 = 0.00 %" in result.output, result.output
     assert CliRunner().invoke(command, [*files, "--glm-encoding", codec]).exit_code != 0
     if codec != "utf-8":
         with pytest.raises(InputProblems, match=r"a\.glm:1:[25]: .*--glm-encoding latin-1"):
@@ -210,9 +210,9 @@ def test_scores_name_their_mapping_file(tmp_path: Path) -> None:
     glm = written(tmp_path, "a.glm", HEAD.format(case="F") + RULES)
     reference = written(tmp_path, "r.trn", "We are uh not anymore (u1)\n")
     hypothesis = written(tmp_path, "h.trn", "we're not any more (u1)\n")
-    done = CliRunner().invoke(command, ["-r", str(reference), "-H", str(hypothesis), "--glm", str(glm)])
-    assert "0 of 5 = 0.00 %" in done.output, done.output
-    assert "verbatim, mapped by small" in done.output
+    result = CliRunner().invoke(command, ["-r", str(reference), "-H", str(hypothesis), "--glm", str(glm)])
+    assert "0 of 5 = 0.00 %" in result.output, result.output
+    assert "verbatim, mapped by small" in result.output
 
 
 @pytest.mark.skipif(not RFILTER.exists(), reason=f"no {RFILTER} (Debian's sctk)")
@@ -237,9 +237,9 @@ def test_random_rules_give_the_result_of_rfilter1(tmp_path: Path, seed: int) -> 
     glm = written(tmp_path, "r.glm", HEAD.format(case="T") + lines)
     texts = [words(12) for _ in range(100)]
     text_in = "".join(f" {text} \n" for text in texts)
-    done = subprocess.run(
+    result = subprocess.run(
         [str(RFILTER), str(glm)], input=text_in, capture_output=True, text=True, timeout=60, check=True
     )
-    theirs = [" ".join(line.split()) for line in done.stdout.split("\n")[: len(texts)]]
+    theirs = [" ".join(line.split()) for line in result.stdout.split("\n")[: len(texts)]]
     mapping = read_mapping(glm)
     assert [mapping.mapped(text) for text in texts] == theirs, lines

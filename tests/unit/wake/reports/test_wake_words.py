@@ -129,6 +129,6 @@ def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> 
 def test_export_with_words_adds_their_totals(rows: WakeRows, tmp_path: Path) -> None:
     folder = tmp_path / "s1"
     written(folder, rows)
-    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "-", "--words"])
-    assert done.exit_code == 0, done.output
-    assert dict(read(done.stdout).totals)["WER_WORDS"] == 13
+    result = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "-", "--words"])
+    assert result.exit_code == 0, result.output
+    assert dict(read(result.stdout).totals)["WER_WORDS"] == 13
