@@ -159,7 +159,7 @@ FAULTS = (
 """, "the first heartbeat of a device that stood still proves the misses meanwhile"),
     Planted("miss_proved_in_the_lead_in", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
--        life.signed |= seen is None or self._is_after(device, seen, reacts=False)
+-        life.signed |= sign is None or self._is_after(device, sign, reacts=False)
 +        life.signed = True
 """, "a sign of life before the phrase proves that the phrase was missed"),
     Planted("speech_from_before_the_call", "05e97ccf", Area.MATCHING, """
