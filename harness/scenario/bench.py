@@ -195,12 +195,8 @@ class DeviceKeys(Keys):
         "Wake phrases of this device; the harness says the first. Default: the profile's.", min_length=1
     )
     connection: EquipmentKeys | None = optional("Connection over which it reports; a black box has none.")
-    also: dict[Id, FurtherSourceKeys] = preset(
-        {}, "Further sources of the device's reports by name, such as a light or a log."
-    )
-    earcons: Text | None = optional(
-        "File of the device's learned chimes, relative to the bench; they are detected through the microphone."
-    )
+    also: dict[Id, FurtherSourceKeys] = preset({}, "Further sources of reports by name, such as a light or a log.")
+    earcons: Text | None = optional("File of its learned chimes, from the bench's folder. A microphone hears them.")
     merge_within_ms: float = preset(
         MERGE_WITHIN_MS, "Wake events of different sources within this time are one event, ms.", ge=0, le=30000
     )
@@ -219,7 +215,7 @@ class NotifyKeys(Keys):
         NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
     )
     webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
-    webhook_env: Text = preset("", "Environment variable that holds the address of the webhook, if that is secret.")
+    webhook_env: Text = preset("", "Environment variable with the address of the webhook, if that is secret.")
     token_env: Text = preset("", "Environment variable that holds a token for the webhook (Authorization: Bearer).")
     mqtt: Text = preset("", "Broker to which the message is published as one JSON object: host, host:port or lab.")
     topic: Text = preset("", "MQTT topic of the message.")
