@@ -27,10 +27,13 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 _GUARD = str(Path(__file__).with_name("guard.py"))
-_LAST_BYTES = 1 << 16
+_TAIL_BYTES = 1 << 16
+"""At most so much of the error output is read for its last line: a child may have written gigabytes."""
 _POLL_S = 0.01
 _EXITING = 0x4
 """Linux's flag PF_EXITING: no code of the process runs any more."""
+_USER_TIME, _CHILDREN_USER_TIME, _END_OF_TIMES = 11, 13, 15
+"""Places in _stat(): user and system time, then the same of children that have ended and were reaped (fields 14–17)."""
 _KILLED = 1 << (signal.SIGKILL - 1)
 """The bit of SIGKILL in Linux's masks of pending signals."""
 
@@ -54,15 +57,15 @@ class ChildProcess:
         guarded: bool = False,
     ) -> None:
         guard = [sys.executable, "-I", "-S", _GUARD, str(os.getpid())] if guarded else []
-        self._ending = threading.Lock()
-        self._words: str | None = None
-        self._said: IO[bytes] | None = None
-        self._said_from = 0
+        self._end_lock = threading.Lock()
+        self._final_error_line: str | None = None
+        self._error_file: IO[bytes] | None = None
+        self._error_start = 0
         if isinstance(stderr, int):
             errors: int | IO[bytes] = stderr
         else:
             errors = tempfile.TemporaryFile() if stderr is None else stderr.open("a+b")  # noqa: SIM115 (see end)
-            self._said, self._said_from = errors, errors.seek(0, os.SEEK_END)
+            self._error_file, self._error_start = errors, errors.seek(0, os.SEEK_END)
         try:
             self._process = subprocess.Popen(
                 [*guard, *arguments],
@@ -75,8 +78,8 @@ class ChildProcess:
                 start_new_session=True,
             )
         except BaseException:
-            if self._said is not None:
-                self._said.close()
+            if self._error_file is not None:
+                self._error_file.close()
             raise
         self.pid = self._process.pid
         if self._process.stdin is not None:
@@ -120,16 +123,16 @@ class ChildProcess:
 
     def last_error_line(self) -> str:
         """The last line that it wrote to standard error, if that is kept; else ""."""
-        if self._words is not None:
-            return self._words
-        if self._said is None or self._said.closed:
+        if self._final_error_line is not None:
+            return self._final_error_line
+        if self._error_file is None or self._error_file.closed:
             return ""
-        end = os.fstat(self._said.fileno()).st_size
-        first = max(self._said_from, end - _LAST_BYTES)
-        return last_line(os.pread(self._said.fileno(), end - first, first))
+        end = os.fstat(self._error_file.fileno()).st_size
+        first = max(self._error_start, end - _TAIL_BYTES)
+        return last_line(os.pread(self._error_file.fileno(), end - first, first))
 
     def await_ready(self, ready: Callable[[], bool], limit_s: float) -> str:
-        """Waits until it is ready. Returns "", or the reason why it is not, with its last line."""
+        """Waits until it is ready. Returns the reason why it is not, with its last line, or "" for success."""
         deadline_s = time.monotonic() + limit_s
         while not ready():
             if not self.alive:
@@ -147,13 +150,13 @@ class ChildProcess:
         return not self.alive
 
     def end(self, grace_s: float = 0.0) -> str:
-        """Asks it to end within grace_s, then kills it and all that it has started. Returns its last line.
+        """Kills it and all that it has started. Returns its last line.
 
-        From any thread, and also again.
+        With grace_s, it is first asked to end and has that time for it. From any thread, and also again.
         """
-        with self._ending:
-            if self._words is not None:
-                return self._words
+        with self._end_lock:
+            if self._final_error_line is not None:
+                return self._final_error_line
             if grace_s:
                 if self._process.stdin is not None:
                     self._process.stdin.close()
@@ -161,12 +164,12 @@ class ChildProcess:
                 self.wait(grace_s)
             self.kill()
             self._process.wait()
-            self._words = self.last_error_line()
-            for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._said):
+            self._final_error_line = self.last_error_line()
+            for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._error_file):
                 if stream is not None:
                     with contextlib.suppress(OSError):
                         stream.close()
-            return self._words
+            return self._final_error_line
 
     def terminate(self) -> None:
         """Asks it to end."""
@@ -182,11 +185,11 @@ class ChildProcess:
     def leave(self) -> None:
         """Lets it outlive us, without a warning that it was never reaped."""
         if self.alive:
-            self._process.returncode = 0
+            self._process.returncode = 0  # Popen warns of a child without one; from here on, `status` is not its own
         else:
             self._process.wait()
-        if self._said is not None:
-            self._said.close()
+        if self._error_file is not None:
+            self._error_file.close()
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
@@ -205,11 +208,11 @@ def ended_words(status: int) -> str:
     return f"ended with status {status}" if status >= 0 else f"was ended by {_signal_name(-status)}"
 
 
-def _signal_name(number: int) -> str:
+def _signal_name(signal_number: int) -> str:
     try:
-        return signal.Signals(number).name
+        return signal.Signals(signal_number).name
     except ValueError:  # real-time signals have no name
-        return f"signal {number}"
+        return f"signal {signal_number}"
 
 
 @frozen
@@ -228,10 +231,10 @@ class KnownProcess:
         """True if it was killed and has not ended yet, which takes a while on a busy host."""
         return self.alive() and _is_ending(self.pid)
 
-    def await_exit(self, patience_s: float = 5.0) -> None:
+    def await_exit(self, limit_s: float = 5.0) -> None:
         """Waits for the end of a process that is ending; returns at once for others."""
-        deadline = time.monotonic() + patience_s
-        while self.ending() and time.monotonic() < deadline:
+        deadline_s = time.monotonic() + limit_s
+        while self.ending() and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
 
     def uptime_s(self) -> float:
@@ -240,14 +243,14 @@ class KnownProcess:
 
     def end(self, patience_s: float = 3.0) -> bool:
         """Asks it to end, then kills it; True when it has ended. Never touches another process."""
-        for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
+        for signal_number, limit_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
             if not self.alive():
                 return True
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+                os.kill(self.pid, signal_number)
                 os.kill(self.pid, signal.SIGCONT)  # a stopped process does not act on SIGTERM
-            deadline = time.monotonic() + wait_s
-            while self.alive() and time.monotonic() < deadline:
+            deadline_s = time.monotonic() + limit_s
+            while self.alive() and time.monotonic() < deadline_s:
                 _reap(self.pid)
                 time.sleep(_POLL_S)
         return not self.alive()
@@ -302,7 +305,7 @@ def descendants(pid: int) -> list[int]:
     return pids
 
 
-def programs_seconds() -> float:
+def descendants_cpu_s() -> float:
     """Processor seconds of all programs that this process started, running or ended, in steps of 10 ms.
 
     A program that was killed together with its parent counts only while it runs.
@@ -310,8 +313,8 @@ def programs_seconds() -> float:
     own_pid = os.getpid()
     ticks = 0
     for pid in (own_pid, *descendants(own_pid)):
-        # The fields 14 to 17: its own time, and that of children that have ended.
-        ticks += sum(map(int, (_stat(pid) or [])[13 if pid == own_pid else 11 : 15]))
+        first_time = _CHILDREN_USER_TIME if pid == own_pid else _USER_TIME  # of this process, only its programs count
+        ticks += sum(map(int, (_stat(pid) or [])[first_time:_END_OF_TIMES]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 

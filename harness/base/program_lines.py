@@ -10,6 +10,7 @@ from harness.base.plain_json import is_integer
 from harness.model.numbers import exact
 
 GREATEST = 1e15
+"""A whole number up to here is exact as a float."""
 LONGEST_NAME = 200
 
 
@@ -17,7 +18,8 @@ class ProtocolFault(ValueError):
     """A line that a program must not write. The text continues "the engine …", "the program …"."""
 
 
-def object_of(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> dict[str, Any]:
+    """The message in a line."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -29,29 +31,27 @@ def object_of(text: str) -> dict[str, Any]:
 
 def demand_protocol(message: dict[str, Any], text: str, protocol: int) -> None:
     """The first line names the protocol that the program speaks."""
-    if message.get("protocol") != protocol:
-        raise ProtocolFault(
-            f"does not begin with a hello of protocol {protocol}, but with {short(text)}"
-            if "protocol" not in message
-            else f"speaks protocol {short(str(message['protocol']))}, not {protocol}"
-        )
+    if "protocol" not in message:
+        raise ProtocolFault(f"does not begin with a hello of protocol {protocol}, but with {short(text)}")
+    if message["protocol"] != protocol:
+        raise ProtocolFault(f"speaks protocol {short(str(message['protocol']))}, not {protocol}")
 
 
-def number_of(message: dict[str, Any], name: str, low: float, high: float) -> float:
+def demand_number(message: dict[str, Any], key: str, low: float, high: float) -> float:
     """A number from low to high."""
-    value = message.get(name)
-    if not (isinstance(value, float) or is_integer(value)) or not abs(value) < GREATEST:
-        raise ProtocolFault(f"sent {name} that is not a finite number: {short(json.dumps(value))}")
+    value = message.get(key)
+    if not (isinstance(value, float) or is_integer(value)) or not abs(value) < GREATEST:  # also if NaN
+        raise ProtocolFault(f"sent {key} that is not a finite number: {short(json.dumps(value))}")
     if not low <= value <= high:
-        raise ProtocolFault(f"sent {name} {exact(value)}, which is not between {exact(low)} and {exact(high)}")
+        raise ProtocolFault(f"sent {key} {exact(value)}, which is not between {exact(low)} and {exact(high)}")
     return float(value)
 
 
-def name_of(message: dict[str, Any], name: str, otherwise: str | None = None) -> str:
+def demand_name(message: dict[str, Any], key: str, otherwise: str | None = None) -> str:
     """A name of a hello, at most 200 characters."""
-    value = message.get(name, otherwise)
+    value = message.get(key, otherwise)
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME:
-        raise ProtocolFault(f"sent a hello without a valid {name}")
+        raise ProtocolFault(f"sent a hello without a valid {key}")
     return value
 
 

@@ -22,12 +22,14 @@ def stop_job() -> None:
         signal.signal(signal.SIGTSTP, previous_handler)
 
 
-def exit_soon(number: int) -> int:
-    """The exit status that shells report for that signal. The process ends with it in 10 s, if it is still there.
+def exit_soon(signal_number: int) -> int:
+    """The exit status that shells report for that signal; the caller exits with it.
 
-    A thread that reads from or writes to a terminal that is gone may never end.
+    If the process is still there after 10 s, it is ended. A thread that reads from or writes to a terminal that is gone
+    may never end.
     """
-    limit = threading.Timer(LEAVES_WITHIN_S, os._exit, (128 + number,))
-    limit.daemon = True
-    limit.start()
-    return 128 + number
+    status = 128 + signal_number
+    forced_exit = threading.Timer(LEAVES_WITHIN_S, os._exit, (status,))
+    forced_exit.daemon = True
+    forced_exit.start()
+    return status

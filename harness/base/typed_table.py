@@ -16,7 +16,7 @@ from harness.model.frozen import frozen
 
 
 class ColumnContent(StrEnum):
-    """Type of a column. LIST: texts, in CSV joined by semicolons, or as a JSON list if one contains a semicolon."""
+    """What a column holds. LIST: texts, in CSV joined by semicolons, or as a JSON list if one contains a semicolon."""
 
     TEXT = "text"
     WHOLE = "whole number"
@@ -37,7 +37,9 @@ class TypedTable:
 
 
 def _columns_of(table: TypedTable) -> Iterable[list[Value]]:
-    return (list(values) for values in zip(*table.rows, strict=True)) if table.rows else ([] for _ in table.columns)
+    if not table.rows:
+        return ([] for _ in table.columns)
+    return (list(values) for values in zip(*table.rows, strict=True))
 
 
 def csv_of(table: TypedTable, decimals: Mapping[str, int] | None = None) -> bytes:
@@ -46,9 +48,9 @@ def csv_of(table: TypedTable, decimals: Mapping[str, int] | None = None) -> byte
     decimals: of a column's numbers, by its name. Default: as many as it takes.
     """
     header = [name for name, _ in table.columns]
-    places = [(decimals or {}).get(name) for name in header]
-    rows = ([_cell(value, digits) for value, digits in zip(row, places, strict=True)] for row in table.rows)
-    return safe_csv([header, *rows]).encode("utf-8", "replace")
+    column_decimals = [(decimals or {}).get(name) for name in header]
+    rows = ([_cell(value, places) for value, places in zip(row, column_decimals, strict=True)] for row in table.rows)
+    return safe_csv([header, *rows]).encode("utf-8", "replace")  # a lone surrogate becomes "?"
 
 
 def jsonl_of(table: TypedTable) -> bytes:
@@ -61,7 +63,7 @@ def jsonl_of(table: TypedTable) -> bytes:
 def parquet_of(table: TypedTable, schema_name: str | None = None) -> bytes:
     """Parquet with typed columns; HarnessError when the library for it is not installed.
 
-    schema_name: kept as `schema` among the file's own data.
+    schema_name: kept as `schema` in the file's metadata.
     """
     demand_parquet()
     import pyarrow
@@ -103,8 +105,9 @@ def _cell(value: Value, decimals: int | None) -> str:
         case bool():
             return "true" if value else "false"
         case tuple():
-            plain = not any(";" in part or part.startswith("[") or part != part.strip() or not part for part in value)
-            return ";".join(value) if plain else json.dumps(list(value), ensure_ascii=False)
+            if any(";" in part or part.startswith("[") or part != part.strip() or not part for part in value):
+                return json.dumps(list(value), ensure_ascii=False)  # joined, it would be read as another list
+            return ";".join(value)
         case float():
             return repr(value) if decimals is None else f"{value:.{decimals}f}"
     return str(value)

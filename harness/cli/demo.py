@@ -40,37 +40,38 @@ def command(
     from harness.session.engine.prepare import prepare
 
     scenarios = shipped_folder("scenarios")
+    # The lab's keeper, the engine and their children inherit it.
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
     click.echo("Starting the virtual lab: a private sound server, an MQTT broker and an assistant.")
     lab = ManagedLab(scenarios / "lab" / "demo_assistant.yaml", keep=keep_lab)
-    place: EnginePlace | None = None
+    engine: EnginePlace | None = None
     try:
         folder = prepare(
             scenarios / ("demo_short.yaml" if short else "demo.yaml"),
             scenarios / "benches" / "virtual_lab.yaml",
             sessions,
         )
-        place = start_engine(folder)
-        lab.until(place.pid)
-        status = watch(place, options.view, history=True)
+        engine = start_engine(folder)
+        lab.keep_until_exit(engine.pid)
+        status = watch(engine, options.view, history=True)
     finally:
-        if place is not None and not _is_over(place):
+        if engine is not None and not _await_exit(engine):
             lab.leave()
-            click.echo(f"The run continues. To watch it: harness run attach {place.folder}")
+            click.echo(f"The run continues. To watch it: harness run attach {engine.folder}")
         else:
             lab.end()
         if keep_lab:
-            click.echo(f"The lab is still running. To stop it: {_down()}")
+            click.echo(f"The lab is still running. To stop it: {_stop_command()}")
     sys.exit(status)
 
 
-def _is_over(place: EnginePlace) -> bool:
-    """Whether the engine has ended. After its session ends, the engine has ENDS_WITHIN_S to exit."""
-    deadline = time.monotonic() + ENDS_WITHIN_S
-    while place.alive and progress_of(Path(place.folder)).finished and time.monotonic() < deadline:
+def _await_exit(engine: EnginePlace) -> bool:
+    """Gives the engine of a finished session ENDS_WITHIN_S to exit; returns whether it has exited."""
+    deadline_s = time.monotonic() + ENDS_WITHIN_S
+    while engine.alive and progress_of(Path(engine.folder)).finished and time.monotonic() < deadline_s:
         time.sleep(0.05)
-    return not place.alive
+    return not engine.alive
 
 
-def _down() -> str:
+def _stop_command() -> str:
     return f"HARNESS_LAB={os.environ['HARNESS_LAB']} harness admin lab down"

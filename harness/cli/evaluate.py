@@ -270,10 +270,10 @@ def command(
         demand(file)
     sittings = MultiEngineRunner(
         request, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
-        sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages), demand=demand,
+        sweep=sweep, limits=limits, verbose=verbose, pages=pages.are_wanted, demand=demand,
     )  # fmt: skip
     ending = sittings.evaluate()
-    if sittings.table is not None and pages:
+    if sittings.table is not None and pages.are_wanted:
         write_pages(sittings.engines, sittings.table, pages)
     sys.exit(ending)
 

@@ -29,7 +29,7 @@ def command(
     """
     from harness.offline.evaluation import EvaluationFiles
     from harness.offline.journal import JournalFile
-    from harness.offline.reports.log import clip_warnings, fault_lines, summary_line, writing_line
+    from harness.offline.reports.log import fault_lines, recording_warnings, summary_line, writing_line
     from harness.offline.shards import demand_parts, merged_header, merged_lines
 
     journals = [JournalFile(Path(name if name.endswith(".jsonl") else f"{name}.jsonl")) for name in logs]
@@ -46,7 +46,7 @@ def command(
         print_lines([writing_line(log)])
     run, figures = output.write()
     faults = fault_lines(figures.counts, f"{log} says", resampling=run.header.evaluation.resample)
-    warnings = (*faults, *clip_warnings(figures))
+    warnings = (*faults, *recording_warnings(figures))
     print_lines([summary_line(run, figures), *(f"Warning: {warning}." for warning in warnings)])
     if figures.counts.has_faults:
         sys.exit(HarnessError.exit_code)

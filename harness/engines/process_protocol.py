@@ -23,10 +23,10 @@ from harness.base.program_lines import (
     GREATEST,
     LONGEST_NAME,
     ProtocolFault,
+    demand_name,
+    demand_number,
     demand_protocol,
-    name_of,
-    number_of,
-    object_of,
+    parse_object,
     short,
 )
 from harness.base.text_file import fault_in
@@ -124,7 +124,7 @@ def end(file: int) -> bytes:
 
 def hello_of(text: str) -> EngineHello:
     """The first line."""
-    message = object_of(text)
+    message = parse_object(text)
     demand_protocol(message, text, PROTOCOL)
     kinds = [kind.value for kind in EngineKind]
     if message.get("kind") not in kinds:
@@ -139,14 +139,14 @@ def hello_of(text: str) -> EngineHello:
     carries_state = message.get("carries_state", False)
     if not isinstance(carries_state, bool):
         raise ProtocolFault("sent a hello whose carries_state is neither true nor false")
-    lead_in_ms = None if "lead_in_ms" not in message else number_of(message, "lead_in_ms", 0, 60_000)
+    lead_in_ms = None if "lead_in_ms" not in message else demand_number(message, "lead_in_ms", 0, 60_000)
     return EngineHello(
-        name=name_of(message, "name"),
-        version=name_of(message, "version"),
+        name=demand_name(message, "name"),
+        version=demand_name(message, "version"),
         kind=kind,
         rate_hz=rate_hz,
         phrases=tuple(phrases),
-        licence=name_of(message, "licence", "not stated"),
+        licence=demand_name(message, "licence", "not stated"),
         lead_in_ms=lead_in_ms,
         scores=_read_declaration(message, kind, phrases),
         carries_state=carries_state,
@@ -158,7 +158,7 @@ def line_of(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False)
 
     frames: whether the engine is of kind frame. Other engines may have keys of that name, which are ignored.
     """
-    message = object_of(text)
+    message = parse_object(text)
     if "done" in message:
         if not is_integer(message["done"]):
             raise ProtocolFault(f"sent done without the number of a file: {short(text)}")
@@ -182,7 +182,7 @@ def line_of(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False)
 
 def is_hello(text: str) -> bool:
     """Whether the line names a protocol."""
-    return "protocol" in object_of(text)
+    return "protocol" in parse_object(text)
 
 
 def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -> EngineEvent:
@@ -198,7 +198,7 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -
         raise ProtocolFault(f"did not report where {short(text)} ends, as end (samples) or end_s")
     if start is not None and end_ is not None and start > end_:
         raise ProtocolFault(f"sent {short(text)} with its start, sample {start}, after its end, sample {end_}")
-    score = None if message.get("score") is None else number_of(message, "score", -GREATEST, GREATEST)
+    score = None if message.get("score") is None else demand_number(message, "score", -GREATEST, GREATEST)
     return EngineEvent(text, start, end_, score)
 
 
@@ -230,9 +230,9 @@ def _position(message: dict[str, Any], name: str, rate_hz: int, sent_samples: in
     if name in message and seconds in message:
         raise ProtocolFault(f"sent both {name} and {seconds} for one event")
     if name in message:
-        position = number_of(message, name, 0, GREATEST)
+        position = demand_number(message, name, 0, GREATEST)
     elif seconds in message:
-        position = number_of(message, seconds, 0, GREATEST) * rate_hz
+        position = demand_number(message, seconds, 0, GREATEST) * rate_hz
     else:
         return None
     if position > sent_samples + TOLERANCE_S * rate_hz:
@@ -252,7 +252,7 @@ def _scores(message: dict[str, Any], sent_samples: int) -> EngineScores:
         scores = np.zeros((0, 0), np.float32)
     if scores.ndim != 1 or not len(scores) or not np.all((scores >= 0) & (scores <= 1)):
         raise ProtocolFault(f"sent scores of {short(phrase)} that are not a list of numbers from 0 to 1")
-    return EngineScores(phrase, round(number_of(message, "end", 0, sent_samples)), scores)
+    return EngineScores(phrase, round(demand_number(message, "end", 0, sent_samples)), scores)
 
 
 def _read_declaration(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
@@ -261,7 +261,7 @@ def _read_declaration(message: dict[str, Any], kind: EngineKind, phrases: list[s
     declaration = message["scores"]
     if kind is not EngineKind.WAKE or not isinstance(declaration, dict) or not phrases:
         raise ProtocolFault("declares scores in its hello that are not an object, or declares no phrases for them")
-    threshold = number_of(declaration, "threshold", 0, 1)
+    threshold = demand_number(declaration, "threshold", 0, 1)
     step = declaration.get("step")
     if not is_integer(step) or step < 1 or not 0 < threshold < 1:
         raise ProtocolFault("declares scores without a step (samples) and a threshold between 0 and 1")

@@ -39,7 +39,7 @@ class ManagedLab:
             self.end()
             raise
 
-    def until(self, pid: int) -> None:
+    def keep_until_exit(self, pid: int) -> None:
         """The lab also lives until this engine has ended."""
         self._tell(f"until {pid}")
 

@@ -319,7 +319,7 @@ class EvaluationRunner:
         """Opens the journal once the engine has reported its facts, before audio is read."""
         request = self._request
         request.demand_fit(self._engine_name, facts)
-        if self._sweep:
+        if self._sweep.is_wanted:
             from harness.offline.sweep import demand_scores
 
             demand_scores(facts, self._evaluation)
@@ -395,11 +395,11 @@ class EvaluationRunner:
         from harness.offline.figures.figures import limit_failures
         from harness.offline.reports.groups import group_lines
         from harness.offline.reports.log import (
-            clip_warnings,
             corrected_command,
             fault_lines,
             head_of,
             point_lines,
+            recording_warnings,
             sound_lines,
             stored_lines,
             summary_line,
@@ -417,7 +417,7 @@ class EvaluationRunner:
             for line in point_lines(facts.operating_point, [point.number for point in facts.operating_points]):
                 screen.say(line)
         screen.say(summary_line(done, figures))
-        for warning in clip_warnings(figures):
+        for warning in recording_warnings(figures):
             screen.say(f"Warning: {warning}.")
         for breakdown in done.breakdowns:
             for line in group_lines(breakdown, screen.width):
@@ -463,7 +463,7 @@ class EvaluationRunner:
 
     def _run_sweep(self) -> bool:
         """Runs the sweep if the options ask for one. False if a development list had a fault."""
-        if not self._sweep and self._developed is None:
+        if not self._sweep.is_wanted and self._developed is None:
             return True
         from harness.offline.sweep import SweepRun
 
@@ -471,14 +471,14 @@ class EvaluationRunner:
         try:
             sweep = SweepRun(self._sweep, journal, self._screen.warn)
         except InputError:
-            if self._sweep:
+            if self._sweep.is_wanted:
                 raise
             return True  # one of several engines has no scores, and so no choice of points; the comparison says why
         well = self._developed is None or sweep.develop(
             self._developed, self._play, talkers_of(self._request, self._developed)
         )
         self._screen.clear()
-        if self._sweep:
+        if self._sweep.is_wanted:
             for line in sweep.write(self._sweep.prefix or f"{self._output.log.with_suffix('')}.det"):
                 self._screen.say(line)
         self.developed, self.chosen = sweep.developed, sweep.chosen
@@ -529,7 +529,9 @@ class MultiEngineRunner:
         no_room = _no_room(outputs, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [
-            request.evaluation(task, request.cache or (f"{files.log}.scores" if own_sweep or keeps_scores else ""))
+            request.evaluation(
+                task, request.cache or (f"{files.log}.scores" if own_sweep.is_wanted or keeps_scores else "")
+            )
             for task, files in zip(tasks, outputs, strict=True)
         ]
         try:
@@ -592,7 +594,7 @@ class MultiEngineRunner:
                 self._screen.warn(f"{engine.name} is counted only at the point at which it ran: {engine.no_scores}")
         for line in engine_lines(self.table, self._screen.width):
             self._screen.say(line)
-        if self._sweep:
+        if self._sweep.is_wanted:
             prefix = self._sweep.prefix or f"{(self._request.log or 'engines').removesuffix('.log')}.det"
             files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
             self._screen.say(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

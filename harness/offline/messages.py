@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Self
 
-from harness.base.child_process import descendants, programs_seconds
+from harness.base.child_process import descendants, descendants_cpu_s
 from harness.base.processor import HostFacts
 from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
@@ -53,7 +53,7 @@ def resource_use(cached_s: float, cached_files: int, host: HostFacts) -> WorkerU
             peak_kb += int(status.partition("VmHWM:")[2].split()[0])
         except (OSError, IndexError):  # it has just ended
             continue
-    return WorkerUse(round(peak_kb / 1024, 1), round(programs_seconds(), 3), round(cached_s, 3), cached_files, host)
+    return WorkerUse(round(peak_kb / 1024, 1), round(descendants_cpu_s(), 3), round(cached_s, 3), cached_files, host)
 
 
 def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:

@@ -22,7 +22,8 @@ from harness.offline.journal_lines import Shard
 
 LONGEST_NAME = 120
 BESIDE_LOG = ""
-_KINDS = {
+"""The prefix of a sweep whose files stand beside the log."""
+_ENGINE_NOUNS = {
     EngineKind.WAKE: "a wake engine",
     EngineKind.COMMAND: "a recogniser of commands",
     EngineKind.TRANSCRIPT: "a recogniser of words",
@@ -34,13 +35,17 @@ _KINDS = {
 class EvaluationRequest:
     """What an evaluation plays, where, and how it counts.
 
-    - Recordings. inside, outside: places with and without the phrase, see `file_sources.py`. inv, oov, referenced:
-      names of lists. encoding: of manifests and labels, None for UTF-8.
-    - Long recordings, in which phrases are labelled. long: their places. labels: where, () for beside them. tier: of
-      TextGrids, "" for all.
-    - How they are played. conditions: a file of conditions, or "".
-    - What counts. by: columns to group by, several of which are crossed. clustered_by: the column of talkers.
-    - Files and processes. cluster: a scheduler's address, or "" for `jobs` local processes.
+    - inside, outside: places of recordings with and without the phrase, see `file_sources.py`.
+    - inv, oov, referenced: names of lists of recordings with the phrase, without it, and with references.
+    - encoding: of manifests and labels; None for UTF-8.
+    - long: places of long recordings, in which phrases are labelled.
+    - labels: places of these labels; () for beside the recordings.
+    - tier: the tier of TextGrids with the labels; "" for all.
+    - conditions: a file of sound conditions in which each file is played, or "".
+    - by: columns to group results by; several in one entry are crossed.
+    - clustered_by: the column of talkers.
+    - words: words are compared with the references, not commands.
+    - cluster: a scheduler's address, or "" for `jobs` local processes.
     """
 
     inside: tuple[str, ...] = ()
@@ -111,8 +116,10 @@ class EvaluationRequest:
         if self.continuous and not (self.oov or self.outside):
             raise InputError("--continuous needs out-of-vocabulary files", remedy="Give --oov or --out")
         if self.continuous and self.conditions:
-            problem = "--continuous cannot be used with --conditions: its state would carry over between conditions"
-            raise InputError(problem, remedy="Omit one of them")
+            raise InputError(
+                "--continuous cannot be used with --conditions: its state would carry over between conditions",
+                remedy="Omit one of them",
+            )
         if self.continuous and self.shard is not None:
             raise InputError(
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
@@ -142,25 +149,34 @@ class EvaluationRequest:
 
             conditions = load_conditions(self.conditions)
         return Evaluation(
-            task, self.resample, self.continuous, self.vad, hashes=bool(cache), cache=cache, conditions=conditions,
+            task,
+            resample=self.resample,
+            continuous=self.continuous,
+            vad=self.vad,
+            hashes=bool(cache),
+            cache=cache,
+            conditions=conditions,
             tail_s=self.tail_s,
-        )  # fmt: skip
+        )
 
     def demand_fit(self, task: str, facts: EngineFacts) -> None:
         """InputError if this kind of engine does not fit the lists or options. task: as given."""
-        name = f"{task} is {_KINDS[facts.kind]}"
+        name = f"{task} is {_ENGINE_NOUNS[facts.kind]}"
         if facts.kind is EngineKind.FRAME:
             raise InputError(
                 f"{name}, which this command does not score",
                 remedy="Use `harness understand predict --audio LIST.csv`, then `harness understand score`",
             )
-        if facts.carries_state and (self.shard is not None or self.cluster or self.continuous):
-            used = {"--shard": self.shard is not None, "--cluster": bool(self.cluster), "--continuous": self.continuous}
-            option = next(name for name, is_used in used.items() if is_used)
-            raise InputError(
-                f"{task} carries its state from file to file, and {option} would break the order",
-                remedy=f"Leave {option} out",
-            )
+        for option, is_given in (
+            ("--shard", self.shard is not None),
+            ("--cluster", self.cluster),
+            ("--continuous", self.continuous),
+        ):
+            if facts.carries_state and is_given:
+                raise InputError(
+                    f"{task} carries its state from file to file, and {option} would break the order",
+                    remedy=f"Leave {option} out",
+                )
         wake = facts.kind is EngineKind.WAKE
         if wake and self.words:
             raise InputError(f"{name}, and -w needs transcripts", remedy="Omit -w, or use a recogniser")
@@ -188,33 +204,39 @@ class PageOptions:
     junit: str = ""
     audio: str = "embed"
 
-    def __bool__(self) -> bool:
+    @property
+    def are_wanted(self) -> bool:
         return bool(self.report or self.junit)
 
 
-def log_names(log: str | None, texts: Sequence[str], tasks: Sequence[Task]) -> list[str]:
-    """The log of each task: as -l names it; of several, -l with the task's name before its ending."""
+def log_names(log: str | None, engine_names: Sequence[str], tasks: Sequence[Task]) -> list[str]:
+    """The log of each task: as -l names it; of several, -l with the task's name before its ending.
+
+    engine_names: what -t gives for each task.
+    """
     if len(tasks) == 1 and log is not None:
         return [log]
     stem = "" if log is None else f"{log.removesuffix('.log')}."
     names: list[str] = []
-    for text, task in zip(texts, tasks, strict=True):
-        name = f"{stem}{log_name(text, task)}"
+    for engine_name, task in zip(engine_names, tasks, strict=True):
+        name = f"{stem}{log_name(engine_name, task)}"
         candidates = chain([name], (f"{name}-{number}" for number in count(2)))
         names.append(next(candidate for candidate in candidates if candidate not in names))
     return [f"{name}.log" for name in names]
 
 
-def log_name(text: str, task: Task) -> str:
+def log_name(engine_name: str, task: Task) -> str:
     """A model file's name without its extension, or ENGINE-MODEL, since engines share names of phrases."""
-    name = PurePath(task.model).name if os.sep in task.model or _ending(task.model) else task.model
-    name = name.removesuffix(_ending(name))
-    if text != task.model:
+    is_file = os.sep in task.model or _known_ending(task.model)
+    name = PurePath(task.model).name if is_file else task.model
+    name = name.removesuffix(_known_ending(name))
+    if engine_name != task.model:  # -t names an engine too
         name = f"{task.engine}-{name}" if name else task.engine
     return re.sub(r"[^\w.+-]+", "_", name).strip("_.-")[:LONGEST_NAME] or task.engine
 
 
-def _ending(name: str) -> str:
+def _known_ending(name: str) -> str:
+    """The ending of a model file, or "" for a name that has none of an engine."""
     from harness.engines.offline_loading import BY_ENDING
 
     ending = PurePath(name).suffix
@@ -250,13 +272,13 @@ class SweepCriterion(StrEnum):
 
 @frozen
 class SweepTarget:
-    """A declared target. value: the most false accepts per hour, or the largest share of false rejects (0–1).
+    """A declared target. limit: the most false accepts per hour, or the largest share of false rejects (0–1).
 
-    miss_cost, accept_cost, uses_per_hour: for COST, which ignores `value` and `by`."""
+    miss_cost, accept_cost, uses_per_hour: for COST, which ignores `limit` and `basis`."""
 
-    aim: SweepCriterion
-    value: float = 0.0
-    by: TargetBasis = TargetBasis.ESTIMATE
+    criterion: SweepCriterion
+    limit: float = 0.0
+    basis: TargetBasis = TargetBasis.ESTIMATE
     miss_cost: float = 1.0
     accept_cost: float = 1.0
     uses_per_hour: float = 1.0
@@ -281,13 +303,14 @@ class SweepRequest:
     refractory_ms: float | None = None
     no_picture: bool = False
 
-    def __bool__(self) -> bool:
-        return self.prefix is not None
-
     def __post_init__(self) -> None:
         targets = (self.target_fa_per_hour, self.target_fr_percent, self.target_cost)
         if sum(target is not None for target in targets) > 1:
             raise InputError("several targets are given; a point is chosen for one only", remedy="Give one --target-…")
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.prefix is not None
 
     @property
     def developed(self) -> bool:
@@ -320,7 +343,7 @@ class SweepRequest:
     def check_consistent(self, request: EvaluationRequest) -> None:
         """InputError if the options do not fit each other or the evaluation."""
         target = self.target
-        if not self:
+        if not self.is_wanted:
             if self.developed or target is not None or self.twv:
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from harness.base.child_process import programs_seconds
+from harness.base.child_process import descendants_cpu_s
 from harness.base.foreign import plain_text
 from harness.base.progress import tracked
 from harness.engines.offline_loading import load_engine
@@ -73,10 +73,10 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
         for number, (id_, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):
             # Files of this kind are played even if they are silent.
             file = ListedFile(ListKind.OOV, number, str(path), str(path.absolute()))
-            program_s, began_s = programs_seconds(), time.perf_counter()
+            program_s, began_s = descendants_cpu_s(), time.perf_counter()
             outcome = player.play(file)
             elapsed_s = time.perf_counter() - began_s
-            cpu_s = outcome.cpu_s + max(0.0, programs_seconds() - program_s)
+            cpu_s = outcome.cpu_s + max(0.0, descendants_cpu_s() - program_s)
             yield _prediction(id_, outcome, engine.facts.kind, cpu_s, elapsed_s)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from harness.base.plain_json import to_plain
-from harness.base.program_lines import ProtocolFault, demand_protocol, name_of, number_of, object_of, short
+from harness.base.program_lines import ProtocolFault, demand_name, demand_number, demand_protocol, parse_object, short
 from harness.base.user_text import LONGEST_WRITTEN, checked_text
 from harness.model.errors import InputError, did_you_mean
 from harness.model.frozen import frozen
@@ -65,9 +65,9 @@ def item_line(view: SittingView, clip: str) -> bytes:
 
 def rater_of(text: str) -> str:
     """The name of the rater that the program is, from its first line; ProtocolFault."""
-    hello = object_of(text)
+    hello = parse_object(text)
     demand_protocol(hello, text, PROTOCOL)
-    rater = f"{name_of(hello, 'name').strip()} {name_of(hello, 'version').strip()}"
+    rater = f"{demand_name(hello, 'name').strip()} {demand_name(hello, 'version').strip()}"
     if len(rater) > LONGEST_RATER or not rater.isprintable():
         raise ProtocolFault(f"sent a hello whose name and version exceed {LONGEST_RATER} printable characters")
     return rater
@@ -78,7 +78,7 @@ LONGEST_RATER = 64
 
 def answer_of(text: str) -> ProgramAnswer:
     """The answer to an item; ProtocolFault, RatingDeclined."""
-    answer = object_of(text)
+    answer = parse_object(text)
     if "error" in answer:
         raise RatingDeclined(str(answer["error"])[:LONGEST_WRITTEN])
     word = answer.get("category")
@@ -93,4 +93,4 @@ def answer_of(text: str) -> ProgramAnswer:
         reason = checked_text(reason, "the reason")
     except InputError as error:
         raise ProtocolFault(f"sent a reason that cannot be kept: {error.what}") from error
-    return ProgramAnswer(Category(word), number_of(answer, "confidence", 0, 1), reason)
+    return ProgramAnswer(Category(word), demand_number(answer, "confidence", 0, 1), reason)

@@ -22,7 +22,14 @@ from harness.offline.figures.sweep import PointFigures
 from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve, chosen_lines, threshold_text
 from harness.offline.reports.groups import P_OF_GROUPS, gap_texts
-from harness.offline.reports.log import clip_warnings, fault_lines, interval_info, run_of, stored_lines, summary_line
+from harness.offline.reports.log import (
+    fault_lines,
+    interval_info,
+    recording_warnings,
+    run_of,
+    stored_lines,
+    summary_line,
+)
 from harness.offline.request import DeclaredLimits
 from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
@@ -102,7 +109,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         "summary": summary_line(run, engine.counted),
         "warnings": [
             *fault_lines(engine.counted.counts, "the log says", resampling=run.header.evaluation.resample),
-            *clip_warnings(engine.counted),
+            *recording_warnings(engine.counted),
             *stored_lines(run),
         ],
         "verdict": verdict,

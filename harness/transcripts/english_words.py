@@ -61,25 +61,28 @@ def _contractions() -> dict[str, list[str]]:
 
 
 def _spellings() -> dict[str, str]:
-    spellings = {other: spelling for spelling, others in _FILE["spellings"].items() for other in others}
-    ends = ("", "s", "ed", "ing", "able", "ful", "ite", "ites", "less", "hood", "hoods", "al", "er", "ers", "y")
-    spellings |= {f"{stem}our{end}": f"{stem}or{end}" for stem in _FILE["our"].split() for end in ends}
-    doubled = ("ed", "ing", "er", "ers", "or", "ors")
-    return spellings | {f"{stem}l{end}": f"{stem}{end}" for stem in _FILE["doubled_l"].split() for end in doubled}
+    spellings = {variant: spelling for spelling, variants in _FILE["spellings"].items() for variant in variants}
+    after_our = ("", "s", "ed", "ing", "able", "ful", "ite", "ites", "less", "hood", "hoods", "al", "er", "ers", "y")
+    spellings |= {f"{stem}our{ending}": f"{stem}or{ending}" for stem in _FILE["our"].split() for ending in after_our}
+    after_l = ("ed", "ing", "er", "ers", "or", "ors")
+    return spellings | {
+        f"{stem}l{ending}": f"{stem}{ending}" for stem in _FILE["doubled_l"].split() for ending in after_l
+    }
 
 
 CONTRACTIONS: Mapping[str, list[str]] = _contractions()
 _SPELLINGS = _spellings()
+# The s of organise and organisation, and that of analyse; of "rise" and "wise" it stays.
 _ISE = re.compile(
-    r"(?<=[a-z]{3})is(?=(?:e|ed|es|ing|er|ers|ation|ations|able)$)|(?<=[a-z]{2})ys(?=(?:e|ed|es|ing|er|ers)$)"
+    r"(?<=[a-z]{3}i)s(?=(?:e|ed|es|ing|er|ers|ation|ations|able)$)|(?<=[a-z]{2}y)s(?=(?:e|ed|es|ing|er|ers)$)"
 )
 _ALWAYS_ISE: re.Pattern[str] = re.compile(f"(?:{'|'.join(_FILE['always_ise'].split())})is")
 
 
 def spell(word: str) -> str:
-    """A word in the one spelling that stands for all of its own."""
+    """The American spelling, by which all spellings of a word are compared; of rare words, a key that nobody writes."""
     if (spelling := _SPELLINGS.get(word)) is not None:
         return spelling
     if len(word) < 6 or ("is" not in word and "ys" not in word) or _ALWAYS_ISE.match(word):
         return word
-    return _ISE.sub(lambda match: f"{match[0][0]}z", word)
+    return _ISE.sub("z", word)

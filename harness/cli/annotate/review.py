@@ -53,11 +53,12 @@ def command(
         from harness.web.server import WebOptions, serve_annotation
 
         options = WebOptions(**site.web_options)
+        # An option asks for an invitation, and without any nobody could log in.
         if annotator is not None or adjudicate or not Invitations(options.invitations).everyone:
             name = person_name(annotator if annotator is not None else user_name(), "annotator name")
             if name == IMPORTED:
                 raise InputError(f"{IMPORTED!r} is reserved for labels from files", remedy="Choose another name")
-            # Either refuses whom the project does not know.
+            # Both calls raise for a name that the project does not know.
             desk = room.adjudication(name) if adjudicate else room.desk(name)
             options = WebOptions(**site.web_options, invite=desk.annotator, adjudicator=adjudicate)
         sys.exit(serve_annotation(room, options))

@@ -412,7 +412,7 @@ class PointFigures:
 
     def keeps(self, target: SweepTarget) -> bool | None:
         """Whether it meets the target, by the target's own measure; None for a cost, or without data."""
-        match target.aim:
+        match target.criterion:
             case SweepCriterion.FALSE_ACCEPTS:
                 estimate, interval = self.per_hour, self.per_hour_interval
             case SweepCriterion.FALSE_REJECTS:
@@ -421,7 +421,7 @@ class PointFigures:
                 return None
         if estimate is None or interval is None:
             return None
-        return (estimate if target.by is TargetBasis.ESTIMATE else interval[1]) <= target.value
+        return (estimate if target.basis is TargetBasis.ESTIMATE else interval[1]) <= target.limit
 
 
 @frozen
@@ -454,11 +454,11 @@ class TermWeighted:
 def choose(target: SweepTarget, det: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
     """Chooses on one list's curve and counts the other list at that threshold. None if no threshold meets the
     target."""
-    match target.aim:
+    match target.criterion:
         case SweepCriterion.FALSE_ACCEPTS:
-            index = at_most_false_accepts(det, target.value, target.by)
+            index = at_most_false_accepts(det, target.limit, target.basis)
         case SweepCriterion.FALSE_REJECTS:
-            index = at_most_false_rejects(det, target.value, target.by)
+            index = at_most_false_rejects(det, target.limit, target.basis)
         case SweepCriterion.COST:
             index = least_cost(det, target.miss_cost, target.accept_cost, target.uses_per_hour)
     if index is None:

@@ -108,12 +108,12 @@ FLATTERS = f"The point was {ONE_LIST}"
 
 
 def target_text(target: SweepTarget) -> str:
-    basis_text = "the estimate" if target.by is TargetBasis.ESTIMATE else "the upper end of its 95 % interval"
-    match target.aim:
+    basis_text = "the estimate" if target.basis is TargetBasis.ESTIMATE else "the upper end of its 95 % interval"
+    match target.criterion:
         case SweepCriterion.FALSE_ACCEPTS:
-            return f"at most {exact(target.value)} false accepts per hour ({basis_text})"
+            return f"at most {exact(target.limit)} false accepts per hour ({basis_text})"
         case SweepCriterion.FALSE_REJECTS:
-            return f"at most {exact(100 * target.value)} % false rejects ({basis_text})"
+            return f"at most {exact(100 * target.limit)} % false rejects ({basis_text})"
         case SweepCriterion.COST:
             return (
                 f"the lowest cost per hour, with {exact(target.miss_cost)} a false reject, "
@@ -182,15 +182,15 @@ def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: f
 
 def chosen_json(target: SweepTarget, choice: ChosenPoint | None) -> dict[str, Any]:
     """The same as plain JSON values; shares are 0–1."""
-    target_json: dict[str, Any] = {"aim": target.aim.value, "by": target.by.value}
-    if target.aim is SweepCriterion.COST:
+    target_json: dict[str, Any] = {"aim": target.criterion.value, "by": target.basis.value}
+    if target.criterion is SweepCriterion.COST:
         target_json |= {
             "miss": target.miss_cost,
             "false_accept": target.accept_cost,
             "uses_per_hour": target.uses_per_hour,
         }
     else:
-        target_json["value"] = target.value
+        target_json["value"] = target.limit
     if choice is None:
         return {"target": target_json, "chosen": None, "reported": None, "one_list": None}
     return {

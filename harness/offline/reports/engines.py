@@ -20,7 +20,7 @@ from harness.statistics.text import points_interval, voices_interval
 def accuracy(table: EnginesTable) -> Table[EngineRow]:
     """False rejects as run, and at one rate of false accepts with the difference from the first engine."""
     chosen: list[Field[EngineRow]] = []
-    equal = "FR" if table.target is None else f"FR at ≤ {number(table.target.value)} FA/h"
+    equal = "FR" if table.target is None else f"FR at ≤ {number(table.target.limit)} FA/h"
     if table.one_list is False:
         equal = "FR as chosen"
         chosen = [Field("", "FA/h as chosen", lambda row: number(row.equal.per_hour) if row.equal else NOTHING)]
@@ -116,7 +116,7 @@ def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
 def table_json(table: EnginesTable) -> dict[str, Any]:
     """The same as plain JSON values: shares 0–1, null without data."""
     return {
-        "fa_per_hour_at_most": None if table.target is None else table.target.value,
+        "fa_per_hour_at_most": None if table.target is None else table.target.limit,
         "one_list": table.one_list,
         "clustered_by": table.clustered_by or None,
         "delay_from": "label" if table.ends_are_labels else "end of speech",

@@ -30,6 +30,13 @@ from harness.offline.request import DeclaredLimits
 from harness.statistics.intervals import Interval
 from harness.statistics.text import TOO_FEW_VOICES, basis
 
+SUMMARY_FORMAT = 1
+SDK_NAME = "voice-harness"
+ROUNDED_S = 0.01
+"""Larger than differences between sums of audio, since the log rounds them to milliseconds."""
+_LONGEST_PATH = 4096
+_LONGEST_COMMAND = 20_000
+
 
 def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.WakeLogEvent]:
     """The lines of one file, in their order; file: its name in the list."""
@@ -38,13 +45,13 @@ def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterat
 
 
 def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.WakeLogEvent:
-    spot = fact.spot or OfflineSpot("", 0, 0)
+    spot = fact.spot or OfflineSpot("", 0, 0)  # for the keys without a spot, whose lines have no times
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras: wake_log.Extras = () if spot.score is None else (("x-score", f"{spot.score:g}"),)
     if (label := fact.label) is not None:
         extras += (("x-label-ms", label_span(label)),)
         extras += (("x-label", label.phrase),) if label.phrase else ()
-    match fact.key.value:
+    match fact.key.value:  # as text, which is the type of a line's key
         case "INVTA" | "INVFA" | "OOVFA" as key:
             return wake_log.Spot(key, file, *span, spot.phrase, extras=extras)
         case "CMDTA" | "CMDSB" as key:
@@ -64,7 +71,7 @@ def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: st
             return wake_log.SpotCount(file, fact.spots)
         case "ERROR":
             return wake_log.ErrorLine(f"{wake_log.quoted(file)}: {fact.text}")
-        case _:
+        case "REJECT":
             reason = verdict.rejected.value if verdict.rejected else ""
             detail = outcome.detail
             if outcome.rejected is None and verdict.rejected is RejectReason.REFERENCE:
@@ -81,22 +88,18 @@ def _ms(samples: int, rate_hz: int) -> float:
     return round(samples * 1000 / rate_hz, 3) if rate_hz else 0.0
 
 
-SDK_NAME = "voice-harness"
-ROUNDED_S = 0.01
-"""Larger than differences between sums of audio, since the log rounds them to milliseconds."""
-
-
 @frozen
 class EvaluationRun:
     """What a log states about a run as a whole.
 
-    outcomes: how many files have one, of header.planned. ended_s: wall clock. duration_s: of all sittings.
-
-    untimed_s: audio that a killed run played after it last stored its duration.
-
-    lost_workers: how each was lost, in words. breakdowns: results by groups.
-
-    used: by all workers. limits: those that were declared.
+    - outcomes: how many of the header's planned files have an outcome.
+    - ended_s: by the wall clock.
+    - duration_s: of all sittings together.
+    - untimed_s: audio that a killed run played after it last stored its duration.
+    - lost_workers: how each was lost, in words.
+    - breakdowns: results by groups.
+    - used: by all workers together.
+    - limits: those that were declared.
     """
 
     header: JournalHeader
@@ -129,23 +132,24 @@ def run_of(journal: JournalFile) -> EvaluationRun:
 def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome]) -> Figures:
     """Writes the log of outcomes that come in list order; returns its results. OSError from the stream."""
     counting = run.header.counting
+    # The first line says that file names in the log are escaped.
     for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
         stream.write(wake_log.info_line(name, detail) + "\n")
     tally = Tally(counting, len(run.header.evaluation.conditions), talker_of(run.header.talkers))
     for entry in outcomes:
         verdict = tally.add(entry.outcome, entry.listed)
-        if entry.outcome.rejected is None and entry.outcome.detail:
-            length = f"{wake_log.quoted(entry.listed)} {entry.outcome.detail}"
-            stream.write(wake_log.info_line("x-length", length) + "\n")
+        if entry.outcome.rejected is None and entry.outcome.detail:  # of a file that was played: its length is wrong
+            length_detail = f"{wake_log.quoted(entry.listed)} {entry.outcome.detail}"
+            stream.write(wake_log.info_line("x-length", length_detail) + "\n")
         for event in file_events(entry.outcome, verdict, entry.listed):
             stream.write(wake_log.event_line(event) + "\n")
         for label in silent_labels(entry.outcome, counting):
-            silent = f"{wake_log.quoted(entry.listed)} {label_span(label)}"
-            stream.write(wake_log.info_line("x-no-sound", silent) + "\n")
+            silent_span = f"{wake_log.quoted(entry.listed)} {label_span(label)}"
+            stream.write(wake_log.info_line("x-no-sound", silent_span) + "\n")
     run_figures = figures_of(tally, counting)
     for name, detail in (*sound_info(run_figures.counts), *_ending(run, run_figures), *interval_info(run_figures)):
         stream.write(wake_log.info_line(name, detail) + "\n")
-    for warning in clip_warnings(run_figures):
+    for warning in recording_warnings(run_figures):
         stream.write(wake_log.info_line("x-warning", warning) + "\n")
     for key in wake_log.TOTALS:
         if key in run_figures.totals:
@@ -153,13 +157,17 @@ def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledO
     return run_figures
 
 
-def factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
+def real_time_factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
     """Audio that the engine heard over wall time. None if no time passed or none was stored, or if most scores came
     from a store: the time then went into reading them."""
     cached_s = run.used.cached_s
     played_s = (counts.inv_ms + counts.oov_ms) / 1000 - run.untimed_s - cached_s
-    timed = run.duration_s > 0 and (not (run.untimed_s or cached_s) or played_s > max(cached_s, ROUNDED_S))
-    return played_s / run.duration_s if timed else None
+    if run.duration_s <= 0:
+        return None
+    is_all_timed = run.untimed_s == 0 and cached_s == 0
+    if not is_all_timed and played_s <= max(cached_s, ROUNDED_S):
+        return None
+    return played_s / run.duration_s
 
 
 def stored_lines(run: EvaluationRun) -> Iterator[str]:
@@ -204,14 +212,14 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     yield "x-lead-in-ref", counting.lead_in_ref.value
     if any(list_facts.kind is ListKind.LABELLED for list_facts in header.lists):
         yield "x-label-tolerance-s", f"{counting.tolerance_s:g}"
-    yield "x-count-in-vocabulary", _yes(counting.count_in_vocabulary)
+    yield "x-count-in-vocabulary", _yes_or_no(counting.count_in_vocabulary)
     yield "x-false-accept-rate", wake_log.FORMULA_WITH_U if counting.count_in_vocabulary else wake_log.FORMULA
     yield "x-normalisation", (Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM).value
-    yield "x-resample", _yes(evaluation.resample)
+    yield "x-resample", _yes_or_no(evaluation.resample)
     if evaluation.tail_s:
         yield "x-tail-s", f"{evaluation.tail_s:g}"
-    yield "x-continuous", _yes(evaluation.continuous)
-    yield "x-vad", _yes(evaluation.vad)
+    yield "x-continuous", _yes_or_no(evaluation.continuous)
+    yield "x-vad", _yes_or_no(evaluation.vad)
     for list_facts in header.lists:
         yield "x-list", f"{list_facts.kind.value} {wake_log.quoted(list_facts.name)} {list_facts.sha256}"
     for condition in evaluation.conditions:
@@ -252,9 +260,9 @@ def _ending(run: EvaluationRun, figures: Figures) -> Iterator[tuple[str, str]]:
     counts = figures.counts
     yield "completion-time", wake_log.moment(run.ended_s)
     yield "duration", f"{run.duration_s:.3f}"
-    fast = factor(run, counts)
-    if fast is not None:
-        yield "real-time-factor", f"{fast:.1f}"
+    speed = real_time_factor(run, counts)
+    if speed is not None:
+        yield "real-time-factor", f"{speed:.1f}"
     yield "x-cpu-seconds", f"{counts.cpu_s + run.used.programs_cpu_s:.3f}"
     if run.used.memory_mb:
         yield "x-peak-memory-mb", f"{run.used.memory_mb:.1f}"
@@ -279,19 +287,19 @@ def interval_info(figures: Figures) -> Iterator[tuple[str, str]]:
     rejects = [("x-frratio-interval", figures.false_rejects, figures.false_rejects_wilson)]
     if figures.counts.has_references:
         rejects.append(("x-fr+sbratio-interval", figures.with_substitutions, figures.with_substitutions_wilson))
-    for name, interval, score in rejects:
-        if (
-            figures.talkers
-            and interval is None
-            and figures.counts.rejects_and_substitutions + figures.counts.true_accepts
-        ):
+    trials = figures.counts.rejects_and_substitutions + figures.counts.true_accepts
+    for name, interval, wilson_interval in rejects:
+        if figures.talkers and interval is None and trials > 0:
             yield name, TOO_FEW_VOICES
-        method = "Clopper-Pearson"
-        if figures.by_file or figures.talkers:
-            method = basis(figures.talkers, figures.unknown_talkers) if figures.talkers else "by file"
-        yield from interval_lines(name, interval, 100, f"%, {method}")
-        yield from interval_lines(f"{name}-wilson", score, 100, "%, Wilson")
+        yield from interval_lines(name, interval, 100, f"%, {_reject_method(figures)}")
+        yield from interval_lines(f"{name}-wilson", wilson_interval, 100, "%, Wilson")
     yield from interval_lines("x-wer-interval", figures.word_errors, 100, "%, by file")
+
+
+def _reject_method(figures: Figures) -> str:
+    if figures.talkers:
+        return basis(figures.talkers, figures.unknown_talkers)
+    return "by file" if figures.by_file else "Clopper-Pearson"
 
 
 def interval_lines(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
@@ -300,12 +308,8 @@ def interval_lines(name: str, interval: Interval | None, scale: float, unit: str
         yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
 
 
-def _yes(value: bool) -> str:
+def _yes_or_no(value: bool) -> str:
     return "yes" if value else "no"
-
-
-_LONGEST_PATH = 4096
-_LONGEST_COMMAND = 20_000
 
 
 def writing_line(log: str) -> str:
@@ -313,7 +317,7 @@ def writing_line(log: str) -> str:
 
 
 def sound_lines(log: wake_log.WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:
-    """INV:, OOV: and Total: with files and hours. inv, oov: whether there was such a list."""
+    """INV:, OOV: and Total: with files and hours. inv, oov: whether there was a list of that kind."""
     total_files, total_s = 0, 0.0
     for name, part, is_listed in (("INV", "inv", inv), ("OOV", "oov", oov)):
         files, seconds = int(log.about(f"{part}-files") or 0), log.seconds(part)
@@ -338,8 +342,11 @@ def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
 def fault_lines(
     counts: OfflineCounts, log_text: str, noun: str = "file", *, resampling: bool, log: str = ""
 ) -> Iterator[str]:
-    """Warnings about rejected files and errors. log_text: names the place of details ("the log says"). noun: name of a
-    file. log: its path, if readers have it; what is wrong with the first files is then said too."""
+    """Warnings about rejected files and errors.
+
+    log_text: says where the details are ("the log says"). noun: what a file is called. log: its path, if readers have
+    the log; the first fault of each kind is then given too.
+    """
     if counts.rejected_files:
         hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 accepts them)"}
         if not resampling:
@@ -350,60 +357,65 @@ def fault_lines(
         if log and counts.first_rejected:
             line += f". The REJECT lines of {log} list each; the first is {_fault_of(*counts.first_rejected)}"
         elif counts.named:
-            more = counts.rejected_files - len(counts.named)
+            unnamed = counts.rejected_files - len(counts.named)
             line += ": " + ", ".join(plain_text(name, 100) for name in counts.named)
-            line += f" and {more} more" if more else ""
+            line += f" and {unnamed} more" if unnamed else ""
         yield line
     if errors := counts.count(LogKey.ERROR):
-        see = f" ({log}). The first is {_fault_of(*counts.first_error)}" if log and counts.first_error else ""
-        yield f"{counted(errors, 'error')}: {log_text} what went wrong{see}"
+        line = f"{counted(errors, 'error')}: {log_text} what went wrong"
+        if log and counts.first_error:
+            line += f" ({log}). The first is {_fault_of(*counts.first_error)}"
+        yield line
 
 
 def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
     """The same command with the options that accept its rejected files; "" if no option does."""
-    evaluation, more = header.evaluation, list[str]()
+    evaluation, options = header.evaluation, list[str]()
     if counts.rejected[RejectReason.SHORT]:
         # So short a clip has no room for sound after its phrase either.
-        more += ["-s", "min-in-vocab-duration=0"]
+        options += ["-s", "min-in-vocab-duration=0"]
         if not evaluation.tail_s:
-            more += ["--tail", "1"]
+            options += ["--tail", "1"]
     if counts.rejected[RejectReason.RATE] and not evaluation.resample:
-        more.append("--resample")
-    if not more:
+        options.append("--resample")
+    if not options:
         return ""
     command = [word for word in header.command_line if word not in ("--resume", "--force")]
-    return plain_text(shlex.join([*command, *more, "--force"]), _LONGEST_COMMAND)
+    return plain_text(shlex.join([*command, *options, "--force"]), _LONGEST_COMMAND)
 
 
 def _fault_of(name: str, problem: str) -> str:
     return f"{shown(name, 200)}: {plain_text(problem, 1000)}"
 
 
-def clip_warnings(figures: Figures) -> Iterator[str]:
+def recording_warnings(figures: Figures) -> Iterator[str]:
     """What may be due to the recordings, not to the engine.
 
     Files whose length was assumed or which are there twice, phrases without sound, and false rejects where
     recordings begin or end with the phrase.
     """
     if files := figures.counts.wrong_lengths:
-        has = "has a header that declares" if files == 1 else "have headers that declare"
+        headers = "has a header that declares" if files == 1 else "have headers that declare"
         yield (
-            f"{counted(files, 'file')} {has} no length, or a wrong one. The x-length lines of the log "
+            f"{counted(files, 'file')} {headers} no length, or a wrong one. The x-length lines of the log "
             "report what was read"
         )
     if silent := figures.counts.silent_phrases:
-        do = "does not count: its recording has" if silent == 1 else "do not count: their recordings have"
-        yield f"{counted(silent, 'labelled phrase')} {do} no sound there. The log lists each (INFO x-no-sound)"
+        reason = "does not count: its recording has" if silent == 1 else "do not count: their recordings have"
+        yield f"{counted(silent, 'labelled phrase')} {reason} no sound there. The log lists each (INFO x-no-sound)"
     if copies := figures.copies:
-        do = "is a copy of another and counts" if copies == 1 else "are copies of others and count"
+        repeats = "is a copy of another and counts" if copies == 1 else "are copies of others and count"
         pair = figures.counts.first_copy
-        such = f", such as {shown(pair[0], 100)} of {shown(pair[1], 100)}" if pair else ""
-        yield f"{counted(copies, 'recording')} {do} again{such}. Equal sha256 in the journal (.jsonl) identify them"
-    early, rejects = figures.counts.count(LogKey.INVFA), figures.counts.count(LogKey.INVFR)
-    if early and 2 * early >= rejects > 0 and figures.counting.lead_in_ms:
+        example = f", such as {shown(pair[0], 100)} of {shown(pair[1], 100)}" if pair else ""
         yield (
-            f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "
-            "begin with the phrase, set -s min-in-vocab-duration=0 "
+            f"{counted(copies, 'recording')} {repeats} again{example}. "
+            "Equal sha256 in the journal (.jsonl) identify them"
+        )
+    false_accepts, rejects = figures.counts.count(LogKey.INVFA), figures.counts.count(LogKey.INVFR)
+    if false_accepts and 2 * false_accepts >= rejects > 0 and figures.counting.lead_in_ms:
+        yield (
+            f"{counted(false_accepts, 'detection')} in recordings with the phrase came in the lead-in, or twice. If "
+            "they begin with the phrase, set -s min-in-vocab-duration=0 "
             f"(it is {exact(figures.counting.lead_in_ms)} ms), and repeat the run with --force"
         )
     if short := figures.counts.without_tail:
@@ -419,17 +431,14 @@ def head_of(run: EvaluationRun, figures: Figures) -> wake_log.WakeLog:
     """The log without its events: enough for the console's lines."""
     info = [pair for pair in _settings(run) if pair[0] in ("x-list", "x-partial", "x-shard")]
     info += sound_info(figures.counts)
-    fast = factor(run, figures.counts)
-    if fast is not None:
-        info.append(("real-time-factor", f"{fast:.1f}"))
+    speed = real_time_factor(run, figures.counts)
+    if speed is not None:
+        info.append(("real-time-factor", f"{speed:.1f}"))
     return wake_log.WakeLog(tuple(info), totals=tuple(figures.totals.items()))
 
 
 def summary_line(run: EvaluationRun, figures: Figures) -> str:
     return wake_log.summary(head_of(run, figures))
-
-
-FORMAT = 1
 
 
 def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
@@ -438,7 +447,7 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
     header, counts = run.header, figures.counts
     clustering = figures.clustering
     return {
-        "evaluation_summary": FORMAT,
+        "evaluation_summary": SUMMARY_FORMAT,
         "partial": run.partial,
         "planned_files": header.planned,
         "start_time": wake_log.moment(header.started_s),
@@ -446,7 +455,7 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
         "duration_s": round(run.duration_s, 3),
         "cpu_s": round(counts.cpu_s + run.used.programs_cpu_s, 3),
         "peak_memory_mb": run.used.memory_mb or None,
-        "real_time_factor": factor(run, counts),
+        "real_time_factor": real_time_factor(run, counts),
         "lost_workers": list(run.lost_workers),
         "command_line": list(header.command_line),
         "versions": dict(header.versions),
@@ -477,16 +486,20 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
             "FR+SBRATIO_wilson": figures.with_substitutions_wilson,
             "WER": figures.word_errors,
         },
-        "warnings": list(clip_warnings(figures)),
+        "warnings": list(recording_warnings(figures)),
         "talkers": figures.talkers or None,
         "limits": to_plain(run.limits, sparse=True),
         "groups": [to_plain(breakdown) for breakdown in run.breakdowns],
-        "clustering": None
-        if clustering is None
-        else {
-            "index_of_dispersion": clustering.index,
-            "p": clustering.p,
-            "files": clustering.stretches,
-            "clustered": figures.clustered,
-        },
+        "clustering": _clustering_json(figures),
+    }
+
+
+def _clustering_json(figures: Figures) -> dict[str, Any] | None:
+    if figures.clustering is None:
+        return None
+    return {
+        "index_of_dispersion": figures.clustering.index,
+        "p": figures.clustering.p,
+        "files": figures.clustering.stretches,
+        "clustered": figures.clustered,
     }

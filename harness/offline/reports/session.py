@@ -18,13 +18,14 @@ from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Discordance
 from harness.statistics.text import number_interval, percentile, quantile
 
-NAMES = {
+TRIAL_NOUNS = {
     TrialKind.WAKE: ("wake trial", "wake trials"),
     TrialKind.COMMAND: ("wake phrase of a command", "wake phrases of commands"),
 }
-WOKEN = (Column(""), Column("offline woke"), Column("did not"), Column("live"))
+WOKEN_COLUMNS = (Column(""), Column("offline woke"), Column("did not"), Column("live"))
 MOST_DIFFERING = 50
-CONDITIONS: tuple[Field[tuple[str, Discordance]], ...] = (
+# Of the two sides of a Discordance, live is the first: the live device missed what only the second side woke to.
+DISCORDANCE_FIELDS: tuple[Field[tuple[str, Discordance]], ...] = (
     Field("condition", "condition", lambda row: row[0]),
     Field("trials", "n", lambda row: row[1].total),
     Field("", "FR live", lambda row: row[1].only_second + row[1].neither),
@@ -35,7 +36,12 @@ CONDITIONS: tuple[Field[tuple[str, Discordance]], ...] = (
     Field("neither", "", lambda row: row[1].neither),
     Field("p", "p", lambda row: row[1].p, lambda row: probability(row[1].p)),
 )
-CONDITIONS_WIDTH = 100
+TABLE_WIDTH = 100
+JSON_FORMAT = 1
+CSV_COLUMNS = (
+    "device", "trial", "kind", "conditions", "clip", "at_s", "live", "offline", "differs", "live_delay_ms",
+    "offline_delay_ms", "live_score", "offline_score", "live_extra", "offline_extra", "notes",
+)  # fmt: skip
 
 
 def lines(
@@ -45,7 +51,7 @@ def lines(
     yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
     yield from separated(
-        *(_table(comparison.counts(kind), nouns) for kind, nouns in NAMES.items()),
+        *(_woken_lines(comparison.counts(kind), nouns) for kind, nouns in TRIAL_NOUNS.items()),
         _conditions(comparison),
         _ambient(comparison.ambient),
         _delays(comparison),
@@ -55,20 +61,22 @@ def lines(
     )
 
 
-def _table(counts: Discordance, nouns: tuple[str, str]) -> Iterator[str]:
+def _woken_lines(counts: Discordance, nouns: tuple[str, str]) -> Iterator[str]:
     if not counts.total:
         return
     yield f"  {counted(counts.total, *nouns)}"
-    sides = (("live woke", counts.both, counts.only_first), ("did not", counts.only_second, counts.neither))
-    rows = [(name, str(woke), str(not_woke), f"{woke + not_woke} of {counts.total}") for name, woke, not_woke in sides]
-    yield from (f"    {line}" for line in text_table(WOKEN, rows, CONDITIONS_WIDTH))
-    words = sentence("live", "offline", counts.difference, MeasureKind.SHARE, more_is_better=True)
-    yield f"    share that woke: {words} (McNemar)"
+    live_rows = (("live woke", counts.both, counts.only_first), ("did not", counts.only_second, counts.neither))
+    rows = [
+        (name, str(woke), str(not_woke), f"{woke + not_woke} of {counts.total}") for name, woke, not_woke in live_rows
+    ]
+    yield from (f"    {line}" for line in text_table(WOKEN_COLUMNS, rows, TABLE_WIDTH))
+    difference = sentence("live", "offline", counts.difference, MeasureKind.SHARE, more_is_better=True)
+    yield f"    share that woke: {difference} (McNemar)"
 
 
 def _conditions(comparison: DeviceComparison) -> Iterator[str]:
     if comparison.conditions:
-        yield from (f"  {line}" for line in Table(CONDITIONS, comparison.conditions).lines(CONDITIONS_WIDTH))
+        yield from (f"  {line}" for line in Table(DISCORDANCE_FIELDS, comparison.conditions).lines(TABLE_WIDTH))
 
 
 def _ambient(ambient: AmbientCounts) -> Iterator[str]:
@@ -143,8 +151,8 @@ def _rate(count: int, exposure_s: float) -> str:
     hours = exposure_s / 3600
     if not hours:
         return f"{count} in 0 h: {NOTHING}"
-    ends = number_interval(garwood(count, hours))
-    return f"{count} in {exposure(hours)} = {number(count / hours)}/h (95 % exact interval {ends})"
+    interval = number_interval(garwood(count, hours))
+    return f"{count} in {exposure(hours)} = {number(count / hours)}/h (95 % exact interval {interval})"
 
 
 def _quantiles(latency: LatencyFigures) -> str:
@@ -155,15 +163,12 @@ def _score(side: Side) -> str:
     return "" if side.score is None else fixed(side.score, 3)
 
 
-FORMAT = 1
-
-
 def document(
     session: str, task: str, facts: EngineFacts, comparisons: list[DeviceComparison], *, continuous: bool
 ) -> dict[str, object]:
     """Counts, intervals and every trial. A share, a rate or a p without data is null."""
     return {
-        "format": FORMAT,
+        "format": JSON_FORMAT,
         "session": session,
         "task": task,
         "engine": {
@@ -178,10 +183,11 @@ def document(
     }
 
 
-def _table_json(kind: TrialKind, counts: Discordance) -> dict[str, object]:
+def _discordance_json(kind: TrialKind, counts: Discordance) -> dict[str, object]:
     estimate = counts.difference
     return {
-        **Table(CONDITIONS[1:], [(kind.value, counts)]).json()[0],
+        # One row, without the name of a condition.
+        **Table(DISCORDANCE_FIELDS[1:], [(kind.value, counts)]).json()[0],
         "woke_live_less_offline": None if estimate is None else [estimate.difference, *estimate.interval],
     }
 
@@ -193,9 +199,9 @@ def _device_json(comparison: DeviceComparison) -> dict[str, object]:
         "device": comparison.device,
         "through_air": comparison.through_air,
         "tables": {
-            kind.value: _table_json(kind, comparison.counts(kind)) for kind in (TrialKind.WAKE, TrialKind.COMMAND)
+            kind.value: _discordance_json(kind, comparison.counts(kind)) for kind in (TrialKind.WAKE, TrialKind.COMMAND)
         },
-        "conditions": Table(CONDITIONS, comparison.conditions).json(),
+        "conditions": Table(DISCORDANCE_FIELDS, comparison.conditions).json(),
         "ambient": {
             "segments": ambient.segments,
             "live": _rate_json(counts.both + counts.only_first, ambient.live_s),
@@ -253,18 +259,12 @@ def _trial_json(trial: ComparedTrial) -> dict[str, object]:
     }
 
 
-COLUMNS = (
-    "device", "trial", "kind", "conditions", "clip", "at_s", "live", "offline", "differs", "live_delay_ms",
-    "offline_delay_ms", "live_score", "offline_score", "live_extra", "offline_extra", "notes",
-)  # fmt: skip
-
-
 def table(comparisons: Iterable[DeviceComparison]) -> str:
     """at_s: of an ambient event, in its segment. live, offline: 1 if it woke, 0 if not, "" if unknown."""
     rows = (
         {"device": plain_text(comparison.device, 80)} | row for comparison in comparisons for row in _rows(comparison)
     )
-    return safe_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
+    return safe_csv([CSV_COLUMNS, *([row.get(name, "") for name in CSV_COLUMNS] for row in rows)])
 
 
 def _rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
@@ -288,8 +288,8 @@ def _rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
     for event in comparison.ambient.events:
         row = {"trial": event.trial_id, "kind": "ambient", "at_s": f"{event.offset_s:.4f}"}
         row |= {"live": str(int(event.live)), "offline": str(int(event.offline))}
-        row["differs"] = str(int(event.live is not event.offline))
-        if event.score is not None:
+        row["differs"] = str(int(event.live != event.offline))
+        if event.score is not None:  # the live one, if both have it
             row["live_score" if event.live else "offline_score"] = f"{event.score:.6g}"
         yield row
     for trial_id, why in comparison.left_out:

@@ -9,9 +9,10 @@ from harness.sound.filters import HighPass, analytic, convolve, correlate, low_p
 NOISE = np.random.default_rng(1).standard_normal(16000)
 
 
-@pytest.mark.parametrize("count", [1, 512, 513, 16000])
-def test_convolution_and_correlation_equal_scipy(count: int) -> None:
-    taps = NOISE[:count]
+# One tap, even and odd numbers of them, and as many as there are samples.
+@pytest.mark.parametrize("tap_count", [1, 512, 513, 16000])
+def test_convolution_and_correlation_equal_scipy(tap_count: int) -> None:
+    taps = NOISE[:tap_count]
     assert convolve(NOISE, taps) == pytest.approx(signal.fftconvolve(NOISE, taps, "valid"), abs=1e-9)
     assert correlate(NOISE, taps) == pytest.approx(signal.correlate(NOISE, taps, "valid"), abs=1e-9)
 

@@ -31,9 +31,9 @@ from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, JournalMark, ListFacts, Shard, WorkerUse
 from harness.offline.reports.log import (
     EvaluationRun,
-    factor,
     head_of,
     point_lines,
+    real_time_factor,
     run_of,
     sound_lines,
     summary_json,
@@ -237,7 +237,7 @@ def test_speed_of_a_killed_run_covers_only_timed_files(tmp_path: Path) -> None:
 def test_speed_covers_only_audio_that_the_engine_heard(cached_s: float, speed: float | None) -> None:
     _, figures = written([outcome(OOV, seconds=100)])
     used = WorkerUse(cached_s=cached_s, cached_files=1)
-    assert factor(replace(run(CountingRules(), 1), used=used), figures.counts) == speed
+    assert real_time_factor(replace(run(CountingRules(), 1), used=used), figures.counts) == speed
 
 
 def test_the_summary_distinguishes_rejected_files_from_none() -> None:
