@@ -32,7 +32,7 @@ class ScenarioRun:
         self.scenario, self.bench, self.sessions = scenario, bench, sessions
         self.folder: Path | None = None
         self.report: JUnitReport | None = None
-        self._why: Exception | None = None
+        self._error: Exception | None = None
 
     def planned(self) -> JUnitReport:
         """The report of the session before its first trial; reaches no device. HarnessError for wrong files."""
@@ -52,13 +52,13 @@ class ScenarioRun:
 
         HarnessError when it cannot be played, UnmetNeed when the bench lacks something; ends pytest on Ctrl-C.
         """
-        if self._why is not None:
-            raise self._why
+        if self._error is not None:
+            raise self._error
         if self.report is None:
             try:
                 self.report = self._play()
             except Exception as error:
-                self._why = error
+                self._error = error
                 raise
         return self.report
 

@@ -237,7 +237,7 @@ def slot_agreement(
     """From their slots for the same utterances, in the same order. Intervals are bootstrapped over utterances."""
     pairs = list(zip(first, second, strict=True))
     exact = [len(set(left) & set(other)) for left, other in pairs]
-    near = [_overlapping(left, other) for left, other in pairs]
+    overlaps = [_overlapping(left, other) for left, other in pairs]
     totals = [len(left) + len(other) for left, other in pairs]
     concept_counts = []
     for concept in concepts:
@@ -247,7 +247,7 @@ def slot_agreement(
         if any(counts):
             concept_counts.append((concept, *counts))
     return SlotAgreement(
-        _f1([2 * count for count in exact], totals, resamples), _f1(near, totals, resamples), tuple(concept_counts)
+        _f1([2 * count for count in exact], totals, resamples), _f1(overlaps, totals, resamples), tuple(concept_counts)
     )
 
 
@@ -355,8 +355,8 @@ def pairs_of_annotators(
         shared = [id_ for id_, choices in choices_by_id.items() if first in choices and second in choices]
         if not shared:
             continue
-        left = [frozenset(choices_by_id[id_][first].intents) for id_ in shared]
-        right = [frozenset(choices_by_id[id_][second].intents) for id_ in shared]
+        first_labels = [frozenset(choices_by_id[id_][first].intents) for id_ in shared]
+        second_labels = [frozenset(choices_by_id[id_][second].intents) for id_ in shared]
         marked_slots = {}
         for id_ in shared:
             first_slots = ledger.slots(id_, choices_by_id[id_][first])
@@ -371,10 +371,12 @@ def pairs_of_annotators(
             slots = slot_agreement(of_first, of_second, concepts)
         differing = tuple(
             id_
-            for id_, labels, other in zip(shared, left, right, strict=True)
+            for id_, labels, other in zip(shared, first_labels, second_labels, strict=True)
             if labels != other or (id_ in marked_slots and marked_slots[id_][0] != marked_slots[id_][1])
         )
-        pairs.append(AnnotatorPair(first, second, set_agreement(left, right, label_set.ids), differing, slots))
+        pairs.append(
+            AnnotatorPair(first, second, set_agreement(first_labels, second_labels, label_set.ids), differing, slots)
+        )
     return tuple(sorted(pairs, key=lambda pair: -pair.figures.shared))
 
 

@@ -59,11 +59,11 @@ class AnnotationDesk:
         self._wall_s = wall_s
         self._presence = Presence(now_s)
         self._shown_wall_s = 0.0
-        self._wanted = AnnotationPhase.REVIEWING
-        self._later: list[Intents] = []
+        self._chosen_phase = AnnotationPhase.REVIEWING
+        self._postponed: list[Intents] = []
         self._page: PageDraft | None = None
         self._hand: HandDraft | None = None
-        self._said = ""
+        self._feedback = ""
         self._next()
 
     # What is shown
@@ -87,7 +87,7 @@ class AnnotationDesk:
             count=count,
             pace_s=pace,
             left_s=None if pace is None else pace * count.left,
-            said=self._said,
+            said=self._feedback,
             can_undo=self._work.last is not None,
             estimate=self._work.estimate,
         )
@@ -106,7 +106,7 @@ class AnnotationDesk:
         if not 1 <= number <= len(self._page.utterances):
             return self._refuse(f"the page has the utterances 1 to {len(self._page.utterances)}")
         self._page.struck ^= {self._page.utterances[number - 1]}
-        self._said = ""
+        self._feedback = ""
         return True
 
     def accept_page(self) -> bool:
@@ -128,7 +128,7 @@ class AnnotationDesk:
                     )
         self._work.write(rows)
         struck = len(page.struck)
-        self._said = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
+        self._feedback = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
         self._next()
         return True
 
@@ -142,7 +142,7 @@ class AnnotationDesk:
         if self.label_set.label(label_id) is None:
             return self._refuse(f"there is no label {label_id!r}")
         self._hand.chosen ^= {label_id}
-        self._said = ""
+        self._feedback = ""
         return True
 
     def mark(self, concept: str, start: int, end: int) -> bool:
@@ -157,7 +157,7 @@ class AnnotationDesk:
             return self._refuse(refusal)
         marked = self._hand.mark(Slot(concept, None, start, end))
         words = " ".join(self._words[self._hand.utterance][start:end])
-        self._said = f"{words!r} is {'' if marked else 'not '}{concept}"
+        self._feedback = f"{words!r} is {'' if marked else 'not '}{concept}"
         return True
 
     def clear_slots(self, start: int, end: int) -> bool:
@@ -165,7 +165,7 @@ class AnnotationDesk:
         refusal = self._cannot_mark(start, end)
         if refusal or self._hand is None:
             return self._refuse(refusal)
-        self._said = ""
+        self._feedback = ""
         return self._hand.clear(start, end) or self._refuse("there is no slot here")
 
     def take_proposed_slots(self) -> bool:
@@ -175,7 +175,7 @@ class AnnotationDesk:
         proposed = self._work.proposed_slots(hand.utterance) if hand is not None and hand.seen else ()
         if hand is None or not proposed:
             return self._refuse("no slots are proposed here")
-        hand.slots, self._said = proposed, "marked as proposed"
+        hand.slots, self._feedback = proposed, "marked as proposed"
         return True
 
     def save(self) -> bool:
@@ -192,19 +192,19 @@ class AnnotationDesk:
         refusal = self.label_set.refusal(intents)
         if refusal:
             return self._refuse(refusal)
-        stands = self._labels_in_words(hand.utterance, intents, hand.slots)
+        label_words = self._labels_in_words(hand.utterance, intents, hand.slots)
         if hand.saved != (intents, self._slots(hand), hand.comment):
             self._work.write([self._row(hand, intents)])
             hand.saved = intents, self._slots(hand), hand.comment
-            self._said = f"saved as {stands}"
+            self._feedback = f"saved as {label_words}"
         else:
-            self._said = f"kept as {stands}"
+            self._feedback = f"kept as {label_words}"
         proposal, slots = self._work.proposal(hand.utterance), self._work.proposed_slots(hand.utterance)
         differs = proposal != intents or (bool(slots) and slots != hand.slots)
         if not self.adjudicating and proposal is not None and not hand.seen and differs:
             hand.seen = True
             proposed = self._labels_in_words(hand.utterance, proposal, slots)
-            self._said += f"; the proposal is {proposed}: save again to keep yours, or change it"
+            self._feedback += f"; the proposal is {proposed}: save again to keep yours, or change it"
             return True
         self._go_on()
         return True
@@ -213,19 +213,19 @@ class AnnotationDesk:
         """Leaves the utterance in sight for the end; when reviewing, the group, without a row."""
         self._presence.sign()
         if self._page is not None:
-            self._later.append(self._page.intents)
-            self._said = "group left for later"
+            self._postponed.append(self._page.intents)
+            self._feedback = "group left for later"
         elif self._hand is None:
             return self._refuse("no utterance is open")
         elif self._hand.saved is not None:
-            self._said = "kept as it was saved"
+            self._feedback = "kept as it was saved"
         else:
             hand = self._hand
             times = (self._shown_wall_s, self._wall_s())
             self._work.write(
                 [Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)]
             )
-            self._said = "left for the end"
+            self._feedback = "left for the end"
         self._go_on()
         return True
 
@@ -234,7 +234,7 @@ class AnnotationDesk:
         self._presence.sign()
         if self._hand is None:
             return self._refuse(NO_ITEM)
-        self._hand.comment, self._said = checked_text(text), ""
+        self._hand.comment, self._feedback = checked_text(text), ""
         return True
 
     # Both
@@ -253,7 +253,7 @@ class AnnotationDesk:
             self._restore_page(last.intents, together)
         else:
             self._restore_item(last)
-        self._said = "taken back"
+        self._feedback = "taken back"
         return True
 
     def go_to(self, phase: AnnotationPhase) -> bool:
@@ -266,7 +266,7 @@ class AnnotationDesk:
         if phase is AnnotationPhase.FINISHED:
             return self._refuse("choose reviewing or labelling")
         if phase is not self._phase:
-            self._wanted, self._said = phase, ""
+            self._chosen_phase, self._feedback = phase, ""
             self._next()
         return True
 
@@ -317,7 +317,7 @@ class AnnotationDesk:
             key=lambda id_: (self._text.get(id_, "").casefold(), id_),
         )
         struck = {utterance for row in together if isinstance(row, Struck) for utterance in row.utterances}
-        self._wanted = AnnotationPhase.REVIEWING
+        self._chosen_phase = AnnotationPhase.REVIEWING
         page = PageDraft(intents, tuple(page_utterances), struck).only(self._work.unreviewed_with(intents))
         if page is None:
             self._next()
@@ -326,7 +326,7 @@ class AnnotationDesk:
 
     def _restore_item(self, last: Labelled | Skipped | Adjudicated) -> None:
         """An utterance that was taken back, with its labels and comment, where it is still to be done."""
-        self._wanted = AnnotationPhase.LABELLING
+        self._chosen_phase = AnnotationPhase.LABELLING
         self._work.come_back(last.utterance)
         if last.utterance not in self._work.queue.by_hand:
             self._next()
@@ -344,7 +344,7 @@ class AnnotationDesk:
         return AnnotationPhase.FINISHED if self._hand is None else AnnotationPhase.LABELLING
 
     def _refuse(self, reason: str) -> bool:
-        self._said = reason
+        self._feedback = reason
         return False
 
     def _go_on(self) -> None:
@@ -354,8 +354,8 @@ class AnnotationDesk:
         self._next()
 
     def _next(self) -> None:
-        page, by_hand = self._work.next_page(self._later), self._work.queue.by_hand
-        if page is not None and (self._wanted is AnnotationPhase.REVIEWING or not by_hand):
+        page, by_hand = self._work.next_page(self._postponed), self._work.queue.by_hand
+        if page is not None and (self._chosen_phase is AnnotationPhase.REVIEWING or not by_hand):
             self._show(page=page)
         else:
             self._show(hand=self._work.hand(by_hand[0]) if by_hand else None)
@@ -373,8 +373,8 @@ class AnnotationDesk:
             return replace(row, slots=self._slots(hand))
         batched = self._work.ledger.proposal(hand.utterance)
         batch = "" if batched is None else batched.batch
-        seen = hand.seen and self._work.proposal(hand.utterance) is not None
-        about = self.annotator, hand.utterance, intents, batch, seen, hand.comment, ""
+        saw_proposal = hand.seen and self._work.proposal(hand.utterance) is not None
+        about = self.annotator, hand.utterance, intents, batch, saw_proposal, hand.comment, ""
         return Labelled(self.ids.next(), *about, *times, slots=self._slots(hand))
 
     def _group(self) -> GroupView | None:

@@ -287,21 +287,21 @@ class ProjectOutcome:
 
 def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
     """Of a project as it stands."""
-    standing = {example.id: ledger.standing(example.id, shares.annotators_needed(example.id)) for example in utterances}
-    state_counts = Counter(status.state for status in standing.values())
+    statuses = {example.id: ledger.standing(example.id, shares.annotators_needed(example.id)) for example in utterances}
+    state_counts = Counter(status.state for status in statuses.values())
     accepted: Counter[str] = Counter()
     by_hand: Counter[str] = Counter()
-    for utterance in standing:
+    for utterance in statuses:
         for annotator, row in ledger.choices(utterance).items():
             (by_hand if isinstance(row, Labelled) else accepted)[annotator] += 1
     names = ledger.annotators
     return ProjectOutcome(
-        standing,
+        statuses,
         {state: state_counts[state] for state in UtteranceState},
         tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
         len(ledger.batches),
         sum(shares.annotators_needed(example.id) > 1 for example in utterances),
-        tuple(id_ for id_ in standing if ledger.is_changed_since_adjudication(id_)),
+        tuple(id_ for id_ in statuses if ledger.is_changed_since_adjudication(id_)),
     )
 
 
@@ -342,13 +342,11 @@ def with_labels(
     )
 
 
-def _with(utterance: Utterance, standing: LabelStatus) -> Utterance:
+def _with(utterance: Utterance, status: LabelStatus) -> Utterance:
     """With labels that stand; where slots do, they replace those of the data, and their words are their values."""
-    if standing.slots is None:
-        return replace(utterance, intents=standing.intents)
-    tagged = replace(
-        utterance, intents=standing.intents, tags=tags_of(replace(utterance, tags=None, slots=standing.slots))
-    )
+    if status.slots is None:
+        return replace(utterance, intents=status.intents)
+    tagged = replace(utterance, intents=status.intents, tags=tags_of(replace(utterance, tags=None, slots=status.slots)))
     return replace(tagged, slots=slots_of(tagged))
 
 
@@ -385,8 +383,8 @@ class UtteranceAssignment:
         wanted number of others has chosen labels. Imported labels count as those of one annotator.
         """
         if not self._project.annotators:
-            others = len(chosen) - 1 if annotator in chosen else len(chosen)
-            return others < self.annotators_needed(utterance)
+            other_count = len(chosen) - 1 if annotator in chosen else len(chosen)
+            return other_count < self.annotators_needed(utterance)
         annotator_count = self.annotators_needed(utterance)
         if IMPORTED in chosen:
             annotator_count -= 1

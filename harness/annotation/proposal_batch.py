@@ -87,15 +87,15 @@ def _divided(
     labelled: Sequence[Utterance], seed: int, share: float, split: str | None
 ) -> tuple[list[Utterance], list[Utterance]]:
     count = len(labelled) if split is not None else round(share * len(labelled))
-    left = Counter(label for utterance in labelled for label in utterance.intents or ())
+    remaining_counts = Counter(label for utterance in labelled for label in utterance.intents or ())
     held_out: set[str] = set()
     for utterance in sorted(labelled, key=lambda utterance: seeded_number(seed, "held-out", utterance.id)):
         if len(held_out) == count:
             break
         if split is not None and ("split", split) not in utterance.groups:
             continue
-        if all(left[label] > 1 for label in utterance.intents or ()):
-            left.subtract(utterance.intents or ())
+        if all(remaining_counts[label] > 1 for label in utterance.intents or ()):
+            remaining_counts.subtract(utterance.intents or ())
             held_out.add(utterance.id)
     return [utterance for utterance in labelled if utterance.id not in held_out], [
         utterance for utterance in labelled if utterance.id in held_out
@@ -219,9 +219,9 @@ def training_lines(training: TriTraining) -> Iterator[str]:
     )
     yield f"  averaged over utterances: {_averages(figures.samples)}"
     yield f"  averaged over {len(figures.labels)} declared labels: {_averages(figures.macro)}"
-    never = [name for name in figures.never_predicted if name not in training.absent]
-    if never:
-        yield f"  never predicted there: {', '.join(shown(label, 60) for label in never)}"
+    unpredicted = [name for name in figures.never_predicted if name not in training.absent]
+    if unpredicted:
+        yield f"  never predicted there: {', '.join(shown(label, 60) for label in unpredicted)}"
     if training.absent:
         yield f"on no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
     if training.known_texts:

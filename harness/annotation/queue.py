@@ -84,7 +84,7 @@ class Queues:
         self._text = {utterance.id: utterance.text for utterance in utterances}
         self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
-        self._known: dict[str, _KnownQueue] = {}
+        self._cached: dict[str, _KnownQueue] = {}
         self.shares = UtteranceAssignment(project, utterances)
 
     def queue_of(self, annotator: str, ledger: Ledger) -> Queue:
@@ -93,12 +93,12 @@ class Queues:
         totals: dict[Intents, int] = defaultdict(int)
         by_hand: list[str] = []
         skipped: dict[str, int] = {}
-        total = done = struck = 0
+        total = chosen_count = struck = 0
         for utterance, part in self._parts(annotator, ledger).items():
             if part is None:
                 continue
             total += 1
-            done += part.is_chosen
+            chosen_count += part.is_chosen
             struck += part.is_struck
             if part.reviewed is not None:
                 totals[part.reviewed] += 1
@@ -116,16 +116,18 @@ class Queues:
             for intents, size in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
         )
         to_review = sum(len(group.open) for group in groups)
-        count = AnnotationCount(total, done, total - done, to_review, len(by_hand), struck=struck, skipped=len(skipped))
+        count = AnnotationCount(
+            total, chosen_count, total - chosen_count, to_review, len(by_hand), struck=struck, skipped=len(skipped)
+        )
         doubts = self._doubts.turns(annotator, ledger) if self._doubts is not None and by_hand else {}
         error = self._doubts.error(annotator) if doubts and self._doubts is not None else None
         return Queue(groups, self._ordered(by_hand, skipped, annotator, doubts), count, error)
 
     def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
-        queue = self._known.get(annotator)
+        queue = self._cached.get(annotator)
         if queue is None or queue.ledger is not ledger:
             parts = {utterance: self._part(annotator, utterance, ledger) for utterance in self._by_text}
-            queue = self._known[annotator] = _KnownQueue(ledger, parts, ledger.touches)
+            queue = self._cached[annotator] = _KnownQueue(ledger, parts, ledger.touches)
         for utterance in ledger.touched(queue.touches):
             if utterance in queue.parts:
                 queue.parts[utterance] = self._part(annotator, utterance, ledger)
@@ -150,21 +152,23 @@ class Queues:
 
     def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
         """What annotators disagree on and nobody has settled, and what this one has settled."""
-        left: list[str] = []
+        open_ids: list[str] = []
         skipped: dict[str, int] = {}
-        done = 0
+        settled_count = 0
         for utterance in self._text:
             state = ledger.standing(utterance, self.shares.annotators_needed(utterance)).state
             if state is UtteranceState.ADJUDICATED:
                 settled = ledger.adjudication(utterance)
-                done += settled is not None and settled.annotator == annotator
+                settled_count += settled is not None and settled.annotator == annotator
             elif state is UtteranceState.DISPUTED:
-                left.append(utterance)
+                open_ids.append(utterance)
                 acts = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and is_adjudication(row)]
                 if acts:
                     skipped[utterance] = ledger.number(acts[-1])
-        count = AnnotationCount(done + len(left), done, len(left), to_label=len(left), skipped=len(skipped))
-        return Queue((), self._ordered(left, skipped, annotator), count)
+        count = AnnotationCount(
+            settled_count + len(open_ids), settled_count, len(open_ids), to_label=len(open_ids), skipped=len(skipped)
+        )
+        return Queue((), self._ordered(open_ids, skipped, annotator), count)
 
     def _to_review(
         self, annotator: str, utterance: str, reviewed: Act | None, annotators: Collection[str], ledger: Ledger
@@ -199,13 +203,13 @@ class Queues:
         )
 
 
-def next_group(groups: Sequence[ProposalGroup], later: Sequence[Intents]) -> ProposalGroup | None:
+def next_group(groups: Sequence[ProposalGroup], postponed: Sequence[Intents]) -> ProposalGroup | None:
     """The largest with something open; those that were left for later come last, the longest ago first."""
     open_groups = [group for group in groups if group.open]
-    current_groups = [group for group in open_groups if group.intents not in later]
+    current_groups = [group for group in open_groups if group.intents not in postponed]
     if current_groups:
         return current_groups[0]
-    last = {intents: number for number, intents in enumerate(later)}
+    last = {intents: number for number, intents in enumerate(postponed)}
     return min(open_groups, key=lambda group: last[group.intents], default=None)
 
 

@@ -122,7 +122,7 @@ def annotation_report(
     sources = [_label_source(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     outcomes = Counter(outcome_by_id.values())
     agreed = {id_ for id_ in outcome_by_id if set(proposals[id_].votes) == {proposals[id_].intents}}
-    standing = [row for row in in_file if row.id not in withdrawn]
+    counted_rows = [row for row in in_file if row.id not in withdrawn]
     return AnnotationReport(
         utterances=len(utterances),
         final=len(sources),
@@ -143,8 +143,8 @@ def annotation_report(
         by_hand=sources.count("hand"),
         by_import=sources.count("import"),
         by_review=sources.count("review"),
-        review_time_s=_page_time(standing),
-        hand_time_s=sum(row.time_s or 0 for row in standing if isinstance(row, Labelled | Adjudicated)),
+        review_time_s=_page_time(counted_rows),
+        hand_time_s=sum(row.time_s or 0 for row in counted_rows if isinstance(row, Labelled | Adjudicated)),
         cpu_s=sum(_cpu_s(row) for row in batches),
         splits=_by_split(utterances, final),
         facts=batches[-1].facts if batches else (),
@@ -335,10 +335,10 @@ def _changed(ids: tuple[str, ...]) -> str:
     names = ", ".join(plain_text(id_, 60) for id_ in ids[:MOST_IDS])
     if len(ids) > MOST_IDS:
         names += ", …"
-    was, them = ("was", "it") if len(ids) == 1 else ("were", "them")
-    sentence = f"{len(ids)} of them {was} labelled differently since: {names}; the settled labels stay"
+    verb, pronoun = ("was", "it") if len(ids) == 1 else ("were", "them")
+    sentence = f"{len(ids)} of them {verb} labelled differently since: {names}; the settled labels stay"
     command = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
-    return f"{'':10}{sentence}. To settle {them} again: {command}"
+    return f"{'':10}{sentence}. To settle {pronoun} again: {command}"
 
 
 def outcome_object(

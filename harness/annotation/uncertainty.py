@@ -80,12 +80,12 @@ def of_project(
     utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger, label_set: LabelSet, seed: int
 ) -> ProjectGuesses:
     """From the labels of all annotators, also of the first of two."""
-    standing = outcome(utterances, shares, ledger).standing
+    statuses = outcome(utterances, shares, ledger).standing
     learned = [
-        (utterance, intents) for utterance in utterances if (intents := standing[utterance.id].intents) is not None
+        (utterance, intents) for utterance in utterances if (intents := statuses[utterance.id].intents) is not None
     ]
     unlabelled = [
-        utterance for utterance in utterances if utterance.words and standing[utterance.id].state in UNLABELLED
+        utterance for utterance in utterances if utterance.words and statuses[utterance.id].state in UNLABELLED
     ]
     return ProjectGuesses(len(learned), guesses(learned, unlabelled, label_set, seed))
 
@@ -111,16 +111,16 @@ class UncertaintyOrder:
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project, self._label_set = project, label_set
         self._utterances = {utterance.id: utterance for utterance in utterances}
-        self._known: dict[str, _CachedUncertainty] = {}
+        self._cached: dict[str, _CachedUncertainty] = {}
 
     def turns(self, annotator: str, ledger: Ledger) -> Mapping[str, int]:
         """The turn of each utterance that is not labelled, most doubtful first; {} before the first batch.
 
         Learns when another batch of labels is complete, which takes some tenths of a second.
         """
-        cached = self._known.get(annotator)
+        cached = self._cached.get(annotator)
         if cached is None or cached.ledger is not ledger:
-            cached = self._known[annotator] = _CachedUncertainty(ledger, ledger.touches, {})
+            cached = self._cached[annotator] = _CachedUncertainty(ledger, ledger.touches, {})
             touched: Iterable[str] = self._utterances
         else:
             touched = ledger.touched(cached.touches)
@@ -151,5 +151,5 @@ class UncertaintyOrder:
 
     def error(self, annotator: str) -> float | None:
         """The estimated error of the classifier that gave the latest turns; None before the first batch."""
-        cached = self._known.get(annotator)
+        cached = self._cached.get(annotator)
         return None if cached is None else cached.error

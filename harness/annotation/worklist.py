@@ -47,10 +47,10 @@ def current_labels(
     if choice is not None:
         comment = "" if isinstance(choice, Accepted) else choice.comment
         return tuple(sorted(choice.intents)), ledger.slots(utterance, choice), comment
-    standing = ledger.standing(utterance, annotator_count)
-    if not (adjudicating and standing.state.is_final and standing.intents is not None):
+    status = ledger.standing(utterance, annotator_count)
+    if not (adjudicating and status.state.is_final and status.intents is not None):
         return None
-    return tuple(sorted(standing.intents)), standing.slots, ""
+    return tuple(sorted(status.intents)), status.slots, ""
 
 
 @frozen
@@ -85,10 +85,10 @@ def find(
         if utterance.id != words and not has_words(utterance.text, words):
             continue
         if may_label_again(ledger, shares, annotator, utterance.id, adjudicating=adjudicating):
-            stands = current_labels(
+            labels = current_labels(
                 ledger, annotator, utterance.id, shares.annotators_needed(utterance.id), adjudicating=adjudicating
             )
-            matches.append(FoundUtterance(utterance.id, utterance.text, None if stands is None else stands[0]))
+            matches.append(FoundUtterance(utterance.id, utterance.text, None if labels is None else labels[0]))
     return tuple(matches)
 
 
@@ -118,9 +118,9 @@ class Worklist:
         self.annotator, self.adjudicating = annotator, adjudicating
         self.label_set, self.utterances = label_set, utterances
         self._project = project
-        self._again = tuple(again)
+        self._reopened = tuple(again)
         self._done_again: set[str] = set()
-        self._given: set[str] = set()
+        self._written_ids: set[str] = set()
         self._queues = Queues(project, label_set, utterances)
         self._keep = keep
         self.ledger = Ledger(label_set, rows)
@@ -139,7 +139,7 @@ class Worklist:
         """Rows of this sitting; nothing has changed when they cannot be kept."""
         self._keep(rows)
         self.ledger.add_all(rows)
-        self._given.update(row.id for row in rows)
+        self._written_ids.update(row.id for row in rows)
         self.queue = self._read()
 
     def take_in(self, rows: Iterable[AnnotationRow]) -> bool:
@@ -181,15 +181,15 @@ class Worklist:
 
     def _is_own(self, row: Act) -> bool:
         """The annotator's; in a sitting at given utterances, of this sitting."""
-        return row.annotator == self.annotator and (not self._again or row.id in self._given)
+        return row.annotator == self.annotator and (not self._reopened or row.id in self._written_ids)
 
     def unreviewed_with(self, intents: Intents) -> set[str]:
         """Utterances with that proposal that are still to be reviewed."""
         return {utterance for group in self.queue.groups if group.intents == intents for utterance in group.open}
 
-    def next_page(self, later: Sequence[Intents]) -> PageDraft | None:
-        """Of the largest group; later: the groups that were left for the end."""
-        group = next_group(self.queue.groups, later)
+    def next_page(self, postponed: Sequence[Intents]) -> PageDraft | None:
+        """Of the largest group; postponed: the groups that were left for the end."""
+        group = next_group(self.queue.groups, postponed)
         return None if group is None else PageDraft(group.intents, group.open[: self._project.page_size])
 
     def hand(self, utterance: str) -> HandDraft:
@@ -203,7 +203,7 @@ class Worklist:
         hand = HandDraft(utterance, seen=seen and not self.adjudicating)
         annotator_count = self._queues.shares.annotators_needed(utterance)
         stood = current_labels(ledger, self.annotator, utterance, annotator_count, adjudicating=self.adjudicating)
-        if self._again and stood is not None:
+        if self._reopened and stood is not None:
             # It counts as saved: a change is written. What was settled before annotators changed their labels is
             # written anew, so that it is settled again.
             hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[2], not self.adjudicating
@@ -231,10 +231,12 @@ class Worklist:
         return None if batched is None else batched.proposal.intents
 
     def _read(self) -> Queue:
-        if self._again:
-            left = tuple(utterance for utterance in self._again if utterance not in self._done_again)
-            total = len(self._again)
-            return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
+        if self._reopened:
+            open_ids = tuple(utterance for utterance in self._reopened if utterance not in self._done_again)
+            total = len(self._reopened)
+            return Queue(
+                (), open_ids, AnnotationCount(total, total - len(open_ids), len(open_ids), to_label=len(open_ids))
+            )
         read_queue = self._queues.of_disputed if self.adjudicating else self._queues.queue_of
         return read_queue(self.annotator, self.ledger)
 
@@ -247,14 +249,14 @@ class PageDraft:
         self.utterances = utterances
         self.struck = set(struck)
 
-    def only(self, still: Collection[str]) -> PageDraft | None:
+    def only(self, open_ids: Collection[str]) -> PageDraft | None:
         """The same page with what is still to be done; None when nothing is."""
-        if all(utterance in still for utterance in self.utterances):
+        if all(utterance in open_ids for utterance in self.utterances):
             return self
-        left = tuple(utterance for utterance in self.utterances if utterance in still)
-        if not left:
+        remaining = tuple(utterance for utterance in self.utterances if utterance in open_ids)
+        if not remaining:
             return None
-        return PageDraft(self.intents, left, self.struck & set(left))
+        return PageDraft(self.intents, remaining, self.struck & set(remaining))
 
 
 def _place(slot: Slot) -> int:

@@ -74,8 +74,8 @@ class Findings:
         if not any(other.place == place and other.what == problem for other in self.problems):
             self.problems.append(InputError(problem, place=place, remedy=remedy))
 
-    def refuse_empty(self, node: Node, may: Callable[[KeyPath], bool], path: KeyPath = ()) -> None:
-        """Notes every key without a value, except where `may` allows null."""
+    def refuse_empty(self, node: Node, is_allowed: Callable[[KeyPath], bool], path: KeyPath = ()) -> None:
+        """Notes every key without a value, except where `is_allowed` allows null."""
         match node.value:
             case dict() as entries:
                 children: list[tuple[str | int, Node]] = list(entries.items())
@@ -85,10 +85,10 @@ class Findings:
                 return
         for step, child in children:
             child_path = (*path, step)
-            if child.value is None and not may(child_path):
+            if child.value is None and not is_allowed(child_path):
                 problem = f"the key {step!r} has no value" if isinstance(step, str) else "an entry is empty"
                 self.add(child_path, problem, "Write a value, or remove the line", key=True)
-            self.refuse_empty(child, may, child_path)
+            self.refuse_empty(child, is_allowed, child_path)
 
     def refuse(self) -> None:
         """Raises InputProblems if there are any, in the order of their places."""

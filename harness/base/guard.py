@@ -36,9 +36,9 @@ def main(parent: int, command: list[str]) -> int:
         sys.stderr.write(f"{command[0]}: {error.strerror}\n")
         return NOT_STARTED
     # Only the program holds the ends of the pipes, so they close when it closes them.
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null_device = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
-        os.dup2(nowhere, stream)
+        os.dup2(null_device, stream)
     status = program.wait()
     if status < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -118,8 +118,8 @@ def pip_install(extra: str, module: str = "") -> str:
     """
     libraries = sorted(_libraries(extra))
     name = module.partition(".")[0].replace("_", "-")
-    ours = [library for library in libraries if name and library.startswith(name)]
-    return shlex.join(["pip", "install", *(ours or libraries)])
+    own_names = [library for library in libraries if name and library.startswith(name)]
+    return shlex.join(["pip", "install", *(own_names or libraries)])
 
 
 def _libraries(extra: str) -> set[str]:
@@ -127,8 +127,8 @@ def _libraries(extra: str) -> set[str]:
     for line in requires("voice-harness") or ():
         requirement, _, marker = line.partition(";")
         if re.search(rf"extra == ['\"]{extra}['\"]", marker):
-            ours = re.match(r"voice[-_.]harness\[(.*)\]", requirement)
-            parts = [_libraries(part.strip()) for part in ours[1].split(",")] if ours else [{requirement.strip()}]
+            extras = re.match(r"voice[-_.]harness\[(.*)\]", requirement)
+            parts = [_libraries(part.strip()) for part in extras[1].split(",")] if extras else [{requirement.strip()}]
             libraries.update(*parts)
     return libraries
 

@@ -43,7 +43,7 @@ class ProgramPipe:
     ) -> None:
         self.command = command
         self._hang_s = hang_s
-        self._who, self._fed = who, fed
+        self._noun, self._fed = who, fed
         self._remedy = remedy or HANG_REMEDY
         self._lines: deque[bytes] = deque()
         self._unread = 0
@@ -135,7 +135,7 @@ class ProgramPipe:
         words = list(self._stderr_lines) + ([_readable(self._partial_stderr)] if self._partial_stderr else [])
         last_output = f"; its last output: {' | '.join(words)}" if words else ""
         self.end()
-        return EngineError(f"the {self._who} {show_command(self.command)} {problem}{last_output}", remedy=remedy)
+        return EngineError(f"the {self._noun} {show_command(self.command)} {problem}{last_output}", remedy=remedy)
 
     def close(self) -> None:
         """Closes its input, waits briefly for it to exit, then ends it and every process that it started."""
@@ -152,10 +152,10 @@ class ProgramPipe:
 
     def _poll_until(self, deadline: float, limit_s: float, waiting_for: str, remedy: str = "") -> None:
         """Waits for any progress. EngineError at the deadline. Output on stderr does not extend it."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+        remaining_s = deadline - time.monotonic()
+        if remaining_s <= 0:
             raise self.fault(f"{waiting_for} within {exact(limit_s)} s", remedy or self._remedy)
-        self._read_ready(left)
+        self._read_ready(remaining_s)
 
     def pause(self, limit_s: float) -> None:
         """Reads for that time, also if nothing more can come."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 
-def is_within_refractory(place: float, stands: float, refractory: float) -> bool:
+def is_within_refractory(place: float, previous_place: float, refractory: float) -> bool:
     """Whether an event is part of the last one that counts by itself; all three in one unit.
 
     The time runs from the event that counts, so a stuck device keeps adding events.
     """
-    return place - stands < refractory
+    return place - previous_place < refractory
 
 
 class RefractoryFilter:
@@ -16,12 +16,12 @@ class RefractoryFilter:
 
     def __init__(self, refractory: float) -> None:
         self._refractory = refractory
-        self._stands: dict[str, float] = {}
+        self._previous_places: dict[str, float] = {}
 
     def counts(self, phrase: str, place: float) -> bool:
         """Whether the next event of a phrase counts by itself. Events come in the order of their places."""
-        stands = self._stands.get(phrase)
-        if stands is not None and is_within_refractory(place, stands, self._refractory):
+        previous_place = self._previous_places.get(phrase)
+        if previous_place is not None and is_within_refractory(place, previous_place, self._refractory):
             return False
-        self._stands[phrase] = place
+        self._previous_places[phrase] = place
         return True

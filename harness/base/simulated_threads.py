@@ -96,37 +96,37 @@ class SimulatedThreads:
         """
         if self._over:
             raise _SimulationOver
-        me = self._running
+        own_thread = self._running
         if limit_s is None:
             limit_s = math.inf
         elif limit_s > 0:
             limit_s = max(limit_s, TICK_S)
         else:
             limit_s = 0.0
-        me.holds, me.due_s = holds, self._now_s + limit_s
-        self._waiting.append(me)
-        self._hand_over(me)
-        return me.held
+        own_thread.holds, own_thread.due_s = holds, self._now_s + limit_s
+        self._waiting.append(own_thread)
+        self._hand_over(own_thread)
+        return own_thread.held
 
-    def _hand_over(self, me: _SimulatedThread | None) -> None:
+    def _hand_over(self, own_thread: _SimulatedThread | None) -> None:
         following = self._next()
-        if following is not me:
+        if following is not own_thread:
             if following is not None:
                 self._running = following
-            self._switch(me, following)
-            if me is not None:
+            self._switch(own_thread, following)
+            if own_thread is not None:
                 if self._over:
                     raise _SimulationOver
-                self._running = me
-        if self._stuck and me is self._first:
+                self._running = own_thread
+        if self._stuck and own_thread is self._first:
             raise RuntimeError("every thread waits for another one")
 
-    def _switch(self, me: _SimulatedThread | None, following: _SimulatedThread | None) -> None:
+    def _switch(self, own_thread: _SimulatedThread | None, following: _SimulatedThread | None) -> None:
         """Lets another thread go on, and returns when it is this one's turn again. me: None if this one ends."""
         if following is not None:
             following.baton.release()
-        if me is not None:
-            me.baton.acquire()
+        if own_thread is not None:
+            own_thread.baton.acquire()
 
     def _next(self) -> _SimulatedThread | None:
         """Takes the thread that goes on from those that wait, and lets time pass until there is one."""
@@ -228,7 +228,7 @@ class SimulatedThreads:
 class _Thread(threading.Thread):
     def __init__(self, world: SimulatedThreads, target: Callable[[], object], name: str) -> None:
         super().__init__(name=name or None, daemon=True)
-        self._world, self._what = world, target
+        self._world, self._function = world, target
         self._begun = self._done = False
 
     def start(self) -> None:
@@ -243,7 +243,7 @@ class _Thread(threading.Thread):
 
     def _work(self) -> None:
         try:
-            self._what()
+            self._function()
         finally:
             self._done = True
 
@@ -263,13 +263,13 @@ class _Lock:
         self._depth = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        me = self._world._running
+        own_thread = self._world._running
         limit_s = None if timeout < 0 else timeout
         if not blocking:
             limit_s = 0.0
-        if self._owner not in (None, me) and not self._world.wait(lambda: self._owner is None, limit_s):
+        if self._owner not in (None, own_thread) and not self._world.wait(lambda: self._owner is None, limit_s):
             return False
-        self._owner, self._depth = me, self._depth + 1
+        self._owner, self._depth = own_thread, self._depth + 1
         return True
 
     def release(self) -> None:
@@ -298,10 +298,10 @@ class _Condition(threading.Condition):
         woken = [False]
         self._sleepers.append(woken)
         depth, self._held._depth, self._held._owner = self._held._depth, 0, None
-        me = self._world._running
+        own_thread = self._world._running
         if not self._world.wait(lambda: woken[0] and self._held._owner is None, timeout):
             self._world.wait(lambda: self._held._owner is None)  # also after a timeout it returns with the lock
-        self._held._owner, self._held._depth = me, depth
+        self._held._owner, self._held._depth = own_thread, depth
         self._sleepers = [sleeper for sleeper in self._sleepers if sleeper is not woken]
         return woken[0]
 

@@ -65,31 +65,31 @@ class _HostBell:
     """A pipe beside the stream."""
 
     def __init__(self) -> None:
-        self._ends: tuple[int, ...] = os.pipe()
+        self._pipe_ends: tuple[int, ...] = os.pipe()
         self._closing = threading.Lock()
-        for end in self._ends:
+        for end in self._pipe_ends:
             os.set_blocking(end, False)
 
     def ring(self) -> None:
         with self._closing, contextlib.suppress(BlockingIOError):  # it has been rung often, and nobody waits
-            if self._ends:
-                os.write(self._ends[1], b"\0")
+            if self._pipe_ends:
+                os.write(self._pipe_ends[1], b"\0")
 
     def wait(self, stream: Stream | None, limit_s: float, *, writes: bool = False) -> tuple[bool, bool]:
         waits = select.poll()
-        waits.register(self._ends[0], select.POLLIN)
+        waits.register(self._pipe_ends[0], select.POLLIN)
         file = -1 if stream is None else stream.fileno()
         if file >= 0:
             waits.register(file, select.POLLIN | (select.POLLOUT if writes else 0))
         events = dict(waits.poll(limit_s * 1000))
-        if self._ends[0] in events:
-            os.read(self._ends[0], 4096)
+        if self._pipe_ends[0] in events:
+            os.read(self._pipe_ends[0], 4096)
         flags = events.get(file, 0)
         return flags & ~select.POLLOUT != 0, flags & select.POLLOUT != 0
 
     def close(self) -> None:
         with self._closing:
-            ends, self._ends = self._ends, ()
+            ends, self._pipe_ends = self._pipe_ends, ()
         for end in ends:
             os.close(end)
 

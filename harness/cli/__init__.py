@@ -248,8 +248,8 @@ class LazyGroup(click.Group):
         names = {**self.below, **commands}
         if self.below:
             names = synonyms | names
-        near = difflib.get_close_matches(word, names, n=1)
-        return f"Did you mean {names[near[0]]!r}?" if near else f"See {ctx.command_path} --help"
+        similar = difflib.get_close_matches(word, names, n=1)
+        return f"Did you mean {names[similar[0]]!r}?" if similar else f"See {ctx.command_path} --help"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -412,14 +412,14 @@ def _report_failure(error: Exception) -> int:
         error.show(text)
         _print_error(text.getvalue().rstrip("\n"))
         return 2
-    ours = error if isinstance(error, HarnessError) else _fault_of_host(error)
-    if ours is None:
+    harness_error = error if isinstance(error, HarnessError) else _fault_of_host(error)
+    if harness_error is None:
         import traceback
 
         traceback.print_exception(error)
-        ours = HarnessError(f"{type(error).__name__}: a bug in the harness", remedy="Please report it")
-    _print_error(f"harness: {ours}")
-    return ours.exit_code
+        harness_error = HarnessError(f"{type(error).__name__}: a bug in the harness", remedy="Please report it")
+    _print_error(f"harness: {harness_error}")
+    return harness_error.exit_code
 
 
 def _print_error(text: str) -> None:

@@ -36,9 +36,9 @@ def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -
 
     check, trial = item.evidence.check, item.trial
     query = trial.recipe.query.text if isinstance(trial.recipe.query, SpokenText) else trial.reference
-    its = f" of {plain_text(item.session_id, 80)}" if of_several else ""
+    session_part = f" of {plain_text(item.session_id, 80)}" if of_several else ""
     lines = [
-        f"{plain_text(trial.id, 80)}{its}  {when(item, now_wall_s)}",
+        f"{plain_text(trial.id, 80)}{session_part}  {when(item, now_wall_s)}",
         f"  asked   “{plain_text(query, 200)}” of {plain_text(trial.device, 40)}",
     ]
     if check.wanted:
@@ -123,9 +123,9 @@ def command(
     if answer is not None:
         print_lines([_record_answer(_find_item(folders, answer[0]), EffectOutcome(answer[1]), detail, name)])
         return
-    asks = sys.stdin.isatty() and sys.stdout.isatty() and not listing and not as_json
+    is_interactive = sys.stdin.isatty() and sys.stdout.isatty() and not listing and not as_json
     if watch:
-        _watch(folders, name, asks)
+        _watch(folders, name, is_interactive)
     elif as_json:
         effects = [_object(effect) for effect in _items(folders) if every or effect.is_open]
         print_lines([json.dumps({"effects": effects}, indent=2)])
@@ -134,7 +134,7 @@ def command(
         items_shown = [effect for effect in items if every or effect.is_open]
         shown = [line for effect in items_shown for line in ("", *describe(effect, now_s, of_several=several))]
         print_lines([_head(items, now_s), *shown])
-        if asks:
+        if is_interactive:
             _ask([effect for effect in items_shown if every or effect.is_due(now_s)], name)
     if any(effect.is_open for effect in _items(folders)):
         sys.exit(STILL_OPEN)
@@ -145,13 +145,13 @@ def _items(folders: Sequence[Path]) -> list[EffectItem]:
 
 
 def _head(items: Sequence[EffectItem], now_s: float) -> str:
-    left = [effect for effect in items if effect.is_open]
+    open_effects = [effect for effect in items if effect.is_open]
     if not items:
         return "The session has no effect to check and no response on hold."
-    if not left:
+    if not open_effects:
         return f"{counted(len(items), 'effect')}, all known."
-    due = sum(effect.is_due(now_s) for effect in left)
-    return f"{counted(len(items), 'effect')}: {len(left)} open, {due} of them due."
+    due = sum(effect.is_due(now_s) for effect in open_effects)
+    return f"{counted(len(items), 'effect')}: {len(open_effects)} open, {due} of them due."
 
 
 def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
@@ -223,7 +223,7 @@ def effects_of(folder: Path) -> SessionEffects:
     return effects_in(progress_of(folder), folder)
 
 
-def _watch(folders: Sequence[Path], observer: str, asks: bool) -> None:
+def _watch(folders: Sequence[Path], observer: str, is_interactive: bool) -> None:
     """Waits until nothing more can become due, or the user quits."""
     met: set[tuple[Path, str, int, int]] = set()
     last_notice = ""
@@ -235,10 +235,10 @@ def _watch(folders: Sequence[Path], observer: str, asks: bool) -> None:
         if ready:
             met |= {_key(effect) for effect in ready}
             stream = standard_output()
-            stream.write("\a" if asks else "")
-            if asks and not _ask(ready, observer):
+            stream.write("\a" if is_interactive else "")
+            if is_interactive and not _ask(ready, observer):
                 return
-            if not asks:
+            if not is_interactive:
                 print_lines([line for effect in ready for line in ("", *describe(effect, now_s))])
             continue
         if not fresh and all(session.ended for session in sessions):

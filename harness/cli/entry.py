@@ -56,11 +56,11 @@ class EntryVerb(LazyGroup, Command):
         except (click.UsageError, InputError) as error:
             words: tuple[str, ...] = ctx.meta[_WORDS]
             index = next((n for n in self._arguments(words) if words[n] in self._verbs), None)
-            near = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
+            similar = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
             if index is not None and not os.path.lexists(words[index]):
                 hint = command_first(ctx, words, index)
-            elif near and not os.path.lexists(words[0]):
-                hint = f"Did you mean '{ctx.command_path} {near[0]}'?"
+            elif similar and not os.path.lexists(words[0]):
+                hint = f"Did you mean '{ctx.command_path} {similar[0]}'?"
             else:
                 raise
             raise add_hint(error, hint) from None

@@ -249,13 +249,13 @@ def command(
     Wyoming satellite or Home Assistant for the wake phrase.
     """
     ctx = click.get_current_context()
-    needs = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    if kind is None and not needs and sys.stdin.isatty() and sys.stdout.isatty():
+    given_needs = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if kind is None and not given_needs and sys.stdin.isatty() and sys.stdout.isatty():
         _refuse_existing(folder / f"{name}.yaml" for name in TAKEN)
         setup = ask()
     else:
-        kind = kind or _implied_kind(needs)
-        for name in needs:
+        kind = kind or _implied_kind(given_needs)
+        for name in given_needs:
             if kind not in NEEDS[name]:
                 raise InputError(
                     f"--{name.replace('_', '-')} does not apply to --bench-kind {kind}",

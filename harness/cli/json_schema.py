@@ -79,9 +79,9 @@ def _tidy(value: Schema, *, null: bool) -> Schema:
     value = {key: entry for key, entry in value.items() if key != "title"}
     choices = value.get("anyOf", [])
     if not null and _NULL in choices and "prefixItems" not in value:
-        left = [choice for choice in choices if choice != _NULL]
+        other_choices = [choice for choice in choices if choice != _NULL]
         value.pop("anyOf")
-        value.update({"anyOf": left} if len(left) > 1 else left[0])
+        value.update({"anyOf": other_choices} if len(other_choices) > 1 else other_choices[0])
     if value.get("default", 0) is None or isinstance(value.get("default"), dict):
         value.pop("default")
     return value

@@ -61,8 +61,8 @@ def command(
     line, began_s = RedrawnLine(quiet=quiet), time.monotonic()
 
     def progress(done: int, total: int) -> None:
-        left = f", {seconds((time.monotonic() - began_s) / done * (total - done))} left" if done else ""
-        line.draw(f"{done} of {total} stimuli{left}")
+        time_left = f", {seconds((time.monotonic() - began_s) / done * (total - done))} left" if done else ""
+        line.draw(f"{done} of {total} stimuli{time_left}")
 
     with closing(load_engine(task)) as engine:
         facts = engine.facts

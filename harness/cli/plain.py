@@ -64,14 +64,14 @@ class _Recurrences:
     def __init__(self) -> None:
         self._since_s: dict[str, float] = {}
         self._printed: Counter[str] = Counter()
-        self._held: dict[str, list[Recurrent]] = {}
+        self._waiting: dict[str, list[Recurrent]] = {}
 
     def due(self, now_s: float) -> Iterator[str]:
         """The sums of what was held back more than a minute ago. now_s: session seconds."""
         for source in [source for source, since_s in self._since_s.items() if now_s - since_s >= 60.0]:
             del self._since_s[source], self._printed[source]
-            if source in self._held:
-                yield recurrences_in_words(self._held.pop(source))
+            if source in self._waiting:
+                yield recurrences_in_words(self._waiting.pop(source))
 
     def holds(self, entry: Entry) -> bool:
         """Whether a row is held back, since that many like it were printed within the last minute."""
@@ -82,7 +82,7 @@ class _Recurrences:
         self._printed[observation.source] += 1
         if self._printed[observation.source] <= MOST_A_MINUTE:
             return False
-        self._held.setdefault(observation.source, []).append(observation)
+        self._waiting.setdefault(observation.source, []).append(observation)
         return True
 
 

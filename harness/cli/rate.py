@@ -305,6 +305,6 @@ def _list_raters(
         to_do = "to settle" if adjudicating else "to judge"
         exercises = ""
         if room.round.exercises and not adjudicating:
-            done, every = summary.exercises
-            exercises = f"; exercises: {done} of {every} done"
+            done_count, exercise_count = summary.exercises
+            exercises = f"; exercises: {done_count} of {exercise_count} done"
         yield f"{plain_text(summary.rater)}: {summary.count.total} {to_do}, {counts_in_words(summary.count)}{exercises}"

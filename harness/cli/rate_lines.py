@@ -93,8 +93,8 @@ def progress(view: SittingView) -> str:
     parts = [f"{count.left} left"]
     if count.held:
         parts.append(f"{count.held} held")
-    if left := _time_left(view):
-        parts.append(f"{left} at your pace")
+    if time_left := _time_left(view):
+        parts.append(f"{time_left} at your pace")
     return ", ".join(parts)
 
 
@@ -124,8 +124,8 @@ def status_lines(view: SittingView) -> Iterator[str]:
         yield f"exercises: {view.exercises[0]} of {view.exercises[1]} done"
     yield f"responses: {count.total}, {counts_in_words(count)}"
     pace = "n/a, nothing has been judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} per response"
-    left = _time_left(view)
-    yield f"pace: {pace}" + (f", {left} left" if left else "")
+    time_left = _time_left(view)
+    yield f"pace: {pace}" + (f", {time_left} left" if time_left else "")
     draft = view.draft
     notes = [f"sure {draft.confidence}"] if draft.confidence else []
     notes += [flag.value for flag in draft.sub_flags]
@@ -137,9 +137,9 @@ def status_lines(view: SittingView) -> Iterator[str]:
 def explained_lines(explained: ExerciseResult) -> Iterator[str]:
     """The answer to an exercise."""
     exercise = explained.exercise
-    also = "".join(f" or {LABELS[category]}" for category in exercise.accept)
+    other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
     verdict = "right" if explained.right else "not so"
-    yield f"{verdict}: it is {LABELS[exercise.category]}{also}; you said {LABELS[explained.given]}"
+    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[explained.given]}"
     yield f"why: {plain_text(exercise.why, LONGEST)}"
 
 

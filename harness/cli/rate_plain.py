@@ -82,7 +82,7 @@ class _PlainSitting:
         self._listening = ItemPlayer(room, desk, player) if player is not None else None
         self._names = names
         self._aid: AidState | None = None
-        self._shown: str | None = None
+        self._shown_item: str | None = None
 
     def run(self) -> int:
         """Sits until `quit` or the end of the input, or until nobody reads the output; the exit status."""
@@ -142,7 +142,7 @@ class _PlainSitting:
             self._room.refresh()
             self._room.update(self._desk)
             item = self._desk.view.item
-            if item is not None and item.id != self._shown:
+            if item is not None and item.id != self._shown_item:
                 self._show()
         except LogError as error:
             self.complain(f"cannot read the sessions again, and saving may fail: {error}")
@@ -155,11 +155,11 @@ class _PlainSitting:
             self._desk.go_on()
             view = self._desk.view
         name = view.item.id if view.item is not None else None
-        if name != self._shown:
+        if name != self._shown_item:
             self._aid = None
-        if name != self._shown or name is None:
+        if name != self._shown_item or name is None:
             self.say(item_lines(view, names=self._names))
-        self._shown = name
+        self._shown_item = name
 
     def _end(self) -> None:
         self.hush()
@@ -201,7 +201,7 @@ class _PlainSitting:
         about = self._desk.view.item if undone else before
         self._aid = None
         self.say([message if about is None or about.exercise is not None else f"{message} (response {about.id})"])
-        self._shown = None
+        self._shown_item = None
         self._show()
         return ""
 

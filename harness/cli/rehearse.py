@@ -103,7 +103,7 @@ def command(
         trials = plan_session(read, bench).trials
         attended = bench.operator is not OperatorPresence.ABSENT
         plan = Rehearsal(trials, read.limits, read.stopping, attended=attended)
-        done = RehearsalResult(
+        rehearsal = RehearsalResult(
             options=options,
             trials=trials,
             left_out=plan.left_out,
@@ -113,13 +113,13 @@ def command(
             notes=(*evidence_notes(trials, read.limits, bench.operator), *percentile_notes(trials, read.limits)),
         )
     if as_json:
-        click.echo(json.dumps(_rehearsal_json(done)))
+        click.echo(json.dumps(_rehearsal_json(rehearsal)))
     else:
         size = trials_in_words(trial.kind for trial in trials)
         click.echo(plain_text(f"{read.id} on {bench.id}: {size}. No sound is played.", 400))
-        for line in _lines(done):
+        for line in _lines(rehearsal):
             click.echo(line)
-    if any(limit.needed != 1 for limit in done.limits):
+    if any(limit.needed != 1 for limit in rehearsal.limits):
         sys.exit(EXIT_UNDECIDABLE)
 
 
@@ -176,17 +176,17 @@ def nights_of(scenario: Scenario, bench: Bench, request: RehearsalOptions) -> li
     return [played(seed) for seed in tracked(range(request.seed, request.seed + request.nights), "Simulating nights")]
 
 
-def _lines(done: RehearsalResult) -> Iterator[str]:
+def _lines(rehearsal: RehearsalResult) -> Iterator[str]:
     from harness.base.text_table import Column, text_table
     from harness.statistics.verdict import LimitVerdict
 
-    request, trials, runs, limits = done.options, done.trials, done.runs, done.limits
+    request, trials, runs, limits = rehearsal.options, rehearsal.trials, rehearsal.runs, rehearsal.limits
     kinds = Counter(trial.kind for trial in trials)
     ambience = (trial.recipe.query for trial in trials if trial.kind is TrialKind.AMBIENT)
     ambient_s = sum(query.duration_s for query in ambience if isinstance(query, Ambience))
     parts = [f"{count} {_WORDS[kind]}" for kind, count in kinds.items() if kind in _WORDS]
     parts += [f"{hours(ambient_s)} of ambient sound"] if ambient_s else []
-    low, middle, high = done.durations_s
+    low, middle, high = rehearsal.durations_s
     disturbed = f"{number(FAULTS_PER_HOUR)} faults per hour" if request.faults else "without faults"
     share_text = ("95 % of " if request.nights >= LEAST_NIGHTS else "") + counted(request.nights, "simulated run")
     yield f"  played     {', '.join(parts)}"
@@ -216,19 +216,19 @@ def _lines(done: RehearsalResult) -> Iterator[str]:
                 limit.wanted,
                 *(percent(limit.verdicts.get(verdict, 0.0), 0) for verdict in order),
                 percent(1 - limit.bad_holds, 0),
-                _decision_text(limit, done),
+                _decision_text(limit, rehearsal),
             )
             for limit in limits
         ]
         yield from text_table(columns, rows, width)
         yield "Shares of drawn runs. A bad device errs twice as often as a limit allows, or as often as a test's `bad`."
         yield from _advice(limits, runs, trials)
-    for note in done.notes:
+    for note in rehearsal.notes:
         yield plain_text(f"note: {note}.", 600)
-    if done.left_out:
-        yield f"Not rehearsed: {', '.join(done.left_out)}"
+    if rehearsal.left_out:
+        yield f"Not rehearsed: {', '.join(rehearsal.left_out)}"
     if request.faults or request.nights >= ENOUGH_TO_DRAW:
-        yield from _nights(done, width)
+        yield from _nights(rehearsal, width)
 
 
 ENOUGH_TO_DRAW = 20
@@ -237,7 +237,7 @@ ROWS = 10
 BLOCKS = {"PASS": "█", "NO LIMITS": "█", "MARGINAL": "▓", "UNDECIDED": "▒", "FAIL": "░"}
 
 
-def _nights(done: RehearsalResult, width: int) -> Iterator[str]:
+def _nights(rehearsal: RehearsalResult, width: int) -> Iterator[str]:
     """How the nights ended, how long they took, and what went wrong in them."""
     from harness.base.text_table import Column, text_table
     from harness.model.record import EndReason
@@ -245,13 +245,13 @@ def _nights(done: RehearsalResult, width: int) -> Iterator[str]:
     from harness.statistics.intervals import Share
     from harness.statistics.verdict import LimitVerdict
 
-    nights = done.nights
+    nights = rehearsal.nights
     completed = Share(sum(night.finished is EndReason.COMPLETED for night, _ in nights), len(nights))
     decided = Share(sum(verdict is not LimitVerdict.UNDECIDED for _, verdict in nights), len(nights))
     yield ""
     yield f"{counted(len(nights), 'run')} played in simulated time:"
     yield f"  completed  {text.share_with_interval(completed)}"
-    if done.limits:
+    if rehearsal.limits:
         yield f"  decided    {text.share_with_interval(decided)}"
     yield ""
     yield from histogram([(night.duration_s, verdict) for night, verdict in nights], width)
@@ -289,10 +289,10 @@ def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterato
     yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in verdicts)
 
 
-def _decision_text(limit: RehearsedLimit, done: RehearsalResult) -> str:
+def _decision_text(limit: RehearsedLimit, rehearsal: RehearsalResult) -> str:
     if limit.needed != 1:
         return "no"
-    return "if answered" if done.unanswered and limit.name in ON_ANSWERS else "yes"
+    return "if answered" if rehearsal.unanswered and limit.name in ON_ANSWERS else "yes"
 
 
 def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: Sequence[Trial]) -> Iterator[str]:
@@ -352,11 +352,11 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
             )
 
 
-def _rehearsal_json(done: RehearsalResult) -> dict[str, Any]:
-    low, middle, high = done.durations_s
+def _rehearsal_json(rehearsal: RehearsalResult) -> dict[str, Any]:
+    low, middle, high = rehearsal.durations_s
     return {
-        "assumed": asdict(done.options),
-        "trials": len(done.trials),
+        "assumed": asdict(rehearsal.options),
+        "trials": len(rehearsal.trials),
         "duration_s": {"low": low, "median": middle, "high": high},
         "limits": [
             {
@@ -366,10 +366,10 @@ def _rehearsal_json(done: RehearsalResult) -> dict[str, Any]:
                 "bad_holds": limit.bad_holds,
                 "times_needed": limit.needed,
             }
-            for limit in done.limits
+            for limit in rehearsal.limits
         ],
-        "not_rehearsed": list(done.left_out),
-        "notes": list(done.notes),
+        "not_rehearsed": list(rehearsal.left_out),
+        "notes": list(rehearsal.notes),
         "nights": [
             {
                 "duration_s": night.duration_s,
@@ -378,6 +378,6 @@ def _rehearsal_json(done: RehearsalResult) -> dict[str, Any]:
                 "faults": dict(night.faults),
                 "interrupted": dict(night.spoiled),
             }
-            for night, verdict in done.nights
+            for night, verdict in rehearsal.nights
         ],
     }

@@ -109,8 +109,8 @@ class ScoreRules:
                 ("--fragments", self.fragments),
                 (expanded, self.normalise == Normalisation.EXPANDED_SNOR),
             )
-            for name, holds in options:
-                if holds:
+            for name, is_given in options:
+                if is_given:
                     raise InputError(
                         f"{name} applies to whole words, not to --unit {self.unit}", remedy="Remove one of them"
                     )
@@ -145,16 +145,16 @@ class ScoreRules:
             ("--like-sclite", self.like_sclite and self.speakers is not None),
             ("--speakers", self.speakers is not None and self.by_time),
         )
-        for name, holds in options:
-            if holds and (self.by_time or self.speakers is not None):
+        for name, is_given in options:
+            if is_given and (self.by_time or self.speakers is not None):
                 other = "--by-time" if self.by_time else "--speakers"
                 raise InputError(f"{name} cannot be combined with {other}", remedy="Remove one of them")
 
     def name(self, wording: WordRules) -> str:
         """What every report names: the normalisation, and the options that make more words correct."""
         optional = self.optional_words and any(wording.reads_marks)
-        also = (("optional words", optional), ("fragments", self.fragments))
-        return ", ".join([wording.name, *(name for name, holds in also if holds)])
+        options = (("optional words", optional), ("fragments", self.fragments))
+        return ", ".join([wording.name, *(name for name, is_given in options if is_given)])
 
 
 @verb(

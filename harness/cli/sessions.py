@@ -100,8 +100,8 @@ def only_unfinished() -> Path:
     unfinished = []
     for path in sorted(SESSIONS.glob("*"), reverse=True):
         with suppress(HarnessError):  # not a session, or a damaged one: its own error comes when it is named
-            standing = standing_of(path)
-            if standing.ended is not EndReason.ABORTED and standing.pending():
+            resumption = standing_of(path)
+            if resumption.ended is not EndReason.ABORTED and resumption.pending():
                 unfinished.append(path)
     if len(unfinished) == 1:
         return unfinished[0]

@@ -114,6 +114,6 @@ def print_findings(findings: LogFindings) -> int:
     if not findings.damage:
         missing_seal = ", but only partly sealed" if findings.ends else ", but not sealed"
         verdict = "whole" if findings.sealed else f"whole{missing_seal}"
-    things = "rows" if findings.clips is None else f"rows and {findings.clips} clips"
-    click.echo(f"{findings.rows} {things}: {verdict}")
+    counted_kinds = "rows" if findings.clips is None else f"rows and {findings.clips} clips"
+    click.echo(f"{findings.rows} {counted_kinds}: {verdict}")
     return 3 if findings.damage else 0

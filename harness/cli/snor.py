@@ -62,8 +62,8 @@ def command(
     """
     from harness.transcripts.files.sro import SeenIds
 
-    to = SnorForm(form)
-    if homophones is not None and to is not SnorForm.EXPANDED:
+    target_form = SnorForm(form)
+    if homophones is not None and target_form is not SnorForm.EXPANDED:
         raise InputError(
             "--homophones applies only to Expanded SNOR", remedy="Use --output-format esn, or remove --homophones"
         )
@@ -71,7 +71,7 @@ def command(
         if is_one_place(homophones, output):
             raise InputError("--output and --homophones name the same file", remedy="Name two different files")
         refuse_overwriting(homophones, files)
-    if place_edits and to is not SnorForm.SNR:
+    if place_edits and target_form is not SnorForm.SNR:
         raise InputError(
             "--place-edits applies only to .snr", remedy="Use --output-format snr, or remove --place-edits"
         )
@@ -88,7 +88,13 @@ def command(
                 demand_reader()
             for name in files or (STREAM,):
                 file_problems = _convert(
-                    name, form=to, encoding=codec, place_edits=place_edits, seen_ids=seen_ids, write=write, pairs=pairs
+                    name,
+                    form=target_form,
+                    encoding=codec,
+                    place_edits=place_edits,
+                    seen_ids=seen_ids,
+                    write=write,
+                    pairs=pairs,
                 )
                 faulty += bool(file_problems)
                 problems += file_problems

@@ -282,11 +282,11 @@ class RedrawnLine:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._stream = safe_stream(sys.stderr)
-        self._drawn = on_terminal(self._stream) and not quiet
+        self._draws = on_terminal(self._stream) and not quiet
         self._last = ""
 
     def draw(self, text: str) -> None:
-        if self._drawn:
+        if self._draws:
             self._last = shown(text, max(10, self._columns() - 1))
             self._write(_CLEAR + self._last)
 

@@ -48,14 +48,14 @@ def _sentences(error: click.UsageError) -> str:
         return _without_value(error)
     if isinstance(error, click.NoSuchOption):
         option_name = error.option_name.lstrip("-")  # click compares the hyphens, too
-        near = [
+        similar = [
             name for name in error.possibilities or () if difflib.get_close_matches(option_name, [name.lstrip("-")])
         ]
-        near = _settings(option_name, error.ctx) or near
-        return f"there is no option {error.option_name}. {_nearest(near, error.ctx)}"
+        similar = _settings(option_name, error.ctx) or similar
+        return f"there is no option {error.option_name}. {_nearest(similar, error.ctx)}"
     if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
-        near = [repr(name) for name in getattr(error, "possibilities", None) or ()]
-        return f"there is no command {command!r}. {_nearest(near, error.ctx)}"
+        similar = [repr(name) for name in getattr(error, "possibilities", None) or ()]
+        return f"there is no command {command!r}. {_nearest(similar, error.ctx)}"
     extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.format_message(), re.DOTALL)
     if extra is not None:
         return f"too many arguments: {extra[1]}. {_usage(error.ctx)}"

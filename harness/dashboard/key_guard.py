@@ -70,8 +70,8 @@ class KeyGuard:
 
     def _press_times(self, event: events.Key) -> tuple[float, float]:
         """When the key went down, and when it did if it proves to be held."""
-        keys, mine = self._keys, (event.key, event.time)
-        index = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == mine), None)
+        keys, this_key = self._keys, (event.key, event.time)
+        index = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == this_key), None)
         if index is None:
             return event.time, event.time
         first = index

@@ -81,7 +81,7 @@ class ItemSounds:
         self._open = True
         self._lock = threading.Lock()
         self._number = 0
-        self._now: ItemSound | None = None
+        self._current_sound: ItemSound | None = None
         self._ended: tuple[int, float] | None = None
         self._read: tuple[str, Waveform] | None = None
         threading.Thread(target=self._work, name="listening", daemon=True).start()
@@ -92,15 +92,15 @@ class ItemSounds:
 
     @property
     def playing(self) -> ItemSound | None:
-        return self._now
+        return self._current_sound
 
     @property
     def at_s(self) -> float | None:
         """The position in the response; None when something else plays, or nothing yet."""
-        if self._player is None or self._now in (None, ItemSound.QUERY):
+        if self._player is None or self._current_sound in (None, ItemSound.QUERY):
             return None
         at_s = self._player.position_s
-        return None if at_s is None or self._now is None else at_s * self._now.tempo
+        return None if at_s is None or self._current_sound is None else at_s * self._current_sound.tempo
 
     def read(self, item: Item) -> None:
         """Draws the response without playing it."""
@@ -108,19 +108,19 @@ class ItemSounds:
 
     def play(self, item: Item, sound: ItemSound) -> None:
         """Plays from the start, in place of what plays. Call `stop` first to learn how much was heard."""
-        self._now = sound if self._player is not None else None
-        self._request_sound(item, self._now)
+        self._current_sound = sound if self._player is not None else None
+        self._request_sound(item, self._current_sound)
 
     def stop(self) -> int | None:
         """Stops the sound. Returns the milliseconds heard of the response, None for another sound."""
-        now, at_s = self._now, self.at_s
+        now, at_s = self._current_sound, self.at_s
         if now is None:
             return None
         ended = self._ended
         if ended is not None and ended[0] == self._number:
             at_s = ended[1] * now.tempo
         self._number += 1
-        self._now = None
+        self._current_sound = None
         if self._player is not None:
             self._player.stop()
         return None if now is ItemSound.QUERY or not at_s else round(at_s * 1000)

@@ -146,16 +146,16 @@ class Watch:
 
     def drain(self, at_most_s: float = 0.06) -> bool:
         """Takes messages for a bounded time, so that a burst does not block the keys. True if there were any."""
-        until = time.perf_counter() + (CATCHING_UP_S if self._catching_up else at_most_s)
-        some = False
-        while time.perf_counter() < until:
+        deadline_s = time.perf_counter() + (CATCHING_UP_S if self._catching_up else at_most_s)
+        has_new = False
+        while time.perf_counter() < deadline_s:
             try:
                 message = self._arrived.get_nowait()
             except queue.Empty:
                 break
-            some = True
+            has_new = True
             self._take(message)
-        return some
+        return has_new
 
     def _take(self, message: Message | _Disconnect) -> None:
         match message:
@@ -280,5 +280,5 @@ class Watch:
             return Notice(f"Reading the session: row {self.last_seq:,} of {welcome.last_seq:,}", None)
         if self._notice is None:
             return None
-        notice, since = self._notice
-        return notice if now - since < NOTICE_S or (notice.ok is None and self._pending) else None
+        notice, noticed_s = self._notice
+        return notice if now - noticed_s < NOTICE_S or (notice.ok is None and self._pending) else None

@@ -54,7 +54,7 @@ class DeviceOutputQueue:
 
     def __init__(self) -> None:
         self.lost_bytes = 0
-        self._held: deque[DeviceOutput] = deque()
+        self._outputs: deque[DeviceOutput] = deque()
         self._bytes = 0
         self._changed = threads.condition()
         self._closed = False
@@ -63,10 +63,10 @@ class DeviceOutputQueue:
         with self._changed:
             while wait and self._bytes > HELD_BYTES and not self._closed:
                 self._changed.wait(0.2)
-            self._held.append(output)
+            self._outputs.append(output)
             self._bytes += len(output.data)
             while not wait and self._bytes > HELD_BYTES:
-                dropped_bytes = len(self._held.popleft().data)
+                dropped_bytes = len(self._outputs.popleft().data)
                 self._bytes -= dropped_bytes
                 self.lost_bytes += dropped_bytes
 
@@ -74,8 +74,8 @@ class DeviceOutputQueue:
         """What has arrived, in order."""
         outputs: list[DeviceOutput] = []
         with self._changed:
-            while self._held and at_most_bytes > 0:
-                piece = self._held.popleft()
+            while self._outputs and at_most_bytes > 0:
+                piece = self._outputs.popleft()
                 self._bytes -= len(piece.data)
                 at_most_bytes -= max(1, len(piece.data))  # also empty pieces count, so that it comes to an end
                 outputs.append(piece)

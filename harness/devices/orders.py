@@ -57,7 +57,7 @@ class OrderAnswers:
         self._given_up = given_up
         import regex  # here, since few benches have stands or switches
 
-        self._done = regex.compile(order.done)
+        self._done_expression = regex.compile(order.done)
         self._failed = regex.compile(order.failed) if order.failed else None
         self._until_s = threads.monotonic() + order.within_s
         self._last = ""
@@ -85,7 +85,7 @@ class OrderAnswers:
                 raise DeviceError(
                     f"{self._order.words}: it reports {self._last!r}", remedy="Check the equipment and the bench"
                 )
-            return self._done.search(text, timeout=MATCH_LIMIT_S) is not None
+            return self._done_expression.search(text, timeout=MATCH_LIMIT_S) is not None
         except TimeoutError as error:
             raise DeviceError(
                 f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last!r}",
@@ -112,7 +112,7 @@ class PositionerSetting:
         self.stand = stand
         self._driver = driver
         self._clock = clock
-        self._at = ""
+        self._place = ""
 
     @property
     def by_hand(self) -> bool:
@@ -120,7 +120,7 @@ class PositionerSetting:
         return isinstance(self._driver, AsksOperator)
 
     def settings(self) -> Mapping[str, DeviceSetting]:
-        return {self.stand.moves: DeviceSetting(self.stand.moves, self._at)}
+        return {self.stand.moves: DeviceSetting(self.stand.moves, self._place)}
 
     def request(self, value: str) -> str:
         """What the operator is asked to do; "" if no operator moves it."""
@@ -131,12 +131,12 @@ class PositionerSetting:
 
         If the operator moves it, they have done so already.
         """
-        self._at = ""
+        self._place = ""
         given_up = given_up or threads.event()
         if isinstance(self._driver, TakesOrders):
             self._driver.carry_out(self.stand.order(value), given_up)
             given_up.wait(self._clock.real_s(self.stand.settle_s))
-        self._at = value
+        self._place = value
 
 
 class DevicePower:

@@ -64,7 +64,7 @@ class ReadingsFarEnd:
         self._waiting = deque[tuple[bytes, Stamp]](maxlen=MOST_WAITING)
         self._lock = threads.lock()
         self._stop = threads.event()
-        self._why = "its thread ended with an error"
+        self._end_reason = "its thread ended with an error"
         self._ended = False
         self._measure = measure
         self._readable = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)  # set while readings wait, and at the end
@@ -86,7 +86,7 @@ class ReadingsFarEnd:
         raise OSError("it does not accept commands")
 
     def why_ended(self) -> str:
-        return self._why
+        return self._end_reason
 
     def close(self) -> None:
         """A thread that waits for a device ends soon after."""
@@ -95,9 +95,9 @@ class ReadingsFarEnd:
 
     def _run(self) -> None:
         try:
-            self._why = self._measure(self._pass_on, self._stop)
+            self._end_reason = self._measure(self._pass_on, self._stop)
         except DeviceError as error:
-            self._why = error.what
+            self._end_reason = error.what
         finally:
             with self._lock:
                 self._ended = True

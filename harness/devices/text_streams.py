@@ -171,7 +171,7 @@ class TcpConnection:
     def __init__(self, connection: socket.socket, address: str) -> None:
         tcp.limit_unacknowledged(connection)
         self._socket, self._address = connection, address
-        self._why = "the device closed the connection"
+        self._end_reason = "the device closed the connection"
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -180,14 +180,14 @@ class TcpConnection:
         try:
             return self._socket.recv(PIECE_BYTES)
         except OSError as error:
-            self._why = str(error)
+            self._end_reason = str(error)
             return b""
 
     def write(self, data: bytes) -> None:
         self._socket.sendall(data)
 
     def why_ended(self) -> str:
-        return f"{self._address}: {self._why}"
+        return f"{self._address}: {self._end_reason}"
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

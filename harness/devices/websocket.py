@@ -154,8 +154,8 @@ class WebSocketLink:
 
     def __init__(self, options: WebSocketOptions) -> None:
         _, self._errors = demand_library()
-        self._url, self._why = options.url, "closed"
-        self._sent = deque[tuple[float, object]](maxlen=_MOST_ECHOES)  # time and content
+        self._url, self._end_reason = options.url, "closed"
+        self._sent_messages = deque[tuple[float, object]](maxlen=_MOST_ECHOES)  # time and content
         self._socket = open_socket(options.url, _headers(options), options.ping_s)
         self._lines_out, self._lines_in = socket.socketpair()
         self._thread = threads.thread(self._pass_on, name="web socket")
@@ -180,7 +180,7 @@ class WebSocketLink:
         self._send(data.decode().removesuffix("\n"))
 
     def why_ended(self) -> str:
-        return f"{self._url}: {self._why}"
+        return f"{self._url}: {self._end_reason}"
 
     def close(self) -> None:
         """Shutting down first releases a thread that waits until its lines are read."""
@@ -191,7 +191,7 @@ class WebSocketLink:
         self._lines_out.close()
 
     def _send(self, message: str) -> None:
-        self._sent.append((threads.monotonic(), _parse(message.encode())))
+        self._sent_messages.append((threads.monotonic(), _parse(message.encode())))
         try:
             self._socket.send(message)
         except self._errors.ConnectionClosed as error:
@@ -199,17 +199,17 @@ class WebSocketLink:
 
     def _is_echo(self, message: bytes) -> bool:
         """Whether the bus returns a message of ours. It may write it differently, and add keys such as a context."""
-        while self._sent and threads.monotonic() - self._sent[0][0] > _ECHO_S:
-            self._sent.popleft()
-        document = _parse(message) if self._sent else None
-        for index, (_, own_document) in enumerate(self._sent):
+        while self._sent_messages and threads.monotonic() - self._sent_messages[0][0] > _ECHO_S:
+            self._sent_messages.popleft()
+        document = _parse(message) if self._sent_messages else None
+        for index, (_, own_document) in enumerate(self._sent_messages):
             has_all_keys = (
                 isinstance(own_document, dict)
                 and isinstance(document, dict)
                 and {**document, **own_document} == document
             )
             if document == own_document or has_all_keys:
-                del self._sent[index]
+                del self._sent_messages[index]
                 return True
         return False
 
@@ -223,7 +223,7 @@ class WebSocketLink:
                         continue
                     self._lines_in.sendall(message.translate(_LINE_ENDS_TO_SPACES) + b"\n")
             except self._errors.ConnectionClosed as error:
-                self._why = plain_text(str(error), 300)
+                self._end_reason = plain_text(str(error), 300)
             except OSError:
                 pass  # closed by us
 
@@ -271,15 +271,15 @@ class WebSocketText(WebSocketLog):
 
     def __init__(self, id: str, options: WebSocketOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)
-        self._words: dict[str, str] = {}
+        self._references: dict[str, str] = {}
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
         if trial.listening is None:
-            self._words[waveform_sha256(stimulus.waveform)] = trial.reference
+            self._references[waveform_sha256(stimulus.waveform)] = trial.reference
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """DeviceError for sounds other than queries, and while the link is lost."""
-        words = self._words.get(waveform_sha256(waveform))
+        words = self._references.get(waveform_sha256(waveform))
         if words is None:
             raise DeviceError(
                 f"{self.id} accepts queries as text, not other sounds",

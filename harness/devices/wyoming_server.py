@@ -56,13 +56,13 @@ class ServerLink:
     def __init__(self, address: str, use: ServerUse, stop: threading.Event) -> None:
         """stop: ends the attempt to connect. DeviceError when the satellite does not answer, or has another server."""
         self._address, self._use = address, use
-        self._why = _CLOSED
+        self._end_reason = _CLOSED
         self._socket = open_connection(address)
         # A ping is nearly always under way. Longer than elsewhere: a satellite may be slow to take a long answer.
         tcp.limit_unacknowledged(self._socket, UNACKNOWLEDGED_S)
         self._sending = threads.lock()
         self._events = WyomingEvents(EVENT_BYTES, payloads=True)
-        self._early: list[tuple[StreamSegment, float]] = []
+        self._early_segments: list[tuple[StreamSegment, float]] = []
         try:
             self._await_acceptance(stop)
         except OSError as error:
@@ -88,14 +88,14 @@ class ServerLink:
         self._send("describe")
         self._socket.settimeout(STEP_S)
         until_s = threads.monotonic() + CONNECT_LIMIT_S
-        while not any(segment.is_frame and segment.data.startswith(_INFO) for segment, _ in self._early):
+        while not any(segment.is_frame and segment.data.startswith(_INFO) for segment, _ in self._early_segments):
             if stop.is_set() or threads.monotonic() > until_s:
                 raise TimeoutError(f"no answer within {exact(CONNECT_LIMIT_S)} s")
             with contextlib.suppress(TimeoutError):
                 if not (data := self._socket.recv(PIECE_BYTES)):
                     raise ConnectionError(_CLOSED)
                 at_s = self._use.now_s()
-                self._early += [(segment, at_s) for segment in self._events.feed(data, 0.0)]
+                self._early_segments += [(segment, at_s) for segment in self._events.feed(data, 0.0)]
         self._socket.settimeout(None)
 
     def begin(self) -> ServerLink:
@@ -117,7 +117,7 @@ class ServerLink:
         raise OSError("a satellite does not accept commands")
 
     def why_ended(self) -> str:
-        return f"{self._address}: {self._why}"
+        return f"{self._address}: {self._end_reason}"
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -135,17 +135,17 @@ class ServerLink:
 
     def _listen(self) -> None:
         try:
-            for segment, at_s in self._early:
+            for segment, at_s in self._early_segments:
                 self._take(segment, at_s)
             while data := self._socket.recv(PIECE_BYTES):
                 at_s = self._use.now_s()
                 for segment in self._events.feed(data, 0.0):
                     self._take(segment, at_s)
         except (OSError, DeviceError) as error:
-            if self._why != BROKEN:  # else the other thread has ended and closed the socket
-                self._why = str(error)
+            if self._end_reason != BROKEN:  # else the other thread has ended and closed the socket
+                self._end_reason = str(error)
         except BaseException:
-            self._why = BROKEN
+            self._end_reason = BROKEN
             raise
         finally:
             self._drop()
@@ -206,7 +206,7 @@ class ServerLink:
         try:
             self._run_jobs()
         except BaseException:
-            self._why = BROKEN
+            self._end_reason = BROKEN
             raise
         finally:
             with contextlib.suppress(OSError):

@@ -197,8 +197,8 @@ def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
     with tempfile.TemporaryDirectory(prefix="microwakeword-") as folder:
         path = Path(folder) / "sums.tflite"
         path.write_bytes(with_output(content, sums_tensor))
-        theirs = package_answers(path, steps).view(np.int8).astype(np.int16) + 128
-    if not np.array_equal(listener.answer(steps), theirs):
+        package_steps = package_answers(path, steps).view(np.int8).astype(np.int16) + 128
+    if not np.array_equal(listener.answer(steps), package_steps):
         return "the network's sums differ from the package's on this machine"
     return ""
 
@@ -307,10 +307,10 @@ class MicroScores:
         self._phrase = phrase
         self._stride = stride
         self._window = window
-        self._known: npt.NDArray[np.float64] = np.zeros(0)
-        self._found: list[npt.NDArray[np.float32]] = []
+        self._last_probabilities: npt.NDArray[np.float64] = np.zeros(0)
+        self._score_parts: list[npt.NDArray[np.float32]] = []
         self._steps = 0
-        self._taken = 0
+        self._taken_scores = 0
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Shape (n,), any n. ValueError after `begin` was called again."""
@@ -321,11 +321,11 @@ class MicroScores:
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """The one track. flush has no effect: as in a live run, an incomplete step is not scored."""
-        scores = np.concatenate(self._found) if self._found else np.zeros(0, np.float32)
+        scores = np.concatenate(self._score_parts) if self._score_parts else np.zeros(0, np.float32)
         step = self._stride * _FRAME_SAMPLES
-        first = _WINDOW_SAMPLES - _FRAME_SAMPLES + step + self._taken * step
-        self._taken += len(scores)
-        self._found.clear()
+        first = _WINDOW_SAMPLES - _FRAME_SAMPLES + step + self._taken_scores * step
+        self._taken_scores += len(scores)
+        self._score_parts.clear()
         return (ScoreTrack(self._phrase, scores, first, step),)
 
     def end(self) -> None:
@@ -336,8 +336,8 @@ class MicroScores:
         """Sums of float32 probabilities are exact in float64, so the mean is rounded once, like the package's."""
         if not len(fresh):
             return
-        probabilities = np.concatenate([self._known, fresh.astype(np.float64)])
-        missing = max(0, self._window - 1 - len(self._known))
+        probabilities = np.concatenate([self._last_probabilities, fresh.astype(np.float64)])
+        missing = max(0, self._window - 1 - len(self._last_probabilities))
         count = len(probabilities) - self._window + 1
         means = np.zeros(len(fresh))
         if count > 0:
@@ -345,8 +345,8 @@ class MicroScores:
             for back in range(1, self._window):
                 sums += probabilities[back : back + count]
             means[min(missing, len(fresh)) :] = sums / self._window
-        self._known = probabilities[max(0, len(probabilities) - self._window + 1) :]
-        self._found.append(means.astype(np.float32))
+        self._last_probabilities = probabilities[max(0, len(probabilities) - self._window + 1) :]
+        self._score_parts.append(means.astype(np.float32))
         self._steps += len(fresh)
 
 

@@ -210,16 +210,16 @@ class _Scores:
     def __init__(self, phrase: str) -> None:
         self._phrase = phrase
         self._parts: list[Array] = []
-        self._taken = 0
+        self._taken_scores = 0
 
     def add(self, scores: Array) -> None:
         self._parts.append(scores)
 
     def take(self) -> tuple[ScoreTrack, ...]:
         scores = np.concatenate(self._parts) if self._parts else np.zeros(0, np.float32)
-        track = ScoreTrack(self._phrase, scores, FIRST_END + self._taken * STEP_SAMPLES, STEP_SAMPLES)
+        track = ScoreTrack(self._phrase, scores, FIRST_END + self._taken_scores * STEP_SAMPLES, STEP_SAMPLES)
         self._parts = []
-        self._taken += len(scores)
+        self._taken_scores += len(scores)
         return (track,)
 
 
@@ -330,9 +330,9 @@ class FastScores:
             context = self._sound[start : start + self._history + CALL_SAMPLES]
             scores[index] = self._exact.score(context)
         self._scores.add(scores)
-        left = self._filled - steps * STEP_SAMPLES
-        self._sound[:left] = self._sound[self._filled - left : self._filled]
-        self._filled = left
+        rest_samples = self._filled - steps * STEP_SAMPLES
+        self._sound[:rest_samples] = self._sound[self._filled - rest_samples : self._filled]
+        self._filled = rest_samples
 
 
 def find_undecided(scores: Array, decisive: Array) -> npt.NDArray[np.intp]:
@@ -383,15 +383,15 @@ class OpenWakeWordOffline:
         mel, embedding = ((folder / f"{name}.tflite").read_bytes() for name in ("melspectrogram", "embedding_model"))
         way = settings.get(PATH.name, PATH.default)
         engine_version = f"pyopen-wakeword {version('pyopen-wakeword')}"
-        theirs = package.OpenWakeWordFeatures.from_builtin()
-        streaming = theirs, listening_classifier(self._path, content, theirs.lib)
+        package_features = package.OpenWakeWordFeatures.from_builtin()
+        streaming = package_features, listening_classifier(self._path, content, package_features.lib)
         self._streaming: tuple[Any, StreamingClassifier] | None = streaming
-        self._fast: tuple[Features, Classifier, CallByCall] | None = None
+        self._fast_parts: tuple[Features, Classifier, CallByCall] | None = None
         if way == "fast":
-            classifier = load_classifier(self._path, content, theirs.lib)
-            features, description = fastest_features(theirs, mel, embedding)
+            classifier = load_classifier(self._path, content, package_features.lib)
+            features, description = fastest_features(package_features, mel, embedding)
             engine_version += f", {description}"
-            self._fast = features, classifier, CallByCall(*streaming, classifier.windows)
+            self._fast_parts = features, classifier, CallByCall(*streaming, classifier.windows)
         if way == "fast" or self._path.suffix.lower() == ".onnx":
             engine_version += f", onnxruntime {version('onnxruntime')}"
         rule, point = spot_rule(settings, OWN_THRESHOLD, RATE_HZ)
@@ -424,21 +424,21 @@ class OpenWakeWordOffline:
 
     def begin(self) -> ScoreStream:
         """A fresh state, after the 8 s of zeros with which the package begins."""
-        if self._fast is not None:
-            return FastScores(self._phrase, *self._fast, self._decisive)
+        if self._fast_parts is not None:
+            return FastScores(self._phrase, *self._fast_parts, self._decisive)
         if self._streaming is not None:
             return StreamingScores(self._phrase, *self._streaming)
         raise PluginError("openWakeWord is closed", remedy="Load the engine again")
 
     def fast_parts(self) -> tuple[Features, Classifier, CallByCall]:
         """The models of the fast path; PluginError if another path was set."""
-        if self._fast is None:
+        if self._fast_parts is None:
             raise PluginError("openWakeWord was loaded without its fast path", remedy=f"Set {PATH.name}=fast")
-        return self._fast
+        return self._fast_parts
 
     def close(self) -> None:
         """Frees the models."""
-        self._fast = self._streaming = None
+        self._fast_parts = self._streaming = None
 
 
 def _package() -> Any:
@@ -469,30 +469,32 @@ def _model_file(package: Any, name: str) -> tuple[Path, bool]:
     return _models_folder(package) / f"{key}.tflite", True
 
 
-def fastest_features(theirs: Any, mel: bytes, embedding: bytes) -> tuple[Features, str]:
+def fastest_features(package_features: Any, mel: bytes, embedding: bytes) -> tuple[Features, str]:
     """The kernel's features if it is built and right, else onnxruntime's; and their name."""
     try:
-        return checked_features(theirs, mel, embedding, kernel=True), f"kernel {KERNEL_VERSION}"
+        return checked_features(package_features, mel, embedding, kernel=True), f"kernel {KERNEL_VERSION}"
     except (NoKernel, PluginError):
-        return checked_features(theirs, mel, embedding, kernel=False), "no kernel"
+        return checked_features(package_features, mel, embedding, kernel=False), "no kernel"
 
 
-def checked_features(theirs: Any, mel: bytes, embedding: bytes, *, kernel: bool) -> Features:
+def checked_features(package_features: Any, mel: bytes, embedding: bytes, *, kernel: bool) -> Features:
     """The fast features, once they equal the package's for a second of noise."""
     steps = 11
     noise = np.random.default_rng(steps).normal(0, 1000, steps * STEP_SAMPLES + CALL_SAMPLES - STEP_SAMPLES)
     samples = noise.astype(np.int16)
-    theirs.reset()
-    theirs.new_audio_samples = 0  # without the preceding silence, which takes a third of a second
-    expected = np.concatenate([vector.reshape(1, -1) for vector in theirs.process_streaming(samples.tobytes())])
+    package_features.reset()
+    package_features.new_audio_samples = 0  # without the preceding silence, which takes a third of a second
+    expected = np.concatenate(
+        [vector.reshape(1, -1) for vector in package_features.process_streaming(samples.tobytes())]
+    )
     try:
-        ours = Features(mel, embedding, kernel=kernel)
-        embeddings = ours.embeddings(ours.frames(samples.astype(np.float32), steps))[: len(expected)]
+        own_features = Features(mel, embedding, kernel=kernel)
+        embeddings = own_features.embeddings(own_features.frames(samples.astype(np.float32), steps))[: len(expected)]
     except ValueError as error:
         raise _unknown_features(f"the fast path does not support its feature models: {error}") from error
     if embeddings.shape != expected.shape or np.abs(embeddings - expected).max() > _ALIKE:
         raise _unknown_features("the fast path's features differ from the package's")
-    return ours
+    return own_features
 
 
 def _unknown_features(why: str) -> PluginError:

@@ -140,10 +140,10 @@ def _batch(content: bytes, single: Classifier) -> Classifier | None:
         seeded = np.random.default_rng(_CHECKED_WINDOWS)
         loudness = np.array([0.1, 1, 5, 10, 20], np.float32)[:_CHECKED_WINDOWS, np.newaxis, np.newaxis]
         windows = seeded.normal(size=(_CHECKED_WINDOWS, single.windows, EMBEDDING_SIZE)).astype(np.float32) * loudness
-        alike = np.allclose(free.scores(windows), single.scores(windows), rtol=0, atol=_ALIKE)
+        are_equal = np.allclose(free.scores(windows), single.scores(windows), rtol=0, atol=_ALIKE)
     except ValueError:
         return None
-    return free if alike else None
+    return free if are_equal else None
 
 
 def _tflite_windows(content: bytes) -> int:

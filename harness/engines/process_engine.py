@@ -142,11 +142,11 @@ class FileExchange:
         self._number = file_number
         self._hello = hello
         self._blocks = FrameCutter(max(1, hello.rate_hz // _BLOCKS_A_SECOND))
-        self._sent = 0
+        self._sent_samples = 0
         self._lines = 0
         self._last_end = 0
         self._next_score: dict[str, int] = {}
-        self._said: list[EngineEvent | EngineScores] = []
+        self._reports: list[EngineEvent | EngineScores] = []
         self._ended = False
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
@@ -163,7 +163,7 @@ class FileExchange:
             self._end()
         elif not self._ended:
             self._look()
-        reports, self._said = self._said, []
+        reports, self._reports = self._reports, []
         return reports
 
     def leave(self) -> None:
@@ -173,7 +173,7 @@ class FileExchange:
             self._pipe.end()
 
     def _send(self, block: npt.NDArray[np.int16]) -> None:
-        self._sent += len(block)
+        self._sent_samples += len(block)
         framed = self._mode is Mode.SERVED
         self._pipe.send(protocol.sound(block) if framed else block.astype("<i2", copy=False).tobytes())
 
@@ -201,14 +201,16 @@ class FileExchange:
         if not text.strip():
             return False
         self._lines += 1
-        if self._lines > _LINES_AT_ONCE + _LINES_A_SECOND * self._sent / self._hello.rate_hz:
-            raise self._fault(f"wrote {self._lines} lines in {seconds(self._sent / self._hello.rate_hz)} of sound")
+        if self._lines > _LINES_AT_ONCE + _LINES_A_SECOND * self._sent_samples / self._hello.rate_hz:
+            raise self._fault(
+                f"wrote {self._lines} lines in {seconds(self._sent_samples / self._hello.rate_hz)} of sound"
+            )
         try:
             if self._mode is Mode.ONCE and self._lines == 1 and protocol.is_hello(text):
                 self._check_same_kind(protocol.hello_of(text))
                 return False
             of_frames = self._hello.kind is EngineKind.FRAME
-            line = protocol.line_of(text, self._hello.rate_hz, self._sent, frames=of_frames)
+            line = protocol.line_of(text, self._hello.rate_hz, self._sent_samples, frames=of_frames)
         except ProtocolFault as fault:
             raise self._fault(str(fault)) from None
         match line:
@@ -231,7 +233,7 @@ class FileExchange:
             if event.end < self._last_end:
                 raise self._fault(f"sent an event at sample {event.end} after one at sample {self._last_end}")
             self._last_end = event.end
-        self._said.append(event)
+        self._reports.append(event)
 
     def _keep_scores(self, scores: EngineScores) -> None:
         declaration = self._hello.scores
@@ -240,9 +242,9 @@ class FileExchange:
         if scores.end != self._next_score.get(scores.phrase, scores.end):
             raise self._fault(f"sent scores at sample {scores.end} that do not continue the previous ones")
         self._next_score[scores.phrase] = scores.end + len(scores.scores) * declaration.step
-        if self._next_score[scores.phrase] - declaration.step > self._sent:
-            raise self._fault(f"sent scores beyond the {self._sent} samples that it was given")
-        self._said.append(scores)
+        if self._next_score[scores.phrase] - declaration.step > self._sent_samples:
+            raise self._fault(f"sent scores beyond the {self._sent_samples} samples that it was given")
+        self._reports.append(scores)
 
     def _check_same_kind(self, hello: EngineHello) -> None:
         if (hello.kind, hello.rate_hz) != (self._hello.kind, self._hello.rate_hz):

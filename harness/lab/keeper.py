@@ -67,7 +67,7 @@ def main(settings: Path) -> None:
     except HarnessError as error:
         sys.stdout.write(json.dumps(str(error)) + "\n")
         return
-    ours = lab.fingerprint()
+    own_fingerprint = lab.fingerprint()
     keep, engine = False, None
     try:
         with contextlib.suppress(BrokenPipeError):  # the command was killed meanwhile
@@ -79,7 +79,7 @@ def main(settings: Path) -> None:
         while engine is not None and engine.alive():
             time.sleep(_POLL_S)
     finally:
-        if not keep and lab.fingerprint() == ours:  # otherwise another command has started it anew
+        if not keep and lab.fingerprint() == own_fingerprint:  # otherwise another command has started it anew
             lab.down()
 
 

@@ -203,10 +203,12 @@ class Lab:
         """Settings or a room named by the user must match the running lab: another lab would spoil a measurement."""
         remedy = "Stop it first: harness admin lab down. Or run a second lab: set HARNESS_LAB to another folder"
         if settings_path is not None and _sha256(settings_path) != state.get("settings_sha256"):
-            has = state.get("settings") or "the default settings"
-            if has == str(settings_path.resolve()):
-                has = "the earlier content of this file"
-            raise InputError(f"{settings_path}: the virtual lab is already running with {has}", remedy=remedy)
+            current_settings = state.get("settings") or "the default settings"
+            if current_settings == str(settings_path.resolve()):
+                current_settings = "the earlier content of this file"
+            raise InputError(
+                f"{settings_path}: the virtual lab is already running with {current_settings}", remedy=remedy
+            )
         if room is not None and room != state.get("room"):
             raise InputError(f"the virtual lab is already running with room {state.get('room')!r}", remedy=remedy)
 

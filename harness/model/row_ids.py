@@ -16,18 +16,18 @@ class RowIds:
 
     def __init__(self, writer: str) -> None:
         self._writer = writer
-        self._request, self._given = "", 0
+        self._request, self._given_count = "", 0
 
     def begin(self, request: str) -> None:
         """The rows to come are those of this request; "" for none."""
-        self._request, self._given = request, 0
+        self._request, self._given_count = request, 0
 
     def next(self) -> str:
         """Of the next row."""
         if not self._request:
             return str(uuid.uuid4())
-        self._given += 1
-        return self._id(self._request, self._given)
+        self._given_count += 1
+        return self._id(self._request, self._given_count)
 
     def first(self, request: str) -> str:
         """Of the first row that a request writes."""

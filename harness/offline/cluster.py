@@ -62,7 +62,7 @@ class TaskSplitter:
         self._files_left = int(np.count_nonzero(due))
         self._handed_s = 0.0
         self._singles: deque[TaskPiece] = deque()
-        self._alone: deque[TaskPiece] = deque()
+        self._single_pieces: deque[TaskPiece] = deque()
         self._on_its_own = False
 
     def next(self, slots: int, in_flight: int) -> TaskPiece | None:
@@ -75,9 +75,9 @@ class TaskSplitter:
         if self._singles:
             # At most one per slot: two suspects on one worker would end each other.
             return self._singles.popleft() if in_flight < slots else None
-        if self._alone and not in_flight:
+        if self._single_pieces and not in_flight:
             self._on_its_own = True
-            return self._alone.popleft()
+            return self._single_pieces.popleft()
         return None
 
     def retry_suspect(self, piece: TaskPiece) -> bool:
@@ -88,7 +88,7 @@ class TaskSplitter:
         if piece.attempt == 1:
             self._singles.extend(singles)
         else:
-            self._alone.extend(singles)
+            self._single_pieces.extend(singles)
         return True
 
     def finished(self, position: int) -> None:
@@ -215,21 +215,21 @@ class _ClusterRun:
     ) -> None:
         self._order, self._files, self._link, self._workers = order, files, link, workers
         self._journal, self._on_outcome, self._report_line = journal, on_outcome, report_line
-        self._due = unplayed_files(files, journal.before)
-        self._left = int(np.count_nonzero(self._due))
-        self._cutting = TaskSplitter(files, self._due, task_s)
+        self._is_due = unplayed_files(files, journal.before)
+        self._files_left = int(np.count_nonzero(self._is_due))
+        self._cutting = TaskSplitter(files, self._is_due, task_s)
         self._flights: dict[Any, _TaskInFlight] = {}
         self._names = 0
         self.used = WorkerUse()
         self._proven = False
         self._stranger = self._stopping = False
-        self.pace = RunPace(self._left, time.monotonic())
+        self.pace = RunPace(self._files_left, time.monotonic())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
         """Plays until every file has its outcome. Whether it was stopped before."""
         stopped_s: float | None = None
         shown_s = time.monotonic()
-        while self._left:
+        while self._files_left:
             if stop.is_set() and stopped_s is None:
                 stopped_s, self._stopping = time.monotonic(), True
                 # Running tasks return what they have.
@@ -338,13 +338,13 @@ class _ClusterRun:
         self._take([(piece.positions[0], outcome, outcome_line(outcome, file.listed))])
 
     def _take(self, answers: Sequence[tuple[int, FileOutcome, bytes]]) -> None:
-        fresh = [answer for answer in answers if self._due[answer[0]]]
+        fresh = [answer for answer in answers if self._is_due[answer[0]]]
         if not fresh:
             return
         self._journal.append_lines(b"".join(line for _, _, line in fresh))
         for position, outcome, _ in fresh:
-            self._due[position] = False
-            self._left -= 1
+            self._is_due[position] = False
+            self._files_left -= 1
             self._proven |= outcome.rejected is None
             self._cutting.finished(position)
             self.pace.count(outcome)

@@ -68,7 +68,7 @@ class ClusterLink:
         self._killed: type[Exception] = distributed.KilledWorker
         self._levels = {name: logging.getLogger(name).level for name in _LOGGERS}
         self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._known: dict[str, int] = {}
+        self._threads_by_address: dict[str, int] = {}
         _check_reachable(address)
         # The evaluation reports a lost scheduler or worker in its own words.
         for name in _LOGGERS:
@@ -88,11 +88,11 @@ class ClusterLink:
         """Addresses of workers with the number of tasks that each runs at once. The last known state if the
         scheduler does not answer."""
         try:
-            self._known = dict(self._client.sync(self._client.scheduler.ncores, callback_timeout=ASK_S))
+            self._threads_by_address = dict(self._client.sync(self._client.scheduler.ncores, callback_timeout=ASK_S))
         except (OSError, TimeoutError) as error:
             if self.lost:
                 raise self.gone() from error
-        return self._known
+        return self._threads_by_address
 
     def submit(self, name: str, task: Callable[..., Any], *arguments: Any, addresses: Collection[str] = ()) -> Any:
         """A future of the task; `arrived` returns it when it is done. addresses: of allowed workers, all if empty."""
@@ -201,36 +201,36 @@ class ClusterWorkers:
 
     def __init__(self, link: ClusterLink, report_line: Callable[[str], None]) -> None:
         self._link, self._report_line = link, report_line
-        self._asked: dict[Any, str] = {}
+        self._address_by_future: dict[Any, str] = {}
         self._names = 0
         self._fit: set[str] = set()
-        self._here: dict[str, int] = {}
+        self._threads_by_address: dict[str, int] = {}
         self._looked_s = self._had_s = time.monotonic()
         self.misfits: dict[str, str] = {}
 
     @property
     def slots(self) -> int:
         """How many tasks all workers run at once, without those known to be unfit."""
-        return sum(threads for address, threads in self._here.items() if address not in self.misfits)
+        return sum(threads for address, threads in self._threads_by_address.items() if address not in self.misfits)
 
     def fit(self, stranger: bool) -> set[str]:
         """Workers that may run a task: all (an empty set) until one was unfit. stranger: a task met an unfit one."""
-        return self._fit & self._here.keys() if self.misfits or stranger else set()
+        return self._fit & self._threads_by_address.keys() if self.misfits or stranger else set()
 
     def gone(self, addresses: set[str]) -> bool:
         """Whether all of these workers are gone."""
-        return bool(addresses) and not addresses & self._here.keys()
+        return bool(addresses) and not addresses & self._threads_by_address.keys()
 
     def await_workers(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
         """Waits for workers and checks each. InputError if one is unfit or there is none."""
         self._look()
-        if not self._here:
+        if not self._threads_by_address:
             self._report_line(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers of {self._link.address}")
-        while not self._here:
+        while not self._threads_by_address:
             if stop.wait(TICK_S):
                 raise KeyboardInterrupt
             self._look()
-            if not self._here and time.monotonic() - self._had_s > WORKERS_WITHIN_S:
+            if not self._threads_by_address and time.monotonic() - self._had_s > WORKERS_WITHIN_S:
                 raise InputError(
                     f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
                     remedy=f"Start one: dask worker {self._link.address}",
@@ -239,19 +239,24 @@ class ClusterWorkers:
         until_s = time.monotonic() + order.limits.load_within_s + WORKERS_WITHIN_S
         while True:
             self._look()
-            for future in [lost_future for lost_future, address in self._asked.items() if address not in self._here]:
-                del self._asked[future]
+            for future in [
+                lost_future
+                for lost_future, address in self._address_by_future.items()
+                if address not in self._threads_by_address
+            ]:
+                del self._address_by_future[future]
             self.ask_new(order)
-            if not self._asked and (facts or self.misfits):
+            if not self._address_by_future and (facts or self.misfits):
                 break
             if stop.is_set():
                 raise KeyboardInterrupt
             for future in self._link.arrived(TICK_S):
-                if future in self._asked:
+                if future in self._address_by_future:
                     self._record_introduction(future, facts)
             if time.monotonic() > until_s:
+                addresses = sorted(self._address_by_future.values())
                 raise EngineError(
-                    f"workers do not answer: {shortened_list(sorted(self._asked.values())) or 'there are none'}",
+                    f"workers do not answer: {shortened_list(addresses) or 'there are none'}",
                     remedy="Check whether they are busy with other work, or have stopped",
                 )
         self._demand_alike(facts)
@@ -259,18 +264,20 @@ class ClusterWorkers:
 
     def ask_new(self, order: ClusterOrder) -> None:
         """Asks new workers for their engine's facts."""
-        for address in self._here.keys() - self._fit - self.misfits.keys() - set(self._asked.values()):
+        for address in (
+            self._threads_by_address.keys() - self._fit - self.misfits.keys() - set(self._address_by_future.values())
+        ):
             self._names += 1
             future = self._link.submit(
                 f"harness-{order.run}-who-{self._names}", describe_engine, order.encoded(), addresses={address}
             )
-            self._asked[future] = address
+            self._address_by_future[future] = address
 
     def take_introduction(self, future: Any) -> bool:
         """Takes a worker's facts. Whether the future belonged to such a question."""
-        if future not in self._asked:
+        if future not in self._address_by_future:
             return False
-        address = self._asked[future]
+        address = self._address_by_future[future]
         self._record_introduction(future, {})
         if address in self.misfits:
             self.leave_out(address, self.misfits.pop(address))
@@ -290,27 +297,27 @@ class ClusterWorkers:
         now_s = time.monotonic()
         if now_s - self._looked_s < LOOK_S:
             return
-        before = self._here
+        before = self._threads_by_address
         self._look()
-        for address in before.keys() - self._here.keys():
+        for address in before.keys() - self._threads_by_address.keys():
             self._report_line(f"the worker {address} is gone; another worker plays its files")
-        if not self._here and now_s - self._had_s > WORKERS_WITHIN_S:
+        if not self._threads_by_address and now_s - self._had_s > WORKERS_WITHIN_S:
             raise EngineError(
                 f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
                 remedy="Start workers, then continue with --resume",
             )
 
     def _look(self) -> None:
-        self._here = dict(self._link.workers())
+        self._threads_by_address = dict(self._link.workers())
         self._looked_s = time.monotonic()
-        if self._here:
+        if self._threads_by_address:
             self._had_s = self._looked_s
 
     def _record_introduction(self, future: Any, facts: dict[str, EngineFacts]) -> None:
         reply = self._link.result(future)
         if reply is None:
             return
-        address = self._asked.pop(future)
+        address = self._address_by_future.pop(future)
         if isinstance(reply, TaskKilled):
             return  # The worker is gone.
         if isinstance(reply, TaskFailed):
@@ -326,12 +333,14 @@ class ClusterWorkers:
 
     def _demand_alike(self, facts: dict[str, EngineFacts]) -> None:
         engines = group_by((facts_hash(facts[address]), address) for address in sorted(facts))
-        problems = [f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._here]
+        problems = [
+            f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._threads_by_address
+        ]
         if len(engines) > 1:
-            for alike in engines.values():
-                fact = facts[alike[0]]
+            for addresses in engines.values():
+                fact = facts[addresses[0]]
                 version = f"the engine's version is {fact.version}, its fingerprint {fact.fingerprint[:12]}"
-                problems.append(f"{shortened_list(alike)}: {version}")
+                problems.append(f"{shortened_list(addresses)}: {version}")
         if problems:
             raise InputError(
                 "workers of the cluster do not match this evaluation:\n  " + "\n  ".join(problems),

@@ -150,10 +150,12 @@ def end_run(run: str) -> None:
 
 
 def _with_engine(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
-    theirs = json.loads(payload)["version"]
+    coordinator_version = json.loads(payload)["version"]
     answer: dict[str, Any] = {"version": __version__, "address": _address()}
-    if theirs != __version__:
-        return answer | {"misfit": f"its harness has version {__version__}, but the evaluation has {theirs}"}
+    if coordinator_version != __version__:
+        return answer | {
+            "misfit": f"its harness has version {__version__}, but the evaluation has {coordinator_version}"
+        }
     order = ClusterOrder.of(payload)
     if _stop_of(order.run).is_set():
         return answer | {"lines": b""}

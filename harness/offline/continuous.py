@@ -30,7 +30,7 @@ class _ScoreSpots:
         self._stream = stream
         self._rule = rule
         self._last_above: dict[str, int] = {}
-        self._known: dict[str, int] = {}
+        self._known_end: dict[str, int] = {}
 
     def feed(self, samples: np.ndarray[tuple[int], np.dtype[np.int16]]) -> None:
         self._stream.feed(samples)
@@ -40,7 +40,7 @@ class _ScoreSpots:
 
     def decided_until(self, fed: int) -> int:
         """No further spot will end at or before this sample."""
-        return min(self._known.values(), default=0)
+        return min(self._known_end.values(), default=0)
 
     def _spots(self, track: ScoreTrack) -> Iterator[OfflineSpot]:
         if not len(track.scores):
@@ -49,7 +49,7 @@ class _ScoreSpots:
         steps = rule.refractory_samples / track.step
         above = np.flatnonzero(track.scores > rule.threshold)
         last = self._last_above.get(track.phrase)
-        self._known[track.phrase] = track.first_end + (len(track.scores) - 1) * track.step
+        self._known_end[track.phrase] = track.first_end + (len(track.scores) - 1) * track.step
         if not len(above):
             return
         for index in crossings(track.scores, rule.threshold, steps):
@@ -65,7 +65,7 @@ class _ScoreSpots:
 class _EngineSpots:
     def __init__(self, stream: SpotStream, held_samples: int) -> None:
         self._stream = stream
-        self._held = held_samples
+        self._held_samples = held_samples
 
     def feed(self, samples: np.ndarray[tuple[int], np.dtype[np.int16]]) -> None:
         self._stream.feed(samples)
@@ -74,7 +74,7 @@ class _EngineSpots:
         return list(map(checked, self._stream.take(flush=flush)))
 
     def decided_until(self, fed: int) -> int:
-        return fed - self._held
+        return fed - self._held_samples
 
 
 @dataclass(slots=True)

@@ -172,40 +172,40 @@ class DeviceStream:
         self._link, self._gap, self._spot = link, gap, spot
         self._separated = RefractoryFilter(refractory)
         self._waiting: list[npt.NDArray[np.int16]] = []
-        self._held = 0
-        self._given = 0  # samples of the file so far
+        self._held_samples = 0
+        self._file_samples = 0  # samples of the file so far
         self._began_s: float | None = None  # on the device's audio line
-        self._found: list[OfflineSpot] = []
+        self._spots: list[OfflineSpot] = []
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Shape (n,), at the device's rate. May wait for the device."""
         piece = round(PIECE_S * self._link.rate_hz)
         self._waiting.append(samples.copy())  # the caller may reuse its buffer
-        self._held += len(samples)
-        if self._held >= piece:
+        self._held_samples += len(samples)
+        if self._held_samples >= piece:
             whole = np.concatenate(self._waiting)
             cut = len(whole) // piece * piece
             for start in range(0, cut, piece):
                 self._give(whole[start : start + piece])
-            self._waiting, self._held = [whole[cut:].copy()], len(whole) - cut
+            self._waiting, self._held_samples = [whole[cut:].copy()], len(whole) - cut
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
         """Spots since the last take. Events in the gap after a file lie on the file's last sample."""
         if flush:
             rest = np.concatenate(self._waiting) if self._waiting else np.zeros(0, np.int16)
-            self._waiting, self._held = [], 0
+            self._waiting, self._held_samples = [], 0
             if len(rest):
                 self._give(rest)
             if len(self._gap):
                 self._give(self._gap, file=False)
-        spots, self._found = tuple(self._found), []
+        spots, self._spots = tuple(self._spots), []
         return spots
 
     def _give(self, samples: npt.NDArray[np.int16], *, file: bool = True) -> None:
         started, ended, wakes = self._link.give(samples)
-        before = self._given
+        before = self._file_samples
         if file:
-            self._given += len(samples)
+            self._file_samples += len(samples)
         if self._began_s is None:
             self._began_s = started.audio_s
         for wake in wakes:
@@ -217,14 +217,14 @@ class DeviceStream:
             return round((wake.audio_s - self._began_s) * self._link.rate_hz)
         took_s = ended.at.at_s - started.at.at_s
         share = (wake.at.at_s - started.at.at_s) / took_s if took_s > 0 else 1.0
-        return before + round(min(1.0, max(0.0, share)) * (self._given - before))
+        return before + round(min(1.0, max(0.0, share)) * (self._file_samples - before))
 
     def _spotted(self, wake: Wake, sample: int) -> None:
         if sample <= 0:
             return  # from before this file
-        end = min(sample, self._given)
+        end = min(sample, self._file_samples)
         if self._separated.counts("", end):  # of a device, whatever its phrases
-            self._found.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
+            self._spots.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
 
 
 def _fingerprint(device: ReachableDevice, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:

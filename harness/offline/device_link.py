@@ -167,7 +167,7 @@ class DeviceLink:
         self._changed = threading.Condition()
         self._seen: list[seen_by.Observation] = []
         self._plays = 0
-        self._lost = ""
+        self._loss_reason = ""
         self._settling_until_s = 0.0
         self._scratch = tempfile.TemporaryDirectory(prefix="harness-device-")
         kind = load(Group.DRIVERS, reached.driver)
@@ -192,10 +192,10 @@ class DeviceLink:
 
     def ready(self) -> None:
         """Waits until a lost link is back. DeviceError if it does not come back within BACK_WITHIN_S."""
-        back = self._wait(lambda: not self._lost, BACK_WITHIN_S)
+        back = self._wait(lambda: not self._loss_reason, BACK_WITHIN_S)
         if not back:
             raise DeviceError(
-                f"{self.id} is gone: {self._lost}",
+                f"{self.id} is gone: {self._loss_reason}",
                 remedy="Reconnect it (docs/how-to/serial-boards.md), then continue with --resume",
             )
 
@@ -240,7 +240,7 @@ class DeviceLink:
                 break
             # For a moment after a restart the device is not ready. It has heard nothing then.
             if started is not None or time.monotonic() >= self._settling_until_s:
-                raise self._failed(*_reason(observations, self._lost))
+                raise self._failed(*_reason(observations, self._loss_reason))
             time.sleep(_AGAIN_S)
         self._settling_until_s = 0.0
         if any(map(_started, observations)):
@@ -288,9 +288,9 @@ class DeviceLink:
         with self._changed:
             match observation:
                 case seen_by.LinkLost(what=reason):
-                    self._lost = reason
+                    self._loss_reason = reason
                 case seen_by.LinkBack():
-                    self._lost = ""
+                    self._loss_reason = ""
                 case _:
                     pass
             self._seen.append(observation)

@@ -360,11 +360,11 @@ class EvaluationRunner:
 
         engine_phrases = tuple(dict.fromkeys(map(compared, facts.phrases)))
         labels = Counter(compared(label.phrase) for file in self._listing.files for label in file.labels)
-        others = {phrase: count for phrase, count in labels.items() if phrase and phrase not in engine_phrases}
-        if engine_phrases and others:
+        unknown_phrases = {phrase: count for phrase, count in labels.items() if phrase and phrase not in engine_phrases}
+        if engine_phrases and unknown_phrases:
             engine_texts = ", ".join(map(repr, engine_phrases))
-            label_texts = ", ".join(f"{phrase!r} ({count})" for phrase, count in others.items())
-            if others.keys() == labels.keys():
+            label_texts = ", ".join(f"{phrase!r} ({count})" for phrase, count in unknown_phrases.items())
+            if unknown_phrases.keys() == labels.keys():
                 raise InputError(
                     "no label matches a phrase of this engine: "
                     f"the labels name {label_texts}, the engine detects {engine_texts}",
@@ -406,28 +406,28 @@ class EvaluationRunner:
         )
 
         screen, request = self._screen, self._request
-        done, figures = self._output.write(self._breakdowns, self._limits)
-        facts = done.header.facts
+        run, figures = self._output.write(self._breakdowns, self._limits)
+        facts = run.header.facts
         if self._verbose:
-            head = head_of(done, figures)
+            head = head_of(run, figures)
             inv, oov = bool(request.inv or request.inside or request.referenced), bool(request.without_phrase)
             for line in sound_lines(head, inv=inv, oov=oov):
                 screen.say(line)
         if self._verbose >= 2:
             for line in point_lines(facts.operating_point, [point.number for point in facts.operating_points]):
                 screen.say(line)
-        screen.say(summary_line(done, figures))
+        screen.say(summary_line(run, figures))
         for warning in recording_warnings(figures):
             screen.say(f"Warning: {warning}.")
-        for breakdown in done.breakdowns:
+        for breakdown in run.breakdowns:
             for line in group_lines(breakdown, screen.width):
                 screen.say(line)
-        for line in stored_lines(done):
+        for line in stored_lines(run):
             screen.warn(line)
         log = shown(str(self._output.log), 200)
         for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log):
             screen.warn(line)
-        if corrected := corrected_command(done.header, figures.counts):
+        if corrected := corrected_command(run.header, figures.counts):
             screen.warn(f"to evaluate the rejected files too: {corrected}")
         if not (figures.counts.inv_files or figures.counts.oov_files):
             screen.warn("no file was usable")
@@ -436,11 +436,11 @@ class EvaluationRunner:
                 f"false accepts come in clusters (index of dispersion {number(figures.clustering.index)} over files): "
                 f"the 95 % interval by file is {number_interval(figures.clustering.interval)} per hour"
             )
-        if lost := len(done.lost_workers):
+        if lost := len(run.lost_workers):
             screen.warn(f"{counted(lost, 'worker')} lost and replaced; see the x-lost-worker lines of {log}")
-        if done.partial:
+        if run.partial:
             screen.warn(
-                f"interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
+                f"interrupted after {run.outcomes} of {run.header.planned} files; the log is partial. "
                 "Continue with the same command and --resume"
             )
             return EvaluationStatus.INTERRUPTED

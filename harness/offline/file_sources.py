@@ -150,9 +150,9 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     files = _of_names(place, [row.cells[audio] for row in table.rows])
     columns = {name: tuple(row.cells.get(name, "") for row in table.rows) for name in table.header}
     texts = columns[text] if text is not None else ()
-    others = {name: values for name, values in columns.items() if name and name != audio}
+    other_columns = {name: values for name, values in columns.items() if name and name != audio}
     folder = os.path.dirname(os.path.abspath(place))
-    return CollectedFiles(place, files.names, files.columns | others, folder, texts=texts)
+    return CollectedFiles(place, files.names, files.columns | other_columns, folder, texts=texts)
 
 
 def demand_columns(column_names: Sequence[str], required: Sequence[str]) -> None:

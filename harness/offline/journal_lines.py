@@ -151,9 +151,9 @@ def differences(
     return changes
 
 
-def _differing(labels: list[str], others: list[str]) -> str:
+def _differing(labels: list[str], other_labels: list[str]) -> str:
     """Three at most, first those that the others lack."""
-    ordered = sorted(labels, key=others.__contains__)
+    ordered = sorted(labels, key=other_labels.__contains__)
     more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
     return "; ".join(ordered[:3]) + more or "none"
 

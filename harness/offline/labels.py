@@ -119,8 +119,8 @@ def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
 def _same_phrase(earlier: LabelledPhrase, later: LabelledPhrase) -> bool:
     common_s = min(earlier.end_s, later.end_s) - later.start_s
     shorter_s = min(earlier.end_s - earlier.start_s, later.end_s - later.start_s)
-    alike = not earlier.phrase or not later.phrase or compared(earlier.phrase) == compared(later.phrase)
-    return alike and common_s >= shorter_s / 2
+    phrases_agree = not earlier.phrase or not later.phrase or compared(earlier.phrase) == compared(later.phrase)
+    return phrases_agree and common_s >= shorter_s / 2
 
 
 def _tier(label: LabelledPhrase) -> str:
@@ -179,8 +179,10 @@ def _csv(text: str, problems: Problems) -> _Read:
         problem = f"no column has the {'start' if start is None else 'end'} of the phrases"
         problems.add(first_line, 0, problem, _CSV_REMEDY)
         return
-    others = [index for index in range(len(header)) if index not in (audio, start, end, phrase) and header[index]]
-    for name in (header[index] for index in others if phrase is None):
+    trait_columns = [
+        index for index in range(len(header)) if index not in (audio, start, end, phrase) and header[index]
+    ]
+    for name in (header[index] for index in trait_columns if phrase is None):
         if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # else any phrase would count
             remedy = f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}"
             problems.add(first_line, 0, f"the column {name!r} is not known", remedy)
@@ -196,7 +198,7 @@ def _csv(text: str, problems: Problems) -> _Read:
         elif audio is not None and not (row[start].strip() or row[end].strip()):
             yield name, None
         else:
-            traits = tuple((header[index], " ".join(unmarked(row[index]).split())) for index in others)
+            traits = tuple((header[index], " ".join(unmarked(row[index]).split())) for index in trait_columns)
             phrase_text = "" if phrase is None else unmarked(row[phrase])
             times = table.number(row[start]), table.number(row[end])
             yield name, _label(problems, line, *times, phrase_text, _CSV_REMEDY, lasts=lasts, traits=traits)
@@ -370,8 +372,8 @@ class LabelsOfRecordings:
         named_count = sum(bool(label.phrase) for label in every)
         if 0 < named_count < len(every):
             nameless = next(label for label in every if not label.phrase)
-            start, others = exact(nameless.start_s, 9), len(every) - named_count
-            problem = f"{named_count} labels name a phrase, and {others} do not, such as that at {start} s"
+            start, nameless_count = exact(nameless.start_s, 9), len(every) - named_count
+            problem = f"{named_count} labels name a phrase, and {nameless_count} do not, such as that at {start} s"
             raise InputError(problem, remedy="Name the phrase of every label, or of none: then any phrase counts")
 
 

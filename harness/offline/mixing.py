@@ -68,7 +68,7 @@ class Mixer:
     def __init__(
         self, request: MixRequest, phrases: Sequence[CollectedFiles], background: Sequence[CollectedFiles]
     ) -> None:
-        self._asked = request
+        self._request = request
         self._chance = np.random.Generator(np.random.PCG64(request.seed))
         self._names = [name for recordings in phrases for name in recordings.names]
         self._phrases = [_path(name, recordings.folder) for recordings in phrases for name in recordings.names]
@@ -95,18 +95,18 @@ class Mixer:
     def write(self, folder: Path) -> Iterator[tuple[int, int]]:
         """Writes mix-001.wav with its labels, mix-001.csv, and so on: samples and phrases of each. OSError if that
         fails."""
-        left, number = round(self.hours * 3600 * self._asked.rate_hz), 0
+        remaining_samples, number = round(self.hours * 3600 * self._request.rate_hz), 0
         pieces = self._pieces()
-        while left > 0:
+        while remaining_samples > 0:
             number += 1
-            count = min(left, round(self._asked.file_s * self._asked.rate_hz))
-            left -= count
+            count = min(remaining_samples, round(self._request.file_s * self._request.rate_hz))
+            remaining_samples -= count
             sound = self._stretch(pieces, count)
             planted = tuple(self._plant(sound))
             path = folder / f"mix-{number:03}.wav"
             with atomic_stream(path) as file:
                 samples = np.clip(np.rint(sound * 32768), -32768, 32767).astype(np.int16)
-                soundfile.write(file, samples, self._asked.rate_hz, format="WAV", subtype="PCM_16")
+                soundfile.write(file, samples, self._request.rate_hz, format="WAV", subtype="PCM_16")
             write_atomically(path.with_suffix(".csv"), self._labels(planted).encode())
             yield count, len(planted)
 
@@ -116,7 +116,7 @@ class Mixer:
             for index in self._chance.permutation(len(self._background)):
                 offset_s = 0.0
                 while offset_s < self._lengths_s[index]:
-                    length_s = min(self._asked.file_s, self._lengths_s[index] - offset_s)
+                    length_s = min(self._request.file_s, self._lengths_s[index] - offset_s)
                     yield RecordingPiece(self._background[index], offset_s, length_s)
                     offset_s += length_s
 
@@ -125,14 +125,14 @@ class Mixer:
         sound = np.zeros(count, dtype=np.float32)
         filled = 0
         while filled < count:
-            piece = read_piece(next(pieces), self._asked.rate_hz)[: count - filled]
+            piece = read_piece(next(pieces), self._request.rate_hz)[: count - filled]
             sound[filled : filled + len(piece)] = piece
             filled += len(piece)
         return sound
 
     def _plant(self, sound: Samples) -> Iterator[PlantedPhrase]:
         """Adds phrases to the background, from the first to the last that fits."""
-        request, place = self._asked, 0
+        request, place = self._request, 0
         while True:
             place += round(self._chance.uniform(*request.gap_s) * request.rate_hz)
             snr_db = float(self._chance.uniform(*request.snr_db))
@@ -160,16 +160,16 @@ class Mixer:
             place += end - start
 
     def _speech(self, path: str) -> tuple[Samples, int, int, float] | None:
-        return _speech(path, self._asked.rate_hz)
+        return _speech(path, self._request.rate_hz)
 
     def _labels(self, planted: Sequence[PlantedPhrase]) -> str:
         """CSV: when each phrase is spoken, and what is known of its recording."""
-        rate_hz = self._asked.rate_hz
+        rate_hz = self._request.rate_hz
         names = [name for name in dict.fromkeys(name for traits in self._traits for name in traits) if name != PHRASE]
         rows = [
             [
                 f"{start / rate_hz:.4f}", f"{end / rate_hz:.4f}",
-                self._traits[number].get(PHRASE) or self._asked.phrase, f"{snr_db:.2f}",
+                self._traits[number].get(PHRASE) or self._request.phrase, f"{snr_db:.2f}",
                 self._names[number], *(self._traits[number][name] for name in names),
             ]
             for number, start, end, snr_db in planted

@@ -208,11 +208,11 @@ class SoundInCondition:
     ) -> None:
         self._renderer, self._recipe, self.sha256, self.assumed = renderer, recipe, key, assumed
         self.rate_hz = recipe.rate_hz
-        self._made = self._rendered() if stored_length is None else None
-        self.samples = len(self._made) if self._made is not None else stored_length or 0
+        self._rendering = self._rendered() if stored_length is None else None
+        self.samples = len(self._rendering) if self._rendering is not None else stored_length or 0
 
     def blocks(self) -> Iterator[npt.NDArray[np.int16]]:
-        yield self._made if self._made is not None else self._rendered()
+        yield self._rendering if self._rendering is not None else self._rendered()
 
     def _rendered(self) -> npt.NDArray[np.int16]:
         from harness.devices.active_play import quantised  # imported here, since conditions are rarely used
@@ -265,7 +265,7 @@ class FilePlayer:
         if file.rejected is not None:
             return file.outcome_rejected(file.rejected)
         began_s = time.process_time()
-        for left in reversed(range(self._tries)):
+        for tries_left in reversed(range(self._tries)):
             try:
                 return self._heard(file, began_s)
             except UnusableSound as unusable:
@@ -274,7 +274,7 @@ class FilePlayer:
                 raise  # the device is gone, so no later file would do better
             except HarnessError as error:
                 # A pulled cable is not a fault of the file.
-                if not left:
+                if not tries_left:
                     return file.outcome_rejected(RejectReason.ERROR, error=str(error))
             except OSError as error:
                 return file.outcome_rejected(RejectReason.UNREADABLE, error.strerror or str(error))

@@ -57,7 +57,7 @@ class WorkerProcess:
         self.answered = 0
         self.sequence = False
         self.used = WorkerUse()
-        self._words = b""
+        self._last_output = b""
         self._frames = WorkerFrames()
         self._out = bytearray(framed(WorkerFrame.EVALUATION, json.dumps(to_plain(evaluation, sparse=True)).encode()))
         memory = os.memfd_create("begun")
@@ -138,7 +138,7 @@ class WorkerProcess:
             piece = os.read(self.words, _PIECE)
         except BlockingIOError:
             return False
-        self._words = (self._words + piece)[-_LAST_WORDS:]
+        self._last_output = (self._last_output + piece)[-_LAST_WORDS:]
         return bool(piece)
 
     def ended(self, ending: str = "") -> str:
@@ -153,7 +153,7 @@ class WorkerProcess:
         self.close_input()
         os.close(self.answers)
         self._memory.close()
-        words = last_line(self._words)
+        words = last_line(self._last_output)
         if not ending:
             ending = "was ended" if status is None else ended_words(status)
         return f"{ending}: {words}" if words else ending
@@ -384,8 +384,8 @@ class WorkerPool:
             return self._failed_start(worker, reason, ending)
         why = self._end(worker, ending)
         self._start()
-        others = tuple(position for position in worker.hands if position != guilty)
-        return LostWorker(worker, guilty, others, reason, why)
+        other_positions = tuple(position for position in worker.hands if position != guilty)
+        return LostWorker(worker, guilty, other_positions, reason, why)
 
     def _failed_start(self, worker: WorkerProcess, reason: RejectReason, ending: str) -> LostWorker:
         """A worker ended before its engine was loaded. Another is tried, up to a limit."""

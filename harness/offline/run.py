@@ -97,9 +97,11 @@ def stop_when_asked() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         stop.set()
 
-    mine = threading.current_thread() is threading.main_thread()
+    in_main_thread = threading.current_thread() is threading.main_thread()
     before = {
-        signum: signal.getsignal(signum) for signum in _ASKS if mine and signal.getsignal(signum) is not signal.SIG_IGN
+        signum: signal.getsignal(signum)
+        for signum in _ASKS
+        if in_main_thread and signal.getsignal(signum) is not signal.SIG_IGN
     }
     for signum in before:
         signal.signal(signum, asked)
@@ -124,16 +126,16 @@ class FileQueue:
 
     def __init__(self, files: Sequence[ListedFile], due: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]]):
         self._files = files
-        self._due = np.flatnonzero(np.asarray(due, dtype=bool))
+        self._due_positions = np.flatnonzero(np.asarray(due, dtype=bool))
         self._looked = 0
         self._ready: deque[int] = deque()
-        self._again: deque[int] = deque()
+        self._repeated: deque[int] = deque()
         self._rough_s = np.zeros(len(files), np.float32)
         self._looked_s = 0.0
         self.done_s = 0.0
 
     def __bool__(self) -> bool:
-        return bool(self._ready or self._again or self._looked < len(self._due))
+        return bool(self._ready or self._repeated or self._looked < len(self._due_positions))
 
     def rough_s(self, position: int) -> float:
         """Rough length of a file that was handed out; 0 before."""
@@ -143,8 +145,8 @@ class FileQueue:
         """The next files, with about most_s of audio in total, but at least one file if any is left."""
         batch: list[int] = []
         total_s = 0.0
-        while len(batch) < max(1, most_files) and (self._again or self._ready or self._look()):
-            source = self._again or self._ready
+        while len(batch) < max(1, most_files) and (self._repeated or self._ready or self._look()):
+            source = self._repeated or self._ready
             total_s += self.rough_s(source[0])
             if batch and total_s > most_s:
                 break
@@ -153,7 +155,7 @@ class FileQueue:
 
     def give_back(self, positions: Sequence[int]) -> None:
         """Returns files that were taken and not played; they come first next time."""
-        self._again.extendleft(reversed(positions))
+        self._repeated.extendleft(reversed(positions))
 
     def finished(self, position: int) -> None:
         """Adds the file to `done_s`; files that were not handed out are ignored."""
@@ -163,10 +165,10 @@ class FileQueue:
     @property
     def total_s(self) -> float:
         """Rough length of all files. Files not looked at yet count with the mean of the others."""
-        return self._looked_s / self._looked * len(self._due) if self._looked else 0.0
+        return self._looked_s / self._looked * len(self._due_positions) if self._looked else 0.0
 
     def _look(self) -> bool:
-        window = self._due[self._looked : self._looked + WINDOW]
+        window = self._due_positions[self._looked : self._looked + WINDOW]
         if not len(window):
             return False
         for position in window:
@@ -331,24 +333,24 @@ class ActiveRun:
         self._now_s = now_s
         self._attempts: Counter[int] = Counter()
         self._suspects: deque[int] = deque()
-        self._lost = 0
+        self._lost_files = 0
         self._played = int(proven)
-        self._due = unplayed_files(files, before)
-        self._left = int(np.count_nonzero(self._due))
+        self._is_due = unplayed_files(files, before)
+        self._files_left = int(np.count_nonzero(self._is_due))
         in_sequence = np.full(len(files), pool.facts is not None and pool.facts.carries_state)
         if evaluation.continuous and not in_sequence.any():
             in_sequence[:] = [file.kind is ListKind.OOV for file in files]
-        self._waiting = FileQueue(files, self._due & ~in_sequence)
+        self._waiting = FileQueue(files, self._is_due & ~in_sequence)
         # The engine must play the whole list again to reach the remaining files.
-        again = in_sequence if bool((self._due & in_sequence).any()) else np.zeros(len(files), bool)
-        self._sequence = ContinuousSequence(files, np.flatnonzero(again).tolist())
-        self.pace = RunPace(self._left, now_s())
+        is_repeated = in_sequence if bool((self._is_due & in_sequence).any()) else np.zeros(len(files), bool)
+        self._sequence = ContinuousSequence(files, np.flatnonzero(is_repeated).tolist())
+        self.pace = RunPace(self._files_left, now_s())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
         """Plays until every file has its outcome. Whether it was stopped before."""
         stopped_s: float | None = None
         shown_s = self._now_s()
-        while self._left:
+        while self._files_left:
             now_s = self._now_s()
             if stop.is_set() and stopped_s is None:
                 stopped_s = now_s
@@ -407,13 +409,13 @@ class ActiveRun:
             self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in event.answers)
             if event.worker.sequence and not event.worker.hands and self._sequence.is_complete:
                 event.worker.sequence = False
-        answers = [pair for pair in answers if self._due[pair[0]]]
+        answers = [pair for pair in answers if self._is_due[pair[0]]]
         if not answers:
             return
         self._journal.append_lines(b"".join(answer.line for _, answer in answers))
-        self._left -= len(answers)
+        self._files_left -= len(answers)
         for position, answer in answers:
-            self._due[position] = False
+            self._is_due[position] = False
             self._waiting.finished(position)
             self.pace.count(answer)
             if self._on_outcome is not None:
@@ -422,8 +424,8 @@ class ActiveRun:
     def _replay_lost_files(self, lost: LostWorker) -> list[tuple[int, FileAnswer]]:
         """Files that a lost worker held are played again. The one that it was playing is tried ATTEMPTS times, then
         rejected."""
-        at = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
-        line = f"a worker {lost.why}{at}"
+        at_file = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
+        line = f"a worker {lost.why}{at_file}"
         self._journal.lost(line)
         in_hand = lost.guilty is not None or bool(lost.others)
         self._pool.report_line(f"{self._engine}: {line}{'; another worker plays its files' if in_hand else ''}")
@@ -439,11 +441,11 @@ class ActiveRun:
             if not sequence:
                 self._suspects.append(lost.guilty)
             return []
-        self._lost += 1
-        if self._lost >= HOPELESS and not self._played:
+        self._lost_files += 1
+        if self._lost_files >= HOPELESS and not self._played:
             raise EngineError(
-                f"the engine {self._engine} ended on each of {self._lost} files, {ATTEMPTS} times each; none "
-                f"succeeded. The last time it {lost.why}{at}",
+                f"the engine {self._engine} ended on each of {self._lost_files} files, {ATTEMPTS} times each; none "
+                f"succeeded. The last time it {lost.why}{at_file}",
                 remedy="Try it on one file that it should recognise",
             )
         file = self._files[lost.guilty]

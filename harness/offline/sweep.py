@@ -72,20 +72,20 @@ def sweep_of(
         talker_of=talker_of(header.talkers),
     )
     missing: list[str] = []
-    gone = 0
+    unscored_count = 0
     for outcome, name in outcomes:
         tracks = None
         if sweep.wants(outcome):
             tracks = cache.get(facts.fingerprint, outcome.sha256) if outcome.sha256 else None
             if tracks is None:
-                gone += 1
+                unscored_count += 1
                 missing += [name] if len(missing) < MOST_NAMED else []
                 continue
         sweep.add(outcome, tracks or ())
-    if gone:
+    if unscored_count:
         missing_names = ", ".join(repr(name) for name in missing)
         raise InputError(
-            f"{cache.folder} has no scores for {gone:,} files, such as {missing_names}",
+            f"{cache.folder} has no scores for {unscored_count:,} files, such as {missing_names}",
             remedy="Run the evaluation again with the same --cache folder: only missing scores are computed",
         )
     return sweep
@@ -100,7 +100,7 @@ class SweepRun:
     InputError, LogError."""
 
     def __init__(self, options: SweepRequest, journal: JournalFile, warn: Callable[[str], None]) -> None:
-        self._asked, self._journal, self._warn = options, journal, warn
+        self._options, self._journal, self._warn = options, journal, warn
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
         self._report, self._reported = self._counted(journal)
@@ -160,7 +160,7 @@ class SweepRun:
                 yield entry.outcome, entry.listed
 
         sweep = sweep_of(
-            outcomes(), header, self._cache, refractory_ms=self._asked.refractory_ms, phrase=phrase,
+            outcomes(), header, self._cache, refractory_ms=self._options.refractory_ms, phrase=phrase,
         )  # fmt: skip
         return sweep, hashes
 
@@ -172,7 +172,7 @@ class SweepRun:
 
     def write(self, prefix: str) -> Iterator[str]:
         """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
-        options, header, report, developed = self._asked, self._header, self._report, self.developed
+        options, header, report, developed = self._options, self._header, self._report, self.developed
         points, target = header.facts.operating_points, options.target
         target_det = (developed or report).det_at()
         chosen = None

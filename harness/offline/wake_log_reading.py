@@ -218,31 +218,31 @@ def _logical_lines(
     lines: Iterator[tuple[int, str]], grammars: dict[str, re.Pattern[str]]
 ) -> Iterator[tuple[int, int, str, re.Match[str] | None]]:
     """Number, beginning and text of each line, with its form. A name that was broken over several lines is joined."""
-    ahead: deque[tuple[int, str]] = deque()
+    next_lines: deque[tuple[int, str]] = deque()
     number = 1
-    while ahead := ahead or deque(islice(lines, 1)):
-        begins, line = ahead.popleft()
+    while next_lines := next_lines or deque(islice(lines, 1)):
+        begins, line = next_lines.popleft()
         line, length, form = line.rstrip("\r"), 1, None
         grammar = grammars.get(line.partition(" ")[0])
         if grammar is not None and (form := grammar.fullmatch(line)) is None:
-            ahead.extend(islice(lines, MOST_LINES_OF_A_NAME - 1 - len(ahead)))
-            line, length, form = _joined(line, ahead, grammar)
+            next_lines.extend(islice(lines, MOST_LINES_OF_A_NAME - 1 - len(next_lines)))
+            line, length, form = _joined(line, next_lines, grammar)
         if line.strip():
             yield number, begins, line, form
         number += length
 
 
 def _joined(
-    line: str, ahead: deque[tuple[int, str]], grammar: re.Pattern[str]
+    line: str, next_lines: deque[tuple[int, str]], grammar: re.Pattern[str]
 ) -> tuple[str, int, re.Match[str] | None]:
-    """The line with those of `ahead` that complete its form, their number, and the form. They are removed there."""
+    """The line with those of `next_lines` that complete its form and leave it, their number, and the form."""
     longer = line
-    for length, (_, following) in enumerate(ahead, 2):
+    for length, (_, following) in enumerate(next_lines, 2):
         longer += "\n" + following
         complete = longer.rstrip("\r")
         if (form := grammar.fullmatch(complete)) is not None:
             for _ in range(length - 1):
-                ahead.popleft()
+                next_lines.popleft()
             return complete, length, form
     return line, 1, None
 

@@ -48,7 +48,7 @@ class Worker:
     """The engine and its files."""
 
     def __init__(self, answers: int, counter: mmap.mmap, evaluation: Evaluation) -> None:
-        self._answers, self._begun, self._evaluation = answers, counter, evaluation
+        self._answers, self._begun_counter, self._evaluation = answers, counter, evaluation
         self._count = 0
         self._playing = ""
         self._engine = load_engine(evaluation.task)
@@ -65,7 +65,7 @@ class Worker:
     def play(self, files: Iterable[ListedFile]) -> None:
         for file in files:
             self._count += 1
-            BEGUN.pack_into(self._begun, 0, self._count)
+            BEGUN.pack_into(self._begun_counter, 0, self._count)
             self._playing = file.listed
             if self._evaluation.continuous and file.kind is ListKind.OOV:
                 if self._sequence is None:

@@ -116,8 +116,8 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
             raise InputError(
                 problem, remedy="Change the recording before the run, or remove all sound: harness admin purge"
             )
-        if gone := removals(folder).get(name):
-            raise InputError(f"the sound of {name} {gone}", remedy="There is nothing to redact")
+        if removal := removals(folder).get(name):
+            raise InputError(f"the sound of {name} {removal}", remedy="There is nothing to redact")
         samples, rate_hz = soundfile.read(session.clips / name, dtype="int16")
         length_s = len(samples) / rate_hz
         for start_s, end_s in spans_s:

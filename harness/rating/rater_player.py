@@ -175,7 +175,7 @@ class ItemPlayer:
 
     def __init__(self, room: RatingRoom, desk: Desk, player: RaterPlayer) -> None:
         self._room, self._desk, self._player = room, desk, player
-        self._over: threading.Event | None = None
+        self._end_event: threading.Event | None = None
         self._heard_s = 0.0
         self._of_response = False
         self._tempo = 1.0
@@ -196,16 +196,16 @@ class ItemPlayer:
 
     def stop(self) -> None:
         """Ends the current sound, and counts what was heard."""
-        if self._over is not None and not self._over.is_set():
+        if self._end_event is not None and not self._end_event.is_set():
             self._player.stop()
         self.wait(ENDS_WITHIN_S)
 
     def wait(self, at_most_s: float) -> None:
         """Returns when the sound has ended."""
-        if self._over is None:
+        if self._end_event is None:
             return
-        self._over.wait(at_most_s)
-        self._over = None
+        self._end_event.wait(at_most_s)
+        self._end_event = None
         if self._of_response:
             # Milliseconds of the response at its original tempo.
             self._desk.heard(round(self._heard_s * self._tempo * 1000), began=False)
@@ -216,13 +216,13 @@ class ItemPlayer:
         ended = threading.Event()
 
         def done(played_s: float, complete: bool) -> None:
-            if self._over is ended:
+            if self._end_event is ended:
                 self._heard_s = played_s
             ended.set()
 
-        self._over, self._of_response, self._tempo = ended, of_response, tempo
+        self._end_event, self._of_response, self._tempo = ended, of_response, tempo
         try:
             self._player.play(sound, done)
         except BaseException:
-            self._over = None
+            self._end_event = None
             raise

@@ -33,11 +33,11 @@ def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[It
     With `raters_per_item`, each item goes to that number of raters, and shares differ by one at most. Known answers go
     to everybody. Later items are inserted, and the order of the others stays.
     """
-    mine: Iterable[Item] = items
+    own_items: Iterable[Item] = items
     if has_partial_assignment(round_):
         shares = raters_by_item(items, round_)
-        mine = (item for item in items if rater in shares[item.id])
-    return tuple(sorted(mine, key=lambda item: _hash(round_.seed, rater, item.id)))
+        own_items = (item for item in items if rater in shares[item.id])
+    return tuple(sorted(own_items, key=lambda item: _hash(round_.seed, rater, item.id)))
 
 
 def has_partial_assignment(round_: RatingRound) -> bool:
@@ -135,7 +135,7 @@ class OwnRows:
         self._rows: dict[Subject, list[Judgment]] = defaultdict(list)
         self._number: dict[str, int] = {}
         self._order: list[Judgment] = []
-        self._standing: dict[tuple[Subject, bool], Judgment | None] = {}
+        self._rows_in_force: dict[tuple[Subject, bool], Judgment | None] = {}
         for row in _in_order(row for row in rows if row.rater == rater):
             self.add(row)
 
@@ -155,17 +155,17 @@ class OwnRows:
         self._rows[subject_of(row)].append(row)
         self._order.append(row)
         if not row.session_id and not row.trial_id.startswith(EXERCISE):
-            self._standing.clear()
+            self._rows_in_force.clear()
         for adjudicating in (False, True):
-            self._standing.pop((subject_of(row), adjudicating), None)
+            self._rows_in_force.pop((subject_of(row), adjudicating), None)
 
     def standing(self, item: Item) -> Judgment | None:
         """The row in force on an item."""
         key = (item.subject.key, bool(item.inputs))
-        if key not in self._standing:
+        if key not in self._rows_in_force:
             rows = [row for row in in_force(self.all_of(item)) if bool(row.adjudicates) == bool(item.inputs)]
-            self._standing[key] = max(rows, key=lambda row: self._number[row.id], default=None)
-        return self._standing[key]
+            self._rows_in_force[key] = max(rows, key=lambda row: self._number[row.id], default=None)
+        return self._rows_in_force[key]
 
     def row_number(self, item: Item) -> int:
         """Number of the row in force among the rater's rows, from 0; −1 for none."""
@@ -286,14 +286,14 @@ class RaterQueue:
         self.rows = rows
         self.with_held = with_held
         self._exercises = tuple(exercises)
-        mine = assigned(items, round_, rater)
-        self._mine = mine
+        own_items = assigned(items, round_, rater)
+        self._own_items = own_items
         self._stop = round_.stop
-        self._any_agreed = any(item.agreed for item in mine)
-        every = (*self._exercises, *mine)
+        self._any_agreed = any(item.agreed for item in own_items)
+        every = (*self._exercises, *own_items)
         self._by_id = {item.id: item for item in every}
         self._by_subject: dict[Subject, Item] = {item.subject.key: item for item in every}
-        queues = self._exercises, sorted(mine, key=lambda item: item.agreed)  # agreed ones are not in the count
+        queues = self._exercises, sorted(own_items, key=lambda item: item.agreed)  # agreed ones are not in the count
         self._positions = {item.id: number for queue in queues for number, item in enumerate(queue, 1)}
         self._known: tuple[tuple[Item, ...], QueueCounts] | None = None
         self._put_off: set[str] = set()
@@ -347,14 +347,14 @@ class RaterQueue:
     @property
     def not_done(self) -> tuple[Item, ...]:
         """Items that others could judge instead: not judged, not put aside, no known answers."""
-        rows = ((item, self.rows.standing(item)) for item in self._mine if item.hidden.gold is None)
+        rows = ((item, self.rows.standing(item)) for item in self._own_items if item.hidden.gold is None)
         return tuple(item for item, row in rows if row is None or row.status not in DONE)
 
     @property
     def known_answers(self) -> tuple[int, int]:
         """(right, all) judgments of responses with a known answer."""
         right = answered = 0
-        for item in self._mine:
+        for item in self._own_items:
             gold, row = item.hidden.gold, self.rows.standing(item)
             if gold is not None and row is not None and row.category is not None:
                 answered += 1
@@ -403,7 +403,7 @@ class RaterQueue:
             item = self._by_subject.get(subject_of(row))
             if item is not None and item.exercise is None:
                 judged.setdefault(item.id, ReopenableItem(item, row))
-        agreed = (ReopenableItem(item, None) for item in self._mine if item.agreed and item.id not in judged)
+        agreed = (ReopenableItem(item, None) for item in self._own_items if item.agreed and item.id not in judged)
         return tuple(entry for entry in (*judged.values(), *agreed) if entry.has(words))
 
     @property
@@ -420,25 +420,25 @@ class RaterQueue:
     def _count(self) -> tuple[tuple[Item, ...], QueueCounts]:
         fresh: list[Item] = []
         freed: list[Item] = []
-        later: list[Item] = []
-        done = flagged = 0
-        total = len(self._mine)
-        for item in self._mine:
+        skipped: list[Item] = []
+        done_count = flagged = 0
+        total = len(self._own_items)
+        for item in self._own_items:
             row = self.rows.standing(item)
             if row is None and item.agreed:
                 total -= 1
             elif row is not None and row.status in DONE:
-                done += 1
+                done_count += 1
                 flagged += row.status is JudgmentStatus.FLAGGED
             elif row is not None and row.status is JudgmentStatus.HELD:
                 if self.with_held or _known_since(item, row):
                     freed.append(item)
             elif self.with_held or not item.waits_for_effect:
-                (fresh if row is None else later).append(item)
+                (fresh if row is None else skipped).append(item)
         # An item that is skipped twice comes after all others.
-        left = (*fresh, *freed, *sorted(later, key=self.rows.row_number))
-        held_count = total - done - len(left)
-        return left, QueueCounts(total, done, len(left), len(later), held_count, flagged)
+        open_items = (*fresh, *freed, *sorted(skipped, key=self.rows.row_number))
+        held_count = total - done_count - len(open_items)
+        return open_items, QueueCounts(total, done_count, len(open_items), len(skipped), held_count, flagged)
 
 
 def _known_since(item: Item, hold: Judgment) -> bool:

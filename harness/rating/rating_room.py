@@ -73,14 +73,14 @@ class RatingSource:
         self._played = SessionTrials()
         self._effects = EffectRows()
         self._effects_said: list[Entry] = []
-        self._said: dict[AttemptKey, list[str]] = {}
+        self._texts: dict[AttemptKey, list[str]] = {}
         self._seq = self._judgments_seq = 0
-        self._found_of = (0, 0)
+        self._items_of = (0, 0)
         self._at_bench: list[Entry] = []
-        self._later: list[Entry] = []
+        self._later_rows: list[Entry] = []
         self._moves: list[SharesMoved] = []
         self._profiles = frozenset(path.stem for path in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
-        self._found: SessionItems | None = None
+        self._session_items: SessionItems | None = None
         self._finished = False
 
     def read(self) -> SessionItems:
@@ -95,16 +95,16 @@ class RatingSource:
                 self._judgments_seq = entry.seq
                 self._take_rating(entry)
         last = self._seq, self._judgments_seq
-        if self._found is None or self._found_of != last:  # rows may also be those of a reading that failed
-            self._found, self._found_of = self._items(), last
-        return self._found
+        if self._session_items is None or self._items_of != last:  # rows may also be those of a reading that failed
+            self._session_items, self._items_of = self._items(), last
+        return self._session_items
 
     def _take(self, entry: Entry) -> None:
         self._played.take(entry.record)
         self._effects.add(entry)
         match entry.record:
             case Observed(ResponseText(text=text), str(trial_id), int(take), int(attempt)):
-                self._said.setdefault((trial_id, take, attempt), []).append(text)
+                self._texts.setdefault((trial_id, take, attempt), []).append(text)
             case JudgmentGiven():
                 self._at_bench.append(entry)
             case EngineStarted() | SessionFinished():
@@ -114,7 +114,7 @@ class RatingSource:
 
     def _take_rating(self, entry: Entry) -> None:
         if isinstance(entry.record, JudgmentGiven):
-            self._later.append(entry)
+            self._later_rows.append(entry)
         elif isinstance(entry.record, EffectAnswered):
             self._effects_said.append(entry)
         elif isinstance(entry.record, SharesMoved):
@@ -124,14 +124,14 @@ class RatingSource:
         session_id = self._played.session.session_id if self._played.session else ""
         trials = [trial.trial for trial in self._played.trials]
         effects = self._effects.evidence(self._effects_said)
-        entries = chronological(self._at_bench, self._later)
+        entries = chronological(self._at_bench, self._later_rows)
         rows = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
         judgments = tuple(with_one_name(rows, self._names))
         responses = judged_in(session_id, self._played.trials, judgments)
         gold = {gold_item.trial: gold_item for gold_item in self._gold if gold_item.session == session_id}
         names = self._profiles | _names_of_devices(trials)
         items = tuple(
-            blinded(_item(response, self._seed, self._said, effects, gold), names)
+            blinded(_item(response, self._seed, self._texts, effects, gold), names)
             for response in responses
             if response.trial.trial.memory is None
         )
@@ -171,8 +171,9 @@ def to_adjudicate(sessions: Sequence[SessionItems], rater: str | None = None) ->
         }
         for item in session.items:
             judged_response = responses[item.subject.trial_id, item.subject.clip_sha256]
-            done = rater is not None and judged_response.settled is not None and judged_response.settled.rater != rater
-            if judged_response.submitted and not done:
+            settled = judged_response.settled
+            is_adjudicated = rater is not None and settled is not None and settled.rater != rater
+            if judged_response.submitted and not is_adjudicated:
                 agreed = len({row.category for row in judged_response.submitted}) == 1
                 items.append(replace(item, inputs=judged_response.submitted, agreed=agreed))
     return tuple(items)
@@ -278,7 +279,7 @@ class Proposer:
 
         self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
-        self._known: dict[str, CategoryProposal] = {}
+        self._proposals: dict[str, CategoryProposal] = {}
         learnt = [example for folder in rule.sessions for example in _learnt(Path(folder), own_sessions)]
         learnt_categories = {category for _, category in learnt}
         self._labels = tuple(category for category in Category if category in learnt_categories)
@@ -301,11 +302,11 @@ class Proposer:
         if text is None:
             return None
         with self._lock:
-            if text not in self._known:
+            if text not in self._proposals:
                 shares = self._classifier.probabilities([text])[0]
                 best = int(shares.argmax())
-                self._known[text] = CategoryProposal(self._labels[best], round(float(shares[best]), 4))
-            return self._known[text]
+                self._proposals[text] = CategoryProposal(self._labels[best], round(float(shares[best]), 4))
+            return self._proposals[text]
 
 
 def _learnt(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, Category]]:
@@ -317,11 +318,11 @@ def _learnt(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, 
             "raters' labels",
             remedy="Name in `proposals: from:` judged sessions that are not in `sessions`",
         )
-    standing = {
+    categories = {
         (response.response.trial.id, response.response.clip.sha256): response.agreed for response in session.responses
     }
     for item in session.items:
-        text, category = _text(item), standing[item.subject.trial_id, item.subject.clip_sha256]
+        text, category = _text(item), categories[item.subject.trial_id, item.subject.clip_sha256]
         if text is not None and category is not None:
             yield text, category
 
@@ -351,7 +352,7 @@ class RatingRoom:
         self._names = {name_key(name): name for name in round_.raters}
         """Every rater's name by its key, in its first spelling."""
         self._sessions = tuple(RatingSource(Path(path), round_, self._names) for path in round_.sessions)
-        self._found: tuple[SessionItems, ...] = ()
+        self._session_items: tuple[SessionItems, ...] = ()
         self._items: tuple[Item, ...] = ()
         self._kept: dict[str, Judgment] = {}
         self.refresh()
@@ -369,12 +370,12 @@ class RatingRoom:
             twin = next((session_id for session_id in ids if ids.count(session_id) > 1), None)
             if twin is not None:
                 raise InputError(f"the session {twin} is named twice", remedy="Name each session once")
-            if sessions != self._found:
+            if sessions != self._session_items:
                 every = tuple(item for session in sessions for item in session.items)
                 self._items = _with_moves(
                     sampled_items(every, self.round.items, self.round.seed), sessions, self.round.id
                 )
-            self._found = sessions
+            self._session_items = sessions
             for row in self._all_rows():
                 self._kept.pop(row.id, None)
 
@@ -438,7 +439,7 @@ class RatingRoom:
     @property
     def growing(self) -> bool:
         """Whether a session of the round has not finished, so that items may be added."""
-        return not all(session.finished for session in self._found)
+        return not all(session.finished for session in self._session_items)
 
     @property
     def disputed(self) -> tuple[Item, ...]:
@@ -458,13 +459,13 @@ class RatingRoom:
         invited: raters who are shown before they begin, in a round that names none.
         """
         rows = self.rows
-        others = {row.rater for row in rows if row.round == self.round.id and not row.program}
-        others = (
-            others - set(self.round.raters)
+        other_raters = {row.rater for row in rows if row.round == self.round.id and not row.program}
+        other_raters = (
+            other_raters - set(self.round.raters)
             if self.round.raters
-            else others | {self._rater_name(name) for name in invited}
+            else other_raters | {self._rater_name(name) for name in invited}
         )
-        return tuple(self._standing(rater, rows) for rater in (*self.round.raters, *sorted(others)))
+        return tuple(self._standing(rater, rows) for rater in (*self.round.raters, *sorted(other_raters)))
 
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
         """Moves the unjudged items of a rater to other raters, on the disk; LogError, LogFull.
@@ -474,15 +475,15 @@ class RatingRoom:
         """
         if not has_partial_assignment(self.round):
             raise InputError("every rater judges every response of this round, so there is no share to move")
-        others = [other for other in self.round.raters if other in to and other != rater]
-        if rater not in self.round.raters or not others or len(others) < len(set(to)):
+        other_raters = [other for other in self.round.raters if other in to and other != rater]
+        if rater not in self.round.raters or not other_raters or len(other_raters) < len(set(to)):
             raise InputError("shares move between the raters of the round only")
         with self._lock:
             self.refresh()
-            items = reassignments(self.items, self.round, self._standing(rater, self.rows).not_done, others)
+            items = reassignments(self.items, self.round, self._standing(rater, self.rows).not_done, other_raters)
             if items:
                 record = SharesMoved(self.round.id, rater, items, by)
-                self._log(self._found[0].folder).append(record)
+                self._log(self._session_items[0].folder).append(record)
                 self.refresh()
         moved_count = sum(bool(new_rater) for _, new_rater in items)
         return moved_count, len(items) - moved_count
@@ -524,8 +525,8 @@ class RatingRoom:
     # Inside
 
     def _nothing_to_judge(self) -> InputError:
-        inconclusive = sum(session.inconclusive for session in self._found)
-        if inconclusive and not any(session.items for session in self._found):
+        inconclusive = sum(session.inconclusive for session in self._session_items)
+        if inconclusive and not any(session.items for session in self._session_items):
             return InputError(
                 "there is no first response to judge: nothing shows whether the device recognised the query, so "
                 f"{counted(inconclusive, 'trial is', 'trials are')} inconclusive",
@@ -545,15 +546,15 @@ class RatingRoom:
 
     def _judged(self, rater: str | None) -> tuple[Item, ...]:
         ids = {item.id for item in self.items}
-        return tuple(item for item in to_adjudicate(self._found, rater) if item.id in ids)
+        return tuple(item for item in to_adjudicate(self._session_items, rater) if item.id in ids)
 
     def _proposer(self, rule: ProposalRule) -> Proposer:
         return Proposer(
-            rule, {session.session_id for session in self._found}, seed=self.round.seed, path=self.round.path
+            rule, {session.session_id for session in self._session_items}, seed=self.round.seed, path=self.round.path
         )
 
     def _all_rows(self) -> tuple[Judgment, ...]:
-        return tuple(row for session in self._found for row in session.rows)
+        return tuple(row for session in self._session_items for row in session.rows)
 
     def _spoken(self, text: str, voice: VoiceSpec) -> Waveform:
         recipe = StimulusRecipe(
@@ -567,8 +568,8 @@ class RatingRoom:
 
     def _session(self, item: Item) -> SessionItems:
         session_id = item.subject.session_id
-        session = next((candidate for candidate in self._found if candidate.session_id == session_id), None)
-        return session if session is not None else self._found[0]
+        session = next((candidate for candidate in self._session_items if candidate.session_id == session_id), None)
+        return session if session is not None else self._session_items[0]
 
     def _log(self, folder: Path) -> JudgmentLog:
         with self._lock:

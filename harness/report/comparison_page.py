@@ -152,8 +152,8 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
         parts += [f"{difference_cell(row)}, {numbers.p_is(row.p_holm)}"] if row.p is not None else []
         parts += [f"{row.how}: {row.why}" if row.why else row.how]
         yield from note(row.change.word, "; ".join(parts), width)
-    if left := len(comparison.rows) - len(rows):
-        yield f"{counted(left, 'condition')} not shown to differ, or undecided; see --html"
+    if hidden_count := len(comparison.rows) - len(rows):
+        yield f"{counted(hidden_count, 'condition')} not shown to differ, or undecided; see --html"
     yield from METHOD
 
 
@@ -191,8 +191,8 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
             end.insert(0, f"\n{len(shown_rows) - index} more rows do not fit here.")
             break
         text_lines.append(line)
-    if left := len(comparison.rows) - len(shown_rows):
-        end.insert(0, f"\n{counted(left, 'condition')} not shown to differ, or undecided.")
+    if hidden_count := len(comparison.rows) - len(shown_rows):
+        end.insert(0, f"\n{counted(hidden_count, 'condition')} not shown to differ, or undecided.")
     return "\n".join([*text_lines, *end])
 
 

@@ -128,9 +128,9 @@ class EvaluationCases:
 
     def listed(self) -> Iterator[Cases]:
         titles = (("missed", "False rejects"), ("accepted", "False accepts"), ("mistaken", "Understood otherwise"))
-        missed, *others = errors_of(self._engine.journal)
+        missed, *other_errors = errors_of(self._engine.journal)
         missed = nearest_first(missed, self._engine.journal, self._scores)
-        for (id, title), errors in zip(titles, (missed, *others), strict=True):
+        for (id, title), errors in zip(titles, (missed, *other_errors), strict=True):
             shown = tuple(self._case(index, id, error) for index, error in enumerate(errors[: self._most]))
             rest = tuple(error.line for error in errors[self._most : self._most + MOST_NAMED])
             yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)

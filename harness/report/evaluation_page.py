@@ -161,9 +161,9 @@ def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     figures = dict(interval_info(engine.counted))
     totals = tuple((key, exact(value)) for key, value in engine.counted.totals.items())
     cases = list(_error_cases(engine, {limit.name for limit in declared}))
-    left = len(cases) - MOST_CASES
-    more = (("errors_not_listed", str(left)),) if left > 0 else ()
-    yield Suite(f"{name}.files", tuple(cases[:MOST_CASES]), (*totals, *figures.items(), *more))
+    hidden_count = len(cases) - MOST_CASES
+    properties = (("errors_not_listed", str(hidden_count)),) if hidden_count > 0 else ()
+    yield Suite(f"{name}.files", tuple(cases[:MOST_CASES]), (*totals, *figures.items(), *properties))
 
 
 def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:

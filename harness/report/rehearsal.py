@@ -236,13 +236,13 @@ class Rehearsal:
 
     def assess_limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
         """Every limit and sequential test, in the order of a report."""
-        bad = failing_device(device, self._limits, self._stopping, self._attempts)
+        bad_device = failing_device(device, self._limits, self._stopping, self._attempts)
         runs = self.play_runs(device, count, seed)
-        good = self._count_verdicts(runs)
-        worse = self._count_verdicts(self.play_runs(bad, count, seed))
+        good_verdicts = self._count_verdicts(runs)
+        bad_verdicts = self._count_verdicts(self.play_runs(bad_device, count, seed))
         limits: dict[str, RehearsedLimit] = {}
-        for name, (wanted_text, shares) in good.items():
-            limit = RehearsedLimit(name, wanted_text, shares, _passing_share(worse[name][1]), None)
+        for name, (wanted_text, shares) in good_verdicts.items():
+            limit = RehearsedLimit(name, wanted_text, shares, _passing_share(bad_verdicts[name][1]), None)
             limits[name] = replace(limit, needed=1) if _is_decided(limit) else limit
         played = _mean_played(runs)
         for factor in PLAN_FACTORS:
@@ -251,10 +251,12 @@ class Rehearsal:
             if _mean_played(runs) < LEAST_GROWTH * played:  # nothing is open, or the tests end the runs
                 break
             played = _mean_played(runs)
-            good = self._count_verdicts(runs)
-            worse = self._count_verdicts(self.play_runs(bad, SEARCH_RUNS, seed, factor))
+            good_verdicts = self._count_verdicts(runs)
+            bad_verdicts = self._count_verdicts(self.play_runs(bad_device, SEARCH_RUNS, seed, factor))
             for name in open_names:
-                larger = replace(limits[name], verdicts=good[name][1], bad_holds=_passing_share(worse[name][1]))
+                larger = replace(
+                    limits[name], verdicts=good_verdicts[name][1], bad_holds=_passing_share(bad_verdicts[name][1])
+                )
                 if _is_decided(larger):
                     limits[name] = replace(limits[name], needed=factor)
         return tuple(limits.values())

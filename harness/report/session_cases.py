@@ -125,8 +125,8 @@ class PageSounds:
         if folder.path not in self._removed:
             self._removed[folder.path] = removals(folder.path)
             self._redacted[folder.path] = {name: redaction.what for name, redaction in redactions(folder.path).items()}
-        if gone := self._removed[folder.path].get(clip.name):
-            return HeardSound("", clip.name, None, gone)
+        if removal := self._removed[folder.path].get(clip.name):
+            return HeardSound("", clip.name, None, removal)
         note = self._redacted[folder.path].get(clip.name, "")
         if self.storage is SoundStorage.NONE:
             return HeardSound("", clip.name, None, note)

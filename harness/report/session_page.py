@@ -371,11 +371,11 @@ def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None
         band = [(x, ends[0], min(ends[1], most)) for x, _, ends in hourly if ends]
         accepts.append((device.device, [(x, y) for x, y, _ in hourly], band))
     words = "The final values are in the table of devices."
-    since = f"{unit} since the start"
+    time_axis = f"{unit} since the start"
     title = "False rejects so far (% of the wake trials), with 95 % interval"
     return [
-        chart(f"rejects-{id}", title, since, words, rejects),
-        chart(f"accepts-{id}", "False accepts per hour so far, with 95 % interval", since, words, accepts),
+        chart(f"rejects-{id}", title, time_axis, words, rejects),
+        chart(f"accepts-{id}", "False accepts per hour so far, with 95 % interval", time_axis, words, accepts),
         distribution(f"delay-{id}", "Wake delay: % of the hits up to", delays_of(wake)),
     ]
 

@@ -148,10 +148,10 @@ def follow(
                 remedy=f"{did_you_mean(name, measures)}Known: {'; '.join(measures)}",
             )
     chosen = [followed for followed in FOLLOWED if not names or followed.name in names]
-    left: list[tuple[str, str]] = []
+    left_out: list[tuple[str, str]] = []
     read: list[TrendSession] = []
     devices: dict[str, None] = {}
-    for path in _session_folders(folder, left):
+    for path in _session_folders(folder, left_out):
         name = plain_text(os.path.relpath(path, folder), 200)
         try:
             session = read_session(path, later_rows(path))
@@ -160,32 +160,34 @@ def follow(
             devices |= dict.fromkeys(device_names(session))
             followed_session = _followed(path, name, session, chosen, device)
         except (HarnessError, OSError) as error:
-            left.append((name, plain_text(error.what if isinstance(error, HarnessError) else str(error))))
+            left_out.append((name, plain_text(error.what if isinstance(error, HarnessError) else str(error))))
             continue
         if session.progress.finished is not EndReason.COMPLETED:
-            left.append((name, "; ".join(session_verdict((), session.progress)[1])))
+            left_out.append((name, "; ".join(session_verdict((), session.progress)[1])))
         elif not followed_session.values:
-            left.append((name, "it has no result for " + (plain_text(device, 80) if device else "these measures")))
+            left_out.append((name, "it has no result for " + (plain_text(device, 80) if device else "these measures")))
         else:
             read.append(followed_session)
-    if not read and not left:
-        since = "" if since_s is None else " that began at --since or later"
-        raise InputError(f"there is no session below {folder}{since}", remedy="Name the folder that holds the sessions")
+    if not read and not left_out:
+        time_limit = "" if since_s is None else " that began at --since or later"
+        raise InputError(
+            f"there is no session below {folder}{time_limit}", remedy="Name the folder that holds the sessions"
+        )
     if device is not None and device not in devices:
         raise InputError(f"no session has the device {plain_text(device, 80)!r}", remedy=nearest(device, devices))
     unique_sessions: dict[tuple[str, float], TrendSession] = {}
     for candidate in sorted(read, key=lambda candidate: (candidate.started_s, candidate.folder)):
         first = unique_sessions.setdefault((candidate.session, candidate.started_s), candidate)
         if first is not candidate:
-            left.append((candidate.folder, f"it is a copy of {first.folder}"))
+            left_out.append((candidate.folder, f"it is a copy of {first.folder}"))
     return TrendFolder(
-        tuple(unique_sessions.values()), tuple(_trends(list(unique_sessions.values()), chosen)), tuple(left)
+        tuple(unique_sessions.values()), tuple(_trends(list(unique_sessions.values()), chosen)), tuple(left_out)
     )
 
 
-def _session_folders(folder: Path, left: list[tuple[str, str]]) -> Iterator[Path]:
+def _session_folders(folder: Path, left_out: list[tuple[str, str]]) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
-        left.append((plain_text(str(error.filename), 200), f"it cannot be read: {error.strerror}"))
+        left_out.append((plain_text(str(error.filename), 200), f"it cannot be read: {error.strerror}"))
 
     for root, inside, files in os.walk(folder, onerror=unreadable):
         session = SessionFolder(Path(root))

@@ -134,7 +134,7 @@ class Assets:
 
     def __init__(self, folder: Path, findings: Findings) -> None:
         self._folder = folder
-        self._found = findings
+        self._findings = findings
         self._roots: dict[str, Path] = {}
         self._broken: set[str] = set()
 
@@ -155,7 +155,7 @@ class Assets:
 
     def _refuse_root(self, name: str, problem: str, remedy: str) -> None:
         self._broken.add(name)
-        self._found.add(("assets", name), problem, remedy)
+        self._findings.add(("assets", name), problem, remedy)
 
     def sound(self, text: str, key_path: KeyPath) -> str:
         """The absolute path of a playable recording; "" if there was a problem, which is noted."""
@@ -171,7 +171,7 @@ class Assets:
             return None
         problem = _missing_file_reason(root, inner, root_name, "a file")
         if problem:
-            self._found.add(key_path, *problem)
+            self._findings.add(key_path, *problem)
             return None
         return (root / inner).resolve()
 
@@ -184,7 +184,7 @@ class Assets:
         if root is None:
             return {}
         if Path(inner).is_absolute():
-            self._found.add(
+            self._findings.add(
                 key_path, f"{inner!r} is an absolute path", "Write a relative path, or declare an asset root"
             )
             return {}
@@ -196,11 +196,11 @@ class Assets:
             else:
                 paths = [root / inner]
         except (OSError, ValueError, NotImplementedError) as error:
-            self._found.add(key_path, f"{inner!r} cannot be read: {error}", "Check the path and its permissions")
+            self._findings.add(key_path, f"{inner!r} cannot be read: {error}", "Check the path and its permissions")
             return {}
         if not paths:
             problem = f"{inner!r} in {root_name} matches no sound file"
-            self._found.add(
+            self._findings.add(
                 key_path, problem, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
             )
         durations: dict[str, float] = {}
@@ -222,12 +222,12 @@ class Assets:
         try:
             rows = read_list(path)
         except InputError as error:
-            self._found.problems += error.problems if isinstance(error, InputProblems) else [error]
+            self._findings.problems += error.problems if isinstance(error, InputProblems) else [error]
             return {}
         facts_by_path: dict[str, RecordingFacts] = {}
         prefix = text[: max(text.rfind("/"), text.rfind(":")) + 1]
         for name, known_facts, place in rows:
-            before = len(self._found.problems)
+            before = len(self._findings.problems)
             for sound, duration_s in self.sounds(prefix + name, key_path).items():
                 facts = known_facts
                 if facts.phrase_end_s is None:
@@ -235,9 +235,9 @@ class Assets:
                 elif facts.phrase_end_s > duration_s:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
                     message = f"{ends}, but {name!r} is {moment(duration_s)} long"
-                    self._found.add_at(place, message, "Correct phrase_end_ms or the recording")
+                    self._findings.add_at(place, message, "Correct phrase_end_ms or the recording")
                 facts_by_path[sound] = facts
-            for problem in self._found.problems[before:]:
+            for problem in self._findings.problems[before:]:
                 problem.place = place
         return facts_by_path
 
@@ -247,7 +247,7 @@ class Assets:
         if ends_s is not None and not 0 < ends_s <= duration_s:
             comment = f"the comment in {Path(path).name!r}"
             problem = f"{comment} puts the end of the phrase at {exact(ends_s)} s of {moment(duration_s)}"
-            self._found.add(key_path, problem, "Correct the comment in the file")
+            self._findings.add(key_path, problem, "Correct the comment in the file")
         return ends_s
 
     def _seconds(self, root: Path, inner: str, root_name: str, key_path: KeyPath) -> float | None:
@@ -258,7 +258,7 @@ class Assets:
                 return check_recording(str((root / inner).resolve()))
             except InputError as error:
                 problem = error.what.replace("the recording", repr(inner), 1), error.remedy
-        self._found.add(key_path, *problem)
+        self._findings.add(key_path, *problem)
         return None
 
     def _root(self, text: str, key_path: KeyPath) -> tuple[Path | None, str, str]:
@@ -267,7 +267,7 @@ class Assets:
             return self._folder.resolve(), "this file's folder", text
         name, inner = text.split(":", 1)
         if name not in self._roots and name not in self._broken:
-            self._found.add(
+            self._findings.add(
                 key_path, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots")
             )
         return self._roots.get(name), f"the asset root {name!r}", inner

@@ -326,7 +326,7 @@ class _BenchReader:
     def __init__(self, path: Path, content: Plain, findings: Findings) -> None:
         self._written = content if isinstance(content, dict) else {}
         self._folder = path.parent
-        self._found = findings
+        self._findings = findings
         self._names = tuple(self._read_mapping("loudspeakers"))
         self.loudspeakers: dict[str, Equipment] = {}
         self.actuators: dict[str, Equipment] = {}
@@ -389,13 +389,13 @@ class _BenchReader:
         ]
         if moved.count(keys.moves) > 1:
             message = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
-            self._found.add((*key_path, "moves"), message, "Give each its own name under `moves`")
+            self._findings.add((*key_path, "moves"), message, "Give each its own name under `moves`")
         if keys.moves in _NOT_MOVED:
             message = f"{keys.moves} is an axis that nothing on a bench can move"
-            self._found.add((*key_path, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
+            self._findings.add((*key_path, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
         if name in self._read_mapping("devices") or name in self._names:
             message = f"{name!r} names a stand and another part of the bench"
-            self._found.add(key_path, message, "Rename the stand", key=True)
+            self._findings.add(key_path, message, "Rename the stand", key=True)
         settings = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
         try:
             return Positioner(name, connection, **settings)
@@ -407,7 +407,7 @@ class _BenchReader:
         policy = _section(self._written, "on_fault")
         if policy.get("power_cycles") and not self._read_mapping("power"):
             problem = "the bench has no power switch"
-            self._found.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
+            self._findings.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
         switches = (self._switch(name, entry) for name, entry in self._read_mapping("power").items())
         return tuple(switch for switch in switches if switch)
 
@@ -415,7 +415,7 @@ class _BenchReader:
         key_path, devices = ("power", device), tuple(self._read_mapping("devices"))
         if device not in devices:
             remedy = nearest(device, devices, listed="Devices")
-            self._found.add(key_path, f"the bench has no device {device!r}", remedy, key=True)
+            self._findings.add(key_path, f"the bench has no device {device!r}", remedy, key=True)
         keys = try_validate(PowerSwitchKeys, section)
         connection = self._actuator(f"power.{device}", section, PowerSwitchKeys, key_path)
         if keys is None or connection is None:
@@ -463,12 +463,12 @@ class _BenchReader:
             connection = replace(connection, injects=able.injects, sets=able.sets)
         if connection is not None and connection.driver in also:
             problem = f"two sources of {name!r} are called {connection.driver!r}, the name of its connection's driver"
-            self._found.add((*key_path, "also", connection.driver), problem, "Choose another name", key=True)
+            self._findings.add((*key_path, "also", connection.driver), problem, "Choose another name", key=True)
         further = (self._further(name, source, entry, profile) for source, entry in also.items())
         sources = tuple(equipment for equipment in further if equipment)
         if EARCON in also:
             problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
-            self._found.add((*key_path, "also", EARCON), problem, "Choose another name", key=True)
+            self._findings.add((*key_path, "also", EARCON), problem, "Choose another name", key=True)
         earcons = self._earcons(name, keys.earcons) if keys.earcons is not None else None
         return Device(
             id=name,
@@ -488,7 +488,7 @@ class _BenchReader:
         kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if has_driver else None
         if not hasattr(kind, "expect_earcons"):
             message = "chimes are detected with a microphone, but the bench has none that can do this"
-            self._found.add(key_path, message, "Add `microphone: {driver: microphone, …}`")
+            self._findings.add(key_path, message, "Add `microphone: {driver: microphone, …}`")
             return None
         try:
             earcons = read_earcons(self._folder / path)
@@ -525,7 +525,7 @@ class _BenchReader:
         return None
 
     def _take_over(self, problem: InputError, key_path: KeyPath) -> None:
-        self._found.add_at(problem.place or self._found.place(key_path), problem.what, problem.remedy)
+        self._findings.add_at(problem.place or self._findings.place(key_path), problem.what, problem.remedy)
 
     def _equipment(
         self, name: str, section: Plain, key_path: KeyPath, ability: tuple[str, ...], *, default_position: str = ""
@@ -536,21 +536,21 @@ class _BenchReader:
         if keys.same_as is not None and key_path[0] != "loudspeakers":
             return self._same(keys.same_as, section, key_path, ability)
         if keys.same_as is not None:
-            self._found.add(
+            self._findings.add(
                 (*key_path, "same_as"), "a loudspeaker needs a driver, not same_as", "Write `driver: …`", key=True
             )
             return None
         if keys.driver is None:
-            self._found.add(key_path, "the key 'driver' is missing", "Add `driver: …` here")
+            self._findings.add(key_path, "the key 'driver' is missing", "Add `driver: …` here")
             return None
-        driver = installed_driver(keys.driver, self._found, (*key_path, "driver"))
+        driver = installed_driver(keys.driver, self._findings, (*key_path, "driver"))
         if driver is None:
             return None
         self._refuse_unable(driver, keys.driver, ability, (*key_path, "driver"))
-        options = check_options(driver, {**(keys.model_extra or {})}, self._found, key_path)
+        options = check_options(driver, {**(keys.model_extra or {})}, self._findings, key_path)
         if options is None:
             return None
-        place = self._found.place(key_path, key=True)
+        place = self._findings.place(key_path, key=True)
         calibration = self._calibration(keys.calibration, key_path) if keys.calibration is not None else None
         position = keys.position or default_position
         return Equipment(name, keys.driver, options, place, position, calibration=calibration)
@@ -560,7 +560,7 @@ class _BenchReader:
         key_path = (*key_path, "calibration")
         if key_path[0] not in ("loudspeakers", "microphone"):
             message = "only a loudspeaker and the microphone have a calibration"
-            self._found.add(key_path, message, "Move it there", key=True)
+            self._findings.add(key_path, message, "Move it there", key=True)
             return None
         try:
             return read_calibration(self._folder / path)
@@ -577,12 +577,12 @@ class _BenchReader:
         for key in section:
             if key != "same_as":
                 remedy = f"Remove it, or move it to the loudspeaker {name!r}"
-                self._found.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
+                self._findings.add((*key_path, key), f"{key!r} cannot be combined with same_as", remedy, key=True)
         if name not in self._names:
             remedy = nearest(name, self._names, listed="Loudspeakers")
-            self._found.add((*key_path, "same_as"), f"no loudspeaker is called {name!r}", remedy)
+            self._findings.add((*key_path, "same_as"), f"no loudspeaker is called {name!r}", remedy)
         equipment = self.loudspeakers.get(name)
-        driver = installed_driver(equipment.driver, self._found, key_path) if equipment else None
+        driver = installed_driver(equipment.driver, self._findings, key_path) if equipment else None
         if equipment and driver:
             self._refuse_unable(driver, equipment.driver, ability, (*key_path, "same_as"))
         return equipment
@@ -591,7 +591,7 @@ class _BenchReader:
         """ability: names of methods, one of which it must have; () for none."""
         if ability and not any(hasattr(driver, method) for method in ability):
             problem, remedy = _ABLE[ability]
-            self._found.add(key_path, f"the driver {name!r} {problem}", remedy)
+            self._findings.add(key_path, f"the driver {name!r} {problem}", remedy)
 
 
 def _section(content: dict[str, Plain], key: str) -> dict[str, Plain]:

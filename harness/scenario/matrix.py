@@ -117,7 +117,7 @@ def _read_exclusion(
     above = ("matrix", "exclude", number)
     by_name: Mapping[str, Axis] = {axis.name: axis for axis in axes}
     pairs: list[tuple[AxisName, str]] = []
-    good = True
+    is_valid = True
     if not entry.model_fields_set:
         findings.add(above, "the exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
     for name in ExcludeKeys.model_fields:
@@ -126,18 +126,18 @@ def _read_exclusion(
         key_path = (*above, name)
         if name not in by_name:
             findings.add(key_path, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"), key=True)
-            good = False
+            is_valid = False
             continue
         resolved = resolve(name, getattr(entry, name), key_path)
         if resolved is None:
-            good = False
+            is_valid = False
         elif resolved[1] not in by_name[name].labels:
             problem = f"{resolved[1]!r} is not a value of the axis {name}"
             findings.add(key_path, problem, nearest(resolved[1], by_name[name].labels, listed="Values"))
-            good = False
+            is_valid = False
         else:
             pairs.append((by_name[name].name, resolved[1]))
-    return tuple(pairs) if good else ()
+    return tuple(pairs) if is_valid else ()
 
 
 def _refuse_idle(exclude: tuple[Cell, ...], findings: Findings) -> None:

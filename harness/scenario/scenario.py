@@ -107,7 +107,7 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
 
     A lone $ in a variable's text stays, as in `price: $5`.
     """
-    done: dict[str, str] = {}
+    expanded: dict[str, str] = {}
 
     def value(name: str, way: tuple[str, ...]) -> str:
         key_path = ("variables", name)
@@ -119,8 +119,8 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
                 "In one of them, write the text instead of a variable",
             )
             return ""
-        if name in done:
-            return done[name]
+        if name in expanded:
+            return expanded[name]
 
         def replacement(match: re.Match[str]) -> str:
             if match["name"] is None:
@@ -136,12 +136,12 @@ def expand(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
             problem = f"the variable expands to {len(text)} characters; the maximum is {MAX_TEXT}"
             findings.add(key_path, problem, "Use fewer variables in it")
             text = ""
-        done[name] = text
+        expanded[name] = text
         return text
 
     for name in variables:
         value(name, ())
-    return done
+    return expanded
 
 
 MAX_TRIALS = 100_000
@@ -554,11 +554,11 @@ class ScenarioReader:
             remedy = "Write {size_m: [5, 4, 2.6], rt60_s: 0.4, device_m: [1, 2, 1]}, or impulse_responses"
             self._found.add(key_path, f"the room {name!r} has no {missing}", remedy, key=True)
             return RoomSpec(name)
-        (x, y, z), (left, front, height) = keys.size_m, keys.device_m
+        (x, y, z), (device_left, front, height) = keys.size_m, keys.device_m
         box = ShoeBox(
             size_m=(x, y, z),
             rt60_s=keys.rt60_s,
-            device_m=(left, front, height),
+            device_m=(device_left, front, height),
             device_faces_deg=keys.device_faces_deg,
             device_pattern=keys.device_pattern,
             talker_height_m=keys.talker_height_m,

@@ -37,8 +37,8 @@ def addressed_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
 
 def is_injected(device: Device, trial: TrialTemplate) -> bool:
     """Whether it gets the sound of the trial over its connection. Queries without `expects` go through the air."""
-    can = device.connection is not None and device.connection.injects
-    return can and trial.route is not Route.LOUDSPEAKER and (not trial.kind.asks or trial.expects is not None)
+    can_inject = device.connection is not None and device.connection.injects
+    return can_inject and trial.route is not Route.LOUDSPEAKER and (not trial.kind.asks or trial.expects is not None)
 
 
 def reports(device: Device, kind: ObservationKind) -> bool:

@@ -305,7 +305,7 @@ def effect_check(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of
 
 
 def _check_effect(effect: EffectKeys, key_path: KeyPath, findings: Findings) -> None:
-    later = next((key for key in ("at", "after_s") if key in effect.model_fields_set), None)
+    time_key = next((key for key in ("at", "after_s") if key in effect.model_fields_set), None)
     if effect.at is not None and effect.after_s is not None:
         remedy = 'Remove one of the two: `at: "01:00"` is a time of day, `after_s: 60` a wait'
         findings.add((*key_path, "at"), "the effect has both `at` and `after_s`", remedy, key=True)
@@ -314,10 +314,13 @@ def _check_effect(effect: EffectKeys, key_path: KeyPath, findings: Findings) -> 
         findings.add(
             key_path, "the effect has neither `state` nor `question`, so nothing can check it", remedy, key=True
         )
-    elif later is not None and effect.question is None:
-        remedy = f"Add `question: …`, or remove `{later}`; for a device, use `within_s`"
+    elif time_key is not None and effect.question is None:
+        remedy = f"Add `question: …`, or remove `{time_key}`; for a device, use `within_s`"
         findings.add(
-            (*key_path, later), f"`{later}` needs a question: it is the time at which a person checks", remedy, key=True
+            (*key_path, time_key),
+            f"`{time_key}` needs a question: it is the time at which a person checks",
+            remedy,
+            key=True,
         )
     if "within_s" in effect.model_fields_set and not effect.state:
         remedy = "Remove it, or add `state: {name: value}`"

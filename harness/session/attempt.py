@@ -184,8 +184,8 @@ class Attempt:
         until_s, place_s = (timing.other_phrases[0][1] + own_s) / 2, self.place_s(wake)
         if place_s is not None:
             return place_s < until_s
-        until = self.moment(until_s)
-        return until is None or wake.at.at_s < until.at_s
+        end = self.moment(until_s)
+        return end is None or wake.at.at_s < end.at_s
 
     @property
     def query_end(self) -> Stamp | None:
@@ -283,10 +283,10 @@ class Attempt:
         frame = understood(expected, self.intents, self.trial.recognised)
         if (self.trial.evidence is Evidence.DEVICE and self.intents) or not by_frame:
             return frame
-        says = None if self.answer is None else self.answer.recognised
-        source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
+        operator_verdict = None if self.answer is None else self.answer.recognised
+        source = EvidenceSource.NONE if operator_verdict is None else EvidenceSource.OPERATOR
         # "No" leaves open whether the intents or the slots are wrong.
-        return replace(frame, intents_right=says or None, right=says, source=source)
+        return replace(frame, intents_right=operator_verdict or None, right=operator_verdict, source=source)
 
     def judge(self) -> RecognitionVerdict:
         """Recognised or not: by the device's transcripts, else by the operator; missing evidence is unknown.
@@ -319,14 +319,14 @@ class Attempt:
         return RecognitionVerdict(recognition, EvidenceSource.DEVICE, text, comparison.counts)
 
     def _by_operator(self, answer: OperatorAnswer) -> RecognitionVerdict:
-        says = answer.recognised
+        operator_verdict = answer.recognised
         if not answer.heard:
             recognition = Recognition.UNKNOWN
-            if says is not None:
-                recognition = Recognition.YES if says else Recognition.NO
+            if operator_verdict is not None:
+                recognition = Recognition.YES if operator_verdict else Recognition.NO
             return RecognitionVerdict(recognition, EvidenceSource.OPERATOR)
         comparison = recognised(self.trial, answer.heard)
-        right = comparison.recognised if says is None else says
+        right = comparison.recognised if operator_verdict is None else operator_verdict
         recognition = Recognition.YES if right else Recognition.NO
         return RecognitionVerdict(recognition, EvidenceSource.OPERATOR, answer.heard, comparison.counts)
 
@@ -403,24 +403,24 @@ class Attempt:
             return Outcome.INTERRUPTED, self.interruption
         if self.timing.other_phrases and ObservationKind.WAKE in self.trial.reports and not self.opened:
             return Outcome.INTERRUPTED, f"opening_missed: {self.trial.device} did not wake to the phrase of the opening"
-        standing = self.standing()
-        if self.timing.other_phrases and self.missed_wake and standing is Recognition.UNKNOWN:
+        recognition = self.standing()
+        if self.timing.other_phrases and self.missed_wake and recognition is Recognition.UNKNOWN:
             return Outcome.NO_WAKE, "no_wake_event"  # what it says is what the opening made
-        if standing is Recognition.NO:
+        if recognition is Recognition.NO:
             return Outcome.MISHEARD, self._how_differs() if self.trial.until_understood else _words_differ(judged)
         if self.frozen is None:
-            return self._silent(standing)
-        if standing is Recognition.UNKNOWN:
+            return self._silent(recognition)
+        if recognition is Recognition.UNKNOWN:
             return Outcome.INCONCLUSIVE, self._why_unknown()
         return self._answered(self.frozen)
 
-    def _silent(self, standing: Recognition) -> tuple[Outcome, str]:
+    def _silent(self, recognition: Recognition) -> tuple[Outcome, str]:
         """No response, and not misheard."""
-        if self.trial.expects is not None and standing is not Recognition.UNKNOWN:
+        if self.trial.expects is not None and recognition is not Recognition.UNKNOWN:
             frame = self.understood()
             words_only = frame is None or not frame.right
             return Outcome.UNDERSTOOD, "words_only: its frame is wrong or unknown" if words_only else ""
-        if self.missed_wake and standing is not Recognition.YES:
+        if self.missed_wake and recognition is not Recognition.YES:
             return Outcome.NO_WAKE, "no_wake_event"
         limit_s = self.trial.reprompt.response_timeout_s
         if self.trial.responds:
@@ -519,14 +519,14 @@ def settled_s(attempt: Attempt, since_s: float) -> float | None:
     At once (`since_s`) if nothing is expected, or the operator has answered. A frame concludes after the query's end:
     a right one soon, a wrong or missing one after evidence_wait_s, since the device may report more.
     """
-    standing = attempt.standing()
-    if standing is Recognition.UNKNOWN:
+    recognition = attempt.standing()
+    if recognition is Recognition.UNKNOWN:
         return None
     frame, end = attempt.understood(), attempt.query_end
     if frame is None or attempt.answer is not None:
         return since_s
     last_s = max(since_s if end is None else end.at_s, attempt.told_s or 0.0)
-    whole = standing is Recognition.YES and frame.right is not None
+    whole = recognition is Recognition.YES and frame.right is not None
     return last_s + (SETTLE_S if whole else attempt.trial.reprompt.evidence_wait_s)
 
 
@@ -567,12 +567,13 @@ def owner_of(
             return previous
         case _ if current is None or previous is None:
             return current
-    still = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
-    still = still and current.place_s(observation) is None  # a place on the audio line shows what it answers
+    at_previous = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
+    if current.place_s(observation) is not None:  # a place on the audio line shows what it answers
+        at_previous = False
     match observation:
-        case _ if not (still or current.before_answering(observation)):
+        case _ if not (at_previous or current.before_answering(observation)):
             return current
-        case SpeechStarted() if still and previous.interruption:
+        case SpeechStarted() if at_previous and previous.interruption:
             return previous
         case SpeechStarted() if previous.expects_response_at(observation.at.at_s) and current.is_open:
             return previous

@@ -77,7 +77,7 @@ class BenchCheck:
         }
         self._microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone is not None else None
         self._lock = threads.lock()
-        self._seen = BenchState()
+        self._state = BenchState()
         self._unopened: dict[str, str] = {}
         self._beats_s: dict[str, float] = {}
         self._starts: dict[str, tuple[SimpleQueue[Stamp], Waveform]] = {}
@@ -88,7 +88,7 @@ class BenchCheck:
     def see(self, observation: Observation) -> None:
         """Takes an observation; never blocks."""
         with self._lock:
-            self._seen.see(observation)
+            self._state.see(observation)
             if isinstance(observation, ListeningProved):
                 self._beats_s[observation.source] = self._clock.now_s()
             played = self._starts.get(observation.play_id) if isinstance(observation, StimulusStarted) else None
@@ -151,8 +151,8 @@ class BenchCheck:
         if id in self._unopened:
             return self._unopened[id]
         with self._lock:
-            if id in self._seen.lost | self._seen.gone:
-                return f"lost ({self._seen.why.get(id) or 'reason unknown'})"
+            if id in self._state.lost | self._state.gone:
+                return f"lost ({self._state.why.get(id) or 'reason unknown'})"
         return ""
 
     def _beats(self, id: str, begun_s: float, wait_s: float, given_up: threading.Event) -> bool:

@@ -147,8 +147,10 @@ class Conductor:
     def _end_early(self, reason: EndReason) -> EndReason:
         """How a run ends on request: completed if nothing is left to play, as closing it takes no result away."""
         run, doubtful = self._run, self._takes.liveness.doubtful
-        left = run.machine is not None or run.standing.pending() or (run.stage.life_check_after and doubtful(1))
-        return reason if left else EndReason.COMPLETED
+        has_work_left = (
+            run.machine is not None or run.standing.pending() or (run.stage.life_check_after and doubtful(1))
+        )
+        return reason if has_work_left else EndReason.COMPLETED
 
     def _await_transcriptions(self) -> None:
         """Waits a limited time for the transcripts of the last responses."""

@@ -85,18 +85,18 @@ class EventClips:
         self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
         self._played: dict[str, list[_Sound]] = {}  # by player, in order
         self._listening: ListeningSpec | None = None
-        self._wanted: list[_WantedClip] = []
+        self._pending_clips: list[_WantedClip] = []
         self._saving: set[int] = set()
 
     @property
     def pending(self) -> bool:
         """True while a clip is unfinished, or not yet named by a row."""
-        return bool(self._saving) or not all(self._explained(clip.seq) for clip in self._wanted)
+        return bool(self._saving) or not all(self._explained(clip.seq) for clip in self._pending_clips)
 
     @property
     def longest_s(self) -> float:
         """How long after an event its clip may wait for sound."""
-        return max((clip.settings.clip_after_s for clip in self._wanted), default=0.0) + ARRIVAL_S
+        return max((clip.settings.clip_after_s for clip in self._pending_clips), default=0.0) + ARRIVAL_S
 
     def begins(self, trial: Trial, play_id: str, waveform: Waveform) -> None:
         """Announces a listening trial's stimulus before it is played."""
@@ -118,15 +118,15 @@ class EventClips:
 
     def tick(self, now_s: float, *, hurry: bool = False) -> None:
         """Cuts clips that are due. hurry: cut with the sound so far, because no more will arrive."""
-        left = []
-        for clip in self._wanted:
+        waiting_clips = []
+        for clip in self._pending_clips:
             explained = self._explained(clip.seq) if hurry or self._is_due(clip, now_s) else None
             if explained is None and not hurry:
-                left.append(clip)
+                waiting_clips.append(clip)
             elif not explained:
                 self._saving.add(clip.seq)
                 self._pool.submit(self._save, clip, self._cutter(clip, now_s))
-        self._wanted = left
+        self._pending_clips = waiting_clips
 
     def clip_finished(self, seq: int) -> None:
         """Handles the result for that event's clip."""
@@ -163,7 +163,7 @@ class EventClips:
             return
         since_s = self._clock.now_s()
         line_s = wake.audio_s if target.injected else None
-        self._wanted.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, listening.settings, since_s))
+        self._pending_clips.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, listening.settings, since_s))
 
     # Cutting
 

@@ -190,7 +190,7 @@ class ListeningMachine(Take):
         super().__init__(trial, take, timing, **options)
         self._listening = trial.listening
         self._current: ListeningAttempt | None = None
-        self._seen = BenchState()
+        self._bench_state = BenchState()
         self._sounding: set[str] = set()
         self._last_sound_s: float | None = None
 
@@ -201,7 +201,7 @@ class ListeningMachine(Take):
         self._tell(now_s)
         self._not_before_s = now_s if not_before_s is None else not_before_s
         if seen is not None:
-            self._seen = seen.copy()
+            self._bench_state = seen.copy()
         self._enter(Phase.WAITING, "")
         return self._advance()
 
@@ -229,8 +229,8 @@ class ListeningMachine(Take):
         """The attempt that an observation belongs to: own sounds by name, all others by time."""
         match observation:
             case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
-                mine = self._current is not None and self._current.play_id == play_id
-                return self._last_number if mine else None
+                is_current = self._current is not None and self._current.play_id == play_id
+                return self._last_number if is_current else None
             case LinkLost() | LinkBack():
                 return None
             case Wake() | Transcript() | Status() | Unread() if target is None:
@@ -243,7 +243,7 @@ class ListeningMachine(Take):
             (candidate for candidate in self._listening.targets if observation.source in candidate.sources), None
         )
         self._credit(observation, self._owner(observation, target))
-        self._seen.see(observation)
+        self._bench_state.see(observation)
         # What any source of a device reports counts as a report over its connection, except the state of the link.
         if target is None or observation.source == target.connection:
             pass  # most observations
@@ -359,7 +359,7 @@ class ListeningMachine(Take):
     def _busy_until(self, target: Target) -> tuple[float, str]:
         """Until when a device counts as busy by what it reports and the microphone hears, and why."""
         longest_s, quiet_s = self._since_s + self._rule.response_max_s, self._rule.context_wait_s
-        active = [self._seen.active[source] for source in target.sources if source in self._seen.active]
+        active = [self._bench_state.active[source] for source in target.sources if source in self._bench_state.active]
         waits = (
             (activity.until(quiet_s, longest_s), activity.in_words(target.device))
             for activity in active
@@ -379,7 +379,7 @@ class ListeningMachine(Take):
 
     def _awake_until(self, target: Target) -> float:
         """Until then, a further wake event of a device would count as part of its last one."""
-        woke_s = max((self._seen.woke_s.get(source, -math.inf) for source in target.sources), default=-math.inf)
+        woke_s = max((self._bench_state.woke_s.get(source, -math.inf) for source in target.sources), default=-math.inf)
         return woke_s + self._listening.settings.refractory_s
 
     # Steps
@@ -413,7 +413,9 @@ class ListeningMachine(Take):
         if verdict is not None:
             self._finish(verdict)
         elif missing:
-            reasons = (f"{name}: {self._seen.why[name]}" if name in self._seen.why else name for name in missing)
+            reasons = (
+                f"{name}: {self._bench_state.why[name]}" if name in self._bench_state.why else name for name in missing
+            )
             self._enter(Phase.LINK, f"waiting for {'; '.join(reasons)}")
         else:
             self._start()
@@ -494,4 +496,4 @@ class ListeningMachine(Take):
     def _missing(self) -> list[str]:
         sources = {source for target in self._listening.targets for source in target.sources}
         required = sources | {*self._listening.players, *self.trial.noise_players}
-        return sorted((self._seen.lost | self._seen.gone) & required)
+        return sorted((self._bench_state.lost | self._bench_state.gone) & required)

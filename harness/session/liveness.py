@@ -79,7 +79,7 @@ class Liveness:
         self._lives: dict[str, _LifeSigns] = {}
         self._last_row_s = self._began_s = -math.inf
         self._boot = ""
-        self._asked: AttemptStarted | None = None
+        self._asked_attempt: AttemptStarted | None = None
         self._played: dict[str, StimulusStarted] = {}
         self._players: dict[tuple[str, str], str] = {}
         self._proof_within_s = WakeSettings().proof_within_s
@@ -108,9 +108,9 @@ class Liveness:
                 self.begin()
             case AttemptStarted(trial_id=trial_id):
                 self.begin()
-                self._asked = record if trial_id in self._trials else None
-            case StimulusSpoken() if self._asked is not None:
-                self._asked = record.measured(self._asked)
+                self._asked_attempt = record if trial_id in self._trials else None
+            case StimulusSpoken() if self._asked_attempt is not None:
+                self._asked_attempt = record.measured(self._asked_attempt)
             case EngineStarted(boot_id=boot):  # signs that came since the last row are in none
                 for life in self._lives.values():
                     self._doubt(life, self._last_row_s)
@@ -133,7 +133,7 @@ class Liveness:
         self._last_row_s = at_s
 
     def begin(self) -> None:
-        self._asked = None
+        self._asked_attempt = None
         self._played.clear()
         for life in self._lives.values():
             life.reacted = life.signed = life.restarted = life.counted = False
@@ -145,7 +145,7 @@ class Liveness:
                 if life.last_s is None:  # so far in this run, there was time for a heartbeat from here on
                     life.last_s = observation.at.at_s
         match observation:
-            case StimulusStarted(play_id=play_id) if self._asked and self._asked.play_id == play_id:
+            case StimulusStarted(play_id=play_id) if self._asked_attempt and self._asked_attempt.play_id == play_id:
                 self._played[observation.source] = observation
             case Wake() | Transcript() | Intent() | ResponseText() if device:
                 self._sign(device, observation, reacted=True)
@@ -204,24 +204,24 @@ class Liveness:
 
     def check(self, device: str, number: int) -> Trial | None:
         """The trial that it last reacted to, or None."""
-        good = self._lives[device].good
-        if good is None:
+        reacted_trial = self._lives[device].good
+        if reacted_trial is None:
             return None
-        targets = tuple(target for target in good.targets if target.device == device)
-        if good.listening is not None:
-            heard = replace(good.listening, kind=TrialKind.PROBE, targets=targets)
+        targets = tuple(target for target in reacted_trial.targets if target.device == device)
+        if reacted_trial.listening is not None:
+            heard = replace(reacted_trial.listening, kind=TrialKind.PROBE, targets=targets)
         else:
-            wait_s = max(WakeSettings().window_after_s, good.reprompt.response_timeout_s)
+            wait_s = max(WakeSettings().window_after_s, reacted_trial.reprompt.response_timeout_s)
             settings = WakeSettings(window_after_s=wait_s)
-            heard = ListeningSpec(TrialKind.PROBE, targets, settings, phrase=next(iter(good.wake_phrases), ""))
+            heard = ListeningSpec(TrialKind.PROBE, targets, settings, phrase=next(iter(reacted_trial.wake_phrases), ""))
         return replace(
-            good,
+            reacted_trial,
             id=f"{LIFE_CHECK}.{number}",
             device=device,
             loudspeaker=targets[0].player,
             connection=targets[0].connection,
             also=targets[0].also,
-            reprompt=replace(good.reprompt, max_attempts=TRIES),
+            reprompt=replace(reacted_trial.reprompt, max_attempts=TRIES),
             close_dialogue=None,
             listening=heard,
             effect=None,
@@ -246,22 +246,26 @@ class Liveness:
 
     def _called_s(self, device: str) -> float:
         """When the phrase or query of this moment ended, by the host's clock; over a wire, when its sound began."""
-        started = self._played.get(self._players.get((self._asked.trial_id, device), "")) if self._asked else None
-        if self._asked is None or started is None:
+        started = (
+            self._played.get(self._players.get((self._asked_attempt.trial_id, device), ""))
+            if self._asked_attempt
+            else None
+        )
+        if self._asked_attempt is None or started is None:
             return -math.inf
-        return started.at.at_s + (self._asked.query_end_s if started.audio_s is None else 0.0)
+        return started.at.at_s + (self._asked_attempt.query_end_s if started.audio_s is None else 0.0)
 
     def _is_after(self, device: str, sign: Observation, *, reacts: bool) -> bool:
         """Whether a sign comes after the phrase or query of this moment; reports may be late.
 
         reacts: after it has begun. Where the wake phrase of a query begins, is not known: after its sound has.
         """
-        if self._asked is None:
+        if self._asked_attempt is None:
             return True
-        started = self._played.get(self._players.get((self._asked.trial_id, device), ""))
+        started = self._played.get(self._players.get((self._asked_attempt.trial_id, device), ""))
         if started is None:
             return False
-        after_s = self._begins_s(self._asked) if reacts else self._asked.query_end_s
+        after_s = self._begins_s(self._asked_attempt) if reacts else self._asked_attempt.query_end_s
         if started.audio_s is None:
             return sign.at.at_s >= started.at.at_s + after_s
         place_s = getattr(sign, "audio_s", None)

@@ -280,14 +280,14 @@ class FaultPause:
         run, lost = self._run, self._list_lost(trial)
         next_s = run.now_s() + policy.retry_after_s
         for _ in run.while_paused(run.paused_because):
-            still = self._list_lost(trial)
-            if lost and not still:
+            still_lost = self._list_lost(trial)
+            if lost and not still_lost:
                 self._retries += 1  # a trial may be what makes it fail
                 run.go_on(f"{ON_FAULT_BY}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} back")
             elif run.now_s() >= next_s:
                 self._retries += 1
-                if not still or not self._is_revived(trial, reason):
-                    self._try_again(policy, still)
+                if not still_lost or not self._is_revived(trial, reason):
+                    self._try_again(policy, still_lost)
                 next_s = run.now_s() + policy.retry_after_s
 
     def _is_revived(self, trial: Trial, reason: str) -> bool:

@@ -138,7 +138,7 @@ class _Planner:
         self._bench = bench
         self._seed = seed
         self._cells = tuple(_cells(scenario.matrix))
-        self._taken: set[str] = set()
+        self._taken_ids: set[str] = set()
 
     def units(self, template: TrialTemplate) -> Iterator[tuple[Trial, ...]]:
         """The trials of a template, those together that are played in one go."""
@@ -166,17 +166,17 @@ class _Planner:
             parts.append(wait)
         stem = ".".join([*parts, f"r{repetition}"])
         trial_id, count = stem, 1
-        while trial_id in self._taken:  # labels that differ only in characters that an id omits
+        while trial_id in self._taken_ids:  # labels that differ only in characters that an id omits
             count += 1
             trial_id = f"{stem}~{count}"
-        self._taken.add(trial_id)
+        self._taken_ids.add(trial_id)
         return trial_id
 
     # Sound
 
     def _is_injected(self, device: Device, template: TrialTemplate) -> bool:
-        can = device.connection is not None and device.connection.injects
-        return can and template.route is not Route.LOUDSPEAKER
+        can_inject = device.connection is not None and device.connection.injects
+        return can_inject and template.route is not Route.LOUDSPEAKER
 
     def _is_asked_by_wire(self, template: TrialTemplate) -> bool:
         """Whether it goes over a wire. Queries without `expects` always go through the air."""
@@ -389,7 +389,7 @@ class _Planner:
             voice = VoiceSpec()
         targets = []
         for device in devices:
-            source, *also = device.sources
+            source, *further_sources = device.sources
             player = source if self._is_injected(device, template) else self._player(voice, axis.get("position"))
             states = {state for _, profile in device.equipment for state in profile.listening_states}
             targets.append(
@@ -399,9 +399,9 @@ class _Planner:
                     player,
                     tuple(sorted(device.reports)),
                     tuple(sorted(states)),
-                    also=tuple(also),
-                    merge_within_s=device.merge_within_ms / 1000 if also else 0.0,
-                    driver=device.connection.driver if also and device.connection else "",
+                    also=tuple(further_sources),
+                    merge_within_s=device.merge_within_ms / 1000 if further_sources else 0.0,
+                    driver=device.connection.driver if further_sources and device.connection else "",
                 )
             )
         return tuple(targets)

@@ -195,7 +195,7 @@ class Prompter:
         ):
             self._keep(turn)  # the device speaks
             return False
-        was = turn.said.starts
+        earlier_start = turn.said.starts
         try:
             turn.said.see(observation)
         except UnusableUtterance as error:
@@ -203,7 +203,7 @@ class Prompter:
             return False
         if turn.said.starts is None:  # speech from before the prompt
             turn.observations.append(observation)
-        elif was is None:
+        elif earlier_start is None:
             self._run.prompt = turn.prompt, None
             self._run.show_machine()
         return True

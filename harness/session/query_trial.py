@@ -71,7 +71,7 @@ class TrialMachine(Take):
         super().__init__(trial, take, timing, **options)
         self._current: Attempt | None = None
         self._previous: Attempt | None = None
-        self._lost: set[str] = set()
+        self._lost_sources: set[str] = set()
         self._quiet = Quiet(self._rule.response_max_s)
         self._transcribing_until_s: float | None = None
         self._closing_id = ""
@@ -101,7 +101,7 @@ class TrialMachine(Take):
         self._tell(now_s)
         self.cut_s = cut_s
         self._not_before_s = now_s if not_before_s is None else not_before_s
-        self._lost = set(lost) & self._needed()
+        self._lost_sources = set(lost) & self._needed()
         self._quiet.last_sound_s = last_sound_s
         remembers = self.trial.memory is not None and self.trial.memory.primed_by
         self._enter(Phase.WAITING, "before the follow-up" if remembers else "")
@@ -211,7 +211,7 @@ class TrialMachine(Take):
                 if state is DeviceState.GONE:
                     self._lose(THE_DEVICE, "it reported that it is gone")
                 else:
-                    self._lost.discard(THE_DEVICE)
+                    self._lost_sources.discard(THE_DEVICE)
                 if state is DeviceState.STARTED and self._phase in UNDER_WAY:
                     self._interrupt("device_restarted")
             case LinkLost(source=source, at=at, what=problem):
@@ -220,7 +220,7 @@ class TrialMachine(Take):
                 if source in self._needed():
                     self._lose(source, problem)
             case LinkBack(source=source):
-                self._lost.discard(source)
+                self._lost_sources.discard(source)
             case _:
                 pass
 
@@ -272,10 +272,10 @@ class TrialMachine(Take):
             self._interrupt(f"late_word: of attempt {owner.number}")
             self._current, self._previous = owner, None
             # After the interruption, since every change of phase ends the window.
-            self._late_window = not self._lost and self._may_answer_late()
+            self._late_window = not self._lost_sources and self._may_answer_late()
 
     def _lose(self, source: str, problem: str) -> None:
-        self._lost.add(source)
+        self._lost_sources.add(source)
         if self._phase is Phase.CLOSING:
             self._closing_done = True  # the end of the words may never be reported now
         elif self._phase is Phase.CHECKING and source not in {THE_DEVICE, *self.trial.sources}:
@@ -316,7 +316,7 @@ class TrialMachine(Take):
             case Phase.WAITING:
                 return self._waiting_until()
             case Phase.LINK:
-                return self._since_s + (DEVICE_BACK_S if self._lost == {THE_DEVICE} else self._link_wait_s)
+                return self._since_s + (DEVICE_BACK_S if self._lost_sources == {THE_DEVICE} else self._link_wait_s)
             case _:
                 return None
 
@@ -402,7 +402,9 @@ class TrialMachine(Take):
             case Phase.ASKING if attempt and (due or attempt.answer or attempt.known):
                 self._conclude(attempt)
             # A late report can turn the verdict: then there is no answer whose effect could be judged.
-            case Phase.LOOKING if attempt and (due or self._lost & set(self.trial.sources) or not self._answered()):
+            case Phase.LOOKING if attempt and (
+                due or self._lost_sources & set(self.trial.sources) or not self._answered()
+            ):
                 self._ask_of_effect(attempt)
             case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
                 self._after_looking()
@@ -411,13 +413,13 @@ class TrialMachine(Take):
             case Phase.WAITING if due and not self._held:
                 self._go_on()
             case Phase.LINK:
-                if due and self._lost == {THE_DEVICE}:
-                    self._lost.clear()
-                if not self._lost:
+                if due and self._lost_sources == {THE_DEVICE}:
+                    self._lost_sources.clear()
+                if not self._lost_sources:
                     self.cut_s = None if self.cut_s is None else self._now_s  # it could not be heard meanwhile
                     self._enter(Phase.WAITING, "")
                 elif due:
-                    lost = ", ".join(sorted(self._lost))
+                    lost = ", ".join(sorted(self._lost_sources))
                     self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {lost} did not come back"))
             case _:
                 pass
@@ -496,7 +498,7 @@ class TrialMachine(Take):
         if not self._closing_id and not self._may_be_open():  # it has become idle in the meantime
             self._after_closing()
             return
-        if close.say is not None and not self._closing_id and not self._lost:
+        if close.say is not None and not self._closing_id and not self._lost_sources:
             self._closings += 1
             self._closing_id = f"{self.trial.id}.t{self.take}.c{self._last_number}.{self._closings}"
             self._enter(Phase.CLOSING, f"says {close.say!r}")
@@ -525,15 +527,15 @@ class TrialMachine(Take):
 
     def _go_on(self) -> None:
         self.cut_s = None
-        if self._owes_closing and not self._lost and self._may_be_open():
+        if self._owes_closing and not self._lost_sources and self._may_be_open():
             self._owes_closing = False
             self._enter(Phase.CLOSING, self._why_waiting())
             return
         verdict = self._verdict()
         if verdict is not None:
             self._finish(verdict)
-        elif self._lost:
-            self._enter(Phase.LINK, f"waiting for {', '.join(sorted(self._lost))}")
+        elif self._lost_sources:
+            self._enter(Phase.LINK, f"waiting for {', '.join(sorted(self._lost_sources))}")
         else:
             self._start()
 
@@ -566,4 +568,4 @@ class TrialMachine(Take):
         attempt.interruption = cause
         if attempt.number not in self._rows:
             self._write_row(attempt.verdict())
-        self._enter(Phase.LINK if self._lost else Phase.WAITING, cause)
+        self._enter(Phase.LINK if self._lost_sources else Phase.WAITING, cause)

@@ -157,8 +157,9 @@ class Resumption:
 
     def pending(self) -> tuple[TakeKey, ...]:
         """Takes without a verdict, in the order of playing. One that has begun comes first."""
-        left = [take for take in self.takes if take not in self.finished]
-        return tuple(sorted(left, key=lambda take: take not in self.begun))  # False sorts first, ties keep their order
+        unfinished = [take for take in self.takes if take not in self.finished]
+        # False sorts first, and ties keep their order.
+        return tuple(sorted(unfinished, key=lambda take: take not in self.begun))
 
     def next_take(self, trial_id: str) -> int:
         """Number of a new take of that trial."""
@@ -219,7 +220,7 @@ Row = NoteWritten | MarkSet | RerunAsked | JudgmentGiven | EventReviewed | Effec
 Request = WriteNote | SetMark | Rerun | Judge | Review | AnswerEffect
 
 
-def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -> Row | str | None:
+def row_for(request: Request, resumption: Resumption, trial_ids: Container[str]) -> Row | str | None:
     """The row to commit, or the reason for refusing it. None when it is committed already (sent twice)."""
     match request:
         case WriteNote(text=text, by=by, trial_id=trial_id):
@@ -231,46 +232,46 @@ def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -
         case Rerun(trial_id=trial_id, by=by):
             if trial_id not in trial_ids:
                 return _unknown_text(trial_id)
-            if standing.in_play(trial_id):
+            if resumption.in_play(trial_id):
                 return f"{trial_id} is still to be played"
-            return RerunAsked(trial_id, standing.next_take(trial_id), by)
+            return RerunAsked(trial_id, resumption.next_take(trial_id), by)
         case Review(event_seq=event_seq, word=word, by=by):
-            if event_seq not in standing.wakes:
+            if event_seq not in resumption.wakes:
                 return f"row {event_seq} of this session is not a wake event"
             return EventReviewed(event_seq, word, by)
         case AnswerEffect():
-            return _effect(request, standing, trial_ids)
+            return _effect(request, resumption, trial_ids)
         case Judge():
-            return _judgment(request, standing, trial_ids)
+            return _judgment(request, resumption, trial_ids)
 
 
-def _effect(request: AnswerEffect, standing: Resumption, trial_ids: Container[str]) -> Row | str:
+def _effect(request: AnswerEffect, resumption: Resumption, trial_ids: Container[str]) -> Row | str:
     trial_id, attempt = request.trial_id, request.attempt
     if trial_id not in trial_ids:
         return _unknown_text(trial_id)
-    takes = [take for other_id, take, number in standing.frozen if (other_id, number) == (trial_id, attempt)]
+    takes = [take for other_id, take, number in resumption.frozen if (other_id, number) == (trial_id, attempt)]
     take = max(takes, default=0) if request.take is None else request.take
     if take not in takes:
         return f"attempt {attempt} of {trial_id} has no response whose effect could be judged"
     return EffectAnswered(trial_id, take, attempt, request.word, request.by, request.detail)
 
 
-def _judgment(request: Judge, standing: Resumption, trial_ids: Container[str]) -> Row | str | None:
+def _judgment(request: Judge, resumption: Resumption, trial_ids: Container[str]) -> Row | str | None:
     judgment = request.judgment
-    if judgment.id in standing.judgments:
+    if judgment.id in resumption.judgments:
         return None
     if judgment.trial_id not in trial_ids:
         return _unknown_text(judgment.trial_id)
     clips = {
         clip
-        for (trial_id, _, attempt), clip in standing.frozen.items()
+        for (trial_id, _, attempt), clip in resumption.frozen.items()
         if trial_id == judgment.trial_id and attempt == judgment.attempt
     }
     if not clips:
         return f"attempt {judgment.attempt} of {judgment.trial_id} has no response to judge"
     if judgment.clip_sha256 not in clips:
         return f"the response of attempt {judgment.attempt} of {judgment.trial_id} is a different one"
-    if judgment.replaces is not None and judgment.replaces not in standing.judgments:
+    if judgment.replaces is not None and judgment.replaces not in resumption.judgments:
         return f"there is no judgment {judgment.replaces} to replace"
     return JudgmentGiven(judgment)
 

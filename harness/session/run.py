@@ -228,7 +228,7 @@ class Run:
         self.aborted = ""
         self.was_full = False
         self.prompt: tuple[TalkerPrompt, float | None] | None = None
-        self._shown: StateChanged | None = None
+        self._shown_state: StateChanged | None = None
         self._wall_offset_s = wall_offset_s()
 
     def watch_wall_clock(self) -> None:
@@ -319,12 +319,12 @@ class Run:
             self.show(StateWord.INTERRUPTED, ENDING, machine.trial.id)
             return
         shown = machine.state
-        word, until_s, reason, asks = shown.word, shown.until_s, shown.reason, shown.asks
+        word, until_s, reason, question = shown.word, shown.until_s, shown.reason, shown.asks
         prompt = None
         if self.prompt is not None:
-            (prompt, until_s), word, asks = self.prompt, StateWord.ASKING, Question.SPEECH
+            (prompt, until_s), word, question = self.prompt, StateWord.ASKING, Question.SPEECH
         if machine.held_now:
-            word, until_s, reason, asks = StateWord.PAUSED, None, self.paused_because, None
+            word, until_s, reason, question = StateWord.PAUSED, None, self.paused_because, None
         self._tell(
             StateChanged(
                 word,
@@ -333,19 +333,19 @@ class Run:
                 trial_id=machine.trial.id,
                 attempt=shown.attempt,
                 reason=reason,
-                asks=asks,
+                asks=question,
                 prompt=prompt,
             )
         )
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Sends the clients a state that does not belong to a trial."""
-        if self._shown is None or (self._shown.word, self._shown.reason) != (word, reason):
+        if self._shown_state is None or (self._shown_state.word, self._shown_state.reason) != (word, reason):
             self._tell(StateChanged(word, self.now_s(), None, trial_id, None, reason))
 
     def _tell(self, state: StateChanged) -> None:
-        if state != self._shown:
-            self._shown = state
+        if state != self._shown_state:
+            self._shown_state = state
             self.stage.on_state(state)
 
     # The log: while the disk is full, the run pauses and retries, and loses nothing acknowledged

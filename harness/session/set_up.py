@@ -37,7 +37,7 @@ class PowerCycling:
         self._run = run
         self._liveness = liveness
         self._played: dict[str, int] = {}
-        self._spent: dict[str, int] = {}
+        self._spent_cycles: dict[str, int] = {}
         self._on_s = 0.0
         self._answered: dict[str, float] = {}
 
@@ -74,7 +74,7 @@ class PowerCycling:
         if row.outcome not in _PROVES_NOTHING:
             for target in trial.targets:
                 if not self._liveness.silent(target.device):
-                    self._spent.pop(target.device, None)
+                    self._spent_cycles.pop(target.device, None)
 
     def revive(self, trial: Trial, reason: str, devices: Iterable[str] | None = None) -> tuple[str, ...]:
         """Power cycles devices of a trial after a fault: those that answer again. () without a power cycle left.
@@ -90,10 +90,10 @@ class PowerCycling:
         due = {
             device: heard[device]
             for device in devices
-            if device in run.stage.power and self._spent.get(device, 0) < most
+            if device in run.stage.power and self._spent_cycles.get(device, 0) < most
         }
         for device in due:
-            self._spent[device] = self._spent.get(device, 0) + 1
+            self._spent_cycles[device] = self._spent_cycles.get(device, 0) + 1
         try:
             return tuple(due) if due and self._cycle(due, reason, after_fault=True) else ()
         except DeviceError as error:
@@ -154,9 +154,9 @@ class PowerCycling:
             answered_s = max(answers) - self._on_s if answers and self._is_back(sources) else None
             run.append(PowerSwitched(device, True, reason, answered_s, after_fault))
             self._played[device] = 0
-        if gone := [device for device, sources in devices.items() if self._are_lost(sources)]:
+        if silent_devices := [device for device, sources in devices.items() if self._are_lost(sources)]:
             raise DeviceError(
-                f"{', '.join(gone)}: no answer within {exact(boot_s)} s after power on",
+                f"{', '.join(silent_devices)}: no answer within {exact(boot_s)} s after power on",
                 remedy="Check the device, its switch, and `boot_s` in the bench",
             )
         return True
@@ -199,12 +199,12 @@ class TrialSettings:
                 for name, value in trial.settings:
                     values_by_source.setdefault(connection, {}).setdefault(name, set()).add(value)
         for connection, values in values_by_source.items():
-            has = self._driver(connection).settings()
+            device_settings = self._driver(connection).settings()
             for name, texts in values.items():
                 for text in sorted(texts):
-                    _demand(connection, name, text, has)
+                    _demand(connection, name, text, device_settings)
             noted = self._run.standing.originals.get(connection, {})
-            originals = tuple((name, has[name].value) for name in sorted(values) if name not in noted)
+            originals = tuple((name, device_settings[name].value) for name in sorted(values) if name not in noted)
             if unread := [name for name, value in originals if not value]:
                 raise DeviceError(
                     f"{connection} reports no value of {unread[0]}, so the original could not be restored",
@@ -259,8 +259,12 @@ class TrialSettings:
         if not settings:
             return
         driver = self._driver(source)
-        has = driver.settings()
-        changes = {name: value for name, value in settings.items() if name not in has or not has[name].holds(value)}
+        device_settings = driver.settings()
+        changes = {
+            name: value
+            for name, value in settings.items()
+            if name not in device_settings or not device_settings[name].holds(value)
+        }
         for name, value in changes.items():
             if not self._change(source, name, value):
                 return
@@ -292,12 +296,14 @@ def _connections(trial: Trial) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target.connection for target in trial.targets if target.connection))
 
 
-def _demand(connection: str, name: str, value: str, has: Mapping[str, DeviceSetting]) -> None:
+def _demand(connection: str, name: str, value: str, device_settings: Mapping[str, DeviceSetting]) -> None:
     """InputError if the device has no such setting, or the setting no such value."""
-    if name not in has:
+    if name not in device_settings:
         raise InputError(
             f"device_settings: {connection} has no setting {name!r}",
-            remedy=nearest(name, list(has), listed="Its settings"),
+            remedy=nearest(name, list(device_settings), listed="Its settings"),
         )
-    if refusal := has[name].refusal(value):
-        raise InputError(f"device_settings: {connection}: {name}: {value!r} {refusal}", remedy=has[name].remedy)
+    if refusal := device_settings[name].refusal(value):
+        raise InputError(
+            f"device_settings: {connection}: {name}: {value!r} {refusal}", remedy=device_settings[name].remedy
+        )

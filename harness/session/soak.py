@@ -135,10 +135,10 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
             if stretch.length_s is not None:
                 stretch.length_s += lasts_s
         yield trial
-        if (mine := stretches.get(soak)) is not None:
-            mine.ambient, mine.left = True, mine.left - 1
-            if not mine.left:
-                yield _next(mine, probe[soak])
+        if (own_stretch := stretches.get(soak)) is not None:
+            own_stretch.ambient, own_stretch.left = True, own_stretch.left - 1
+            if not own_stretch.left:
+                yield _next(own_stretch, probe[soak])
 
 
 def _next(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:

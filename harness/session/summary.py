@@ -122,9 +122,9 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
         key = (response.trial.id, response.take, response.attempt)
         latest = {name_key(judgment.rater): judgment for judgment in response.judgments if not judgment.adjudicates}
         judgments = [judgment for judgment in response.judgments if latest.get(name_key(judgment.rater)) is judgment]
-        holds = [judgment for judgment in judgments if judgment.status is JudgmentStatus.HELD]
+        held_judgments = [judgment for judgment in judgments if judgment.status is JudgmentStatus.HELD]
         evidence = progress.effects.get(key)
-        if evidence is None and holds:
+        if evidence is None and held_judgments:
             due_wall_s = progress.responses_wall_s.get(key)
             evidence = EffectEvidence(EffectCheck("", question=HELD_QUESTION), due_wall_s=due_wall_s)
         if evidence is not None:
@@ -137,8 +137,8 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
                     attempt=response.attempt,
                     evidence=evidence,
                     said=response.transcript or "",
-                    held_by=tuple(judgment.rater for judgment in holds),
-                    waited_for=any(judgment.effect is evidence.word for judgment in holds),
+                    held_by=tuple(judgment.rater for judgment in held_judgments),
+                    waited_for=any(judgment.effect is evidence.word for judgment in held_judgments),
                     answers=progress.effect_answers.get(key, ()),
                 )
             )
@@ -286,8 +286,8 @@ def check_lines(progress: Progress) -> list[str]:
 
 def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
     """The totals, and `figures`: the lines on wake results."""
-    asks = any(trial.trial.listening is None for trial in progress.trials) or not progress.trials
-    lines = totals_lines(progress.totals) if asks else [finished_line(progress.totals)]
+    has_queries = any(trial.trial.listening is None for trial in progress.trials) or not progress.trials
+    lines = totals_lines(progress.totals) if has_queries else [finished_line(progress.totals)]
     lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
     lines += labelled_lines("requests", request_pauses(progress.totals, wake))
     return [*lines, "", *figures] if figures else lines
@@ -358,8 +358,8 @@ def trial_table(
 
     wake: for the results of wake trials.
     """
-    left = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
-    widths = (*WIDTHS, left * 2 // 5, left - left * 2 // 5) if left >= LEAST_TEXT else WIDTHS
+    text_width = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
+    widths = (*WIDTHS, text_width * 2 // 5, text_width - text_width * 2 // 5) if text_width >= LEAST_TEXT else WIDTHS
     names = short_names([trial.trial.id for trial in trials], WIDTHS[1])
     plays = wake.plays_by_trial() if wake is not None else {}
     cells = (
@@ -407,13 +407,13 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     rows = [trial for trial in progress.trials if trial.trial.expects is not None]
     if not rows:
         return []
-    left = max(LEAST_FRAME, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
+    frame_width = max(LEAST_FRAME, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
     names = short_names([trial.trial.id for trial in rows], FRAME_WIDTHS[1])
     cells = (
         (str(trial.trial.number), name, "" if trial.attempts is None else str(trial.attempts), frame_in_words(trial))
         for trial, name in zip(rows, names, strict=True)
     )
-    return list(_table(FRAME_HEADS, cells, (*FRAME_WIDTHS, left)))
+    return list(_table(FRAME_HEADS, cells, (*FRAME_WIDTHS, frame_width)))
 
 
 def frame_in_words(trial: TrialProgress) -> str:

@@ -318,25 +318,25 @@ class Takes:
         After an interruption between prime and follow-up, or in a re-run, the prime is played again first, as a
         further take.
         """
-        run, standing = self._run, self._run.standing
+        run, resumption = self._run, self._run.standing
         trial = run.trials[take[0]]
         before, self._last_played = self._last_played, trial.id
         part = trial.memory
         if part is None or not part.primed_by:
             return True
-        if trial_verdict(trial.reprompt, standing.attempts.get(take, {})) is not None:
+        if trial_verdict(trial.reprompt, resumption.attempts.get(take, {})) is not None:
             return True  # already played; only the trial's verdict is missing
         prime = part.primed_by
         if before != prime:
-            if not standing.in_play(prime):
-                run.append(RerunAsked(prime, standing.next_take(prime), PROBE))
-            for pending_take in standing.pending():
+            if not resumption.in_play(prime):
+                run.append(RerunAsked(prime, resumption.next_take(prime), PROBE))
+            for pending_take in resumption.pending():
                 if pending_take[0] == prime and run.ending is None:
                     self.play(pending_take, (take,))
             if run.ending is not None:
                 return False
             self._last_played = trial.id
-        primes = [row for row in standing.finished.values() if row.trial_id == prime]
+        primes = [row for row in resumption.finished.values() if row.trial_id == prime]
         ended = max(primes, key=lambda row: row.take, default=None)
         if ended is not None and ended.outcome.answered:
             return True

@@ -199,10 +199,10 @@ class Talker:
 
     def __init__(self, microphone: SpeechMicrophone, clock: Clock) -> None:
         self._microphone, self._clock = microphone, clock
-        self._seen: queue.SimpleQueue[Observation] = threads.simple_queue()
+        self._observations: queue.SimpleQueue[Observation] = threads.simple_queue()
 
     def __enter__(self) -> Talker:
-        self._microphone.open(self._seen.put)
+        self._microphone.open(self._observations.put)
         threads.sleep(self._clock.real_s(SETTLES_S))
         return self
 
@@ -250,6 +250,6 @@ class Talker:
     def _next(self) -> Observation | None:
         """What the microphone observed next; None after _STEP_S."""
         try:
-            return self._seen.get(timeout=_STEP_S)
+            return self._observations.get(timeout=_STEP_S)
         except queue.Empty:
             return None

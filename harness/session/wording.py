@@ -140,8 +140,8 @@ def _power(switched: PowerSwitched) -> str:
 
 def decision_in_words(row: DecisionReached) -> str:
     """`kitchen: false rejects FAIL the sequential test`."""
-    does = "pass" if row.passed else "FAIL"
-    return f"{plain_text(row.device, 60)}: {row.figure.replace('_', ' ')} {does} the sequential test"
+    verdict = "pass" if row.passed else "FAIL"
+    return f"{plain_text(row.device, 60)}: {row.figure.replace('_', ' ')} {verdict} the sequential test"
 
 
 def late_blocks(count: int) -> str:
@@ -322,9 +322,9 @@ def _listening_text(trial: Trial, listening: ListeningSpec) -> str:
             content = f"{quoted(listening.phrase, 60)} from {plain_text(path.rpartition('/')[2], 80)}"
         case SpokenText(text=text):
             content = f"{quoted(text)}, {trial.recipe.voice.label()}"
-    to = ", ".join(f"{target.device}{' (injected)' if target.injected else ''}" for target in listening.targets)
+    devices = ", ".join(f"{target.device}{' (injected)' if target.injected else ''}" for target in listening.targets)
     condition = f" · {plain_text(trial.condition)}" if trial.conditions else ""
-    return f"{listening.kind.value} {content} to {to}{condition}"
+    return f"{listening.kind.value} {content} to {devices}{condition}"
 
 
 def _of_attempt(record: Record) -> str | None:
@@ -543,9 +543,9 @@ _WORD_ENDS = re.compile(r"(?<=[-_])(?=[^-_])")
 
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     """The names as shown; where some look alike, their beginning and the part in which they differ."""
-    alike = group_by((name, index) for index, name in enumerate(shown))
+    places_by_name = group_by((name, index) for index, name in enumerate(shown))
     distinct_names = list(shown)
-    for group in alike.values():
+    for group in places_by_name.values():
         if len(group) > 1:
             front = _count_shared([names[index] for index in group])
             back = _count_shared([names[index][front:][::-1] for index in group])

@@ -163,21 +163,21 @@ class RingBuffer:
     def __init__(self, length_s: float) -> None:
         self._keep = int(length_s * RATE_HZ)
         self._blocks: deque[Block] = deque()
-        self._held = 0
+        self._held_samples = 0
         self._arrived = threads.condition()
 
     def put(self, block: Block) -> None:
         with self._arrived:
             self._blocks.append(block)
-            self._held += len(block.samples)
-            while self._held - len(self._blocks[0].samples) >= self._keep:
-                self._held -= len(self._blocks.popleft().samples)
+            self._held_samples += len(block.samples)
+            while self._held_samples - len(self._blocks[0].samples) >= self._keep:
+                self._held_samples -= len(self._blocks.popleft().samples)
             self._arrived.notify_all()
 
     def clear(self) -> None:
         with self._arrived:
             self._blocks.clear()
-            self._held = 0
+            self._held_samples = 0
 
     def end_s(self) -> float | None:
         """Host time just after the newest sample; None when there is none."""

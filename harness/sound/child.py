@@ -86,19 +86,19 @@ class PacketReader:
     """Turns bytes into whole packets, whatever their source."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def feed(self, chunk: bytes) -> list[Packet]:
         """The packets that are complete now; ValueError for bytes that are not packets."""
-        self._held += chunk
+        self._buffer += chunk
         packets = []
-        while len(self._held) >= HEAD.size:
-            word, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._held)
+        while len(self._buffer) >= HEAD.size:
+            word, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._buffer)
             kind = PacketKind(word)
             end = HEAD.size + length
-            if len(self._held) < end:
+            if len(self._buffer) < end:
                 break
-            payload = bytes(self._held[HEAD.size : end])
+            payload = bytes(self._buffer[HEAD.size : end])
             packets.append(
                 Packet(
                     word=kind,
@@ -110,7 +110,7 @@ class PacketReader:
                     payload=payload,
                 )
             )
-            del self._held[:end]
+            del self._buffer[:end]
         return packets
 
 
@@ -173,18 +173,18 @@ class PacketOutlet:
         self._packets: deque[Packet] = deque()
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._backlog = backlog
-        self._lost = 0
+        self._lost_frames = 0
         self._waiting = 0
 
     def put(self, packet: Packet, *, can_wait: bool = False) -> None:
         """can_wait: for TICKS_AT_ONCE like it, or for the next that cannot."""
         # Only blocks hold sound, which fills the memory. The engine needs each of the other packets.
         if packet.word is PacketKind.BLOCK and len(self._packets) > self._backlog:
-            self._lost += packet.frames
+            self._lost_frames += packet.frames
             return
-        if self._lost:
-            self._packets.append(Packet(PacketKind.LOST, frames=self._lost))
-            self._lost = 0
+        if self._lost_frames:
+            self._packets.append(Packet(PacketKind.LOST, frames=self._lost_frames))
+            self._lost_frames = 0
         self._packets.append(packet)
         if can_wait:
             self._waiting += 1

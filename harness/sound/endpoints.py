@@ -123,10 +123,10 @@ class Endpoints:
             self._last_loud = frame.index
             self._peak_dbfs = max(self._peak_dbfs, frame.level_dbfs)
         quiet = frame.index - self._last_loud >= self._bridge
-        mute = frame.index - self._last_speech >= 3 * self._bridge  # it may be loud, but it is not speech any more
+        is_over = frame.index - self._last_speech >= 3 * self._bridge  # it may be loud, but it is not speech any more
         if self._began is None:
-            yield from self._hear_undecided(frame, quiet, mute)
-        elif quiet or mute:
+            yield from self._hear_undecided(frame, quiet, is_over)
+        elif quiet or is_over:
             yield self._finish()
             self.reset()
         elif len(self._stretch) > 400:  # only its end is still needed, to find the end of the speech
@@ -138,7 +138,7 @@ class Endpoints:
             floor = max(floor, self._peak_dbfs - self.rules.depth_db)
         return not frame.masked and frame.level_dbfs > floor
 
-    def _hear_undecided(self, frame: SoundFrame, quiet: bool, mute: bool) -> Iterator[EndpointEvent]:
+    def _hear_undecided(self, frame: SoundFrame, quiet: bool, is_over: bool) -> Iterator[EndpointEvent]:
         """Decides whether the sound is speech, tones or nothing, as soon as that is certain."""
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold:
@@ -162,7 +162,7 @@ class Endpoints:
         elif tones and length > self._earcon_max:
             self._began = self._onset(self._stretch[0].index, self._stretch[0].index)
             yield self._began
-        elif mute and not tones and length > 3 * self._bridge:
+        elif is_over and not tones and length > 3 * self._bridge:
             # Noise may go on for long: only its last part can lead up to speech.
             del self._stretch[: -2 * self._bridge]
 
@@ -222,12 +222,12 @@ class Endpoints:
                     break
         if start == first:
             # The detector was early: the sound begins where the energy rises.
-            later = [
+            later_frames = [
                 candidate.index
                 for candidate in self._stretch
                 if candidate.index >= first and candidate.level_dbfs > threshold
             ]
-            start = later[0] if later else first
+            start = later_frames[0] if later_frames else first
         loud = [
             candidate.level_dbfs
             for candidate in self._stretch

@@ -175,17 +175,17 @@ class Decimator:
         self.reset()
 
     def reset(self) -> None:
-        self._past: Mono = np.zeros(len(self._taps) - 1, np.float32)
+        self._past_samples: Mono = np.zeros(len(self._taps) - 1, np.float32)
         self._phase = 0
 
     def feed(self, samples: Mono) -> Mono:
         """The next output samples, float32 (m,)."""
         if not len(samples):
             return samples
-        joined = np.concatenate((self._past, samples))
+        with_past = np.concatenate((self._past_samples, samples))
         by_fft = len(samples) > 4096
-        filtered = convolve(joined, self._taps) if by_fft else np.convolve(joined, self._taps, "valid")
-        self._past = joined[-(len(self._taps) - 1) :]
+        filtered = convolve(with_past, self._taps) if by_fft else np.convolve(with_past, self._taps, "valid")
+        self._past_samples = with_past[-(len(self._taps) - 1) :]
         output = filtered[self._phase :: self.factor].astype(np.float32)
         self._phase = (self._phase - len(samples)) % self.factor
         return output

@@ -117,22 +117,22 @@ def find_unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs:
 
     None if the stimulus could not be removed: what is left is not well below it.
     """
-    left = _levels_db(residual.astype(np.float64))
-    ours = _levels_db(echo_)
-    for index in range(1, len(ours)):
-        ours[index] = max(ours[index], ours[index - 1] - _DECAY_DB)
-    telling = ours > floor_dbfs + 15
+    residual_db = _levels_db(residual.astype(np.float64))
+    echo_db = _levels_db(echo_)
+    for index in range(1, len(echo_db)):
+        echo_db[index] = max(echo_db[index], echo_db[index - 1] - _DECAY_DB)
+    telling = echo_db > floor_dbfs + 15
     if not telling.any():
-        return np.asarray(left > -200.0)
+        return np.asarray(residual_db > -200.0)
     # The lower half of the spread: a device that speaks at the same time is in the upper half only.
     # A residual below the noise only shows that the removal worked.
-    ratio_db = np.where(left > floor_dbfs + 6, left - ours, _WELL_OUT_DB)
+    ratio_db = np.where(residual_db > floor_dbfs + 6, residual_db - echo_db, _WELL_OUT_DB)
     low, middle = np.percentile(ratio_db[telling], (20, 50))
     spread_db = min(max(_OVER_LEFT_DB, 2.5 * float(middle - low)), _MOST_OVER_DB)
     left_db = max(float(middle) + spread_db, _LEAST_LEFT_DB)
     if left_db > _MOST_LEFT_DB:
         return None
-    return np.asarray(left > ours + left_db)
+    return np.asarray(residual_db > echo_db + left_db)
 
 
 def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
@@ -156,7 +156,7 @@ def displaced_own_sound(
     frames = np.zeros(len(telling), np.bool_)
     around = np.pad(stimulus, (_ASTRAY, _ASTRAY + _SPAN_SAMPLES))
     step = _SPAN_SAMPLES // 2
-    spans = ours = 0
+    spans = own_spans = 0
     for first in range(0, max(1, len(cleaned) - step), step):
         begin = max(0, min(first, len(cleaned) - _SPAN_SAMPLES))
         window = slice(begin // FRAME_SAMPLES, (begin + _SPAN_SAMPLES) // FRAME_SAMPLES)
@@ -167,10 +167,10 @@ def displaced_own_sound(
         match = locate(sought, cleaned[begin : begin + _SPAN_SAMPLES])
         spans += 1
         if match and match.correlation >= _RESEMBLANCE:
-            ours += 1
+            own_spans += 1
             # Reverberation continues a little.
             frames[window.start : window.stop + _WORD] = True
-    return frames | (2 * ours > spans)
+    return frames | (2 * own_spans > spans)
 
 
 def without_short_runs(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -356,15 +356,15 @@ class OwnVoiceGate:
         begin = max(stimulus.done_until, self._origin)
         recording = self._held[begin - self._origin : end - self._origin]
         count = len(recording)
-        ours = np.zeros(count, np.float32)
+        own_sound = np.zeros(count, np.float32)
         shift = begin - stimulus.start
         source = stimulus.samples[max(shift, 0) : shift + count] if shift + count > 0 else stimulus.samples[:0]
         offset = max(-shift, 0)
-        ours[offset : offset + len(source)] = source[: max(0, count - offset)]
+        own_sound[offset : offset + len(source)] = source[: max(0, count - offset)]
         masks = np.ones(count, np.bool_)
         cleaned = recording
         if stimulus.located:
-            echo_ = echo(recording, ours)
+            echo_ = echo(recording, own_sound)
             residual = quieter(recording, recording - echo_)
             frames = find_unexplained(residual, echo_, floor_dbfs)
             if frames is not None:
@@ -411,7 +411,7 @@ class ChimeFilter:
 
     def __init__(self, earcons: tuple[LearnedEarcon, ...]) -> None:
         self._finder = EarconFinder(earcons)
-        self._new: list[EarconDetection] = []
+        self._new_chimes: list[EarconDetection] = []
         self.reset()
 
     def reset(self) -> None:
@@ -423,7 +423,7 @@ class ChimeFilter:
 
     def take(self) -> list[EarconDetection]:
         """The chimes found since the last call."""
-        chimes, self._new = self._new, []
+        chimes, self._new_chimes = self._new_chimes, []
         return chimes
 
     def _is_real(self, chime: EarconDetection) -> bool:
@@ -436,8 +436,8 @@ class ChimeFilter:
             self._held = np.concatenate((self._held, piece.samples))
             self._masks = np.concatenate((self._masks, piece.masks))
             self._leftover = np.concatenate((self._leftover, piece.masks & piece.removed))
-            self._new += filter(self._is_real, self._finder.feed(piece.samples))
-        for chime in self._new:
+            self._new_chimes += filter(self._is_real, self._finder.feed(piece.samples))
+        for chime in self._new_chimes:
             first = round(chime.start - chime.error_s * ANALYSIS_HZ) - self._origin
             self._masks[max(0, first) : max(0, round(chime.end) + _RINGS - self._origin)] = True
         # A chime that is still to come may mask what lies before it by the error of its time.

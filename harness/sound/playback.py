@@ -122,8 +122,8 @@ class Playback:
             play = next((candidate for candidate in self._plays.values() if candidate.play_id == play_id), None)
         if play is None or play.start is None or not self._clock.settled:
             return None
-        left = self._clock.sample_at(self._now_s) - play.start
-        return None if left < 0 else min(left, len(play.samples)) / RATE_HZ
+        played_samples = self._clock.sample_at(self._now_s) - play.start
+        return None if played_samples < 0 else min(played_samples, len(play.samples)) / RATE_HZ
 
     def level_dbfs(self) -> float | None:
         """RMS of the last 100 ms that left, in dBFS (full sine: −3.01, silence: −120); None when closed or lost."""

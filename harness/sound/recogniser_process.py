@@ -154,8 +154,8 @@ class RecogniserProcess:
         return content
 
     def _await(self, child: ChildProcess, descriptor: int, deadline: float, *, write: bool) -> None:
-        left = max(0.0, deadline - time.monotonic())
-        ready = select.select([] if write else [descriptor], [descriptor] if write else [], [], left)
+        remaining_s = max(0.0, deadline - time.monotonic())
+        ready = select.select([] if write else [descriptor], [descriptor] if write else [], [], remaining_s)
         if not any(ready):
             self._end_child()
             raise EngineError(f"the recogniser {self._entry} did not answer in time and was ended")

@@ -56,10 +56,10 @@ def check(path: str) -> float:
     infinite samples, silent.
     """
     try:
-        standing = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError("the recording does not exist", place=Place(path), remedy="Check the path") from error
-    outcome = _measure(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
+    outcome = _measure(path, status.st_mtime_ns, status.st_size, status.st_ino)
     if isinstance(outcome, InputError):
         raise outcome
     return outcome
@@ -207,8 +207,8 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
 def content_sha256(path: str) -> str:
     """SHA-256 of the file's bytes, cached until the file changes; InputError if it cannot be read."""
     try:
-        standing = os.stat(path)
-        return _content_sha256(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
+        status = os.stat(path)
+        return _content_sha256(path, status.st_mtime_ns, status.st_size, status.st_ino)
     except OSError as error:
         raise InputError(
             f"the recording cannot be read: {error.strerror}", place=Place(path), remedy="Check the path"

@@ -64,7 +64,7 @@ class SupervisedStream:
         owner: StreamOwner,
         output: Output = Output(),
     ) -> None:
-        self._what = kind
+        self._kind = kind
         self._device = device
         self._sound_server = sound_server
         self._frames_per_buffer = frames_per_buffer
@@ -113,7 +113,7 @@ class SupervisedStream:
         self._ran = False
         self._wake_in, self._wake_out = os.pipe()
         os.set_blocking(self._wake_out, False)
-        self._thread = threading.Thread(target=self._watch, name=f"sound-{self._what}-{self._device}", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name=f"sound-{self._kind}-{self._device}", daemon=True)
         self._thread.start()
         self._first_answer.wait()
         if not self._ran:
@@ -203,7 +203,7 @@ class SupervisedStream:
             if self._output.of > 1:
                 options.append(f"--output={self._output.number}/{self._output.of}")
             self._child = child = ChildProcess(
-                python_command("harness.sound.child", self._what, *options),
+                python_command("harness.sound.child", self._kind, *options),
                 environment=environment_of(self._sound_server),
             )
         except (DeviceError, OSError) as error:

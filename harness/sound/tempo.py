@@ -51,7 +51,7 @@ def _most_alike(
     correlation)."""
     template = samples[natural : natural + size]
     region = samples[expected - search : expected + search + size]
-    alike = np.correlate(region, template, mode="valid")
+    likeness = np.correlate(region, template, mode="valid")
     energy = np.concatenate(([0.0], np.cumsum(region * region)))
-    alike /= np.sqrt(np.maximum(energy[size:] - energy[:-size], 1e-12))
-    return expected - search + int(np.argmax(alike))
+    likeness /= np.sqrt(np.maximum(energy[size:] - energy[:-size], 1e-12))
+    return expected - search + int(np.argmax(likeness))

@@ -277,8 +277,8 @@ def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
         shared = (labels[first] != MISSING) & (labels[second] != MISSING)
         if not shared.any():
             continue
-        joined = labels[first][shared].astype(np.int64) * categories + labels[second][shared]
-        confusion = np.bincount(joined, minlength=categories**2).reshape(categories, categories)
+        label_pairs = labels[first][shared].astype(np.int64) * categories + labels[second][shared]
+        confusion = np.bincount(label_pairs, minlength=categories**2).reshape(categories, categories)
         agreed = Share(int(np.trace(confusion)), int(confusion.sum()))
         agreements.append(PairAgreement(first, second, agreed, _kappa(confusion), confusion))
     return tuple(agreements)
@@ -481,7 +481,7 @@ class _Model:
 
     def __init__(self, counts: Probabilities, raters: int, posteriors: Probabilities, imagined: Probabilities) -> None:
         size = posteriors.shape[1]
-        self._said = counts
+        self._label_counts = counts
         self._raters = raters
         self._imagined = imagined[:, None, :]
         self.posteriors = posteriors
@@ -503,9 +503,9 @@ class _Model:
         size = len(self.priors)
         frequency = self.posteriors.sum(axis=0) + PRIOR_WORTH / size
         self.priors = np.log(frequency / frequency.sum())
-        answers = (self.posteriors.T @ self._said).reshape(size, self._raters, size) + self._imagined
+        answers = (self.posteriors.T @ self._label_counts).reshape(size, self._raters, size) + self._imagined
         self.confusion = np.log(answers / answers.sum(axis=2, keepdims=True))
-        joint = self._said @ self.confusion.reshape(size, -1).T + self.priors
+        joint = self._label_counts @ self.confusion.reshape(size, -1).T + self.priors
         top = joint.max(axis=1, keepdims=True)
         likelihoods = np.exp(joint - top)
         total = likelihoods.sum(axis=1, keepdims=True)

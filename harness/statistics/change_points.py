@@ -153,14 +153,14 @@ def _scan(
     statistic = float(_apart(series.scan, counts[None], totals[None], *candidates[1]).max())
     statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order differ in their last digits
     rng = np.random.default_rng(seed)
-    as_far, left = 0, ORDERS
-    while left:
-        rows = min(left, max(1, _BLOCK_CELLS // max(length, len(candidates[1][0]))))
+    as_far, orders_left = 0, ORDERS
+    while orders_left:
+        rows = min(orders_left, max(1, _BLOCK_CELLS // max(length, len(candidates[1][0]))))
         orders = rng.permuted(np.tile(np.arange(length), (rows, 1)), axis=1)
         as_far += int(
             (_apart(series.scan, counts[orders], totals[orders], *candidates[1]).max(axis=1) >= statistic).sum()
         )
-        left -= rows
+        orders_left -= rows
     return (int(candidates[0][0][best]), int(candidates[0][1][best])), (1 + as_far) / (1 + ORDERS)
 
 

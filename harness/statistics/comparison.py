@@ -177,7 +177,7 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
         paired = len(first) == len(second) == len(pairs) >= FEWEST_UNITS
         paired &= all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
         paired &= any(unit.count != other.count for unit, other in pairs)
-    left = len(first) + len(second) - 2 * len(pairs) if paired else 0
+    unpaired_count = len(first) + len(second) - 2 * len(pairs) if paired else 0
     if paired:
         first, second = [unit for unit, _ in pairs], [other for _, other in pairs]
     clusters, units = (
@@ -199,7 +199,7 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
         if paired:  # partners are of one cluster, which the first names
             sides[0] = replace(sides[0], clusters=sides[1].clusters)
         estimate = difference_of(kind, *sides, paired=paired)
-    method += f", {left} without a partner" if left else ""
+    method += f", {unpaired_count} without a partner" if unpaired_count else ""
     return UnitComparison(units_text(kind, first), units_text(kind, second), estimate, method)
 
 
@@ -285,9 +285,9 @@ def difference_of(
         case MeasureKind.WORDS:
             return wers_apart((first.counts, first.of, first.clusters), (second.counts, second.of, second.clusters))
         case MeasureKind.RATE:
-            events, others = (int(np.sum(side.counts)) for side in (first, second))
-            hours, theirs = (sum(np.asarray(side.of).tolist()) for side in (first, second))
-            return rates_apart(events, hours, others, theirs)
+            events, second_events = (int(np.sum(side.counts)) for side in (first, second))
+            hours, second_hours = (sum(np.asarray(side.of).tolist()) for side in (first, second))
+            return rates_apart(events, hours, second_events, second_hours)
         case MeasureKind.TIME if paired:
             duration_pairs = zip(first.means, second.means, strict=True)
             return paired_shift(

@@ -63,7 +63,7 @@ def confidence_figures(values: Sequence[float], rights: Sequence[bool], left_out
     """values: a confidence from 0 to 1 for each answer, at least one. rights: whether it is right."""
     confidence, right = np.array(values), np.array(rights)
     det = _det(confidence, right)
-    alike = min(
+    equal_point = min(
         (point for point in det if point.missed is not None and point.false is not None),
         key=lambda point: abs((point.missed or 0.0) - (point.false or 0.0)),
         default=None,
@@ -74,7 +74,7 @@ def confidence_figures(values: Sequence[float], rights: Sequence[bool], left_out
         correct=Share(int(right.sum()), len(right)),
         nce=_nce(confidence, right),
         calibration_error=sum(deviations) / len(right),
-        equal_error=None if alike is None else ((alike.missed or 0.0) + (alike.false or 0.0)) / 2,
+        equal_error=None if equal_point is None else ((equal_point.missed or 0.0) + (equal_point.false or 0.0)) / 2,
         left_out=left_out,
         bins=bins,
         det=det,
@@ -121,12 +121,16 @@ def _det(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[Det
     if len(levels) > MOST_POINTS:
         # The nearest, so that every threshold is a confidence that occurs.
         levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MOST_POINTS), method="nearest"))
-    good, bad = np.sort(confidence[right]), np.sort(confidence[~right])
+    right_confidences, wrong_confidences = np.sort(confidence[right]), np.sort(confidence[~right])
     return tuple(
         DetPoint(
             float(level),
-            float(np.searchsorted(good, level)) / len(good) if len(good) else None,
-            float(len(bad) - np.searchsorted(bad, level)) / len(bad) if len(bad) else None,
+            float(np.searchsorted(right_confidences, level)) / len(right_confidences)
+            if len(right_confidences)
+            else None,
+            float(len(wrong_confidences) - np.searchsorted(wrong_confidences, level)) / len(wrong_confidences)
+            if len(wrong_confidences)
+            else None,
         )
         for level in levels
     )

@@ -225,8 +225,8 @@ def _non_empty(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Co
     import numpy as np  # here: a verb's help knows shares, and needs no arrays
 
     hits, sizes = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
-    some = sizes > 0
-    return hits[some], sizes[some]
+    is_filled = sizes > 0
+    return hits[is_filled], sizes[is_filled]
 
 
 def _variance(counts: Column, totals: Column) -> float:

@@ -129,17 +129,17 @@ def _failed_wrongly(
     lowest, wrong = 0, 0.0  # alive[i]: likelihood of being undecided with lowest + i events
     for step in range(1, MOST_STEPS + 1):
         alive = np.convolve(alive, events)
-        gone = down * step
-        failed_from = math.ceil((failed + gone) / up - 1e-12) - lowest
+        fallen = down * step
+        failed_from = math.ceil((failed + fallen) / up - 1e-12) - lowest
         if failed_from < len(alive):
             wrong += float(alive[failed_from:].sum())
             alive = alive[:failed_from]
-        undecided_from = math.floor((passed + gone) / up + 1e-12) - lowest + 1
+        undecided_from = math.floor((passed + fallen) / up + 1e-12) - lowest + 1
         if undecided_from > 0:
             alive, lowest = alive[undecided_from:], lowest + undecided_from
-        if not len(alive) or (left := float(alive.sum())) < 1e-12:
+        if not len(alive) or (undecided := float(alive.sum())) < 1e-12:
             return wrong, 0.0
-    return wrong, left
+    return wrong, undecided
 
 
 PRIOR_EVENTS, PRIOR_EXPOSURE = 0.5, 1.0

@@ -112,8 +112,8 @@ def signed_ranks(differences: ArrayLike) -> float | None:
     """
     nonzero = np.asarray(differences, np.float64)
     nonzero = nonzero[nonzero != 0]
-    _, place, alike = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
-    twice = (2 * np.cumsum(alike) - alike + 1)[place] * np.sign(nonzero).astype(np.int64)
+    _, place, tie_sizes = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
+    twice = (2 * np.cumsum(tie_sizes) - tie_sizes + 1)[place] * np.sign(nonzero).astype(np.int64)
     if not len(twice) or len(twice) > MOST_RANKED:
         return normal_p(float(twice.sum()), float((twice.astype(np.float64) ** 2).sum()))
     swapping = swapped(twice.tolist())
@@ -167,12 +167,12 @@ def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> 
     """
     test_weights = [1.0] * len(ps) if weights is None else weights
     tested = [(p, index) for index, p in enumerate(ps) if p is not None]
-    left, highest = math.fsum(test_weights[index] for _, index in tested), 0.0
+    weight_left, highest = math.fsum(test_weights[index] for _, index in tested), 0.0
     adjusted: list[float | None] = [None] * len(ps)
     for p, index in sorted(tested, key=lambda test: test[0] / test_weights[test[1]]):
-        highest = max(highest, min(1.0, p * left / test_weights[index]))
+        highest = max(highest, min(1.0, p * weight_left / test_weights[index]))
         adjusted[index] = highest
-        left -= test_weights[index]
+        weight_left -= test_weights[index]
     return tuple(adjusted)
 
 

@@ -75,35 +75,39 @@ def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialV
     counts = _counts((voice.count, voice.total) for voice in voices)
     if not counts:
         return SequentialVerdict.OPEN
-    good, bad = (
-        float(_log_mean(np.sum([alike * _of_voice(mean, *voice) for *voice, alike in counts], axis=0)))
+    good_likelihood, bad_likelihood = (
+        float(_log_mean(np.sum([voice_count * _of_voice(mean, *voice) for *voice, voice_count in counts], axis=0)))
         for mean in (test.good, test.bad)
     )
-    if bad - good <= math.log(test.beta):
+    if bad_likelihood - good_likelihood <= math.log(test.beta):
         return SequentialVerdict.PASSED
-    return SequentialVerdict.FAILED if bad - good >= -math.log(test.alpha) else SequentialVerdict.OPEN
+    return (
+        SequentialVerdict.FAILED
+        if bad_likelihood - good_likelihood >= -math.log(test.alpha)
+        else SequentialVerdict.OPEN
+    )
 
 
 def _counts(voices: Iterable[tuple[int, int]]) -> Counts:
-    alike = Counter((int(errors), int(total)) for errors, total in voices if total)
-    return tuple((errors, total, voices) for (errors, total), voices in sorted(alike.items()))
+    voice_counts = Counter((int(errors), int(total)) for errors, total in voices if total)
+    return tuple((errors, total, voices) for (errors, total), voices in sorted(voice_counts.items()))
 
 
 def _of_counts(counts: Counts, confidence: float) -> VoiceIntervals | None:
-    return None if sum(alike for *_, alike in counts) < FEWEST_VOICES else _over_voices(counts, confidence)
+    return None if sum(voice_count for *_, voice_count in counts) < FEWEST_VOICES else _over_voices(counts, confidence)
 
 
 @lru_cache(maxsize=8192)
 def _over_voices(counts: Counts, confidence: float) -> VoiceIntervals:
-    errors, totals, alike = np.array(counts).T
-    share = float((errors * alike).sum() / (totals * alike).sum())
+    errors, totals, voice_counts = np.array(counts).T
+    share = float((errors * voice_counts).sum() / (totals * voice_counts).sum())
     # p = sin²(πu/2): Jeffreys' prior on p is uniform in u.
     edges = np.linspace(0.0, 1.0, _CELLS + 1)
-    log_likelihoods = _log_likelihoods(_middles(edges), errors, totals, alike)
+    log_likelihoods = _log_likelihoods(_middles(edges), errors, totals, voice_counts)
     likely_cells = np.flatnonzero(log_likelihoods > log_likelihoods.max() - _NEGLIGIBLE)
     edges = np.linspace(edges[max(0, likely_cells[0] - 1)], edges[min(_CELLS, likely_cells[-1] + 2)], _FINE_CELLS + 1)
     middles = _middles(edges)
-    logs = _log_likelihoods(middles, errors, totals, alike)
+    logs = _log_likelihoods(middles, errors, totals, voice_counts)
     likelihoods, slope = np.exp(logs - logs.max()), np.tan(math.pi / 2 * middles)
 
     tail = (1 - confidence) / 2
@@ -135,22 +139,22 @@ def _quantile(edges: Floats, weights: Floats, probability: float) -> float:
     return _share_at(float(np.interp(probability * below[-1], below, edges)))
 
 
-def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, alike: Integers) -> Floats:
+def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, voice_counts: Integers) -> Floats:
     """The log likelihood of each p, as the mean over correlations."""
     means = np.sin(math.pi / 2 * u)[:, np.newaxis] ** 2
-    logs = _log_rising_factorial(means * _SPREAD, errors, alike) + _log_rising_factorial(
-        (1 - means) * _SPREAD, totals - errors, alike
+    logs = _log_rising_factorial(means * _SPREAD, errors, voice_counts) + _log_rising_factorial(
+        (1 - means) * _SPREAD, totals - errors, voice_counts
     )
-    logs -= _log_rising_factorial(_SPREAD, totals, alike)
+    logs -= _log_rising_factorial(_SPREAD, totals, voice_counts)
     return _log_mean(logs)
 
 
-def _log_rising_factorial(shape: Floats, counts: Integers, alike: Integers) -> Floats:
+def _log_rising_factorial(shape: Floats, counts: Integers, voice_counts: Integers) -> Floats:
     """log Γ(shape + n) − log Γ(shape), added over all counts n."""
     from scipy import special  # here, since it loads slowly
 
     values, places = np.unique(counts, return_inverse=True)
-    times = np.bincount(places, alike)
+    times = np.bincount(places, voice_counts)
     logs = -float(times.sum()) * special.gammaln(shape)
     for value, how_often in zip(values.tolist(), times.tolist(), strict=True):
         logs += how_often * special.gammaln(shape + value)

@@ -92,13 +92,13 @@ def wer_difference(
     differ, the sum of their differences is not normal. Then p comes from the exact swapping test, and the interval
     from two Poisson sums. The two agree on whether 0 is inside.
     """
-    left, word_counts = _columns(first, words)
-    right, _ = _columns(second, words)
+    first_errors, word_counts = _columns(first, words)
+    second_errors, _ = _columns(second, words)
     total = float(word_counts.sum())
     if not total or len(word_counts) < 2:
         return None
     tail = (1 - confidence) / 2
-    differences = left.astype(np.float64) - right
+    differences = first_errors.astype(np.float64) - second_errors
     difference = float(differences.sum()) / total
     if not differences.any():
         most = _above_nothing(len(word_counts), tail)

@@ -315,7 +315,7 @@ class Alignments:
         if len(references) != len(hypotheses):
             raise ValueError(f"{len(references)} references for {len(hypotheses)} hypotheses")
         self._references, self._hypotheses = references, hypotheses
-        self._long: dict[int, str] = {}
+        self._long_paths: dict[int, str] = {}
         words, substitutions, deletions, insertions = np.zeros((4, len(references)), np.int64)
         differs = np.fromiter(map(ne, references, hypotheses), np.bool_, len(references))
         like = np.flatnonzero(~differs)
@@ -334,7 +334,7 @@ class Alignments:
                     place = place_of(row) if place_of else None
                     raise InputError(error.what, place=place, remedy=error.remedy) from error
                 wrong[member], gaps[member] = path.count("S"), path.count("D") + path.count("I")
-                self._long[row] = path + "C" * int(coded.cut[member])
+                self._long_paths[row] = path + "C" * int(coded.cut[member])
             # Deletions less insertions are what the reference is longer by.
             longer = coded.reference_lengths - coded.hypothesis_lengths
             substitutions[indices], deletions[indices] = wrong, (gaps + longer) // 2
@@ -346,10 +346,10 @@ class Alignments:
         indices = np.asarray(rows, np.int64)
         all_paths = ["C" * correct for correct in self.columns.correct[indices].tolist()]
         wrong = self.columns.errors[indices]
-        if self._long:
+        if self._long_paths:
             for place, row in enumerate(indices.tolist()):
-                if row in self._long:
-                    all_paths[place], wrong[place] = self._long[row], 0
+                if row in self._long_paths:
+                    all_paths[place], wrong[place] = self._long_paths[row], 0
         unlike = np.flatnonzero(wrong)
         for places, coded in self._list_coded(indices[unlike]):
             ends = coded.cut.tolist()
@@ -408,20 +408,20 @@ class _CodedPairs:
         reference_starts, hypothesis_starts = coded.starts.reshape(2, -1)
         reference_lengths, hypothesis_lengths = coded.lengths.reshape(2, -1).copy()
         cut = np.zeros_like(reference_lengths)
-        left = np.flatnonzero((reference_lengths > 0) & (hypothesis_lengths > 0))
+        rows = np.flatnonzero((reference_lengths > 0) & (hypothesis_lengths > 0))
         for _ in range(COMMON):
-            if not len(left):
+            if not len(rows):
                 break
             ends = (
-                coded.codes[reference_starts[left] + reference_lengths[left] - 1]
-                == coded.codes[hypothesis_starts[left] + hypothesis_lengths[left] - 1]
+                coded.codes[reference_starts[rows] + reference_lengths[rows] - 1]
+                == coded.codes[hypothesis_starts[rows] + hypothesis_lengths[rows] - 1]
             )
-            left = left[ends]
-            reference_lengths[left] -= 1
-            hypothesis_lengths[left] -= 1
-            cut[left] += 1
-            left = left[(reference_lengths[left] > 0) & (hypothesis_lengths[left] > 0)]
-        for member in left.tolist():
+            rows = rows[ends]
+            reference_lengths[rows] -= 1
+            hypothesis_lengths[rows] -= 1
+            cut[rows] += 1
+            rows = rows[(reference_lengths[rows] > 0) & (hypothesis_lengths[rows] > 0)]
+        for member in rows.tolist():
             ends = (
                 reference_starts[member] + reference_lengths[member],
                 hypothesis_starts[member] + hypothesis_lengths[member],

@@ -79,8 +79,8 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
         if d <= rows:
             cells[d] = (DELETION * d) << cost
         if bounds[d] < bounds[d + 1]:
-            done = ending[bounds[d] : bounds[d + 1]]
-            final_cells[done] = cells[group.reference_lengths[done], done]
+            ended_pairs = ending[bounds[d] : bounds[d + 1]]
+            final_cells[ended_pairs] = cells[group.reference_lengths[ended_pairs], ended_pairs]
         before, last, cells = last, cells, before
     substitutions = (final_cells & kind((1 << bits) - 1)).astype(np.int64)
     costs = (final_cells >> kind(cost)).astype(np.int64)
@@ -298,7 +298,7 @@ class _Table:
         self._widest = min(len(reference), len(hypothesis), (band.high - band.low) // 2 + 1)
         # So far apart, the kept edges and the ways between two of them take the least memory together.
         fits = self._end * self._widest // 4 <= KEPT_BYTES
-        self._apart = self._end if fits else math.isqrt(8 * self._end)
+        self._edge_distance = self._end if fits else math.isqrt(8 * self._end)
         self._edges: list[_Edge] = []
         self._ways = _Backtraces(2)
 
@@ -306,7 +306,7 @@ class _Table:
         """Fills the band, and keeps what the way back needs."""
         nothing = np.empty(0, np.int8)
         edge = _Edge(1, nothing, nothing)
-        for begin in range(2, self._end, self._apart):
+        for begin in range(2, self._end, self._edge_distance):
             self._edges.append(edge)
             self._ways, edge = self._fill(begin, edge)
 
@@ -321,7 +321,7 @@ class _Table:
         unlike, wrong = np.empty(self._widest, np.bool_), np.empty(self._widest, np.bool_)
         cost, least = np.empty((2, self._widest), np.int8)
         ways = _Backtraces(begin)
-        stop = min(begin + self._apart, self._end)
+        stop = min(begin + self._edge_distance, self._end)
         for diagonal in range(begin, stop):
             first, last = band.of(diagonal)
             current, above, size = slice(first, last + 1), slice(first - 1, last), last + 1 - first
@@ -351,9 +351,9 @@ class _Table:
         reference, hypothesis = self._reference.tolist(), self._hypothesis.tolist()
         letters: list[str] = []
         while i and j:
-            number = (i + j - 2) // self._apart
+            number = (i + j - 2) // self._edge_distance
             if number < len(self._edges) - 1:
-                self._ways, _ = self._fill(2 + number * self._apart, self._edges[number])
+                self._ways, _ = self._fill(2 + number * self._edge_distance, self._edges[number])
             ways = self._ways
             while i and j and (index := i + j - ways.begin) >= 0:
                 cell = i - ways.firsts[index]

@@ -78,5 +78,5 @@ def _judge(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, b
             wrong.add(index)
         index += 1
     for start, end in _spans(tags):
-        bad = any(place in wrong for place in range(start, end))
-        yield tags[start], bad or any(place in inserted for place in range(start + 1, end))
+        is_wrong = any(place in wrong for place in range(start, end))
+        yield tags[start], is_wrong or any(place in inserted for place in range(start + 1, end))

@@ -265,10 +265,10 @@ def group_figures(
     without: dict[str, None] = {}
     strangers: dict[str, None] = {}
     for source in sources:
-        rows, left = _rows_of(source, scoring.ids)
-        other_ids = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if left else set()
+        rows, unknown_ids = _rows_of(source, scoring.ids)
+        other_ids = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if unknown_ids else set()
         without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
-        strangers.update(dict.fromkeys(id_ for id_ in left if id_.lower() not in other_ids))
+        strangers.update(dict.fromkeys(id_ for id_ in unknown_ids if id_.lower() not in other_ids))
         partitions += [_partition(grouping, rows) for grouping in source.groupings]
     few = {partition.name: partition for partition in partitions if len(partition.labels) <= MOST_LABELS}
     _check_crosses(crosses, {partition.name: len(partition.labels) for partition in partitions})

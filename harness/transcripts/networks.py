@@ -315,8 +315,8 @@ def _aligned_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedW
     steps = align_networks(chain(window[start:]), chain(heard[start:]))
     if start and steps and steps[0].edit in (Edit.DELETION, Edit.INSERTION):
         start, steps = 0, align_networks(chain(window), chain(heard))
-    before, behind = reference[:start], reference[len(reference) - end :]
-    return (*_correct(before), *steps, *_correct(behind))
+    before, after = reference[:start], reference[len(reference) - end :]
+    return (*_correct(before), *steps, *_correct(after))
 
 
 def _common_words(pieces: Iterable[Piece], others: Iterable[Piece]) -> int:
@@ -393,7 +393,7 @@ class NetworkAlignment:
     """Whether substitutions cost whole numbers, if neither word is nothing."""
 
     def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
-        self._reference, self.hypothesis, self._same = reference, hypothesis, same
+        self._reference, self.hypothesis, self._is_same = reference, hypothesis, same
         self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = group_by((word.text, word) for word in self.columns)
         self._loose = same is not None or any(word.fragment for word in (*reference.words, *hypothesis.words))
@@ -494,7 +494,12 @@ class NetworkAlignment:
                     return whole.startswith(part[:-1])
         if word.text == other.text:
             return True
-        return self._same is not None and not word.nothing and not other.nothing and self._same(word.text, other.text)
+        return (
+            self._is_same is not None
+            and not word.nothing
+            and not other.nothing
+            and self._is_same(word.text, other.text)
+        )
 
     def path(self) -> tuple[AlignedWord, ...]:
         """The way back from the ends, turned round."""

@@ -308,10 +308,10 @@ def score(
 
 
 def _without(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
-    left = list(texts)
+    remaining = list(texts)
     for index in networks:
-        left[index] = ""
-    return left
+        remaining[index] = ""
+    return remaining
 
 
 def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:

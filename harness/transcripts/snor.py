@@ -404,13 +404,13 @@ def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
                 if text := _token_text(token, form):
                     current.append(text)
     out: list[str] = []
-    left: list[str | _Slot] = [root]
-    while left:
-        top = left.pop()
+    stack: list[str | _Slot] = [root]
+    while stack:
+        top = stack.pop()
         if isinstance(top, str):
             out.append(top)
         else:
-            left.extend(reversed(top))
+            stack.extend(reversed(top))
     return out
 
 

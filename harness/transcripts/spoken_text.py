@@ -134,7 +134,7 @@ class _English:
     out: list[Piece] = field(default_factory=list)
 
     def pieces(self) -> Readings:
-        says: dict[str, Callable[[Token], None]] = {
+        readers: dict[str, Callable[[Token], None]] = {
             "web": self._web,
             "date": self._date,
             "time": self._time,
@@ -155,7 +155,7 @@ class _English:
                 or tokens[self.at].text in _JOINING
                 or (self.numeric and token.text in _BEHIND_NUMBERS)
             ):
-                says[token.kind](token)
+                readers[token.kind](token)
             elif token.alone:
                 self.out += token.alone
                 self.numeric = token.text in NUMBER_WORDS

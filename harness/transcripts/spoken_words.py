@@ -331,14 +331,14 @@ def _french(hour: int, minute: int) -> list[str]:
     if minute == 0:
         return hours
     following = (hour + 1) % 24
-    later = names.get(following, [f"{_number_words(following, 'fr')} heures"])
+    next_hour = names.get(following, [f"{_number_words(following, 'fr')} heures"])
     minutes = _number_words(minute, "fr")
     readings = [f"{name} {minutes}" for name in hours] + [f"{_number_words(hour, 'fr')} {minutes}"]
     endings = {15: ("et quart",), 30: ("et demie", "et demi")}.get(minute, ())
     readings += [f"{name} {ending}" for name in hours for ending in endings]
     if minute > 30:
         rest = "le quart" if minute == 45 else _number_words(60 - minute, "fr")
-        readings += [f"{name} moins {rest}" for name in later]
+        readings += [f"{name} moins {rest}" for name in next_hour]
     return readings
 
 

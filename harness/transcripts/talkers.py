@@ -52,7 +52,8 @@ class _SpeakerWords:
             if ends := list(accumulate(map(len, words), initial=0)):
                 each_s = (segment.end_s - segment.start_s) / max(1, ends[-1])
                 times += [
-                    (segment.start_s + each_s * begin, segment.start_s + each_s * two) for begin, two in pairwise(ends)
+                    (segment.start_s + each_s * begin, segment.start_s + each_s * finish)
+                    for begin, finish in pairwise(ends)
                 ]
         return np.array(times).reshape(-1, 2)
 
@@ -106,7 +107,7 @@ def pair_talkers(
             paired = _by_streams(talks, others, Place(reference.file, talks[0].segments[0].line))
         else:
             paired, counterparts = _by_speakers(talks, others, collar_s if by is SpeakerPairing.TCP else None)
-            pairs += [TalkerPair(recording, *two) for two in counterparts]
+            pairs += [TalkerPair(recording, *sides) for sides in counterparts]
         for speaker, reference_words, hypothesis_words, path in paired:
             aligned[len(reference_rows)] = side_by_side(reference_words, hypothesis_words or [], path)
             reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, talks[0].segments[0].line))
@@ -165,22 +166,22 @@ def _by_speakers(
 
     nobody = _SpeakerWords("")
     most = max(len(talks), len(others))
-    ours = [*talks, *[nobody] * (most - len(talks))]
-    theirs = [*others, *[nobody] * (most - len(others))]
-    codes = _codes([talk.words for talk in (*ours, *theirs)])
+    first_talks = [*talks, *[nobody] * (most - len(talks))]
+    second_talks = [*others, *[nobody] * (most - len(others))]
+    codes = _codes([talk.words for talk in (*first_talks, *second_talks)])
     grids = [
         [
             _Grid(codes[row], codes[most + column], _overlap(talk, other, collar_s))
-            for column, other in enumerate(theirs)
+            for column, other in enumerate(second_talks)
         ]
-        for row, talk in enumerate(ours)
+        for row, talk in enumerate(first_talks)
     ]
     columns = linear_sum_assignment([[grid.errors() for grid in row] for row in grids])[1].tolist()
     speakers = {talk.speaker for talk in talks}
     rows: list[_Row] = []
     counterparts: list[tuple[str | None, str | None]] = []
-    for talk, column, line in zip(ours, columns, grids, strict=True):
-        other = theirs[column]
+    for talk, column, line in zip(first_talks, columns, grids, strict=True):
+        other = second_talks[column]
         name = talk.speaker
         if talk is nobody:
             name = other.speaker if other.speaker not in speakers else f"{other.speaker} (hypothesis)"

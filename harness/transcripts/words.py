@@ -238,20 +238,20 @@ def with_homophones(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _fold(texts: Sequence[str]) -> Sequence[str]:
-    joined = "\n".join(texts)
-    if _is_squeezed(joined, len(texts)):
-        folded = fold(joined)
-        return texts if folded == joined else folded.split("\n")
+    lines = "\n".join(texts)
+    if _is_squeezed(lines, len(texts)):
+        folded = fold(lines)
+        return texts if folded == lines else folded.split("\n")
     return [fold(" ".join(text.split())) for text in texts]
 
 
-def _is_squeezed(joined: str, total: int) -> bool:
+def _is_squeezed(lines: str, total: int) -> bool:
     """Whether no text needs work on its spaces, found on all lines at once since that is many times faster."""
-    if joined.count("\n") != max(0, total - 1):
+    if lines.count("\n") != max(0, total - 1):
         return False
-    signs = np.frombuffer(f"\n{joined}\n".encode("utf-8", "surrogatepass"), np.uint8)
+    signs = np.frombuffer(f"\n{lines}\n".encode("utf-8", "surrogatepass"), np.uint8)
     space = signs <= ord(" ")
     pairs = np.flatnonzero(space[1:] & space[:-1])
     if np.any(signs[pairs] != LINE_END) or np.any(signs[pairs + 1] != LINE_END):  # two line ends are an empty text
         return False
-    return not any(sign in joined for sign in (_SPACES if joined.isascii() else _ALL_SPACES))
+    return not any(sign in lines for sign in (_SPACES if lines.isascii() else _ALL_SPACES))

@@ -199,7 +199,7 @@ def compare(
         only_first += not frame.missing and other.missing
         only_second += frame.missing and not other.missing
         neither += frame.missing and other.missing
-    first_counts, two = [frame.counts for frame, _ in shared], [other.counts for _, other in shared]
+    first_counts, second_counts = [frame.counts for frame, _ in shared], [other.counts for _, other in shared]
     return FrameComparison(
         first=first.predicted,
         second=second.predicted,
@@ -207,7 +207,7 @@ def compare(
         only_first=only_first,
         only_second=only_second,
         neither=neither,
-        differences=differences(first_counts, two, zero, labels, draws=draws, seed=seed),
+        differences=differences(first_counts, second_counts, zero, labels, draws=draws, seed=seed),
     )
 
 

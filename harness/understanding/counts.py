@@ -544,11 +544,11 @@ def _edits(gold: tuple[Bare, ...], predicted: tuple[Bare, ...]) -> WordCounts:
 
 
 def _in_both(gold: Sequence[Bare], predicted: Sequence[Bare]) -> int:
-    left = list(gold)
+    unmatched = list(gold)
     for slot in predicted:
-        if slot in left:
-            left.remove(slot)
-    return len(gold) - len(left)
+        if slot in unmatched:
+            unmatched.remove(slot)
+    return len(gold) - len(unmatched)
 
 
 def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
@@ -568,11 +568,11 @@ def _matched(
             counts[slot[0]] = [0, 1, 0]
         else:
             concept_counts[1] += 1
-    left = list(gold)
+    unmatched = list(gold)
     for slot in predicted:
         concept_counts = counts.setdefault(slot[0], [0, 0, 0])
         concept_counts[2] += 1
-        if slot in left:
-            left.remove(slot)
+        if slot in unmatched:
+            unmatched.remove(slot)
             concept_counts[0] += 1
     return {concept: MatchCounts(*counts[concept]) for concept in sorted(counts)}

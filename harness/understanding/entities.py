@@ -61,17 +61,17 @@ def _unmatched_cost(
     gold: Sequence[Entity], predicted: Sequence[Entity], distance: Callable[[str, str], Fraction]
 ) -> Fraction:
     """The sum of the distances of paired values."""
-    left, word_cost = list(gold), Fraction(0)
+    unmatched, word_cost = list(gold), Fraction(0)
     for concept, value in predicted:
         candidates = [
             (distance(gold_value, value), index)
-            for index, (gold_concept, gold_value) in enumerate(left)
+            for index, (gold_concept, gold_value) in enumerate(unmatched)
             if gold_concept == concept
         ]
         if candidates:
             least, index = min(candidates)
             word_cost += least
-            del left[index]
+            del unmatched[index]
     return word_cost
 
 

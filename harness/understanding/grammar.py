@@ -246,13 +246,13 @@ class _Source:
     ) -> tuple[tuple[str, ...], tuple[_Run, ...]] | None:
         """Intents drawn at random, and a new utterance of them. None if TRIES_OF_ONE tries gave none."""
         habits = self.grammar.habits
-        two = len(self._joinable) > 1 and random.random() < habits.two_intents
+        has_two = len(self._joinable) > 1 and random.random() < habits.two_intents
         first = (
             _weighted(random, self._joinable, self._joinable_weights)
-            if two
+            if has_two
             else _weighted(random, self.grammar.intents, self._intents)
         )
-        second = self._other(random, first) if two else None
+        second = self._other(random, first) if has_two else None
         for _ in range(TRIES_OF_ONE):
             runs = self._sentence(random, first, unseen)
             if second is not None:

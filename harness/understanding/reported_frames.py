@@ -168,28 +168,28 @@ def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recogni
         for slot in slots:
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
         return
-    left = list(slots)
+    unmatched = list(slots)
     # Slots with a value are matched before those that match any value, so that the latter take none from the former.
     matches: dict[int, Slot | None] = {}
     for number, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
-        matches[number] = _take(left, slot, lambda candidate, want: _same(want, candidate, rule))
+        matches[number] = _take(unmatched, slot, lambda candidate, want: _same(want, candidate, rule))
     for number, slot in enumerate(expected):
         match = matches[number]
         if match is not None:
             yield FramePart(PartMark.RIGHT, slot.concept, True, match.value)
-        elif (other := _take(left, slot, lambda candidate, want: candidate.concept == want.concept)) is not None:
+        elif (other := _take(unmatched, slot, lambda candidate, want: candidate.concept == want.concept)) is not None:
             yield FramePart(PartMark.OTHER_VALUE, slot.concept, True, other.value, slot.value)
         else:
             yield FramePart(PartMark.MISSING, slot.concept, True, slot.value)
-    for slot in left:
+    for slot in unmatched:
         yield FramePart(PartMark.TOO_MANY, slot.concept, True, slot.value)
 
 
-def _take(left: list[Slot], want: Slot, is_match: Callable[[Slot, Slot], bool]) -> Slot | None:
-    """The first that fits, which is removed from `left`."""
-    for number, slot in enumerate(left):
-        if is_match(slot, want):
-            return left.pop(number)
+def _take(candidates: list[Slot], wanted_slot: Slot, is_match: Callable[[Slot, Slot], bool]) -> Slot | None:
+    """The first that fits, which is removed from `candidates`."""
+    for number, slot in enumerate(candidates):
+        if is_match(slot, wanted_slot):
+            return candidates.pop(number)
     return None
 
 

@@ -114,15 +114,15 @@ def _merge(
     starts = [window.start_s for window in windows]
     separate: list[int] = []
     repeats: list[tuple[int, int]] = []
-    stands, stands_s = -1, before_s
+    owner, owner_s = -1, before_s
     for index, at_s in enumerate(events_s):
-        if is_within_refractory(at_s, stands_s, refractory_s[index]):
-            begun_windows = windows[bisect_right(starts, stands_s) : bisect_right(starts, at_s)]
+        if is_within_refractory(at_s, owner_s, refractory_s[index]):
+            begun_windows = windows[bisect_right(starts, owner_s) : bisect_right(starts, at_s)]
             if not any(window.end_s >= at_s for window in begun_windows):
-                repeats.append((index, stands))
+                repeats.append((index, owner))
                 continue
         separate.append(index)
-        stands, stands_s = index, at_s
+        owner, owner_s = index, at_s
     return separate, tuple(repeats)
 
 
@@ -180,17 +180,17 @@ def _in_order(
 
 def _traced(ranges: Sequence[tuple[int, int]], took: Sequence[bytearray], events: int) -> Iterator[tuple[int, int]]:
     """The pairs of the best matching, traced from the end."""
-    left = events
+    upper_end = events
     for row in range(len(ranges) - 1, -1, -1):
         first, last = ranges[row]
-        event = min(left, last) - 1
+        event = min(upper_end, last) - 1
         while event >= first and took[row][event - first] == 2:
             event -= 1
         if event >= first and took[row][event - first] == 1:
             yield row, event
-            left = event
-        elif left > event + 1 and event + 1 < last:
-            left = event + 1
+            upper_end = event
+        elif upper_end > event + 1 and event + 1 < last:
+            upper_end = event + 1
 
 
 def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:

@@ -128,8 +128,8 @@ def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
         return None
     pauses, totals = [gap.gap_ms for gap in decided], [gap.whole.total for gap in decided]
     lost = [gap.whole.total - gap.whole.count for gap in decided]
-    enough = [share <= 1 - RELIABLE + _SAME for share in falling_shares(lost, totals)]
-    first = enough.index(True) if any(enough) else len(enough)
+    is_enough = [share <= 1 - RELIABLE + _SAME for share in falling_shares(lost, totals)]
+    first = is_enough.index(True) if any(is_enough) else len(is_enough)
     _, interval = crossing(pauses, lost, totals, 1 - RELIABLE, CRITICAL)
     return ShortestPause(
         too_short=pauses[first - 1] if first else None,

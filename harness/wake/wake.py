@@ -132,8 +132,8 @@ class WakeFigures:
 
         Results are hits, parts of other events, events of openings, and unmatched ones.
         """
-        left = {name: device.unaccounted() for name, device in self._devices.items()}
-        return {name: count for name, count in left.items() if count}
+        counts = {name: device.unaccounted() for name, device in self._devices.items()}
+        return {name: count for name, count in counts.items() if count}
 
     def false_accept(self, event: UnmatchedWake, reviewed: bool) -> bool:
         """Does an event count as a false accept: by the rules alone, or by the reviews too?"""

@@ -83,9 +83,9 @@ class DeviceFigures:
         self._sounds: dict[int, MeasuredDuration | None] = {}
         self._first_sounds: FirstSounds | None = None
         self._recent: deque[Play] = deque(maxlen=RECENT)
-        self._shown: deque[Play | int] = deque(maxlen=MARKS)
+        self._shown_subjects: deque[Play | int] = deque(maxlen=MARKS)
         self._looks = Looks()
-        self._found = DeviceWake(target.device)
+        self._device_wake = DeviceWake(target.device)
         self._merging = ReportMerger(target.sources, target.merge_within_s)
         self._homes: dict[int, Play | None] = {}
         self._strays: deque[HeardWake] = deque(maxlen=RECENT)
@@ -116,7 +116,7 @@ class DeviceFigures:
     def begin(self, play: Play) -> None:
         play.run = len(self._proofs_of_runs) - 1
         self._recent.append(play)
-        self._shown.append(play)
+        self._shown_subjects.append(play)
         self.changed = True
 
     def heard(self, report: HeardWake) -> None:
@@ -157,7 +157,7 @@ class DeviceFigures:
                 return
             self._put(event, None, exposed=False)
             if not was_shown:
-                self._shown.append(event.seq)
+                self._shown_subjects.append(event.seq)
             self._settle_near(event, None)
             return
         play.add(event)
@@ -311,7 +311,7 @@ class DeviceFigures:
 
     def snapshot(self) -> DeviceWake:
         if not self.changed:
-            return self._found
+            return self._device_wake
         self.changed = False
         sums, counts = self._sums, self._events.counts(self.device)
         hours = sums.exposure_s / 3600
@@ -320,7 +320,7 @@ class DeviceFigures:
             self._latency = latency_figures(list(self._delays.values()))
         if self._first_sounds is None:
             self._first_sounds = FirstSounds.of(list(self._sounds.values()))
-        self._found = DeviceWake(
+        self._device_wake = DeviceWake(
             device=self.device,
             false_rejects=ratio(sums.false_rejects, self._speakers()),
             hits=sums.hits,
@@ -360,7 +360,7 @@ class DeviceFigures:
             requests=by_gap(sums.requests),
             first_sounds=self._first_sounds,
         )
-        return self._found
+        return self._device_wake
 
     def tested(self) -> DeviceWake:
         """The part of `snapshot` that sequential tests need, without intervals."""
@@ -384,7 +384,7 @@ class DeviceFigures:
 
     def _reached(self, event: HeardWake) -> Play | None:
         """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
-        later: Play | None = None
+        reached_play: Play | None = None
         for play in reversed(self._recent):
             if play.started is None:
                 continue
@@ -396,8 +396,8 @@ class DeviceFigures:
                 if slow or place_s <= to_s:
                     if not play.follows(event):
                         return play
-                    later = later or play  # unless an earlier one ends where it begins
-        return later
+                    reached_play = reached_play or play  # unless an earlier one ends where it begins
+        return reached_play
 
     def _settle_near(self, event: HeardWake, owner: Play | None) -> None:
         """An event outside of the plays that were heard in full may lie in the window of one, or be part of its last
@@ -537,7 +537,7 @@ class DeviceFigures:
 
     def _timeline(self) -> tuple[TimelineMark, ...]:
         marks: list[TimelineMark] = []
-        for subject in reversed(self._shown):
+        for subject in reversed(self._shown_subjects):
             marks.extend(reversed(list(self._marks(subject))))
             if len(marks) >= MARKS:
                 break
@@ -557,10 +557,12 @@ class DeviceFigures:
             yield TimelineMark(MarkKind.AMBIENT, *span, trial_id)
         elif subject.state is PlayState.COUNTED:
             is_command = subject.kind is TrialKind.COMMAND
-            good = subject.reading.command is CommandResult.MATCH if is_command else subject.reading.hit is not None
-            kind = MarkKind.HIT if good else MarkKind.FALSE_REJECT
+            is_success = (
+                subject.reading.command is CommandResult.MATCH if is_command else subject.reading.hit is not None
+            )
+            kind = MarkKind.HIT if is_success else MarkKind.FALSE_REJECT
             if subject.kind is TrialKind.PROBE:
-                kind = MarkKind.PROBE if good else MarkKind.PROBE_UNHEARD
+                kind = MarkKind.PROBE if is_success else MarkKind.PROBE_UNHEARD
             phrase = subject.host_s(row.query_start_s), subject.host_s(row.query_end_s)
             seq = subject.reading.hit.seq if subject.reading.hit else None
             yield TimelineMark(kind, *phrase, trial_id, seq)

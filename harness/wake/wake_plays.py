@@ -395,14 +395,14 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
             strays.append((at_s, event))
         else:
             placed.append((at_s, event, home))
-    others = tuple(_moved(window, origin_s) for play in plays for window in play.other_windows)
-    firsts_s = [*(window.start_s for window, _ in windows), *(window.start_s for window in others)]
+    other_windows = tuple(_moved(window, origin_s) for play in plays for window in play.other_windows)
+    firsts_s = [*(window.start_s for window, _ in windows), *(window.start_s for window in other_windows)]
     firsts_s += [at_s for at_s, _, _ in placed[:1]]
     matching = match_events(
         [window for window, _ in windows],
         [at_s for at_s, _, _ in placed],
         [play.refractory_s for _, _, play in placed],
-        others=others,
+        others=other_windows,
         before_s=before_s - origin_s if before_s - origin_s < min(firsts_s, default=math.inf) else -math.inf,
     )
     hits = {index: windows[number][1] for number, index in matching.pairs}
@@ -419,14 +419,14 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
         assignment.doubled |= hit is not None and at_s >= play.place(hit) - origin_s
         if (doubled := hits.get(parts.get(index, -1))) is not None:
             assignments[doubled].doubled = True
-    stands = [index for index in range(len(placed)) if index not in parts]
-    stands_s = [placed[index][0] for index in stands]
+    whole_indices = [index for index in range(len(placed)) if index not in parts]
+    whole_starts_s = [placed[index][0] for index in whole_indices]
     for at_s, event in strays:
-        if not (count := bisect_right(stands_s, at_s)):
+        if not (count := bisect_right(whole_starts_s, at_s)):
             continue
-        index = stands[count - 1]
+        index = whole_indices[count - 1]
         play = hits.get(index, placed[index][2])
-        if is_within_refractory(at_s, stands_s[count - 1], play.refractory_s):
+        if is_within_refractory(at_s, whole_starts_s[count - 1], play.refractory_s):
             assignments[play].parts.append(event)
             assignments[play].doubled |= index in hits
     return assignments

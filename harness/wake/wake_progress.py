@@ -302,18 +302,18 @@ class Looks:
     def __init__(self) -> None:
         self._raw: list[RawLook] = []
         self._last: RawLook | None = None
-        self._stride, self._seen = 1, 0
+        self._stride, self._seen_count = 1, 0
 
     def add(
         self, wall_s: float, false_rejects: Share, speakers: Speakers, exposure_s: float, false_accepts: int
     ) -> None:
         self._last = (wall_s, false_rejects, speakers, exposure_s, false_accepts)
-        if self._seen % self._stride == 0:
+        if self._seen_count % self._stride == 0:
             self._raw.append(self._last)
             if len(self._raw) >= LOOKS:
                 self._raw = self._raw[::2]
                 self._stride *= 2
-        self._seen += 1
+        self._seen_count += 1
 
     def snapshot(self) -> tuple[Look, ...]:
         chosen = list(self._raw)

@@ -260,9 +260,9 @@ def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
             return desk.clear_slots(*post.span)
         case "go" if detail in ("reviewing", "labelling"):
             return desk.go_to(AnnotationPhase(detail))
-    does = {"accept": desk.accept_page, "save": desk.save, "skip": desk.skip, "undo": desk.undo,
+    methods = {"accept": desk.accept_page, "save": desk.save, "skip": desk.skip, "undo": desk.undo,
             "take": desk.take_proposed_slots}  # fmt: skip
-    return does[post.do]() if post.do in does else None
+    return methods[post.do]() if post.do in methods else None
 
 
 OTHER_FIELDS = 20

@@ -249,16 +249,16 @@ class Logins:
 
     def __init__(self, invitations: Invitations) -> None:
         self._invitations = invitations
-        self._left: set[str] = set()
+        self._ended_visits: set[str] = set()
 
     def cookie_name(self, port: int, *, secure: bool) -> str:
         """A cookie name unique to this site: browsers send the cookies of one port to all ports of a host.
 
         port: where the site listens. The invitations count too, for sites of two machines behind one name.
         """
-        mine = hmac.new(self._invitations.site_key, f"cookie:{port}".encode(), hashlib.sha256).hexdigest()[:8]
+        site_digest = hmac.new(self._invitations.site_key, f"cookie:{port}".encode(), hashlib.sha256).hexdigest()[:8]
         # Browsers accept this prefix over TLS only, and not from another host of the domain.
-        return f"{'__Host-' if secure else ''}{COOKIE}-{mine}"
+        return f"{'__Host-' if secure else ''}{COOKIE}-{site_digest}"
 
     def visit(self, cookie: str | None) -> Visit | None:
         """The visit of a cookie; None when it is forged, too old or missing."""
@@ -269,7 +269,7 @@ class Logins:
         except BadData:
             return None
         visit_id, digest = payload
-        if visit_id in self._left:
+        if visit_id in self._ended_visits:
             return None
         invitation = self._invitations.by_digest(digest) if digest else None
         if digest and invitation is None:
@@ -287,7 +287,7 @@ class Logins:
 
     def leave(self, visit: Visit) -> None:
         """Ends a visit. Its cookie is invalid from now on, even a copy (until the site restarts)."""
-        self._left.add(visit.id)
+        self._ended_visits.add(visit.id)
 
     def cookie(self, visit: Visit) -> str:
         """The cookie's value."""
@@ -324,9 +324,9 @@ class RateLimiter:
         """Seconds for which that address is refused; 0 if it is not."""
         with self._lock:
             self._forget()
-            mine = [at_s for at_s, caller in self._tries if caller == address]
-            if len(mine) >= TRIES:
-                return max(1.0, mine[-TRIES] + TRIES_IN_S - self._now_s())
+            own_tries = [at_s for at_s, caller in self._tries if caller == address]
+            if len(own_tries) >= TRIES:
+                return max(1.0, own_tries[-TRIES] + TRIES_IN_S - self._now_s())
             return 0.0
 
     def failed(self, address: str) -> None:

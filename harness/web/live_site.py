@@ -60,7 +60,7 @@ class LiveSession:
         self.folder = Path(place.folder)
         self.key = hashlib.sha256(place.folder.encode()).hexdigest()[:12]
         self._lock = threading.Lock()
-        self._figures, self._wake, self._words = SessionFigures(), WakeLines(), RowWriter()
+        self._figures, self._wake, self._row_writer = SessionFigures(), WakeLines(), RowWriter()
         self._events: deque[tuple[str, str, bool]] = deque(maxlen=EVENTS_SHOWN)
         self._fault = ""
         self._clips: deque[Clip] = deque(maxlen=CLIPS_KEPT)
@@ -118,7 +118,7 @@ class LiveSession:
     def _row(self, entry: Entry) -> None:
         self._figures.add(entry)
         self._first_s = self._first_s or entry.wall_s
-        line = self._words.line(entry.record)
+        line = self._row_writer.line(entry.record)
         clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
         match entry.record:
             case FaultMet() | Observed(observation=LinkLost()):
@@ -213,7 +213,7 @@ class LiveSessions:
     def __init__(self, only: Path | None = None) -> None:
         self._only = only
         self._lock = threading.Lock()
-        self._found: dict[str, LiveSession] = {}
+        self._sessions: dict[str, LiveSession] = {}
         self._unreached: tuple[tuple[str, str], ...] = ()
         self._stop = threading.Event()
         self._look()
@@ -224,7 +224,7 @@ class LiveSessions:
     def sessions(self) -> tuple[LiveSession, ...]:
         """Newest first."""
         with self._lock:
-            return tuple(reversed(self._found.values()))
+            return tuple(reversed(self._sessions.values()))
 
     @property
     def unreached(self) -> tuple[tuple[str, str], ...]:
@@ -252,7 +252,7 @@ class LiveSessions:
     def _look(self) -> None:
         unreached = []
         for place in list_running():
-            previous = self._found.get(place.folder)
+            previous = self._sessions.get(place.folder)
             if self._only is not None and Path(place.folder) != self._only:
                 continue
             # After an orderly end ("") the engine is about to leave.
@@ -264,8 +264,8 @@ class LiveSessions:
                 unreached.append((place.folder, str(error)))
                 continue
             with self._lock:
-                self._found.pop(place.folder, None)
-                self._found[place.folder] = session
+                self._sessions.pop(place.folder, None)
+                self._sessions[place.folder] = session
             if previous is not None:
                 previous.close()
         with self._lock:

@@ -177,9 +177,10 @@ FAULTS = (
 """, "speech during which the microphone's link is lost goes on for ever"),
     Planted("answer_of_a_device_still_busy", "9af7d71f", Area.MATCHING, """
 @ session/attempt.py
--    still = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
--    still = still and current.place_s(observation) is None  # a place on the audio line shows what it answers
-+    still = False
+-    at_previous = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
+-    if current.place_s(observation) is not None:  # a place on the audio line shows what it answers
+-        at_previous = False
++    at_previous = False
 """, "a device that is still at the attempt before answers the new one, to which it has not woken",
         "session/test_query_trial.py::test_an_answer_to_an_interrupted_attempt_is_not_the_next_ones"),
     Planted("idle_meanwhile", "f085c40b", Area.MATCHING, """
@@ -212,7 +213,7 @@ FAULTS = (
 -                if state is DeviceState.GONE:
 -                    self._lose(THE_DEVICE, "it reported that it is gone")
 -                else:
--                    self._lost.discard(THE_DEVICE)
+-                    self._lost_sources.discard(THE_DEVICE)
 """, "queries to a device that says that it is gone count as missed",
         "session/test_query_trial.py::test_a_device_that_is_gone_is_waited_for"),
     Planted("phrase_with_a_gap", "2a77dd85", Area.EVIDENCE, """
@@ -357,7 +358,7 @@ FAULTS = (
         "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("no_refractory_time", "", Area.MERGING, """
 @ base/refractory.py
--    return place - stands < refractory
+-    return place - previous_place < refractory
 +    return False
 """, "events within the refractory time are events of their own",
         "wake/test_sources.py::test_a_running_ambient_trial_shows_one_event_and_moves_it"),

@@ -72,10 +72,10 @@ def report(
     from harness.annotation.report import annotation_report, as_json, as_table, lines
 
     with closing(open_project(project)) as room:
-        standing = outcome(room.utterances, room.shares, room.ledger).standing
+        statuses = outcome(room.utterances, room.shares, room.ledger).standing
         final = {
             id_: utterance.intents
-            for id_, utterance in standing.items()
+            for id_, utterance in statuses.items()
             if utterance.state.is_final and utterance.intents is not None
         }
         counts = annotation_report(room.utterances, room.rows, final)

@@ -237,15 +237,16 @@ def export(
             )
             remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits: omit --split"
             raise InputError("no utterance belongs to that split", remedy=remedy)
-        left = [
+        without_labels = [
             utterance
             for utterance in utterances
             if not (progress.standing[utterance.id].state.is_final or utterance.id in by_machine)
         ]
-        if left and not (final_only or mark):
-            first = plain_text(left[0].id, 60)
+        if without_labels and not (final_only or mark):
+            first = plain_text(without_labels[0].id, 60)
             raise InputError(
-                f"{len(left)} of {counted(len(utterances), 'utterance')} have no final labels, such as {first}",
+                f"{len(without_labels)} of {counted(len(utterances), 'utterance')} have no final labels, "
+                f"such as {first}",
                 remedy="Continue with harness understand annotate review, or add --final-only, --proposed or --mark",
             )
         corpus = Corpus(str(project), with_labels(utterances, progress, by_machine, marked=mark))
@@ -264,6 +265,6 @@ def export(
     if by_machine:
         unreviewed = counted(sum(utterance.id in by_machine for utterance in corpus.utterances), "utterance")
         click.echo(f"harness: {unreviewed} with unreviewed labels", err=True)
-    if left:
+    if without_labels:
         treatment = "marked" if mark else "left out"
-        click.echo(f"harness: {counted(len(left), 'utterance')} without final labels, {treatment}", err=True)
+        click.echo(f"harness: {counted(len(without_labels), 'utterance')} without final labels, {treatment}", err=True)

@@ -222,8 +222,8 @@ def processor() -> Iterator[Check]:
         "processor", level, f"{percent(load, 0)} loaded ({count} processors)", "Close other programs: sound may be late"
     )
     allowed = max(resource.getrlimit(resource.RLIMIT_RTPRIO))
-    may = allowed > 0 or os.geteuid() == 0 or allowed == resource.RLIM_INFINITY
-    says = "allowed" if may else "not allowed; needed only when sound is late (group audio, limits.conf: rtprio)"
+    is_allowed = allowed > 0 or os.geteuid() == 0 or allowed == resource.RLIM_INFINITY
+    says = "allowed" if is_allowed else "not allowed; needed only when sound is late (group audio, limits.conf: rtprio)"
     yield Check("real time", Level.OK, says)
 
 

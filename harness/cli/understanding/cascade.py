@@ -454,9 +454,9 @@ def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
     if len(pairs.without_transcript) < len(gold.utterances) - len(pairs.unannotated):
         return
     first = heard.utterances[0].id if heard.utterances else ""
-    like = gold.utterances[0].id if gold.utterances else ""
+    example_id = gold.utterances[0].id if gold.utterances else ""
     problem = f"no transcript has the id of a gold utterance: the first id is {plain_text(first, 60)!r}"
-    remedy = f"Use the ids of {plain_text(gold.path, 200)}, such as {plain_text(like, 60)!r}"
+    remedy = f"Use the ids of {plain_text(gold.path, 200)}, such as {plain_text(example_id, 60)!r}"
     raise InputError(problem, place=Place(heard.path), remedy=remedy)
 
 

@@ -130,14 +130,14 @@ def _read(split: str, path: str, form: CorpusFormat | None, column: str) -> dict
     if list(splits) != [""]:
         return splits
     corpus = splits[""]
-    parted = group_by(
+    places_by_label = group_by(
         (dict(utterance.groups).get(column, ""), index) for index, utterance in enumerate(corpus.utterances)
     )
-    if list(parted) == [""]:
+    if list(places_by_label) == [""]:
         return {Path(file.name).stem or file.name: corpus}
     return {
         label or "(none)": Corpus(corpus.path, tuple(corpus.utterances[index] for index in places))
-        for label, places in parted.items()
+        for label, places in places_by_label.items()
     }
 
 
@@ -146,8 +146,8 @@ def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
     shared = [utterance.id for utterance in corpus.utterances if first_in.setdefault(utterance.id, name) != name]
     if not shared or all(id_.isdigit() for id_ in shared):  # BIO folders have no ids but lines
         return []
-    other, such = shown(first_in[shared[0]], 40), shown(shared[0], 40)
-    return [f"{len(shared):,} ids of {shown(name, 40)} are also in {other}, such as {such}"]
+    other_file, example = shown(first_in[shared[0]], 40), shown(shared[0], 40)
+    return [f"{len(shared):,} ids of {shown(name, 40)} are also in {other_file}, such as {example}"]
 
 
 def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:

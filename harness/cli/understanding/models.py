@@ -389,8 +389,8 @@ def _answer_lines(model: Understander, scores: bool) -> None:
 
 def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterator[tuple[Utterance, Scores]]:
     """The utterances with the model's predictions, in their order; the model gets `AT_ONCE` at a time."""
-    left = iter(utterances)
-    while part := list(islice(left, AT_ONCE)):
+    remaining = iter(utterances)
+    while part := list(islice(remaining, AT_ONCE)):
         for utterance, prediction in zip(part, model.predict([utterance.words for utterance in part]), strict=True):
             yield replace(utterance, intents=prediction.intents, tags=prediction.tags, slots=None), prediction.scores
 

@@ -330,8 +330,8 @@ def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> N
     gold_ids = {utterance.id for utterance in gold.utterances}
     if ids and gold_ids.isdisjoint(ids):
         problem = f"no id of {subject} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
-        like = plain_text(gold.utterances[0].id, 60)
-        remedy = f"Use the ids of {plain_text(gold.path)}, such as {like!r}"
+        example_id = plain_text(gold.utterances[0].id, 60)
+        remedy = f"Use the ids of {plain_text(gold.path)}, such as {example_id!r}"
         raise InputError(problem, place=Place(name), remedy=remedy)
 
 

@@ -176,7 +176,7 @@ class JudgingScreen(Screen[None]):
         self._auto_play = player is not None
         self._item: Item | None = None
         self._doubt = AzertyDigitCheck(keys.category)
-        self._said, self._colour = "", palette.GREEN
+        self._message, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
         key = self._keys.actions[RaterAction.TRANSCRIPT]
@@ -232,11 +232,11 @@ class JudgingScreen(Screen[None]):
         self._offer(view)
 
     def _tell(self, message: str, colour: str = palette.YELLOW) -> None:
-        self._said, self._colour = message, colour
+        self._message, self._colour = message, colour
 
     def _show_message(self, view: SittingView) -> None:
         """The answer to the last key, else the desk's message."""
-        message, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
+        message, colour = (self._message, self._colour) if self._message else (view.said, palette.GREEN)
         self.query_one(MessageLine).show(message, colour, break_due=view.break_due)
 
     def _begin_item(self, item: Item | None) -> None:
@@ -255,9 +255,9 @@ class JudgingScreen(Screen[None]):
         self.query_one(OfferedKeys).show(keys)
 
     def _list_waiting(self) -> tuple[str, ...]:
-        mine = (item for item in self._room.items if self._desk.item(item.id) is not None)
+        own_items = (item for item in self._room.items if self._desk.item(item.id) is not None)
         return tuple(
-            f"{item.query}: {item.effect.check.wanted}" for item in mine if item.waits_for_effect and item.effect
+            f"{item.query}: {item.effect.check.wanted}" for item in own_items if item.waits_for_effect and item.effect
         )
 
     # Keys
@@ -273,7 +273,7 @@ class JudgingScreen(Screen[None]):
         act, writes = meaning
         event.stop()
         event.prevent_default()
-        self._said = ""
+        self._message = ""
         if not writes or guarded_app(self).counts(event, self.on_key, self._tell):
             act()
         self.show()
@@ -299,7 +299,7 @@ class JudgingScreen(Screen[None]):
         if action in ON_AN_ITEM and self._item is None:
             return
         desk, level = self._desk, self._desk.view.draft.confidence or 0
-        does: dict[RaterAction, Callable[[], object]] = {
+        methods: dict[RaterAction, Callable[[], object]] = {
             RaterAction.PLAY: lambda: self._play(ItemSound.RESPONSE),
             RaterAction.PLAY_SLOWER: lambda: self._play(ItemSound.SLOWER),
             RaterAction.PLAY_QUERY: lambda: self._play(ItemSound.QUERY),
@@ -320,7 +320,7 @@ class JudgingScreen(Screen[None]):
             RaterAction.RELEASE_HELD: desk.release_held,
             RaterAction.QUIT: lambda: self.app.exit(self.status),
         }
-        does[action]()
+        methods[action]()
 
     @property
     def status(self) -> int:
@@ -331,7 +331,7 @@ class JudgingScreen(Screen[None]):
         """Shows a failure; the item stays with its draft. Stops the sound first: the row says how much was heard."""
         self._stop_sound()
         try:
-            done = give()
+            is_done = give()
         except HarnessError as error:
             self.app.bell()
             self.query_one(Trouble).show((error.what, error.remedy))
@@ -339,7 +339,7 @@ class JudgingScreen(Screen[None]):
             return
         self.remove_class("-troubled")
         self.query_one(Trouble).show(None)
-        if not done:
+        if not is_done:
             self.app.bell()
 
     def on_room_read(self, message: RoomRead) -> None:
@@ -359,7 +359,7 @@ class JudgingScreen(Screen[None]):
         panel_item = self._desk.view.item
 
         def answered(answer: object) -> None:
-            self._said = ""
+            self._message = ""
             now = self._desk.view.item
             if answer is not None:
                 if panel_item is not None and now is not None and panel_item.id == now.id:

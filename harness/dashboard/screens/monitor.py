@@ -41,18 +41,18 @@ class MonitorRows(RowList):
         self.following = True
         self._all: deque[MonitorRow] = deque(maxlen=KEPT)
         self._waiting: deque[MonitorRow] = deque(maxlen=KEPT)
-        self._shown: list[MonitorRow] = []
+        self._shown_rows: list[MonitorRow] = []
         self._chosen = -1
 
     @property
     def count(self) -> int:
-        return len(self._shown)
+        return len(self._shown_rows)
 
     @property
     def chosen(self) -> MonitorRow | None:
-        if not self._shown:
+        if not self._shown_rows:
             return None
-        return self._shown[-1 if self.following else min(self._chosen, len(self._shown) - 1)]
+        return self._shown_rows[-1 if self.following else min(self._chosen, len(self._shown_rows) - 1)]
 
     @property
     def waiting(self) -> int:
@@ -81,7 +81,7 @@ class MonitorRows(RowList):
 
     def pause(self) -> None:
         self.following = False
-        self._chosen = max(0, len(self._shown) - 1)
+        self._chosen = max(0, len(self._shown_rows) - 1)
         self.refresh()
 
     def action_follow(self) -> None:
@@ -93,7 +93,7 @@ class MonitorRows(RowList):
     def action_move(self, step: int) -> None:
         if self.following:
             self.pause()
-        self._chosen = min(max(0, self._chosen + step), max(0, len(self._shown) - 1))
+        self._chosen = min(max(0, self._chosen + step), max(0, len(self._shown_rows) - 1))
         self.scroll_to(y=max(0, self._chosen - self.size.height // 2), animate=False)
         self.refresh()
 
@@ -101,7 +101,7 @@ class MonitorRows(RowList):
         self._to_the_end()
 
     def _filter(self) -> None:
-        self._shown = [row for row in self._all if not (self.only_unmapped and row.mapped)]
+        self._shown_rows = [row for row in self._all if not (self.only_unmapped and row.mapped)]
         self.fit()
         self._to_the_end()
 
@@ -110,21 +110,21 @@ class MonitorRows(RowList):
             self.call_after_refresh(self.scroll_end, animate=False)
 
     def line(self, index: int, width: int) -> Text:
-        row = self._shown[index]
+        row = self._shown_rows[index]
         clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
         room = max(8, width - CLOCK - 3)
-        left = room * 11 // 20
+        line_width = room * 11 // 20
         style = f"on {palette.SELECTED}" if not self.following and index == self._chosen else ""
         text = Text(f"{clock} ", style=style)
         text.stylize(palette.QUIET)
         # Foreign text may hold wide characters: cut it to its column here.
-        text.append(_cut(row.said, left), palette.TEXT)
+        text.append(_cut(row.said, line_width), palette.TEXT)
         sign, outcome, colour = " > ", row.made, palette.GREEN
         if not row.mapped:
             sign, outcome = " - ", row.why or "not mapped"
             colour = palette.YELLOW if row.why else palette.QUIET
         text.append(sign, palette.RULE)
-        return text.append(_cut(f"({row.times}) {outcome}" if row.times else outcome, room - left), colour)
+        return text.append(_cut(f"({row.times}) {outcome}" if row.times else outcome, room - line_width), colour)
 
 
 class MonitorApp(App[None]):

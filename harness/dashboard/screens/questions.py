@@ -142,7 +142,7 @@ class AskingPanel(QuestionPanel):
         self._sent = False
 
     def compose(self) -> ComposeResult:
-        keys = [(key, says) for key, (says, _, _) in self._wording.answers.items()]
+        keys = [(key, label) for key, (label, _, _) in self._wording.answers.items()]
         with Vertical():
             yield Static(Text(self._wording.title, style=f"bold {palette.YELLOW}"), markup=False)
             yield TextBlock(id="about")

@@ -41,7 +41,7 @@ def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
 def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
     """Responses that this rater has not judged, in the order of playing; skipped ones last."""
     fresh: list[FirstResponse] = []
-    later: list[FirstResponse] = []
+    postponed: list[FirstResponse] = []
     for trial in progress.trials:
         item = trial.response
         if item is None:
@@ -50,8 +50,8 @@ def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
         if judgment is None:
             fresh.append(item)
         elif judgment.status in (JudgmentStatus.SKIPPED, JudgmentStatus.HELD):
-            later.append(item)
-    return (*fresh, *later)
+            postponed.append(item)
+    return (*fresh, *postponed)
 
 
 def in_log(progress: Progress, judgment: Judgment) -> bool:
@@ -169,7 +169,7 @@ class RatingScreen(Sheet):
         self._comment = ""
         self._saving: Judgment | None = None
         self._saved = False
-        self._given: list[Judgment] = []
+        self._given_judgments: list[Judgment] = []
         self._undo_next = False
         self._doubt = AzertyDigitCheck(dict(KEYS).get)
 
@@ -258,8 +258,8 @@ class RatingScreen(Sheet):
                     self.app.bell()
                 self._give(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
         else:
-            does = {"x": self.action_skip, "f": self.action_flag, "c": self.action_comment, "u": self.action_undo}
-            does[key]()
+            actions = {"x": self.action_skip, "f": self.action_flag, "c": self.action_comment, "u": self.action_undo}
+            actions[key]()
 
     def _tell(self, message: str) -> None:
         self.post_message(NoticeWanted(message))
@@ -297,11 +297,11 @@ class RatingScreen(Sheet):
         if self._saving is not None:
             self._undo_next = True
             return
-        if not self._given:
+        if not self._given_judgments:
             self.app.bell()
             self.post_message(NoticeWanted("there is nothing to undo in this sitting"))
             return
-        self._save(withdrawal(self._given[-1]), "undone")
+        self._save(withdrawal(self._given_judgments[-1]), "undone")
 
     def action_replay(self) -> None:
         def played(answer: Answered) -> None:
@@ -316,12 +316,12 @@ class RatingScreen(Sheet):
                 self._saving = None
                 return
             self._saved = True
-            self._given = [row for row in self._given if row.id != judgment.replaces]
+            self._given_judgments = [row for row in self._given_judgments if row.id != judgment.replaces]
             self._item, self._item_key = None, None
             if judgment.status is JudgmentStatus.WITHDRAWN:
                 self._item_key = (judgment.trial_id, judgment.clip_sha256)
             else:
-                self._given.append(judgment)
+                self._given_judgments.append(judgment)
 
         self._saving, self._saved = judgment, False
         self.post_message(CommandWanted(Judge(new_id(), self._rater, judgment), label, answered))

@@ -198,7 +198,7 @@ class WakeScreen(Sheet):
         self._view: View | None = None
         self._seen_seq = 0
         self._saving = False
-        self._given: list[int] = []
+        self._reviewed_events: list[int] = []
 
     def compose(self) -> ComposeResult:
         yield from self.session_lines()
@@ -221,12 +221,12 @@ class WakeScreen(Sheet):
 
     def _room(self) -> int:
         """Lines for the devices: the screen less the least lines of the list."""
-        others = (
+        other_widgets = (
             widget
             for widget in self.children
             if not isinstance(widget, DeviceBlocks | UnmatchedList) and widget.display
         )
-        return max(4, self.size.height - sum(widget.outer_size.height for widget in others) - 2 - LEAST_EVENTS)
+        return max(4, self.size.height - sum(widget.outer_size.height for widget in other_widgets) - 2 - LEAST_EVENTS)
 
     def _on_select(self, seq: int | None) -> None:
         guarded_app(self).in_sight(self, (WakeScreen, seq))
@@ -261,8 +261,8 @@ class WakeScreen(Sheet):
         event = self._event()
         if event is not None and event.reviewed_by:
             self._save(event.seq, None, "taken back")
-        elif self._given:
-            self._save(self._given[-1], None, "taken back")
+        elif self._reviewed_events:
+            self._save(self._reviewed_events[-1], None, "taken back")
         else:
             self.app.bell()
             self.post_message(NoticeWanted("this event has no review to withdraw"))
@@ -283,12 +283,12 @@ class WakeScreen(Sheet):
             self._saving = False
             if not answer.ok or not self.is_attached:
                 return
-            self._given = [event_seq for event_seq in self._given if event_seq != seq]
+            self._reviewed_events = [event_seq for event_seq in self._reviewed_events if event_seq != seq]
             unmatched = self.query_one(UnmatchedList)
             if word is None:
                 unmatched.select(seq)
             else:
-                self._given.append(seq)
+                self._reviewed_events.append(seq)
                 unmatched.select_next(seq)
 
         self._saving = True

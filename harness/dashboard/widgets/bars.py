@@ -361,13 +361,13 @@ class ProgressLine(Showing[tuple[float | None, str]]):
         totals, progress = view.progress.totals, view.progress
         all_played = totals.planned > 0 and totals.finished == totals.planned and progress.running is None
         if progress.finished:
-            left = "finished"
+            ending = "finished"
         elif all_played:
-            left = "all played"
+            ending = "all played"
         else:
-            left = time_left(progress.eta_s)
+            ending = time_left(progress.eta_s)
         share = totals.finished / totals.planned if totals.planned else None
-        self.show((share, f"{totals.finished_in_words}, {percent(share, 0)} · {left}"))
+        self.show((share, f"{totals.finished_in_words}, {percent(share, 0)} · {ending}"))
 
     def paint(self, width: int, height: int) -> Text:
         share, words = self.shown or (None, "")

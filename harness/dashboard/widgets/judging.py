@@ -201,17 +201,17 @@ class MovingWave(Painted):
         super().__init__()
         self._peaks: npt.NDArray[np.float32] | None = None
         self._length_s: float | None = None
-        self._what = ""
+        self._sound = ""
         self._at_s: float | None = None
-        self._said = ""
+        self._message = ""
 
     @property
     def drawn(self) -> bool:
         return self._peaks is not None
 
     def clear(self, message: str) -> None:
-        self._peaks, self._length_s, self._said = None, None, message
-        self._what, self._at_s = "", None
+        self._peaks, self._length_s, self._message = None, None, message
+        self._sound, self._at_s = "", None
         self.refresh()
 
     def shape(self, peaks: npt.NDArray[np.float32], length_s: float) -> None:
@@ -220,13 +220,13 @@ class MovingWave(Painted):
 
     def move(self, sound: str, at_s: float | None) -> None:
         """sound: the sound that plays, or "". at_s: position in the response; None for other sounds."""
-        if (sound, at_s) != (self._what, self._at_s):
-            self._what, self._at_s = sound, at_s
+        if (sound, at_s) != (self._sound, self._at_s):
+            self._sound, self._at_s = sound, at_s
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
         if self._peaks is None:
-            return Text(self._said, style=palette.QUIET)
+            return Text(self._message, style=palette.QUIET)
         label = self._label()
         if not len(self._peaks) or width < 2 * _WAVE_LABEL:
             return label
@@ -251,8 +251,8 @@ class MovingWave(Painted):
             text = Text(fixed(length_s, 1, "s"), style=palette.QUIET)
         else:
             text = Text(f"{fixed(min(self._at_s, length_s), 1)} of {fixed(length_s, 1)} s", style=palette.TEXT)
-        if self._what:
-            text.append(f" {self._what}", style=f"bold {palette.YELLOW}")
+        if self._sound:
+            text.append(f" {self._sound}", style=f"bold {palette.YELLOW}")
         return text
 
     def _cursor(self, room: int) -> int | None:

@@ -71,7 +71,7 @@ class ClipShape(Painted):
         self._clip: Clip | None = None
         self._peaks: npt.NDArray[np.float32] | None = None
         self._read = False
-        self._gone = ""
+        self._removal = ""
 
     @property
     def drawn(self) -> bool:
@@ -81,7 +81,7 @@ class ClipShape(Painted):
         """Draws a clip of the session in `folder`."""
         if clip == self._clip:
             return
-        self._clip, self._peaks, self._read, self._gone = clip, None, False, ""
+        self._clip, self._peaks, self._read, self._removal = clip, None, False, ""
         self.refresh()
         if clip is not None:
             self._read_clip(clip, folder)
@@ -89,21 +89,21 @@ class ClipShape(Painted):
     @work(thread=True, exclusive=True, group="clip")
     def _read_clip(self, clip: Clip, folder: Path) -> None:
         clip_peaks = peaks(SessionFolder(folder).clips, clip)
-        gone = removals(folder).get(clip.name, "") if clip_peaks is None else ""
+        removal = removals(folder).get(clip.name, "") if clip_peaks is None else ""
         if not get_current_worker().is_cancelled:
-            self.post_message(ClipRead(clip, clip_peaks, gone))
+            self.post_message(ClipRead(clip, clip_peaks, removal))
 
     def on_clip_read(self, message: ClipRead) -> None:
         message.stop()
         if message.clip == self._clip:
-            self._peaks, self._read, self._gone = message.peaks, True, message.gone
+            self._peaks, self._read, self._removal = message.peaks, True, message.gone
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
         if self._clip is None:
             return Text("no response yet", style=palette.QUIET)
-        if self._peaks is None and self._gone:
-            return Text(f"the sound {self._gone}", style=palette.QUIET)
+        if self._peaks is None and self._removal:
+            return Text(f"the sound {self._removal}", style=palette.QUIET)
         if self._peaks is None:
             return Text("the clip cannot be read here" if self._read else "reading the clip …", style=palette.QUIET)
         if not len(self._peaks):

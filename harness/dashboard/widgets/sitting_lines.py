@@ -21,13 +21,13 @@ class SittingTitle(TextLine):
     def show(self, view: SittingView, title: str) -> None:
         text = Text()
         if view.phase is SittingPhase.TRAINING:
-            done, all_ = view.exercises
-            current = done + 1 if view.explained is None else done
-            number = max(1, min(current, all_))
+            done_count, exercise_count = view.exercises
+            current = done_count + 1 if view.explained is None else done_count
+            number = max(1, min(current, exercise_count))
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
             repetition = repeated(view)
             note = f" {repetition}" if repetition else ", nothing counts yet"
-            text.append(f" {number} of {all_}{note}", style=palette.TEXT)
+            text.append(f" {number} of {exercise_count}{note}", style=palette.TEXT)
         elif view.item is not None:
             text = Text.assemble(
                 ("Settling" if view.adjudicating else "Judging", f"bold {palette.TEXT}"),

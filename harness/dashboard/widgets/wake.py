@@ -399,12 +399,12 @@ def _proof(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
     if last is None:
         return Text("listening unproven", style=palette.YELLOW)
     ago = max(0.0, view.session_s - last)
-    since = hours(ago) if ago >= 60 else f"{fixed(ago, 0)} s"
+    age_text = hours(ago) if ago >= 60 else f"{fixed(ago, 0)} s"
     if view.over or view.progress.running is None:
         # Nothing plays that needs a proof.
-        return Text("listening proved" if view.over else f"listening last proved {since} ago", style=palette.QUIET)
+        return Text("listening proved" if view.over else f"listening last proved {age_text} ago", style=palette.QUIET)
     if ago > settings.proof_within_s:
-        return Text(f"listening unproven for {since}", style=palette.YELLOW)
+        return Text(f"listening unproven for {age_text}", style=palette.YELLOW)
     return Text(f"listening proved {fixed(ago, 0)} s ago", style=palette.GREEN)
 
 
@@ -448,9 +448,9 @@ def _figure(
     lines: int,
 ) -> list[Text]:
     """The rate in words, its band, the scale, and its limits."""
-    left = width - FIGURES - SCALE
+    free_width = width - FIGURES - SCALE
     tenths = 3 if lines == COMPACT else 4
-    plot_width = max(8, left // 2 if left >= 60 else left * tenths // 10)
+    plot_width = max(8, free_width // 2 if free_width >= 60 else free_width * tenths // 10)
     plot = funnel(points, plot_width, lines, top)
     rows: list[Text] = []
     for index in range(lines):

@@ -226,24 +226,24 @@ class DeliveredEvents:
     def __init__(self, *, from_one: bool = False) -> None:
         self.repeated = self.missing = 0
         self._highest = 0 if from_one else -1
-        self._seen: dict[int, None] = {}
+        self._seen_numbers: dict[int, None] = {}
         self._settled = 0
-        self._due: list[StampedEvent] = []
+        self._ready_events: list[StampedEvent] = []
         self._gap = 0
 
     def count(self, seq: int) -> tuple[bool, int]:
         """Whether that number is a repetition, and how many numbers before it are missing."""
         if self._highest < 0:
             self._highest = self._settled = max(seq - 1, self._settled)  # `settle` may have come before any event
-        if seq in self._seen or seq <= self._highest - _REMEMBERED:
+        if seq in self._seen_numbers or seq <= self._highest - _REMEMBERED:
             self.repeated += 1
             return True, 0
         gap = max(0, seq - self._highest - 1)
         self.missing += gap
         self._highest = max(self._highest, seq)
-        self._seen[seq] = None
-        while len(self._seen) > _REMEMBERED:
-            del self._seen[next(iter(self._seen))]
+        self._seen_numbers[seq] = None
+        while len(self._seen_numbers) > _REMEMBERED:
+            del self._seen_numbers[next(iter(self._seen_numbers))]
         self.settle(0)
         return False, gap
 
@@ -255,11 +255,11 @@ class DeliveredEvents:
         repeated, gap = self.count(seq)
         self._gap += gap
         if not repeated:
-            self._due.append((event, stamp))
+            self._ready_events.append((event, stamp))
         return EventDecision.ACKNOWLEDGE
 
     def due(self) -> list[StampedEvent]:
-        ready, self._due = self._due, []
+        ready, self._ready_events = self._ready_events, []
         return ready
 
     def skip(self, alive_s: float) -> int:
@@ -272,7 +272,7 @@ class DeliveredEvents:
 
     def settle(self, last: int) -> None:
         self._settled = max(self._settled, last)
-        while self._settled + 1 in self._seen:
+        while self._settled + 1 in self._seen_numbers:
             self._settled += 1
 
     def up_to(self, number: int) -> bool:

@@ -155,8 +155,8 @@ class InProcessOptions:
             raise ValueError("misunderstand_share must be 0–1")
         if self.speed <= 0 or self.injection_speed <= 0:
             raise ValueError("speed and injection_speed must be positive")
-        others = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
-        if min(others) < 0:
+        amounts = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
+        if min(amounts) < 0:
             raise ValueError(
                 "latency_s, late_s, false_accepts_per_hour, memory_s and memory_spread must not be negative"
             )

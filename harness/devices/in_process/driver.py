@@ -78,7 +78,7 @@ class Air:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._changed = threads.condition()
-        self._due: list[tuple[float, int, str, Callable[[], None]]] = []
+        self._due_calls: list[tuple[float, int, str, Callable[[], None]]] = []
         self._order = itertools.count()
         self._sounds: list[AirSound] = []
         self._open = True
@@ -95,14 +95,14 @@ class Air:
     def schedule(self, due_s: float, tag: str, happen: Callable[[], None]) -> None:
         """Schedules a call, unless its tag is cancelled first."""
         with self._changed:
-            heapq.heappush(self._due, (due_s, next(self._order), tag, happen))
+            heapq.heappush(self._due_calls, (due_s, next(self._order), tag, happen))
             self._changed.notify_all()
 
     def cancel(self, tag: str) -> None:
         """Cancels the calls scheduled under that tag."""
         with self._changed:
-            self._due = [call for call in self._due if call[2] != tag]
-            heapq.heapify(self._due)
+            self._due_calls = [call for call in self._due_calls if call[2] != tag]
+            heapq.heapify(self._due_calls)
 
     def sound(self, tag: str, starts_s: float, waveform: Waveform) -> AirSound:
         """Adds a sound; returns it at the air's rate."""
@@ -159,12 +159,14 @@ class Air:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while self._open and not (self._due and self._due[0][0] <= self._clock.now_s()):
-                    wait_s = self._clock.real_s(self._due[0][0] - self._clock.now_s()) if self._due else None
+                while self._open and not (self._due_calls and self._due_calls[0][0] <= self._clock.now_s()):
+                    wait_s = (
+                        self._clock.real_s(self._due_calls[0][0] - self._clock.now_s()) if self._due_calls else None
+                    )
                     self._changed.wait(None if wait_s is None else max(0.0, wait_s))
                 if not self._open:
                     return
-                happen = heapq.heappop(self._due)[3]
+                happen = heapq.heappop(self._due_calls)[3]
             happen()
 
 
@@ -248,10 +250,10 @@ class InProcess:
             if room is None:
                 return
             room.present.remove(self)
-            left = bool(room.present)
-            if not left:
+            others_remain = bool(room.present)
+            if not others_remain:
                 del _ROOMS[self._key]
-        if not left:
+        if not others_remain:
             room.air.close()
         self._sink = None
         with self._lock:
@@ -458,12 +460,12 @@ class InProcess:
             scripted_phrase = (
                 ScriptedPhrase(phrase, wake[1], trial.reference, last[1]) if wake else ScriptedPhrase(phrase, last[1])
             )
-            others = [span for role in (Role.OPENING, Role.CLOSING) if (span := stimulus.span_s(role))]
+            other_spans = [span for role in (Role.OPENING, Role.CLOSING) if (span := stimulus.span_s(role))]
             if opening is not None:
                 begins_s = (wake or last)[0]
                 sounds_s = (begins_s - opening.pause_s, begins_s) if opening.sounds else None
                 scripted_phrase = replace(
-                    scripted_phrase, also_ends_s=tuple(ends_s for _, ends_s in others), sounds_s=sounds_s
+                    scripted_phrase, also_ends_s=tuple(ends_s for _, ends_s in other_spans), sounds_s=sounds_s
                 )
             self.expect(sha, scripted_phrase)
 

@@ -183,7 +183,7 @@ class ForeignSenderDetector:
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._given: dict[int, int] = {}
+        self._own_marks: dict[int, int] = {}
         self.echoed = False
         """Whether the broker echoes what reaches the board: the harness's own sound has come back."""
 
@@ -191,9 +191,9 @@ class ForeignSenderDetector:
         """Notes a message of the harness; call it before publishing."""
         if topic in ("in/audio", "in/reset"):
             mark = _mark(topic, payload)
-            self._given[mark] = self._given.pop(mark, 0) + 1
-            while len(self._given) > _REMEMBERED:
-                del self._given[next(iter(self._given))]
+            self._own_marks[mark] = self._own_marks.pop(mark, 0) + 1
+            while len(self._own_marks) > _REMEMBERED:
+                del self._own_marks[next(iter(self._own_marks))]
 
     def stranger(self, topic: str, payload: bytes) -> str:
         """What another program sent; "" for the harness's own messages, and for queries, which change nothing."""
@@ -205,18 +205,18 @@ class ForeignSenderDetector:
                 document = parse(payload)
             except MappingError:
                 return ""  # the board does not accept it either
-            ours = isinstance(document, dict) and document.get("by") == self._owner
-            return "" if ours else description
+            is_ours = isinstance(document, dict) and document.get("by") == self._owner
+            return "" if is_ours else description
         if topic == "in/audio" and len(payload) >= _FIRST_SAMPLE.size:
             (first,) = _FIRST_SAMPLE.unpack_from(payload)
             if first == PROBE_SAMPLE:
                 return ""
         mark = _mark(topic, payload)
-        if mark not in self._given:
+        if mark not in self._own_marks:
             return description
-        self._given[mark] -= 1
-        if not self._given[mark]:
-            del self._given[mark]
+        self._own_marks[mark] -= 1
+        if not self._own_marks[mark]:
+            del self._own_marks[mark]
         self.echoed = self.echoed or topic == "in/audio"
         return ""
 

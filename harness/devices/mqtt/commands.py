@@ -79,7 +79,7 @@ class MqttCommands:
     def __init__(self, id: str, options: MqttCommandOptions, surroundings: Surroundings) -> None:
         self.id = id
         self._options = options
-        self._said: queue.SimpleQueue[str] = threads.simple_queue()
+        self._messages: queue.SimpleQueue[str] = threads.simple_queue()
         self._lock = threads.lock()
         events = LinkEvents(
             up=lambda: None,
@@ -112,8 +112,8 @@ class MqttCommands:
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
         """Without `done_topic` it returns when the broker has taken the message."""
         with self._lock:
-            while not self._said.empty():
-                self._said.get()
+            while not self._messages.empty():
+                self._messages.get()
             answers = OrderAnswers(order, given_up)
             topic = filled(self._options.topic, order.value)
             try:
@@ -121,7 +121,7 @@ class MqttCommands:
             except DeviceError as error:
                 raise DeviceError(f"{order.words}: {error.what}", remedy="Check that the broker is running") from error
             if self._options.done_topic:
-                answers.wait(self._said)
+                answers.wait(self._messages)
 
     def _take(self, payload: bytes) -> None:
-        self._said.put(payload[:_LONGEST_MESSAGE].decode("utf-8", "replace"))
+        self._messages.put(payload[:_LONGEST_MESSAGE].decode("utf-8", "replace"))

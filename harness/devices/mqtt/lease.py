@@ -73,7 +73,7 @@ class Lease:
         self._name = name
         self._since_s = 0.0
         self._other_until_s: float | None = None
-        self._due = False
+        self._is_due = False
 
     def link_up(self, now_s: float) -> None:
         self._enter(LeaseState.CLAIMED, now_s, due=True)
@@ -92,7 +92,7 @@ class Lease:
                 self._other_until_s = None
                 self._enter(LeaseState.CLAIMED, now_s, due=True)
             elif not payload and self.state is LeaseState.HELD:
-                self._due = True  # another harness withdrew the claim that had replaced this lease
+                self._is_due = True  # another harness withdrew the claim that had replaced this lease
             return
         if lease.owner == self.owner:
             if not retained and self.state in (LeaseState.CLAIMED, LeaseState.UNSEEN):
@@ -104,7 +104,7 @@ class Lease:
             self._other_until_s = lease.until_s
             return
         if self.state is LeaseState.HELD and not (lease.held and lease.owner < self.owner):
-            self._due = True  # if both hold it, since one was offline, the lower name keeps it
+            self._is_due = True  # if both hold it, since one was offline, the lower name keeps it
         else:
             self._enter(LeaseState.TAKEN, now_s)
 
@@ -112,7 +112,7 @@ class Lease:
         """The payload to publish now (retained)."""
         gone_s = now_s - self._since_s
         match self.state:
-            case LeaseState.CLAIMED if not self._due and gone_s >= ECHO_S:
+            case LeaseState.CLAIMED if not self._is_due and gone_s >= ECHO_S:
                 is_disputed = self._other_until_s is not None and self._other_until_s > wall_s
                 self._enter(LeaseState.TAKEN if is_disputed else LeaseState.UNSEEN, now_s)
             case LeaseState.DISPUTED if gone_s >= DEFENCE_S:
@@ -122,17 +122,17 @@ class Lease:
             case LeaseState.TAKEN if gone_s >= EXPIRES_S:
                 self._enter(LeaseState.CLAIMED, now_s, due=True)
                 self._other_until_s = None
-        if not self._due or self.state in (LeaseState.NONE, LeaseState.TAKEN):
+        if not self._is_due or self.state in (LeaseState.NONE, LeaseState.TAKEN):
             return None
-        self._due = False
+        self._is_due = False
         if self.state is LeaseState.CLAIMED:
             self._since_s = now_s
-        until = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
+        expires = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
         is_held = self.state is LeaseState.HELD
-        return json.dumps({"owner": self.owner, "name": self._name, "until": until, "held": is_held}).encode()
+        return json.dumps({"owner": self.owner, "name": self._name, "until": expires, "held": is_held}).encode()
 
     def _enter(self, state: LeaseState, now_s: float, *, due: bool = False) -> None:
-        self.state, self._since_s, self._due = state, now_s, due
+        self.state, self._since_s, self._is_due = state, now_s, due
 
 
 def _read(payload: bytes) -> _SeenLease | None:
@@ -142,11 +142,11 @@ def _read(payload: bytes) -> _SeenLease | None:
         return None
     if not isinstance(document, dict):
         return None
-    owner, name, until = (document.get(key) for key in ("owner", "name", "until"))
-    if not isinstance(owner, str) or not isinstance(name, str) or not isinstance(until, str):
+    owner, name, expires = (document.get(key) for key in ("owner", "name", "until"))
+    if not isinstance(owner, str) or not isinstance(name, str) or not isinstance(expires, str):
         return None
     try:
-        until_s = datetime.fromisoformat(until).timestamp()
+        until_s = datetime.fromisoformat(expires).timestamp()
     except (ValueError, OverflowError):
         return None
     return _SeenLease(owner[:64], plain_text(name, 80), until_s, document.get("held") is True)
@@ -168,7 +168,7 @@ class Reservation:
         self._topic = topic
         self._clock = clock
         self._publish = publish
-        self._taken, self._free = on_taken, free
+        self._on_taken, self._free = on_taken, free
         self._changed = threads.condition()
         self._ended = self._waited = False
         self._reported_state = LeaseState.NONE
@@ -232,7 +232,7 @@ class Reservation:
             if not self._waited or previous is state:
                 continue
             if state is LeaseState.TAKEN:
-                self._taken(f"the board is reserved by {other}")
+                self._on_taken(f"the board is reserved by {other}")
             elif state is LeaseState.HELD:
                 self._free()
 

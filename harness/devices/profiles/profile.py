@@ -86,8 +86,10 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
         if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
             remedy = f"Add a rule of kind {kind.value}, or remove it from `reports`"
             findings.add(("reports", number), f"`reports` lists {kind.value!r}, but no rule gives it", remedy)
-    mute = bool(yielded) and ObservationKind.STATUS not in yielded and keys.console.framing is not Framing.VH
-    if keys.listening_states and mute:
+    reports_no_status = (
+        bool(yielded) and ObservationKind.STATUS not in yielded and keys.console.framing is not Framing.VH
+    )
+    if keys.listening_states and reports_no_status:
         remedy = "Add one, or remove `listening_states`"
         findings.add(("listening_states",), "`listening_states` needs a rule of kind status", remedy, key=True)
     console = keys.console
@@ -282,8 +284,8 @@ def _check_values(kind: ObservationKind, values: dict[str, str], key_path: At, f
         problem = f"kind {kind.value} has no `values`; only status, wake, intent and state do"
         findings.add((*key_path, "values"), problem, "Remove them", key=True)
     elif kind is ObservationKind.STATUS:
-        for theirs, ours in values.items():
-            _check_state(ours, (*key_path, "values", theirs), findings)
+        for device_value, value in values.items():
+            _check_state(value, (*key_path, "values", device_value), findings)
 
 
 def _check_state(state: str, key_path: At, findings: Findings) -> None:

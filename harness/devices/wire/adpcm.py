@@ -130,9 +130,9 @@ def _nibbles(columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int32]) -> t
         negative = target < predictor
         change, nibble = step >> 3, np.zeros_like(step)
         for bit, part in ((4, step), (2, step >> 1), (1, step >> 2)):
-            fits = rest >= part
-            amount = np.where(fits, part, 0)
-            rest, change, nibble = rest - amount, change + amount, nibble + fits * bit
+            is_set = rest >= part
+            amount = np.where(is_set, part, 0)
+            rest, change, nibble = rest - amount, change + amount, nibble + is_set * bit
         predictor = np.clip(predictor + np.where(negative, -change, change), -32768, 32767)
         index = np.clip(index + _MOVES[nibble], 0, len(_STEPS) - 1)
         nibbles[row] = nibble + negative * 8

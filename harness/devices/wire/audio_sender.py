@@ -226,8 +226,8 @@ class AudioSender:
             waits.append(max(0.0, self._progress_s + self._timeout_s() - now_s))
         span = self._span()
         if span is not None:
-            ahead = span[1] - self._paced_position(now_s) if self._realtime else 0
-            waits.append(max(0.0, ahead / self._rate_hz))
+            samples_ahead = span[1] - self._paced_position(now_s) if self._realtime else 0
+            waits.append(max(0.0, samples_ahead / self._rate_hz))
         return min(waits, default=None)
 
     def _span(self) -> tuple[int, int] | None:

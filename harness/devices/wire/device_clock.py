@@ -216,24 +216,24 @@ class PingSchedule:
         self._burst = burst
         self._gap_s = gap_s
         self._every_s = every_s
-        self._left = 0
+        self._pings_left = 0
         self._last_s = self._last_burst_s = float("-inf")
         self._unanswered = False
 
     def burst(self) -> None:
         """Requests a burst from now on."""
-        self._left = self._burst
+        self._pings_left = self._burst
 
     def answered(self) -> None:
         self._unanswered = False
 
     def wait_s(self, now_s: float) -> float:
         """Until the next ping is due; 0 when it is."""
-        if self._left <= 0 and now_s - self._last_burst_s >= self._every_s:
+        if self._pings_left <= 0 and now_s - self._last_burst_s >= self._every_s:
             self.burst()
         step_s = self._period_s
-        if self._left > 0:
-            step_s = min(step_s, self._gap_s * _GROWTH ** (self._burst - self._left))
+        if self._pings_left > 0:
+            step_s = min(step_s, self._gap_s * _GROWTH ** (self._burst - self._pings_left))
             if self._unanswered:
                 step_s = min(self._period_s, max(step_s, _UNANSWERED_S))
         return max(0.0, self._last_s + step_s - now_s)
@@ -241,6 +241,6 @@ class PingSchedule:
     def sent(self, now_s: float) -> None:
         """A ping was sent."""
         self._last_s, self._unanswered = now_s, True
-        if self._left > 0:
-            self._left -= 1
+        if self._pings_left > 0:
+            self._pings_left -= 1
             self._last_burst_s = now_s

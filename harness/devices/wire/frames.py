@@ -114,14 +114,14 @@ class Decoder:
     """
 
     def __init__(self) -> None:
-        self._held = b""
+        self._buffer = b""
         self._console = False  # bytes up to the next zero byte are not a frame
         self.garbage = 0  # segments that started like a frame, but were not
 
     @property
     def holds(self) -> int:
         """Bytes of what may become a frame."""
-        return len(self._held)
+        return len(self._buffer)
 
     def feed(self, received: bytes) -> list[WireFrame | bytes]:
         """Frames, and runs of console bytes between them."""
@@ -132,8 +132,8 @@ class Decoder:
                 self._console = False
                 self._add(pieces, segment)
                 continue
-            if self._held:
-                segment, self._held = self._held + segment, b""
+            if self._buffer:
+                segment, self._buffer = self._buffer + segment, b""
             if not segment:
                 continue
             frame = decode(segment) if len(segment) <= MAX_SEGMENT_BYTES else None
@@ -145,17 +145,17 @@ class Decoder:
         if self._console:
             self._add(pieces, rest)
         elif rest:
-            self._held += rest
-            if not _may_be_frame(self._held) or len(self._held) > MAX_SEGMENT_BYTES:
+            self._buffer += rest
+            if not _may_be_frame(self._buffer) or len(self._buffer) > MAX_SEGMENT_BYTES:
                 self.release(pieces)
         return pieces
 
     def release(self, pieces: list[WireFrame | bytes] | None = None) -> list[WireFrame | bytes]:
         """Releases the bytes held for a frame, after a time without data."""
         pieces = [] if pieces is None else pieces
-        if self._held:
-            self._add(pieces, self._held)
-            self._held, self._console = b"", True
+        if self._buffer:
+            self._add(pieces, self._buffer)
+            self._buffer, self._console = b"", True
         return pieces
 
     @staticmethod

@@ -288,12 +288,12 @@ class LineClock:
         xs = [bucket.high_at_s - first.high_at_s for bucket in self._bins]
         ys = [bucket.high - first.high for bucket in self._bins]
         slope, levels, sigma = _fit_line(xs, ys)
-        others = [_fit_line(xs[1:], ys[1:])[0], _fit_line(xs[:-1], ys[:-1])[0], _usual_slope(xs, ys)]
+        other_slopes = [_fit_line(xs[1:], ys[1:])[0], _fit_line(xs[:-1], ys[:-1])[0], _usual_slope(xs, ys)]
         error = max(
             3 * sigma,
             (max(levels) - min(levels)) / max(xs),
             BY_A_JUMP * (_usually_most(levels) - min(levels)) / max(xs),
-            *(BY_LATE_POINTS * abs(slope - other) for other in others),
+            *(BY_LATE_POINTS * abs(slope - other) for other in other_slopes),
         )
         if error > UNSURE_DRIFT:
             return 0.0, TICKS_DRIFT

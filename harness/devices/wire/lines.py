@@ -97,11 +97,11 @@ class LineFields:
 
 def observation(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: str) -> Observation:
     """The observation for the gathered fields; MappingError when a required one is missing."""
-    ours = dict(mapping.values)
+    our_values = dict(mapping.values)
 
     def term(name: str) -> str:
         text = fields.text(mapping, name)
-        return ours.get(text, text)
+        return our_values.get(text, text)
 
     match mapping.kind:
         case ObservationKind.WAKE:

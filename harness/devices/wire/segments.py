@@ -33,7 +33,7 @@ class FrameFinder:
 
     def __init__(self, frames: BinaryFrames) -> None:
         self._frames = frames
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._held_since_s = 0.0
         self.broken = 0
         """Heads without a valid frame: wrong length, checksum or tail."""
@@ -41,17 +41,17 @@ class FrameFinder:
     def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete. at_s: arrival, to time out incomplete frames."""
         segments: list[StreamSegment] = []
-        if self._held and at_s - self._held_since_s > WAIT_S:
+        if self._buffer and at_s - self._held_since_s > WAIT_S:
             # Only the first byte is given up, since another frame may begin within the rest.
             self.broken += 1
-            self._text(segments, bytes(self._held[:1]))
-            del self._held[:1]
-        if not self._held:
+            self._text(segments, bytes(self._buffer[:1]))
+            del self._buffer[:1]
+        if not self._buffer:
             self._held_since_s = at_s
-        self._held += data
+        self._buffer += data
         position = 0
         head = self._frames.head
-        stream = bytes(self._held)
+        stream = bytes(self._buffer)
         while position < len(stream):
             start = stream.find(head, position)
             if start < 0:
@@ -74,7 +74,7 @@ class FrameFinder:
             position = start + size
         if position:
             self._held_since_s = at_s
-        self._held = bytearray(stream[position:])
+        self._buffer = bytearray(stream[position:])
         return segments
 
     def _size(self, stream: bytes) -> int | None:
@@ -141,7 +141,7 @@ class WyomingEvents:
         self.broken = 0
         self._max_bytes = max_bytes
         self._payloads = payloads
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._header: dict[str, object] | None = None
         self._data_bytes = 0
         self._skip = 0
@@ -154,30 +154,30 @@ class WyomingEvents:
         if self._last_s is not None and at_s - self._last_s > STALE_S and (self._header is not None or self._skip):
             self.broken += 1
             self._header, self._skip = None, 0
-            self._held.clear()
+            self._buffer.clear()
         if data:
             self._last_s = at_s
-        self._held += data
-        while self._held and self._step(segments):
+        self._buffer += data
+        while self._buffer and self._step(segments):
             pass
         return segments
 
     def _step(self, segments: list[StreamSegment]) -> bool:
         """Consumes one item of the held bytes; False when it needs more bytes."""
         if self._skip:
-            size = min(self._skip, len(self._held))
+            size = min(self._skip, len(self._buffer))
             if self._payloads:
-                segments.append(StreamSegment(bytes(self._held[:size]), False, is_payload=True))
-            del self._held[:size]
+                segments.append(StreamSegment(bytes(self._buffer[:size]), False, is_payload=True))
+            del self._buffer[:size]
             self._skip -= size
             return True
         if self._header is not None:
             return self._take_data(self._header, segments)
-        end = self._held.find(_NEWLINE) + 1
-        if not end and self._held[:1] == b"{" and not self._in_line and len(self._held) <= self._max_bytes:
+        end = self._buffer.find(_NEWLINE) + 1
+        if not end and self._buffer[:1] == b"{" and not self._in_line and len(self._buffer) <= self._max_bytes:
             return False
-        line = bytes(self._held[:end] if end else self._held)
-        del self._held[: len(line)]
+        line = bytes(self._buffer[:end] if end else self._buffer)
+        del self._buffer[: len(line)]
         header = None if self._in_line or not end else _header(line)
         self._in_line = not end
         if header is None:
@@ -195,10 +195,10 @@ class WyomingEvents:
         return True
 
     def _take_data(self, header: dict[str, object], segments: list[StreamSegment]) -> bool:
-        if len(self._held) < self._data_bytes:
+        if len(self._buffer) < self._data_bytes:
             return False
         try:
-            data = json.loads(bytes(self._held[: self._data_bytes]))
+            data = json.loads(bytes(self._buffer[: self._data_bytes]))
         except (ValueError, RecursionError):
             data = None
         self._header = None
@@ -206,7 +206,7 @@ class WyomingEvents:
             # The bytes may hold the next header, so they are read again as lines.
             self.broken += 1
             return True
-        del self._held[: self._data_bytes]
+        del self._buffer[: self._data_bytes]
         self._tell(header, data, segments)
         return True
 

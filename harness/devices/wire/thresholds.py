@@ -51,8 +51,8 @@ class ThresholdState:
     def __init__(self, threshold: Threshold) -> None:
         self._rule = threshold
         self._match = regex.compile(threshold.match) if threshold.match else None
-        self._needed = {name for state in threshold.states for name, _, _ in state.ranges}
-        self._now: LevelState | None = None
+        self._value_names = {name for state in threshold.states for name, _, _ in state.ranges}
+        self._current_state: LevelState | None = None
         self._next: LevelState | None = None
         self._next_at = Stamp(0.0)
         self._next_began_s = self._since_s = 0.0
@@ -62,18 +62,18 @@ class ThresholdState:
     def words(self) -> str:
         """The current state, for the monitor."""
         waits = f", perhaps {self._next.name}" if self._next else ""
-        return f"{self._rule.name}: {self._now.name if self._now else 'no state yet'}{waits}"
+        return f"{self._rule.name}: {self._current_state.name if self._current_state else 'no state yet'}{waits}"
 
     def numbers(self, text: str) -> dict[str, float] | None:
         """The numbers in a line; None if it lacks one that the states use. TimeoutError if the search is too slow."""
         if self._match is None:
-            texts = {name: value for name, value in _PAIR.findall(text) if name in self._needed}
+            texts = {name: value for name, value in _PAIR.findall(text) if name in self._value_names}
         elif match := self._match.search(text, timeout=SEARCH_LIMIT_S):
             texts = {name: value for name, value in match.groupdict().items() if value is not None}
         else:
             return None
         try:
-            numbers = {name: float(texts[name]) for name in self._needed}
+            numbers = {name: float(texts[name]) for name in self._value_names}
         except (KeyError, ValueError):
             return None
         return numbers if all(math.isfinite(number) for number in numbers.values()) else None
@@ -84,7 +84,7 @@ class ThresholdState:
         if self._before_s is None:
             self._before_s = earliest_s
         state = self._judge(numbers)
-        if state is None or state is self._now:
+        if state is None or state is self._current_state:
             if self._next is not None:
                 self._next, self._since_s = None, stamp.at_s
             # After a flash, the state is certain again once it has lasted for its minimum length.
@@ -98,16 +98,16 @@ class ThresholdState:
             self._next_at = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
         if stamp.at_s - self._next_began_s < state.min_s - _TINY_S:
             return None
-        previous, self._now, self._next = self._now, state, None
+        previous, self._current_state, self._next = self._current_state, state, None
         self._since_s, self._before_s = self._next_began_s, earliest_s
         return StateChange(self._rule.name, state.name, previous.name if previous else None, self._next_at)
 
     def _judge(self, numbers: Mapping[str, float]) -> LevelState | None:
-        for candidate in (self._next, self._now):
+        for candidate in (self._next, self._current_state):
             if candidate is not None and candidate.ranges and self._holds(candidate, numbers, widened=True):
                 return candidate
         in_order = sorted(self._rule.states, key=lambda state: not state.ranges)
-        return next((state for state in in_order if self._holds(state, numbers, widened=False)), self._now)
+        return next((state for state in in_order if self._holds(state, numbers, widened=False)), self._current_state)
 
     def _holds(self, state: LevelState, numbers: Mapping[str, float], *, widened: bool) -> bool:
         margins = dict(self._rule.hysteresis) if widened else {}

@@ -486,11 +486,11 @@ class Listener:
             # First the frames that begin in the remainder, then the sound itself, which is not copied.
             rest_frames = -(-len(self._rest) // HOP_SAMPLES)
             head = rest_frames * HOP_SAMPLES - len(self._rest)
-            joined = np.concatenate([self._rest, sound[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
+            first_samples = np.concatenate([self._rest, sound[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
             if head + WINDOW_SAMPLES - HOP_SAMPLES > len(sound):
-                rest_frames, head = _frames(joined), 0
-                sound = joined[rest_frames * HOP_SAMPLES :]
-            answers.append(self._listen(joined, rest_frames))
+                rest_frames, head = _frames(first_samples), 0
+                sound = first_samples[rest_frames * HOP_SAMPLES :]
+            answers.append(self._listen(first_samples, rest_frames))
             sound = sound[head:]
         frames = _frames(sound)
         answers.append(self._listen(sound, frames))

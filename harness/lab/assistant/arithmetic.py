@@ -40,8 +40,8 @@ class ArithmeticSkill:
                 f"{say_number(share)} percent of {say_number(total)} is", share * total / 100, request
             )
         if match := _SUM.search(query):
-            left, word, right = float(match[1]), _operator(match[2]), float(match[3])
-            return _calculate(left, word, right, _calculation_frame(left, word, right))
+            left, operator, right = float(match[1]), _operator(match[2]), float(match[3])
+            return _calculate(left, operator, right, _calculation_frame(left, operator, right))
         return None
 
     def _follow_up(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
@@ -139,9 +139,9 @@ def say_number(value: float) -> str:
     return text if value >= 0 else f"minus {text}"
 
 
-def say_list(things: list[str]) -> str:
+def say_list(names: list[str]) -> str:
     """ "a, b and c"."""
-    return things[0] if len(things) == 1 else f"{', '.join(things[:-1])} and {things[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _digits(words: list[str]) -> list[str]:

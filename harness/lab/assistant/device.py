@@ -102,7 +102,7 @@ class AssistantDevice:
         self._state = DeviceState.STARTED
         self._query = 0
         self._plays = 0
-        self._said: _Utterance | None = None
+        self._reply: _Utterance | None = None
         self._ringing: _Announcement | None = None
         self._called_s = 0.0
         self._pending: tuple[float, Reply, FaultEffect] | None = None
@@ -165,8 +165,8 @@ class AssistantDevice:
         self._query += 1
         self._pending = None
         self._ringing = None
-        if self._said is not None:
-            self._said = None
+        if self._reply is not None:
+            self._reply = None
             self._speaker.stop()
         score = None if detection.score is None else round(detection.score, 3)
         _log.info("wake %d, score %s", self.wakes, score)
@@ -305,11 +305,11 @@ class AssistantDevice:
             self._ears.cover()
             self._enter(DeviceState.SPEAKING, self._detail)
             self._plays += 1
-            self._said = _Utterance(f"reply-{self._plays}", opens)
-            self._speaker.play(self._said.play_id, sound)
+            self._reply = _Utterance(f"reply-{self._plays}", opens)
+            self._speaker.play(self._reply.play_id, sound)
         except HarnessError as error:
             _log.error("cannot speak: %s", error)
-            self._said = self._ringing = None
+            self._reply = self._ringing = None
             self._ears.uncover()
             self._enter(DeviceState.IDLE)
 
@@ -324,9 +324,9 @@ class AssistantDevice:
             _log.error("cannot beep: %s", error)
 
     def _on_spoken(self, play_id: str) -> None:
-        if self._said is None or play_id != self._said.play_id:
+        if self._reply is None or play_id != self._reply.play_id:
             return
-        speech, self._said = self._said, None
+        speech, self._reply = self._reply, None
         self._ears.uncover()
         if self._ringing is not None and self._ringing.left > 0:
             self._ears.listen(_RING_PAUSE_S)

@@ -102,10 +102,10 @@ class ShoppingSkill:
         if not re.search(r"\blist\b", query):
             return None
         if match := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", query):
-            things = [re.sub(r"^(?:some|a|an|the) ", "", thing) for thing in match[1].split(" and ")]
-            self.things.extend(things)
-            request = frame("add_to_list", *(("item", thing) for thing in things))
-            return SkillAnswer(f"I added {say_list(things)} to your shopping list.", request)
+            items = [re.sub(r"^(?:some|a|an|the) ", "", item) for item in match[1].split(" and ")]
+            self.things.extend(items)
+            request = frame("add_to_list", *(("item", item) for item in items))
+            return SkillAnswer(f"I added {say_list(items)} to your shopping list.", request)
         if re.search(r"\b(clear|empty|delete)\b", query):
             self.things.clear()
             return SkillAnswer("Your shopping list is empty now.", frame("clear_list"))

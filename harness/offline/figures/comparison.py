@@ -66,7 +66,7 @@ class _NamedFiles:
     """Rows, one per file: the file and its cluster."""
 
     def __init__(self, clusters: Clusters | None) -> None:
-        self._by = clusters
+        self._cluster_rule = clusters
         self._names = array("Q")
         self._clusters = array("Q")
 
@@ -75,8 +75,8 @@ class _NamedFiles:
 
     def _add(self, name: str) -> None:
         self._names.frombytes(_digest(name))
-        if self._by is not None:
-            self._clusters.frombytes(_digest(self._by.cluster_of(name)))
+        if self._cluster_rule is not None:
+            self._clusters.frombytes(_digest(self._cluster_rule.cluster_of(name)))
 
     @property
     def names(self) -> Digests:
@@ -84,7 +84,7 @@ class _NamedFiles:
 
     def clusters(self, rows: Rows) -> Rows | None:
         """Numbers of the clusters of some rows, from 0 in order of first occurrence; None without clusters."""
-        return None if self._by is None else _numbers(_pairs(self._clusters)[rows])
+        return None if self._cluster_rule is None else _numbers(_pairs(self._clusters)[rows])
 
 
 class SpokenFiles(_NamedFiles):
@@ -164,15 +164,15 @@ def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
 
 
 def others(file_keys: FileKeys, rows: Rows) -> Rows:
-    left = np.ones(len(file_keys.names), np.bool_)
-    left[rows] = False
-    return np.flatnonzero(left)
+    is_other = np.ones(len(file_keys.names), np.bool_)
+    is_other[rows] = False
+    return np.flatnonzero(is_other)
 
 
 def renumbered(numbers: Rows) -> Rows:
     """The same groups, numbered from 0 in order of first occurrence, so that sums over them keep that order."""
-    _, begins, which = np.unique(numbers, return_index=True, return_inverse=True)
-    return _by_occurrence(begins)[which]
+    _, begins, group_of = np.unique(numbers, return_index=True, return_inverse=True)
+    return _by_occurrence(begins)[group_of]
 
 
 def _digest(text: str) -> bytes:
@@ -193,10 +193,10 @@ def _groups(digests: Digests) -> tuple[Rows, Rows]:
 
 def _numbers(digests: Digests) -> Rows:
     order, begins = _groups(digests)
-    which = np.zeros(len(digests), np.int64)
-    which[begins[1:]] = 1
+    begins_group = np.zeros(len(digests), np.int64)
+    begins_group[begins[1:]] = 1
     numbers = np.empty(len(digests), np.int64)
-    numbers[order] = _by_occurrence(order[begins])[np.cumsum(which)]
+    numbers[order] = _by_occurrence(order[begins])[np.cumsum(begins_group)]
     return numbers
 
 
@@ -316,13 +316,19 @@ def _same_files(
     wrong = [ComparedColumns((~is_right).astype(np.int64), clusters=groups) for is_right in right]
     errors = [np.asarray(files.errors, np.uint32)[side_rows] for files, side_rows in sides]
     references = [np.asarray(files.words, np.uint32)[side_rows] for files, side_rows in sides]
-    alike = references[0] == references[1]
+    same_references = references[0] == references[1]
     words, sums = None, (0, 0, 0)
     if first.has_words and second.has_words:
-        clusters = None if groups is None else renumbered(groups[alike])
-        texts = [ComparedColumns(counts[alike], references[0][alike], clusters) for counts in errors]
+        clusters = None if groups is None else renumbered(groups[same_references])
+        texts = [
+            ComparedColumns(counts[same_references], references[0][same_references], clusters) for counts in errors
+        ]
         words = difference_of(MeasureKind.WORDS, *texts, paired=True)
-        sums = int(errors[0][alike].sum()), int(errors[1][alike].sum()), int(references[0][alike].sum())
+        sums = (
+            int(errors[0][same_references].sum()),
+            int(errors[1][same_references].sum()),
+            int(references[0][same_references].sum()),
+        )
     return SharedFilesResult(
         discordance=Discordance.of(*right),
         only_first=_only(first, others(first_keys, rows[0])),
@@ -333,7 +339,7 @@ def _same_files(
         difference=difference_of(MeasureKind.SHARE, *wrong, paired=True),
         words=words,
         word_errors=sums,
-        other_references=len(alike) - int(alike.sum()),
+        other_references=len(same_references) - int(same_references.sum()),
         clusters=0 if groups is None else int(groups.max(initial=-1)) + 1,
     )
 
@@ -343,12 +349,12 @@ def _only(side: ComparedEvaluation, rows: Rows) -> Sequence[str]:
 
 
 def _differing(
-    first: ComparedEvaluation, second: ComparedEvaluation, left: Rows, right: Rows
+    first: ComparedEvaluation, second: ComparedEvaluation, first_rows: Rows, second_rows: Rows
 ) -> Sequence[tuple[str, SpokenFile, SpokenFile]]:
     def differing_file(index: int) -> tuple[str, SpokenFile, SpokenFile]:
-        return *first.spoken.outcome_of(int(left[index])), second.spoken.outcome_of(int(right[index]))[1]
+        return *first.spoken.outcome_of(int(first_rows[index])), second.spoken.outcome_of(int(second_rows[index]))[1]
 
-    return LazySequence(len(left), differing_file)
+    return LazySequence(len(first_rows), differing_file)
 
 
 def _false_accepts(

@@ -365,7 +365,7 @@ class Tally:
         """For each file with STT lines."""
         self.contents = array("Q")
         """The beginning of each file's sha256, where it was computed."""
-        self._seen: dict[int, str] = {}
+        self._name_by_hash: dict[int, str] = {}
 
     @property
     def talkers(self) -> dict[str, PhraseCounts]:
@@ -432,10 +432,10 @@ class Tally:
     def _add_content(self, sha256: str, name: str) -> None:
         content = int(sha256[:16], 16)  # 64 bits, as many as the array holds
         self.contents.append(content)
-        if earlier := self._seen.get(content):
+        if earlier := self._name_by_hash.get(content):
             self.counts.first_copy = self.counts.first_copy or (name, earlier)
-        elif len(self._seen) < MOST_HASHES_KEPT:
-            self._seen[content] = name
+        elif len(self._name_by_hash) < MOST_HASHES_KEPT:
+            self._name_by_hash[content] = name
 
     def _add_sound(self, outcome: FileOutcome, verdict: FileVerdict, file: tuple[ListKind, int]) -> None:
         """Adds the length of a file, and its share of the false-accept rate."""

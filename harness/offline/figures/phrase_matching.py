@@ -58,9 +58,9 @@ def match_labels(
     """(label, spot) pairs, as indices, in the order of the labels. labels: in order of their starts."""
     pairs: list[tuple[int, int]] = []
     ends = sorted(range(len(spots)), key=lambda index: spots[index].end)
-    for phrase, mine in by_phrase(labels):
+    for phrase, label_indices in by_phrase(labels):
         heard = [index for index in ends if not phrase or compared(spots[index].phrase) == phrase]
-        windows = [window(labels[index], tolerance_s) for index in mine]
+        windows = [window(labels[index], tolerance_s) for index in label_indices]
         matching = match_events(windows, [spots[index].end / rate_hz for index in heard], 0.0)
-        pairs += [(mine[row], heard[event]) for row, event in matching.pairs]
+        pairs += [(label_indices[row], heard[event]) for row, event in matching.pairs]
     return tuple(sorted(pairs))

@@ -106,7 +106,7 @@ class Steps:
         self._grid, self._most = grid, most
         self._values = np.zeros(0, np.float32)
         self._deltas = np.zeros(0, np.int64)
-        self._new: list[tuple[Scores, npt.NDArray[np.int64]]] = []
+        self._new_steps: list[tuple[Scores, npt.NDArray[np.int64]]] = []
         self._pending = 0
         self.coarse = False
         """Whether values were dropped. Then the function is exact only at the thresholds of the grid."""
@@ -118,7 +118,7 @@ class Steps:
         values = np.concatenate([low, high])
         deltas = np.full(len(values), weight, np.int64)
         deltas[len(low) :] = -weight
-        self._new.append((values, deltas))
+        self._new_steps.append((values, deltas))
         self._pending += len(values)
         if self._pending >= _PENDING:
             self._settle()
@@ -136,11 +136,11 @@ class Steps:
         return counts
 
     def _settle(self) -> None:
-        if not self._new:
+        if not self._new_steps:
             return
-        values = np.concatenate([self._values, *(new_values for new_values, _ in self._new)])
-        deltas = np.concatenate([self._deltas, *(new_deltas for _, new_deltas in self._new)])
-        self._new, self._pending = [], 0
+        values = np.concatenate([self._values, *(new_values for new_values, _ in self._new_steps)])
+        deltas = np.concatenate([self._deltas, *(new_deltas for _, new_deltas in self._new_steps)])
+        self._new_steps, self._pending = [], 0
         self._sum(self._grid.up(values) if self.coarse else values, deltas)
         if len(self._values) > self._most and not self.coarse:
             self.coarse = True
@@ -320,17 +320,17 @@ class Sweep:
         self.inv_files += len(labels)
         label_steps = [self._found_steps(outcome, label) for label in labels]
         compared_spans = [(compared(name), phrase_hits) for name, phrase_hits in phrase_spans]
-        for phrase, mine in by_phrase(labels):
+        for phrase, label_indices in by_phrase(labels):
             heard = [phrase_hits for name, phrase_hits in compared_spans if not phrase or name == phrase]
             if not heard:
                 continue
             low, high, ends = map(np.concatenate, zip(*heard, strict=True))
             order = np.argsort(ends, kind="stable")
             at_s = ends[order] / outcome.engine_rate_hz
-            windows = [window(labels[index], self.counting.tolerance_s) for index in mine]
+            windows = [window(labels[index], self.counting.tolerance_s) for index in label_indices]
             for begin, end, places in matched_spans(windows, at_s, low[order], high[order]):
                 for place in places:
-                    for steps in label_steps[mine[place]]:
+                    for steps in label_steps[label_indices[place]]:
                         steps.add(begin, end)
                 self._in_oov.add(begin, end, -len(places))
                 if self.counting.count_in_vocabulary:

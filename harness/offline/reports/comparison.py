@@ -298,8 +298,8 @@ def _rates(rates: FalseAccepts) -> Iterator[str]:
         yield f"  {_sentence(rates.difference, MeasureKind.RATE)}, over the same files"
 
 
-def _sentence(difference: Difference, what: MeasureKind) -> str:
-    return sentence("A", "B", difference, what, more_is_better=False) + (" (exact)" if difference.exact else "")
+def _sentence(difference: Difference, measure: MeasureKind) -> str:
+    return sentence("A", "B", difference, measure, more_is_better=False) + (" (exact)" if difference.exact else "")
 
 
 def _between(as_text: Callable[[Interval], str], interval: Interval | None) -> str:

@@ -99,18 +99,20 @@ def rater_figures(
 
     gold: by session and trial. agreed: for each rater, oldest first, whether a label equals the others' consensus.
     """
-    standing: dict[str, list[tuple[JudgedResponse, Judgment]]] = defaultdict(list)
+    rows_in_force: dict[str, list[tuple[JudgedResponse, Judgment]]] = defaultdict(list)
     rows: dict[str, list[Judgment]] = defaultdict(list)
     for session in sessions:
         for response in session.responses:
             for judgment in (*response.judgments, *response.programs):
-                standing[judgment.rater].append((response, judgment))
+                rows_in_force[judgment.rater].append((response, judgment))
         for row in {row.id: row for row in session.rows}.values():
             if not row.adjudicates:
                 rows[row.rater].append(row)
     exercise_by_trial = {exercise.trial_id: exercise for exercise in exercises}
     return tuple(
-        _figures_of_rater(rater, standing.get(rater, []), rows[rater], gold, exercise_by_trial, agreed.get(rater, ()))
+        _figures_of_rater(
+            rater, rows_in_force.get(rater, []), rows[rater], gold, exercise_by_trial, agreed.get(rater, ())
+        )
         for rater in sorted(rows)
     )
 
@@ -122,7 +124,7 @@ def gold_items(gold: Iterable[GoldItem]) -> dict[tuple[str, str], GoldItem]:
 
 def _figures_of_rater(
     rater: str,
-    standing: Sequence[tuple[JudgedResponse, Judgment]],
+    rows_in_force: Sequence[tuple[JudgedResponse, Judgment]],
     rows: Sequence[Judgment],
     gold: Mapping[tuple[str, str], GoldItem],
     exercises: Mapping[str, Exercise],
@@ -130,9 +132,11 @@ def _figures_of_rater(
 ) -> RaterFigures:
     of_exercises = {row.id for row in rows if row.trial_id.startswith(EXERCISE)}
     on_responses = [row for row in rows if row.id not in of_exercises]
-    statuses = Counter(judgment.status for _, judgment in standing)
-    submitted = [(response, judgment) for response, judgment in standing if judgment.status is JudgmentStatus.SUBMITTED]
-    counting = {judgment.id for _, judgment in standing}
+    statuses = Counter(judgment.status for _, judgment in rows_in_force)
+    submitted = [
+        (response, judgment) for response, judgment in rows_in_force if judgment.status is JudgmentStatus.SUBMITTED
+    ]
+    counting = {judgment.id for _, judgment in rows_in_force}
     half = len(agreed) // 2
     return RaterFigures(
         rater=rater,

@@ -329,11 +329,11 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     queries = list(by_query.values())
     totals = [len(tries) for tries in queries]
     at_first = [tries.count(1) for tries in queries]
-    later = [total - first for first, total in zip(at_first, totals, strict=True)]
+    after_reprompt = [total - first for first, total in zip(at_first, totals, strict=True)]
     return RepromptFigures(
         needed=tuple(sorted(Counter(needed_attempts).items())),
         never=len(assessed) - len(needed_attempts),
-        first=counted_share(at_first, totals, design_effect([at_first, later], totals)),
+        first=counted_share(at_first, totals, design_effect([at_first, after_reprompt], totals)),
         mean=sum(needed_attempts) / len(needed_attempts) if needed_attempts else None,
         mean_interval=_mean_interval(queries),
         unassessed=len(decided) - len(assessed),

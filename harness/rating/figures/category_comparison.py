@@ -77,24 +77,24 @@ def compare_categories(
 ) -> CategoryComparison:
     """Compares two devices by name, or two sessions by id; ValueError for an unknown name."""
     of_first, of_second = side_of(trials, first), side_of(trials, second)
-    mine, theirs = _by_place(of_first), _by_place(of_second)
-    shared = [place for place in mine if place in theirs]
-    pairs = ((mine, theirs), (theirs, mine))
-    left = [sum(len(responses) for place, responses in side.items() if place not in other) for side, other in pairs]
-    head = CategoryComparison(first, second, figure, reading, first_unpaired=left[0], second_unpaired=left[1])
+    first_trials, second_trials = _by_place(of_first), _by_place(of_second)
+    shared = [place for place in first_trials if place in second_trials]
+    pairs = ((first_trials, second_trials), (second_trials, first_trials))
+    unpaired = [sum(len(responses) for place, responses in side.items() if place not in other) for side, other in pairs]
+    head = CategoryComparison(first, second, figure, reading, first_unpaired=unpaired[0], second_unpaired=unpaired[1])
     if not shared:
         return _nothing(head, of_first, of_second)
-    strata = {place: _stratum(mine[place], theirs[place], figure, reading) for place in shared}
+    strata = {place: _stratum(first_trials[place], second_trials[place], figure, reading) for place in shared}
     by_query = group_by((place[0], place) for place in shared)
     return replace(
         head,
         queries=len(by_query),
         strata=len(shared),
-        first_responses=sum(len(mine[place]) for place in shared),
-        second_responses=sum(len(theirs[place]) for place in shared),
+        first_responses=sum(len(first_trials[place]) for place in shared),
+        second_responses=sum(len(second_trials[place]) for place in shared),
         difference=stratified_difference([[strata[place] for place in places] for places in by_query.values()]),
-        all_swap=_over_the_eleven(mine, theirs, list(by_query.values()), reading),
-        differing=_differing(mine, theirs, by_query, strata, reading),
+        all_swap=_over_the_eleven(first_trials, second_trials, list(by_query.values()), reading),
+        differing=_differing(first_trials, second_trials, by_query, strata, reading),
     )
 
 
@@ -124,21 +124,23 @@ def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequ
     return replace(head, why_not=why)
 
 
-def _stratum(mine: Sequence[RatedTrial], theirs: Sequence[RatedTrial], figure: Figure, reading: Reading) -> Stratum:
-    counts = [sum(counts_as(trial, figure, reading) for trial in side) for side in (mine, theirs)]
-    return Stratum(counts[0], len(mine), counts[1], len(theirs))
+def _stratum(
+    first_trials: Sequence[RatedTrial], second_trials: Sequence[RatedTrial], figure: Figure, reading: Reading
+) -> Stratum:
+    counts = [sum(counts_as(trial, figure, reading) for trial in side) for side in (first_trials, second_trials)]
+    return Stratum(counts[0], len(first_trials), counts[1], len(second_trials))
 
 
 def _over_the_eleven(
-    mine: dict[_Place, list[RatedTrial]],
-    theirs: dict[_Place, list[RatedTrial]],
+    first_trials: dict[_Place, list[RatedTrial]],
+    second_trials: dict[_Place, list[RatedTrial]],
     queries: Sequence[Sequence[_Place]],
     reading: Reading,
 ) -> SwapTestResult | None:
     rows = np.zeros((len(queries), len(Category)))
     for row, places in zip(rows, queries, strict=True):
         for place in places:
-            sides = mine[place], theirs[place]
+            sides = first_trials[place], second_trials[place]
             weight = 2 * len(sides[0]) * len(sides[1]) / (len(sides[0]) + len(sides[1]))
             for side, sign in zip(sides, (1, -1), strict=True):
                 for trial in side:
@@ -147,8 +149,8 @@ def _over_the_eleven(
 
 
 def _differing(
-    mine: dict[_Place, list[RatedTrial]],
-    theirs: dict[_Place, list[RatedTrial]],
+    first_trials: dict[_Place, list[RatedTrial]],
+    second_trials: dict[_Place, list[RatedTrial]],
     by_query: dict[_Query, list[_Place]],
     strata: dict[_Place, Stratum],
     reading: Reading,
@@ -160,7 +162,7 @@ def _differing(
         if any(strata[place].difference for place in places):
             sides = [
                 _category_counts([trial for place in places for trial in side[place]], reading)
-                for side in (mine, theirs)
+                for side in (first_trials, second_trials)
             ]
             differences.append(DifferingQuery(*query, float(difference), *sides))
     return tuple(sorted(differences, key=lambda entry: (-abs(entry.difference), -entry.difference, entry.query_id)))

@@ -90,12 +90,14 @@ def judged_in(
         response = trial.response
         if response is None:
             continue
-        standing = in_force(by_clip.get((trial.trial.id, response.clip.sha256), []))
-        latest = {judgment.rater: judgment for judgment in standing if not judgment.adjudicates}
+        judgments_in_force = in_force(by_clip.get((trial.trial.id, response.clip.sha256), []))
+        latest = {judgment.rater: judgment for judgment in judgments_in_force if not judgment.adjudicates}
         settled = [
-            judgment for judgment in standing if judgment.adjudicates and judgment.status is JudgmentStatus.SUBMITTED
+            judgment
+            for judgment in judgments_in_force
+            if judgment.adjudicates and judgment.status is JudgmentStatus.SUBMITTED
         ]
-        raters = tuple(judgment for judgment in standing if latest.get(judgment.rater) is judgment)
+        raters = tuple(judgment for judgment in judgments_in_force if latest.get(judgment.rater) is judgment)
         people = tuple(judgment for judgment in raters if with_programs or not judgment.program)
         programs = tuple(judgment for judgment in raters if judgment not in people)
         responses.append(

@@ -448,7 +448,7 @@ def read_judgments(
     fields = _fields(table, names or {})
     problems = Problems(str(path))
     rows: list[ParsedJudgment] = []
-    bad = row_count = 0
+    bad_count = row_count = 0
     contents = [(index, field, COLUMNS[field]) for index, field in enumerate(fields) if field]
     for line, cells in table.rows:
         row_count += 1
@@ -457,16 +457,16 @@ def read_judgments(
             rows.append(row_of(line, values, categories))
         except WrongCell as wrong:
             problems.add(line, 1 if kind is not Format.PARQUET else 0, wrong.what, wrong.remedy)
-            bad += 1
-    bad += len(table.bad_lines)
-    if not row_count and not bad:
+            bad_count += 1
+    bad_count += len(table.bad_lines)
+    if not row_count and not bad_count:
         raise InputError("the file has no rows", place=Place(str(path)), remedy="Check the program that wrote it")
     left_out = tuple(
         name
         for name, field in zip(table.header, fields, strict=True)
         if not field and name not in CONTEXT and not name.startswith(CONDITION)
     )
-    return JudgmentFile(tuple(rows), (*table.bad_lines, *problems.listed), bad, left_out)
+    return JudgmentFile(tuple(rows), (*table.bad_lines, *problems.listed), bad_count, left_out)
 
 
 def _values(

@@ -288,11 +288,13 @@ def load_rater_keys(path: Path) -> RaterKeys:
         if action.value not in chosen and all_keys[action.value] in chosen.values():
             all_keys[action.value] = next(key for key in SPARE_KEYS if key not in all_keys.values())
     for name, key in chosen.items():
-        others = [other for other, other_key in all_keys.items() if other_key == key and other != name]
-        if others:
-            problem = f"the key {key!r} is assigned to both {name} and {others[0]}"
+        other_names = [other for other, other_key in all_keys.items() if other_key == key and other != name]
+        if other_names:
+            problem = f"the key {key!r} is assigned to both {name} and {other_names[0]}"
             remedy = (
-                "Change one of them" if others[0] in chosen else f"Give {others[0]} another key in this file as well"
+                "Change one of them"
+                if other_names[0] in chosen
+                else f"Give {other_names[0]} another key in this file as well"
             )
             findings.add((name,), problem, remedy)
     findings.refuse()
@@ -350,7 +352,7 @@ def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], findin
 
 
 def _check_raters(keys: RoundKeys, findings: Findings) -> None:
-    _refuse_duplicates(keys.raters, ("raters",), "", findings, alike=name_key)
+    _refuse_duplicates(keys.raters, ("raters",), "", findings, compared_form=name_key)
     if keys.raters_per_item is None:
         return
     if not keys.raters:
@@ -361,12 +363,17 @@ def _check_raters(keys: RoundKeys, findings: Findings) -> None:
 
 
 def _refuse_duplicates(
-    ids: Sequence[str], key_path: tuple[str, ...], key: str, findings: Findings, *, alike: Callable[[str], str] = str
+    ids: Sequence[str],
+    key_path: tuple[str, ...],
+    key: str,
+    findings: Findings,
+    *,
+    compared_form: Callable[[str], str] = str,
 ) -> None:
     """alike: equal for ids that count as one."""
     met: dict[str, int] = {}
     for number, name in enumerate(ids):
-        first = met.setdefault(alike(name), number)
+        first = met.setdefault(compared_form(name), number)
         if first != number:
             line = findings.place((*key_path, first)).line
             location: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)

@@ -53,15 +53,15 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
     for session in sessions:
         rated = {trial.trial.id: trial for trial in rated_in(session.session_id, session.trials, session.responses)}
         judgments = list({judgment.id: judgment for judgment in session.rows}.values())
-        standing = {judgment.id for judgment in in_force(judgments)}
+        ids_in_force = {judgment.id for judgment in in_force(judgments)}
         for judgment in judgments:
             if blind and judgment.trial_id.startswith(EXERCISE):
                 continue
-            if judgment.id in standing or not only_in_force:
+            if judgment.id in ids_in_force or not only_in_force:
                 values = {
                     **_judgment(judgment, session.session_id),
                     "replaces": None if only_in_force else judgment.replaces,
-                    "in_force": judgment.id in standing,
+                    "in_force": judgment.id in ids_in_force,
                     **_context(judgment, rated.get(judgment.trial_id)),
                 }
                 rows.append(values)

@@ -69,12 +69,12 @@ def demand_trust(folder: Path) -> None:
     if not SessionFolder(folder).manifest.exists():
         return
     bench = for_drivers(read_resolved(folder).bench)
-    asks = [shlex.join(notify.command) or name_of(notify) for notify in bench.notify]
-    asks += [command for part in equipment_of(bench) if (command := program(part.driver, part.options))]
-    if asks:
+    programs = [shlex.join(notify.command) or name_of(notify) for notify in bench.notify]
+    programs += [command for part in equipment_of(bench) if (command := program(part.driver, part.options))]
+    if programs:
         raise InputError(
             f"{folder} was unpacked from an archive, and its bench would use on this host: "
-            + "; ".join(plain_text(ask, 400) for ask in asks),
+            + "; ".join(plain_text(ask, 400) for ask in programs),
             remedy="If you trust all of these, resume it with --trust",
         )
 
@@ -89,8 +89,8 @@ def for_drivers(bench: Bench) -> Bench:
         return replace(equipment, options=TypeAdapter(driver.Options).validate_python(equipment.options))
 
     def device_of(device: Device) -> Device:
-        also = tuple(replace(source, equipment=typed(source.equipment)) for source in device.also)
-        return replace(device, connection=typed(device.connection), also=also)
+        further_sources = tuple(replace(source, equipment=typed(source.equipment)) for source in device.also)
+        return replace(device, connection=typed(device.connection), also=further_sources)
 
     return replace(
         bench,

@@ -190,11 +190,11 @@ class Engine:
                 )
             )
             self._log = log
-            standing, runs = Resumption(), 0
+            resumption, runs = Resumption(), 0
             with gc_paused():
                 for entry in log.entries():
                     self._take_in(entry)
-                    standing.add(entry)
+                    resumption.add(entry)
                     runs = max(runs, entry.run)
             place = this_process(self._folder.path)
             server = FeedServer(
@@ -207,7 +207,7 @@ class Engine:
             try:
                 signal.signal(signal.SIGTERM, self._on_stop_signal)  # before a client can connect
                 publish(place)
-                goodbye = self._run_session(log, standing, 1 + runs)
+                goodbye = self._run_session(log, resumption, 1 + runs)
             except HarnessError as error:
                 sys.stderr.write(f"{error}\n")
                 with contextlib.suppress(LogError):
@@ -226,7 +226,7 @@ class Engine:
                 server.close(goodbye)
             return goodbye.exit_code
 
-    def _run_session(self, log: SqliteLog, standing: Resumption, run: int) -> Goodbye:
+    def _run_session(self, log: SqliteLog, resumption: Resumption, run: int) -> Goodbye:
         """standing: the state after the earlier rows. run: the number of this run."""
         bench = self._resolved.bench
         started = self._figures.session().session
@@ -273,18 +273,18 @@ class Engine:
                 stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
             )
             # A person speaks in a trial that is left, and nobody is there.
-            left = {trial_id for trial_id, _ in standing.pending()}
+            pending_ids = {trial_id for trial_id, _ in resumption.pending()}
             if bench.operator is OperatorPresence.ABSENT and any(
-                trial.talker and trial.id in left for trial in started.trials
+                trial.talker and trial.id in pending_ids for trial in started.trials
             ):
                 raise InputError(
                     "people speak in this session, but the operator is absent", remedy="Leave out --unattended"
                 )
-            conductor = Conductor(started.trials, stage, standing)
+            conductor = Conductor(started.trials, stage, resumption)
             self._conductor = conductor
             row = EngineStarted(run, os.getpid(), boot_id(), self._clock.speed)
-            standing.add(log.append(row))
-            unpowered = [power for device, power in stage.power.items() if device in standing.unpowered]
+            resumption.add(log.append(row))
+            unpowered = [power for device, power in stage.power.items() if device in resumption.unpowered]
             stack.enter_context(self._open_drivers(drivers, unpowered))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
             self._replay = partial(replay, monitor, self._folder.clips, self._clips)

@@ -150,8 +150,8 @@ def _find_answering(folder: Path) -> EnginePlace | None:
 @contextmanager
 def _interrupted_afterwards() -> Iterator[None]:
     """Delays Ctrl-C until the end, because a process that was just started has no name yet."""
-    mine = threading.current_thread() is threading.main_thread()
-    if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
     interrupts: list[int] = []

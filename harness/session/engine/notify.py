@@ -62,24 +62,24 @@ class NotificationEvent:
     wall_s: float
 
 
-def message_of(happened: NotificationEvent, session: Path, bench: str, so_far: SessionSnapshot) -> dict[str, Any]:
+def message_of(happened: NotificationEvent, session: Path, bench: str, snapshot: SessionSnapshot) -> dict[str, Any]:
     """The message as the JSON object that is sent; `text` says the same for people."""
-    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(happened.wall_s))
+    began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(happened.wall_s))
     subject = plain_text(f"{session.name}: {happened.subject}", 150)
     why, to_do = plain_text(happened.why, 500), happened.to_do
-    facts = {"Why": why, "Since": since, "Bench": bench, "Session": str(session), "What to do": to_do}
-    text = [f"{subject}.", *(f"{name}: {fact}" for name, fact in facts.items() if fact), "", *so_far.lines]
+    facts = {"Why": why, "Since": began, "Bench": bench, "Session": str(session), "What to do": to_do}
+    text = [f"{subject}.", *(f"{name}: {fact}" for name, fact in facts.items() if fact), "", *snapshot.lines]
     return {
         "event": happened.event.value,
         "subject": subject,
         "why": why,
         "to_do": to_do,
-        "since": since,
+        "since": began,
         "session": str(session),
         "bench": bench,
-        "planned": so_far.planned,
-        "finished": so_far.finished,
-        "outcomes": dict(so_far.outcomes),
+        "planned": snapshot.planned,
+        "finished": snapshot.finished,
+        "outcomes": dict(snapshot.outcomes),
         "text": "\n".join(text),
     }
 

@@ -64,8 +64,8 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
         if chosen == {True}:
             yield f"{device} gets its sound over {wire}"
         elif is_deaf(bench, bench.device(device)):
-            some = "nothing" if chosen == {False} else f"only what is sent over {wire}"
-            yield f"{device} hears {some}: {ALL_SIMULATED}"
+            audible = "nothing" if chosen == {False} else f"only what is sent over {wire}"
+            yield f"{device} hears {audible}: {ALL_SIMULATED}"
         elif chosen == {False}:
             why = "its trials are played aloud" if connection.injects else f"{wire} does not accept sound"
             yield f"{device} hears the loudspeaker, since {why}"

@@ -127,10 +127,10 @@ def voices_for(language: str) -> Iterator[VoiceSpec]:
         except HarnessError:  # not installed, as the checks of the host say
             continue
         # 0 for a voice of the language's own region, judged by its name.
-        near = sorted(
+        similar_names = sorted(
             voice_names, key=lambda name: ("+" in name, int(name.partition("+")[0].casefold() != language.casefold()))
         )
-        spoken.append([VoiceSpec(engine, name, language=language) for name in near])
+        spoken.append([VoiceSpec(engine, name, language=language) for name in similar_names])
     return (spec for spec in chain.from_iterable(zip_longest(*spoken)) if spec is not None)
 
 

@@ -66,7 +66,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._device_of: dict[str, str] = {}
-        self._asked: dict[str, str] = {}
+        self._asked_device: dict[str, str] = {}
         self._devices: dict[str, _Device] = {}
 
     def take(self, row: Record, last_s: float) -> None:
@@ -74,7 +74,7 @@ class Connections:
         match row:
             case SessionStarted(trials=trials):
                 for trial in trials:
-                    self._asked[trial.id] = trial.device
+                    self._asked_device[trial.id] = trial.device
                     for target in trial.targets:
                         self._device_of.update(dict.fromkeys(target.sources, target.device))
                         self._devices.setdefault(target.device, _Device())
@@ -91,7 +91,7 @@ class Connections:
                     name = detail.partition(":")[0]
                     name = self._device_of.get(name, name)
                     if code != "link_lost" and name not in self._devices:  # the cause does not name the device
-                        name = self._asked.get(trial_id, name)
+                        name = self._asked_device.get(trial_id, name)
                     self._devices.setdefault(name, _Device()).interrupted += 1
             case _:
                 pass  # Other rows do not concern connections.

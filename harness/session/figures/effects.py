@@ -210,7 +210,7 @@ class EffectRows:
             until_s = ends_s - reports.opens_s
         states = [(state, after_s) for state, after_s in reports.states if after_s - state.at.error_s <= until_s]
         words = [_reported_state(expected, states) for expected in check.state]
-        met = sum(fits for fits, _ in words)
+        met = sum(is_met for is_met, _ in words)
         summary = "; ".join(text for _, text in words)
         if met == len(words):
             return _ReportedEffect(EffectOutcome.RIGHT, summary)
@@ -258,8 +258,8 @@ def _in_words(answer: EffectAnswered, device: _ReportedEffect) -> str:
     statement = f"{answer.by} looked: {answer.word.value}{_detail(answer)}"
     if device.word is None:
         return statement
-    does = "says so too" if device.word is answer.word else f"says otherwise: {device.word.value}"
-    return f"{statement}; the device {does} ({device.words})"
+    judgment = "says so too" if device.word is answer.word else f"says otherwise: {device.word.value}"
+    return f"{statement}; the device {judgment} ({device.words})"
 
 
 def _detail(answer: EffectAnswered) -> str:

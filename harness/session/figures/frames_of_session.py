@@ -32,7 +32,9 @@ class SessionCorpora:
     rules: Mapping[str, RecognitionRule] = field(default_factory=dict)
 
 
-def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = CountedAttempt.DECIDING) -> SessionCorpora:
+def session_corpora(
+    sessions: Iterable[Progress], counted_attempt: CountedAttempt = CountedAttempt.DECIDING
+) -> SessionCorpora:
     """The corpora of one session or several; with several, ids begin with the session's.
 
     Each understand trial gives its latest finished take, if that tested the device. The id is the trial's. The words
@@ -52,7 +54,7 @@ def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = Counte
             name = f"{name}~{number}"
         names.append(name)
         for trial_progress in progress.trials:
-            attempt = _counting_attempt(trial_progress, which)
+            attempt = _counting_attempt(trial_progress, counted_attempt)
             if attempt is None:
                 continue
             trial = trial_progress.trial
@@ -69,13 +71,13 @@ def session_corpora(sessions: Iterable[Progress], which: CountedAttempt = Counte
     return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown), rules)
 
 
-def _counting_attempt(trial: TrialProgress, which: CountedAttempt) -> AttemptProgress | None:
+def _counting_attempt(trial: TrialProgress, counted_attempt: CountedAttempt) -> AttemptProgress | None:
     """The attempt that counts; None if the trial expects nothing or did not test the device."""
     take = trial.counting
     if trial.trial.expects is None or take is None or take.outcome not in TESTED:
         return None
     attempts = tested(take)
-    if which is CountedAttempt.FIRST:
+    if counted_attempt is CountedAttempt.FIRST:
         return attempts[0] if attempts else None
     return next((attempt for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
 

@@ -179,11 +179,11 @@ NamedResult = tuple[str, LimitResult]
 
 
 def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
-    left, effects = totals.planned - totals.finished, totals.effects
+    unfinished, effects = totals.planned - totals.finished, totals.effects
 
     def share(name: str, ratio: Share) -> NamedResult:
         bound = getattr(limits, name)
-        lost = bound is not None and ratio.total > 0 and ratio.count + left < bound * (ratio.total + left)
+        lost = bound is not None and ratio.total > 0 and ratio.count + unfinished < bound * (ratio.total + unfinished)
         return name, LimitResult(ratio.value, counted(ratio.total, "trial"), ratio.interval, lost)
 
     yield share("min_recognised_share", totals.recognised)

@@ -126,13 +126,13 @@ def find_forgetting_wait(
         return None
     waits, shown, totals = _count(pairs)
     for index in np.flatnonzero(waits >= until_s).tolist():
-        left = Share(int(shown[index:].sum()), int(totals[index:].sum()))
-        if left.count <= left_share * left.total:
+        remembering = Share(int(shown[index:].sum()), int(totals[index:].sum()))
+        if remembering.count <= left_share * remembering.total:
             at_most, surer = _at_most(index, shown, totals), None
             # Where some are shown, bounds by several counts would not hold together; without any, the last is lowest.
-            if not left.count and index + 1 < len(waits):
+            if not remembering.count and index + 1 < len(waits):
                 surer = float(waits[-1]), _at_most(len(waits) - 1, shown, totals)
-            return RecommendedWait(float(waits[index]), left, at_most, surer)
+            return RecommendedWait(float(waits[index]), remembering, at_most, surer)
     return None
 
 

@@ -166,8 +166,8 @@ def _missed_clause(condition: CallCondition, most: float | None) -> Callable[[De
         if woken.value is None:
             return NOTHING
         missed = Share(woken.total - woken.count, woken.total)
-        holds = None if most is None else missed.count <= most * missed.total + _SAME
-        return ClauseResult(text.share_with_interval(missed), holds)
+        is_met = None if most is None else missed.count <= most * missed.total + _SAME
+        return ClauseResult(text.share_with_interval(missed), is_met)
 
     return judge
 
@@ -201,8 +201,8 @@ def _pause(session: DeviceSession) -> ClauseResult:
         return ClauseResult("needs requests after several pauses")
     if any(gap.total < CONSISTENT for gap in gaps if gap.gap_ms <= LONGEST_PAUSE_MS):
         return ClauseResult(f"needs {CONSISTENT} requests after each pause")
-    holds = pause.consistent is not None and pause.consistent <= LONGEST_PAUSE_MS
-    return ClauseResult(consistent_words(gaps), holds)
+    is_met = pause.consistent is not None and pause.consistent <= LONGEST_PAUSE_MS
+    return ClauseResult(consistent_words(gaps), is_met)
 
 
 def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:

@@ -102,8 +102,8 @@ class Totals:
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
         """Attempts to recognition → trials, of all whose recognition was assessed; None: never recognised."""
         assessed = self.recognised.total
-        never = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
-        return (*((attempts, Share(n, assessed)) for attempts, n in self.attempts_to_recognition), *never)
+        unrecognised = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
+        return (*((attempts, Share(n, assessed)) for attempts, n in self.attempts_to_recognition), *unrecognised)
 
     @property
     def finished_in_words(self) -> str:
@@ -305,7 +305,7 @@ class Progress:
     @property
     def failed_at_start(self) -> bool:
         """Whether the last engine has failed, and no trial ever began."""
-        return self.engine_failed and self.finished is None and not any(one.takes for one in self.trials)
+        return self.engine_failed and self.finished is None and not any(trial.takes for trial in self.trials)
 
     @property
     def eta_s(self) -> float | None:
@@ -350,7 +350,7 @@ class SessionFigures:
         self._effects = EffectRows()
         self._self_wakes = SelfWakes()
         self._connections = Connections()
-        self._later: list[Entry] = []
+        self._later_rows: list[Entry] = []
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
         self._durations: dict[TrialKind, deque[tuple[float, float]]] = {}
         self._speed = 1.0
@@ -457,14 +457,14 @@ class SessionFigures:
             case JudgmentGiven(judgment=judgment) if self._played.trial(judgment.trial_id) is not None:
                 self._take(entry.record)
             case EffectAnswered():
-                self._later.append(entry)
+                self._later_rows.append(entry)
             case _:
                 pass
 
     def snapshot(self) -> Progress:
         if self._totals is None:
             self._totals = total(self._played.trials)
-        effects = self._effects.evidence(self._later)  # each time, because time alone may decide one
+        effects = self._effects.evidence(self._later_rows)  # each time, because time alone may decide one
         return replace(
             self._head,
             seq=self._seq,
@@ -483,7 +483,7 @@ class SessionFigures:
                 for kind, durations in self._durations.items()
             },
             effects=effects,
-            effect_answers=self._effects.answers(self._later),
+            effect_answers=self._effects.answers(self._later_rows),
             responses_wall_s=dict(self._effects.responses_wall_s),
             self_wakes=self._self_wakes.snapshot(),
             connections=self._connections.snapshot(self._now_s),

@@ -350,8 +350,8 @@ def _with(trial: TrialProgress, take: TakeProgress, *, rerun_asked: bool) -> Tri
 
 def _insert(items: tuple[T, ...], item: T, number: Callable[[T], int]) -> tuple[T, ...]:
     """The items with this one, in place of the one with its number, in the order of numbers."""
-    others = [other for other in items if number(other) != number(item)]
-    return tuple(sorted((*others, item), key=number)) if others else (item,)
+    other_items = [other for other in items if number(other) != number(item)]
+    return tuple(sorted((*other_items, item), key=number)) if other_items else (item,)
 
 
 TESTED = DECIDED | {Outcome.INCONCLUSIVE}
@@ -544,10 +544,10 @@ class UnderstoodFigures:
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
         """Attempts until it was understood → trials, of all that are known; None: never understood."""
         total = self.right.total
-        never = total - sum(n for _, n in self.attempts)
+        not_understood = total - sum(n for _, n in self.attempts)
         shares: list[tuple[int | None, Share]] = [(attempts, Share(n, total)) for attempts, n in self.attempts]
         if total:
-            shares.append((None, Share(never, total)))
+            shares.append((None, Share(not_understood, total)))
         return tuple(shares)
 
 

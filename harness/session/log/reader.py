@@ -117,18 +117,22 @@ def check(folder: Path) -> LogFindings:
     tied = isinstance(started, SessionStarted) and started.tied
     damage += _files_damage(session, entries, log.sealed)
     clips = list(named_clips(entries))
-    gone, silenced = removals(folder), redactions(folder)
+    removal_by_clip, silenced = removals(folder), redactions(folder)
     wrong = [
         ClipFinding(seq, clip.name, problem)
         for seq, clip in tracked(clips, "Checking clips")
         if (problem := clip_damage(session.clips, _as_redacted(clip, silenced)))
     ]
     open_ = {clip.name for _, clip in clips if clip.name in silenced and not clip_damage(session.clips, clip)}
-    removed = [gone[finding.name] for finding in wrong if finding.what == MISSING and finding.name in gone]
+    removed = [
+        removal_by_clip[finding.name]
+        for finding in wrong
+        if finding.what == MISSING and finding.name in removal_by_clip
+    ]
     wrong = [
         finding
         for finding in wrong
-        if (finding.what != MISSING or finding.name not in gone) and finding.name not in open_
+        if (finding.what != MISSING or finding.name not in removal_by_clip) and finding.name not in open_
     ]
     damage += [f"row {finding.seq}: clip {finding.name} {finding.what}" for finding in wrong]
     of_files = [log]
@@ -150,8 +154,8 @@ def check(folder: Path) -> LogFindings:
     remarks += [
         f"clip {name} still has the sound to be redacted: run harness admin redact again" for name in sorted(open_)
     ]
-    if left := [name for name in gone if (session.clips / name).is_file()]:
-        remarks.append(f"{counted(len(left), 'clip')} to be removed still exist: run harness admin purge again")
+    if undeleted := [name for name in removal_by_clip if (session.clips / name).is_file()]:
+        remarks.append(f"{counted(len(undeleted), 'clip')} to be removed still exist: run harness admin purge again")
     return findings(of_files, len(clips), damage, remarks)
 
 
@@ -369,8 +373,8 @@ def redactions(folder: Path) -> dict[str, Redaction]:
 
 
 def _as_redacted(clip: Clip, redacted: Mapping[str, Redaction]) -> Clip:
-    done = redacted.get(clip.name)
-    return clip if done is None else replace(clip, sha256=done.sha256)
+    redaction = redacted.get(clip.name)
+    return clip if redaction is None else replace(clip, sha256=redaction.sha256)
 
 
 def sound_changes(folder: Path) -> list[str]:
@@ -379,16 +383,16 @@ def sound_changes(folder: Path) -> list[str]:
     return [*removal_lines(removals(folder).values()), *redacted]
 
 
-def removal_lines(gone: Iterable[str]) -> list[str]:
-    """One line for clips that went together. gone: values of `removals`."""
-    return [f"the sound of {counted(count, 'clip')} {removal}" for removal, count in Counter(gone).items()]
+def removal_lines(clip_removals: Iterable[str]) -> list[str]:
+    """One line for clips that went together. clip_removals: values of `removals`."""
+    return [f"the sound of {counted(count, 'clip')} {removal}" for removal, count in Counter(clip_removals).items()]
 
 
 def read_clip(folder: Path, clip: Clip) -> Waveform:
     """A clip's samples; SoundGone, or LogError when it is missing, altered or no FLAC."""
     wrong = clip_damage(folder, clip)
-    if wrong == MISSING and (gone := removals(folder.parent).get(clip.name)):
-        raise SoundGone(f"the sound {gone}", remedy="All numbers of the session remain")
+    if wrong == MISSING and (removal := removals(folder.parent).get(clip.name)):
+        raise SoundGone(f"the sound {removal}", remedy="All numbers of the session remain")
     if wrong and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
         raise LogError(
             f"{folder / clip.name} {wrong}", remedy="See all damage with: harness report show SESSION --check"

@@ -78,7 +78,7 @@ class Lengths:
 
     def __init__(self, renders: Renders) -> None:
         self._renders = renders
-        self._known: dict[StimulusRecipe, RenderedStimulus] = {}
+        self._rendered: dict[StimulusRecipe, RenderedStimulus] = {}
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
         """HarnessError as of the renderer."""
@@ -87,9 +87,9 @@ class Lengths:
             last = first + round(recipe.query.duration_s * RATE_HZ)
             return _thin(last, (Part(Role.QUERY, first, last),), repr(recipe.query))
         dry = replace(recipe, noise=None, variant=0, level_dbfs=-26.0)
-        if dry not in self._known:
-            self._known[dry] = self._renders.render(dry)
-        spoken = self._known[dry]
+        if dry not in self._rendered:
+            self._rendered[dry] = self._renders.render(dry)
+        spoken = self._rendered[dry]
         around_s = 0.0 if recipe.noise is None else NOISE_AROUND_S
         scale = RATE_HZ / spoken.waveform.rate_hz
         parts = tuple(
@@ -156,7 +156,7 @@ class SimulatedNight:
         faults_per_hour: float = 0.0,
     ) -> None:
         """bench: as of `simulate_bench`. like: what all devices are like, but for their reports and voices."""
-        self._scenario, self._bench, self._like, self._renders = scenario, bench, like, renders
+        self._scenario, self._bench, self._traits, self._renders = scenario, bench, like, renders
         self._seed, self._faults_per_hour = seed, faults_per_hour
         self._stall_s = 0.0
         self._faults: Counter[str] = Counter()
@@ -195,9 +195,9 @@ class SimulatedNight:
                 ResolvedSession(self._scenario, self._bench), drivers, log, clock, figures,
                 renders=self._renders, on_state=self._on_shown, answer=lambda id, ok, why: None, alive=self._alive,
             )  # fmt: skip
-            standing = Resumption.of(list(log.entries()))
-            conductor = Conductor(tuple(self._trials.values()), stage, standing)
-            standing.add(log.append(EngineStarted(1, 1, "boot", 1.0)))
+            resumption = Resumption.of(list(log.entries()))
+            conductor = Conductor(tuple(self._trials.values()), stage, resumption)
+            resumption.add(log.append(EngineStarted(1, 1, "boot", 1.0)))
             room.truth.arrived.append([])
             for part in parts:
                 part.open(conductor.enqueue)
@@ -217,7 +217,7 @@ class SimulatedNight:
         room.ear = SimulatedMicrophone(self._bench.microphone.id if self._bench.microphone else "microphone", room)
         room.speakers = [SimulatedLoudspeaker(loudspeaker.id, room) for loudspeaker in self._bench.loudspeakers]
         for device in self._bench.devices:
-            behaviour = replace(self._like, reports=device.reports, answers=device.profile.responds)
+            behaviour = replace(self._traits, reports=device.reports, answers=device.profile.responds)
             Board(device.id, room, behaviour, link=device.connection.id if device.connection else device.id)
         return room
 

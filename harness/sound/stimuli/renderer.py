@@ -494,8 +494,8 @@ def _noise_under(
     if not noise.a_weighted:
         return waveform
     active_speech = Waveform(speech.samples[parts[0].start_sample : parts[-1].end_sample], speech.rate_hz)
-    like = a_weighting_of(active_speech) if noise.level_dbfs is None else 0.0
-    return amplify(waveform, like - a_weighting_of(waveform))
+    speech_weighting_db = a_weighting_of(active_speech) if noise.level_dbfs is None else 0.0
+    return amplify(waveform, speech_weighting_db - a_weighting_of(waveform))
 
 
 def _turned_down(waveform: Waveform) -> Waveform:

@@ -150,12 +150,12 @@ class _Reader:
         if (setting := _SETTING.match(line)) is None:
             return  # such as a line of stars
         keywords, value = line[: setting.start(1)].upper(), setting[1]
-        holds = value.upper() in _TRUE
-        if "COPY_NO_HIT" in keywords and not holds:
+        is_true = value.upper() in _TRUE
+        if "COPY_NO_HIT" in keywords and not is_true:
             problem = f"copy_no_hit = '{shown(value)}' would drop all words without a rule"
             self._problems.add(number, 1, problem, "Write * copy_no_hit = 'T'")
         elif "CASE_SENSITIVE" in keywords:
-            self._case_counts = holds
+            self._case_counts = is_true
         elif "NAME" in keywords:
             self._name = value
 

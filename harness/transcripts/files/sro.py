@@ -230,8 +230,8 @@ def _without_repeats(
         number = numbers[having[position]]
         column = block.lines[number - block.first].rindex("(") + 1
         problems.append(_repetition(ids[position], earlier_place, Place(file, number, column)))
-    gone = {having[position] for position in repeated}
-    return [line for index, line in enumerate(lines) if index not in gone], problems
+    dropped = {having[position] for position in repeated}
+    return [line for index, line in enumerate(lines) if index not in dropped], problems
 
 
 def _repetition(id_: str, earlier_place: str, place: Place) -> InputError:

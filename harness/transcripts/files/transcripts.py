@@ -58,10 +58,10 @@ def read_trn(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     may_be_empty: a file without transcripts, as a recogniser that crashed leaves one, is none of them and no error.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
-    parted = split_tidy_text(text)
-    if parted is None:
-        parted = split_by_line(text, str(path), may_be_empty=may_be_empty)
-    ids, texts, lines = parted
+    lines_read = split_tidy_text(text)
+    if lines_read is None:
+        lines_read = split_by_line(text, str(path), may_be_empty=may_be_empty)
+    ids, texts, lines = lines_read
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
 
 

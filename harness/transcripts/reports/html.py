@@ -277,7 +277,7 @@ def _utterance(
         "speaker": _speaker(utterances[0].speaker),
         "wer": percent(counts.wer, 0),
         "counts": counts,
-        "kinds": "".join(kind for kind, holds in kinds.items() if holds),
+        "kinds": "".join(kind for kind, is_present in kinds.items() if is_present),
         "systems": [
             (label, utterance.counts, utterance.missing) for label, utterance in zip(labels, utterances, strict=True)
         ],

@@ -168,7 +168,7 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int
     elif scoring.missing:
         counted = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
     missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, most_ids)
-    nowhere = "; counted nowhere" if scoring.surplus else ""
+    remark = "; counted nowhere" if scoring.surplus else ""
     pairs = [
         ("normalisation", shown(scoring.normalisation, max(20, width - 21))),
         (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
@@ -179,7 +179,7 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int
         (
             *pairs,
             ("missing hypotheses", missing + counted),
-            ("surplus hypotheses", _list_ids(len(scoring.surplus), scoring.surplus, width, most_ids) + nowhere),
+            ("surplus hypotheses", _list_ids(len(scoring.surplus), scoring.surplus, width, most_ids) + remark),
             ("empty references", f"{scoring.empty_references:,}"),
         )
     )
@@ -281,7 +281,7 @@ def groups(
 
 
 def _group_table(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
-    alike = len({words.unit for _, words in grouped.values}) == 1
+    same_unit = len({words.unit for _, words in grouped.values}) == 1
     fields: tuple[Field[tuple[str, GroupWords]], ...] = (
         Field("", f"by {grouped.by}", lambda row: row[0] or NO_LABEL),
         Field("", "sentences", lambda row: row[1].counts.sentences, gives_way=5),
@@ -289,7 +289,7 @@ def _group_table(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table
         Field("", "errors", lambda row: row[1].counts.errors, gives_way=4),
         Field("", ERROR_RATES[unit], lambda row: percent(row[1].counts.wer, 2), main=True),
         Field("", "95 % interval", lambda row: percent_interval(row[1].interval, 1)),
-        Field("", "" if alike else "over", lambda row: row[1].unit.value, gives_way=2),
+        Field("", "" if same_unit else "over", lambda row: row[1].unit.value, gives_way=2),
         Field("", "sent.err", lambda row: _decimal(_sentence_errors(row[1].counts)), gives_way=3),
     )
     return Table(

@@ -253,8 +253,8 @@ def _named(error: InputError, name: str) -> InputError:
 def _check_header(columns: list[str], line: int, problems: Problems) -> None:
     for name in (ID, INTENT):
         if name not in columns:
-            parted = next((mark for mark in ";\t" if any(mark in column for column in columns)), "")
-            hint = "; separate columns by commas" if parted else ""
+            separator = next((mark for mark in ";\t" if any(mark in column for column in columns)), "")
+            hint = "; separate columns by commas" if separator else ""
             problem = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
             problems.add(line, 0, problem, f"{_CSV_EXAMPLE}{hint}")
             return

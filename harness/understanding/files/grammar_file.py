@@ -250,7 +250,7 @@ class _GrammarReading:
 
     def __init__(self, keys: GrammarKeys, findings: Findings) -> None:
         self._keys = keys
-        self._found = findings
+        self._findings = findings
 
     def grammar(self) -> Grammar:
         keys = self._keys
@@ -260,7 +260,7 @@ class _GrammarReading:
         )
         intents = tuple(self._intent(number) for number in range(len(keys.intents)))
         self._refuse_circles(dict(phrases))
-        self._found.refuse()
+        self._findings.refuse()
         return Grammar(
             name=keys.grammar,
             weight=keys.weight,
@@ -268,7 +268,7 @@ class _GrammarReading:
             phrases=phrases,
             intents=intents,
             habits=_habits(keys.habits),
-            path=self._found.file,
+            path=self._findings.file,
         )
 
     def _values(self, name: str) -> ValueList:
@@ -277,16 +277,20 @@ class _GrammarReading:
         say_path: KeyPath = key_path if isinstance(entry, list) else (*key_path, "say")
         if keys.spoken is not None:
             if keys.say or keys.unseen:
-                self._found.add(key_path, "a spoken list has no other values", "Omit `say` and `unseen`, or `spoken`")
+                self._findings.add(
+                    key_path, "a spoken list has no other values", "Omit `say` and `unseen`, or `spoken`"
+                )
             return ValueList(name, self._spoken(keys, keys.spoken, key_path))
         for key in ("from_", "to"):
             if getattr(keys, key) is not None:
-                self._found.add(
+                self._findings.add(
                     (*key_path, key.rstrip("_")), "only a spoken list has `from` and `to`", "Add spoken: number"
                 )
         values = self._spoken_values(keys.say, say_path)
         if not values:
-            self._found.add(key_path, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
+            self._findings.add(
+                key_path, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number"
+            )
         unseen = self._spoken_values(keys.unseen, (*key_path, "unseen"), {value.words for value in values})
         return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
@@ -299,7 +303,7 @@ class _GrammarReading:
             keys = ValueKeys(say=entry) if isinstance(entry, str) else entry
             words = tuple(keys.say.split())
             if words in earlier_words:
-                self._found.add((*key_path, number), f"{keys.say!r} is already in the list", "Remove one of the two")
+                self._findings.add((*key_path, number), f"{keys.say!r} is already in the list", "Remove one of the two")
             earlier_words.add(words)
             values.append(Value(words, keys.value, keys.weight))
         return tuple(values)
@@ -313,35 +317,35 @@ class _GrammarReading:
             problem = (
                 f"there are no numbers from {first} to {last}" if last < first else f"more than {MOST_SPOKEN} numbers"
             )
-            self._found.add((*key_path, "to"), problem, "Change `from`, `to` or `step`")
+            self._findings.add((*key_path, "to"), problem, "Change `from`, `to` or `step`")
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 
     def _number(self, value: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
         """The number, in minutes for times. None, with a finding, if it is not valid."""
         if value is None:
-            self._found.add(key_path[:-1], f"a spoken list needs {key_path[-1]!r}", f"Add `{key_path[-1]}: …` here")
+            self._findings.add(key_path[:-1], f"a spoken list needs {key_path[-1]!r}", f"Add `{key_path[-1]}: …` here")
             return None
         if kind is SpokenKind.TIME:
             if isinstance(value, str) and (time := _TIME.fullmatch(value)):
                 return int(time[1]) * 60 + int(time[2])
-            self._found.add(key_path, f"{value!r} is not a time", 'Write one such as "06:30"')
+            self._findings.add(key_path, f"{value!r} is not a time", 'Write one such as "06:30"')
             return None
         least = 1 if kind is SpokenKind.ORDINAL else 0
         if isinstance(value, int) and least <= value < 10**12:
             return value
-        self._found.add(key_path, f"{value!r} is not a number of at least {least}", "Write digits without quotes")
+        self._findings.add(key_path, f"{value!r} is not a number of at least {least}", "Write digits without quotes")
         return None
 
     def _intent(self, number: int) -> GrammarIntent:
         keys, key_path = self._keys.intents[number], ("intents", number)
         labels = [keys.intent] if isinstance(keys.intent, str) else keys.intent
         if not labels or len(set(labels)) < len(labels):
-            self._found.add(
+            self._findings.add(
                 (*key_path, "intent"), "there is no label, or a label occurs twice", "Write each label once"
             )
         if keys.alone and len(labels) > 1:
-            self._found.add(
+            self._findings.add(
                 (*key_path, "alone"),
                 "an intent with `alone` can have only one label",
                 "Write one label, or omit `alone`",
@@ -352,26 +356,26 @@ class _GrammarReading:
             sentence_path = (*key_path, "say", index) if isinstance(entry, str) else (*key_path, "say", index, "say")
             if part := self._part(sentence_keys.say, sentence_path):
                 sentences.append(
-                    Sentence(part, sentence_keys.weight, sentence_keys.unseen, self._found.place(sentence_path))
+                    Sentence(part, sentence_keys.weight, sentence_keys.unseen, self._findings.place(sentence_path))
                 )
         if sentences and all(sentence.unseen for sentence in sentences):
-            self._found.add(key_path, "all sentences are for the test split", "Omit `unseen` in at least one")
+            self._findings.add(key_path, "all sentences are for the test split", "Omit `unseen` in at least one")
         label = tuple(sorted(set(labels)))
-        return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(key_path))
+        return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._findings.place(key_path))
 
     def _part(self, text: str, key_path: KeyPath) -> Part | None:
         try:
             part = parse_pattern(text)
         except ValueError as error:
-            self._found.add(key_path, f"the pattern cannot be read: {error}", REMEDY)
+            self._findings.add(key_path, f"the pattern cannot be read: {error}", REMEDY)
             return None
         for inner in parts_within(part):
             if isinstance(inner, SlotPart) and inner.values not in self._keys.values:
                 problem = f"there is no list of values {inner.values!r}"
-                self._found.add(key_path, problem, nearest(inner.values, list(self._keys.values), listed="Lists"))
+                self._findings.add(key_path, problem, nearest(inner.values, list(self._keys.values), listed="Lists"))
             elif isinstance(inner, PhrasePart) and inner.name not in self._keys.phrases:
                 problem = f"there is no phrase {inner.name!r}"
-                self._found.add(key_path, problem, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
+                self._findings.add(key_path, problem, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
         return part
 
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:
@@ -386,7 +390,7 @@ class _GrammarReading:
                 reached |= new
                 new = {below for phrase in new for below in inner.get(phrase, ())} - reached
             if name in reached:
-                self._found.add(
+                self._findings.add(
                     ("phrases", name), f"the phrase {name!r} contains itself", "Remove the phrase from its own pattern"
                 )
 

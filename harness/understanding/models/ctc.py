@@ -58,12 +58,12 @@ def ctc_loss(
     )
     backward = backward[rows[..., None], back_frames[..., None], back_states[:, None]]
     total = np.logaddexp.reduce(backward[:, 0, :2], axis=1)
-    fits = total > NEVER / 2
-    inside = ((np.arange(longest) < frames[:, None]) & fits[:, None])[..., None]
+    is_possible = total > NEVER / 2
+    inside = ((np.arange(longest) < frames[:, None]) & is_possible[:, None])[..., None]
     shares = np.exp(np.where(inside, forward + backward - emitted - total[:, None, None], NEVER))
     expected = shares @ (states[..., None] == np.arange(labels)).astype(np.float64)
     gradient = np.where(inside, np.exp(log_probabilities) - expected, 0)
-    return np.where(fits, -total, np.inf), gradient.astype(log_probabilities.dtype)
+    return np.where(is_possible, -total, np.inf), gradient.astype(log_probabilities.dtype)
 
 
 def _path_sums(emitted: Array, states: Ints) -> Array:
@@ -235,8 +235,8 @@ def learn(
         for rows in _batches([len(example.features) for example in examples], random):
             batch, step = [examples[row] for row in rows], step + 1
             shape = sum(len(example.features) for example in batch), len(head.weights["hidden_bias"])
-            kept = (random.random(shape, dtype=np.float32) >= DROPOUT) / np.float32(1 - DROPOUT)
-            loss, gradients = head.gradients(batch, kept)
+            dropout_mask = (random.random(shape, dtype=np.float32) >= DROPOUT) / np.float32(1 - DROPOUT)
+            loss, gradients = head.gradients(batch, dropout_mask)
             total += loss
             norm = np.sqrt(sum(float(np.square(gradient).sum()) for gradient in gradients.values()))
             speed = rate * min(1, 10 * step / steps) * (1 - (step - 1) / steps)

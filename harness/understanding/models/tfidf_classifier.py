@@ -163,9 +163,9 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
         with arrays.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             weights, intercepts = _floats(archive["weights"]), _floats(archive["intercepts"])
             idf = tuple(_floats(archive[f"idf_{number}"]) for number in range(len(terms)))
-        fits = weights.shape == (len(labels), sum(map(len, terms))) and intercepts.shape == (len(labels),)
+        shapes_fit = weights.shape == (len(labels), sum(map(len, terms))) and intercepts.shape == (len(labels),)
         if (
-            not fits
+            not shapes_fit
             or [view_idf.shape for view_idf in idf] != [(len(view),) for view in terms]
             or len(terms) != len(_views(rule))
         ):

@@ -79,14 +79,16 @@ def train(
     """Trains an understander. InputError without utterances, intents or tags, PluginError."""
     understander = make_understander(name, settings, seed)
     learned = _annotated(data)
-    others = () if held_out is None else _annotated(held_out)
+    held_out_rows = () if held_out is None else _annotated(held_out)
     started = time.process_time()
-    understander.fit(learned, others, tell)
+    understander.fit(learned, held_out_rows, tell)
     cpu_s = time.process_time() - started
-    scores = held_out_figures(others, understander.predict([utterance.words for utterance in others]) if others else ())
+    scores = held_out_figures(
+        held_out_rows, understander.predict([utterance.words for utterance in held_out_rows]) if held_out_rows else ()
+    )
     exact, micro, frames = scores.intents.exact.value, scores.slots.micro.f1, scores.slots.frames.value
     values = ((Metric.EMR, exact), (Metric.SLOT_F1, micro), (Metric.SFA, frames))
-    facts = _facts(settings, seed, (data, learned, others), values, cpu_s, getattr(understander, "notes", ()))
+    facts = _facts(settings, seed, (data, learned, held_out_rows), values, cpu_s, getattr(understander, "notes", ()))
     return LoadedUnderstander(name, understander, facts)
 
 
@@ -99,7 +101,7 @@ def _facts(
     notes: Iterable[str],
 ) -> ModelFacts:
     """data: the corpus, and its utterances for training and held out. values: on the latter."""
-    corpus, learned, others = data
+    corpus, learned, held_out_rows = data
     return ModelFacts(
         seed=seed,
         settings=tuple(sorted(dict(settings).items())),
@@ -107,7 +109,7 @@ def _facts(
         concepts=tuple(sorted({tag[2:] for utterance in learned for tag in utterance.tags or () if tag != "O"})),
         corpus=fingerprint(corpus),
         utterances=len(learned),
-        held_out_utterances=len(others),
+        held_out_utterances=len(held_out_rows),
         held_out=tuple((name.value, value) for name, value in values if value is not None),
         cpu_s=round(cpu_s, 3),
         packages=(("python", platform.python_version()), *_packages()),
@@ -139,20 +141,23 @@ def train_from_sound(
     """
     kind = audio_class(name, settings)
     data, held_out = splits
-    learned, others = _with_sound(data, sounds, tell), () if held_out is None else _with_sound(held_out, sounds, tell)
+    learned, held_out_rows = (
+        _with_sound(data, sounds, tell),
+        () if held_out is None else _with_sound(held_out, sounds, tell),
+    )
     if not learned:
-        like = data.utterances[0].id
+        example_id = data.utterances[0].id
         problem = "no utterance for training has a sound in the list"
-        raise InputError(problem, place=Place(data.path), remedy=f"Use the ids of the corpus, such as {like!r}")
+        raise InputError(problem, place=Place(data.path), remedy=f"Use the ids of the corpus, such as {example_id!r}")
 
     def sound_of(id_: str) -> npt.NDArray[np.int16]:
         with open_sound(str(sounds[id_]), RATE_HZ, resample=True) as sound:
             return np.concatenate([*sound.blocks(), np.zeros(0, np.int16)])
 
-    _demand_sounds([utterance.id for utterance in (*learned, *others)], sounds, sound_of)
+    _demand_sounds([utterance.id for utterance in (*learned, *held_out_rows)], sounds, sound_of)
 
     started = time.process_time()
-    system = kind.fit(learned, others, sound_of, dict(settings), seed=seed, tell=tell)
+    system = kind.fit(learned, held_out_rows, sound_of, dict(settings), seed=seed, tell=tell)
     cpu_s = time.process_time() - started
 
     def understood(utterance: Utterance) -> Utterance:
@@ -163,11 +168,13 @@ def train_from_sound(
             answer = Said("", 0, 0)
         return Utterance(utterance.id, intents=answer.intents or (), slots=answer.slots or ())
 
-    guesses = map(understood, others)
+    guesses = map(understood, held_out_rows)
     bare = replace(RULE, places=False)
-    scores = frame_figures(total(count_frame(gold, guess, bare) for gold, guess in zip(others, guesses, strict=True)))
+    scores = frame_figures(
+        total(count_frame(gold, guess, bare) for gold, guess in zip(held_out_rows, guesses, strict=True))
+    )
     values = ((Metric.EMR, scores.intents.exact.value), (Metric.F1MH, scores.slots.concept_sets.f1))
-    return system, _facts(settings, seed, (data, learned, others), values, cpu_s, getattr(system, "notes", ()))
+    return system, _facts(settings, seed, (data, learned, held_out_rows), values, cpu_s, getattr(system, "notes", ()))
 
 
 def _demand_sounds(

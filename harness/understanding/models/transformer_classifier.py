@@ -62,7 +62,7 @@ class TransformerClassifier:
         self._labels: tuple[str, ...] = ()
         self._encoder: Encoder | None = None
         self._network: Any = None
-        self._seen: npt.NDArray[np.float64] = np.zeros(0)
+        self._label_means: npt.NDArray[np.float64] = np.zeros(0)
 
     def fit(self, texts: Sequence[str], intents: Sequence[tuple[str, ...]], labels: Sequence[str]) -> None:
         """Trains until the result on its own held-out share stops rising. ValueError without texts."""
@@ -75,7 +75,7 @@ class TransformerClassifier:
             torch.manual_seed(self._draw.getrandbits(31))
             if self._network is None or tuple(labels) != self._labels:
                 self._make(tuple(labels))
-            self._seen = targets.mean(axis=0).astype(np.float64)
+            self._label_means = targets.mean(axis=0).astype(np.float64)
             train, held_out = self._divided(len(texts))
             self._learn(torch, list(texts), torch.from_numpy(targets), train, held_out)
 
@@ -92,8 +92,8 @@ class TransformerClassifier:
             for start in range(0, len(order), ASKED_AT_ONCE):
                 places = order[start : start + ASKED_AT_ONCE]
                 probabilities[places] = torch.sigmoid(self._odds([texts[place] for place in places])).double().numpy()
-        probabilities[:, self._seen == 0] = 0
-        probabilities[:, self._seen == 1] = 1
+        probabilities[:, self._label_means == 0] = 0
+        probabilities[:, self._label_means == 1] = 1
         return probabilities
 
     def _make(self, labels: tuple[str, ...]) -> None:

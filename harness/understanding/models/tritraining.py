@@ -65,9 +65,9 @@ def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[in
             index = draw.choice([place for place, intents in enumerate(sets) if label in intents])
             sample.add(index)
             covered.update(sets[index])
-    left = [place for place in range(len(sets)) if place not in sample]
+    undrawn = [place for place in range(len(sets)) if place not in sample]
     size = max(1, round(share * len(sets)))
-    sample.update(draw.sample(left, max(0, min(size - len(sample), len(left)))))
+    sample.update(draw.sample(undrawn, max(0, min(size - len(sample), len(undrawn)))))
     return sorted(sample)
 
 

@@ -234,16 +234,16 @@ def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[lis
     """The error of each slot of gold and of a prediction."""
     gold_marks, predicted_marks = [MISSED] * len(gold), [EXTRA] * len(predicted)
     placed = all(slot.place for slot in (*gold, *predicted))
-    left = list(range(len(predicted)))
+    unmatched = list(range(len(predicted)))
 
     def pair(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
         for index, slot in enumerate(gold):
             if gold_marks[index] != MISSED:
                 continue
-            match = next((other for other in left if fits(slot, predicted[other])), None)
+            match = next((other for other in unmatched if fits(slot, predicted[other])), None)
             if match is not None:
                 gold_marks[index] = predicted_marks[match] = mark
-                left.remove(match)
+                unmatched.remove(match)
 
     if placed:
         pair(

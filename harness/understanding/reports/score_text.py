@@ -370,8 +370,8 @@ def _notes(system: SystemReport, ids: int) -> Notes:
             pairs.append(("never", f"{len(intents.never_predicted):,} never predicted: {names}{more}"))
     counted = "; counted as empty predictions" if counts.missing else ""
     pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
-    nowhere = "; not counted" if counts.unknown else ""
-    pairs.append(("without gold", f"{listed(counts.unknown, ids)}{nowhere}"))
+    remark = "; not counted" if counts.unknown else ""
+    pairs.append(("without gold", f"{listed(counts.unknown, ids)}{remark}"))
     for name, utterances, note in (
         ("not annotated", counts.unannotated, "; not counted"),
         ("other words", counts.other_words, ": words of gold and prediction differ"),
@@ -438,8 +438,8 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
         number = len(comparison.utterances)
         shared = f"{number:,} {'utterance' if number == 1 else 'utterances'} that both have"
         yield shown(f"first: {comparison.first}, second: {comparison.second}; on {shared}", width)
-        left = comparison.only_first + comparison.only_second + comparison.neither
-        if left:
+        counted_nowhere = comparison.only_first + comparison.only_second + comparison.neither
+        if counted_nowhere:
             yield (
                 f"left out: {comparison.only_first:,} only in the first, "
                 f"{comparison.only_second:,} only in the second, {comparison.neither:,} in neither"

@@ -543,9 +543,9 @@ def test_an_adjudicator_opens_what_raters_agree_on(premises: Premises) -> None:
     row = premises.rows[-1]
     assert (row.category, len(row.adjudicates), row.item_id) == (Category.WRONG, 2, match[1])
     premises.room.refresh()
-    assert [response.settled.category for response in premises.room._found[0].responses if response.settled] == [
-        Category.WRONG
-    ]
+    assert [
+        response.settled.category for response in premises.room._session_items[0].responses if response.settled
+    ] == [Category.WRONG]
 
 
 def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: Premises) -> None:

@@ -72,8 +72,8 @@ class EspeakVoice:
         """Voices by code, with the languages of each."""
         voices: dict[str, frozenset[str]] = {}
         for row in self._table("--voices"):
-            code, others = row[1], re.findall(r"\((\S+) \d+\)", " ".join(row[5:]))
-            voices[code] = voices.get(code, frozenset()) | {code, *others}
+            code, other_codes = row[1], re.findall(r"\((\S+) \d+\)", " ".join(row[5:]))
+            voices[code] = voices.get(code, frozenset()) | {code, *other_codes}
         if not voices:
             raise VoiceError("espeak-ng lists no voices", remedy="Install its voices: apt-get install espeak-ng-data")
         return voices
