@@ -461,8 +461,9 @@ def _model_file(package: Any, name: str) -> tuple[Path, bool]:
     key = name.strip().lower().replace(" ", "_")
     model_names = sorted(packaged_model.value for packaged_model in package.Model)
     if key not in model_names:
+        problem = f"openWakeWord has no model {name!r}" if name else "no openWakeWord model is given"
         raise PluginError(
-            f"openWakeWord has no model {name!r}" if name else "no openWakeWord model is given",
+            problem,
             remedy=f"{did_you_mean(key, model_names)}Use one of: {', '.join(model_names)}; "
             f"or name a file that ends in {' or '.join(ENDINGS)}",
         )

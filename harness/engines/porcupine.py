@@ -45,10 +45,10 @@ class Porcupine:
         paths = [packaged.get(name.replace("_", " "), name) for name in names]
         unknown = [name for name, path in zip(names, paths, strict=True) if not path.endswith(".ppn")]
         if unknown or not names:
-            raise InputError(
-                f"porcupine has no phrase {', '.join(map(repr, unknown))}" if unknown else "porcupine needs a phrase",
-                remedy=f"Name a .ppn file, or one of: {', '.join(sorted(packaged))}",
+            problem = (
+                f"porcupine has no phrase {', '.join(map(repr, unknown))}" if unknown else "porcupine needs a phrase"
             )
+            raise InputError(problem, remedy=f"Name a .ppn file, or one of: {', '.join(sorted(packaged))}")
         hashed = sha256_of(*map(Path, paths))
         self._phrases = [Path(name).stem if name.endswith(".ppn") else name.replace("_", " ") for name in names]
         self._sensitivities = [number(settings, SENSITIVITY)] * len(paths)

@@ -211,7 +211,9 @@ def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -
         return ErrorLine(detail)
     if key in TOTALS:
         return _total(key, detail)
-    raise ValueError(f"{key} does not have the form of its key" if key in _RAW_LINES else f"unknown key {key[:40]!r}")
+    if key in _RAW_LINES:
+        raise ValueError(f"{key} does not have the form of its key")
+    raise ValueError(f"unknown key {key[:40]!r}")
 
 
 def _logical_lines(

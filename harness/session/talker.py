@@ -93,11 +93,8 @@ def read_prompts(path: Path) -> tuple[str, ...]:
     if problems:
         raise InputProblems(problems)
     if not 1 <= len(prompts) <= MOST_PROMPTS:
-        raise InputError(
-            f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts",
-            place=Place(str(path)),
-            remedy=f"Write 1 to {MOST_PROMPTS:,}, one in each line",
-        )
+        problem = f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts"
+        raise InputError(problem, place=Place(str(path)), remedy=f"Write 1 to {MOST_PROMPTS:,}, one in each line")
     return tuple(prompts)
 
 

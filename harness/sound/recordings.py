@@ -152,11 +152,8 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     silent = max(-lowest, highest) <= SILENCE_PEAK
     if silent or (lowest == highest and count > _LONGEST_STEP_S * file.samplerate):
-        raise InputError(
-            "the recording is silent" if silent else f"the recording is silent: every sample is {exact(lowest)}",
-            place=Place(path),
-            remedy="Record it again, or check how it was exported",
-        )
+        problem = "the recording is silent" if silent else f"the recording is silent: every sample is {exact(lowest)}"
+        raise InputError(problem, place=Place(path), remedy="Record it again, or check how it was exported")
 
 
 def _refusal(path: str, detail: str) -> InputError:

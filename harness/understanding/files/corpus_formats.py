@@ -369,8 +369,10 @@ def _demand_keys(entry: dict[str, Any], keys: tuple[str, ...]) -> None:
 
 
 def _read_text(value: object, key: str) -> str:
+    if value is None:
+        raise _LineError(f"{shown(key)} is missing")
     if not isinstance(value, str):
-        raise _LineError(f"{shown(key)} is missing" if value is None else f"{shown(key)} is not a string")
+        raise _LineError(f"{shown(key)} is not a string")
     if not (value.isascii() and value.isprintable()) and (fault := fault_in(value, Place(""), "utf-8")):
         raise _LineError(f"{shown(key)}: {fault.what}", "Remove it")
     return value
