@@ -44,12 +44,18 @@ from harness.understanding.reports.score_text import per_cent
 class AnnotationReport:
     """Counts of utterances, unless a name says otherwise. If several batches contain one, the latest counts.
 
-    `labelled_before`: labelled by hand or import before the first batch. `proposed`: in a batch. `consensus`: of these,
-    with a proposal. `refused`: two of three agreed on labels that the label set refuses (part of without_consensus).
-    `unanimous`: all three votes equal the proposal. `struck`: by anybody. `accepted`: by somebody who kept it, and
-    struck by nobody. `overridden`: neither, and labelled otherwise by hand. `unreviewed`: seen by nobody. `by_hand`,
-    `by_import`, `by_review`: source of the final labels. `review_time_s`, `hand_time_s`: time of annotators, as far as
-    rows have it. `cpu_s`: of all batches.
+    - labelled_before: labelled by hand or import before the first batch.
+    - proposed: in a batch.
+    - consensus: of these, with a proposal.
+    - refused: two of three agreed on labels that the label set refuses (part of without_consensus).
+    - unanimous: all three votes equal the proposal.
+    - struck: by anybody.
+    - accepted: by somebody who kept it, and struck by nobody.
+    - overridden: neither, and labelled otherwise by hand.
+    - unreviewed: seen by nobody.
+    - by_hand, by_import, by_review: source of the final labels.
+    - review_time_s, hand_time_s: time of annotators, as far as rows have it.
+    - cpu_s: of all batches.
     """
 
     utterances: int = 0

@@ -75,11 +75,16 @@ class AnnotationInput:
 
 @frozen
 class LabellingItem:
-    """An utterance to label. `chosen`: labels so far, in the order of the label set. `saved`: they are on the disk.
+    """An utterance to label.
 
-    `proposal`: None if there is none, or if the annotator may not see it yet. `struck`: this annotator struck the
-    proposal. `refusal`: why `chosen` cannot be saved, "" if it can. `inputs`: for adjudicators. `slots`: marked so far.
-    `proposed_slots`: as texts, shown together with `proposal`.
+    - chosen: labels so far, in the order of the label set.
+    - saved: they are on the disk.
+    - proposal: None if there is none, or if the annotator may not see it yet.
+    - struck: this annotator struck the proposal.
+    - refusal: why `chosen` cannot be saved, "" if it can.
+    - inputs: for adjudicators.
+    - slots: marked so far.
+    - proposed_slots: as texts, shown together with `proposal`.
     """
 
     utterance: str

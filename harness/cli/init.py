@@ -52,11 +52,18 @@ class BenchKind(StrEnum):
 class DeviceKind:
     """What the starter files of a device with a connection say.
 
-    option: says where the device is. metavar, help, default: of that option. asks: for it, on a terminal. kind: for
-    people. name: default name of the device. reached: how, after "one device". keys: of the connection; {at} is where
-    the device is, {place} the same with `scheme` and with `port` as the default. hint: a comment on them. shipped: a
-    profile that comes with the harness; "" when `starter` is written. phrase: wakes a device with that profile.
-    monitor: arguments of `devices monitor`.
+    - option: says where the device is.
+    - metavar, help, default: of that option.
+    - asks: for it, on a terminal.
+    - kind: for people.
+    - name: default name of the device.
+    - reached: how, after "one device".
+    - keys: of the connection; {at} is where the device is, {place} the same with `scheme` and with `port` as the
+      default.
+    - hint: a comment on them.
+    - shipped: a profile that comes with the harness; "" when `starter` is written.
+    - phrase: wakes a device with that profile.
+    - monitor: arguments of `devices monitor`.
     """
 
     option: str

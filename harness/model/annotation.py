@@ -118,13 +118,16 @@ class LabellingOrder(StrEnum):
 class AnnotationProject:
     """What is settled for all of a project when it is made.
 
-    annotators: who may take part; () means anyone.
-    per_utterance: how many annotators label an utterance: 1, or 2 for a share `double_share`, drawn by the seed.
-    second: how the second of two works. page_size: utterances on a page of a group.
-    order: of work by hand. batch: labels after which a classifier learns again. target_error: the share of wrong labels
-    that may be left to it.
-    tied: the chain of its rows begins at the hash of its file; in projects of earlier versions it need not.
-    files: name → SHA-256 of the frozen files. facts: for people (where the data came from, the version of the tool).
+    - annotators: who may take part; () means anyone.
+    - per_utterance: how many annotators label an utterance: 1, or 2 for a share `double_share`, drawn by the seed.
+    - second: how the second of two works.
+    - page_size: utterances on a page of a group.
+    - order: of work by hand.
+    - batch: labels after which a classifier learns again.
+    - target_error: the share of wrong labels that may be left to it.
+    - tied: the chain of its rows begins at the hash of its file; in projects of earlier versions it need not.
+    - files: name → SHA-256 of the frozen files.
+    - facts: for people (where the data came from, the version of the tool).
     """
 
     id: str

@@ -295,14 +295,17 @@ class DeviceSetting:
 class DeviceProfile:
     """One file of devices/: what a kind of device is like, wherever it stands.
 
-    reports: what its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}.
-    context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
-    mappings: of MQTT messages. messages: of lines of JSON. lines: of console lines. The last two include those of the
-    profiles in lines_of. thresholds: of numbers in lines.
-    audio: None when it accepts no sound over its connection. heartbeat: over MQTT; None when it has none.
-    listening_states: states that it reports only while it listens for the wake phrase.
-    responds: it has a voice. Without one, a trial does not wait for a response if other evidence decides.
-    transport: the driver that usually reaches it, `log` (lines of another program) or `none` (a black box).
+    - reports: what its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}.
+    - context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
+    - mappings: of MQTT messages.
+    - messages: of lines of JSON.
+    - lines: of console lines. The last two include those of the profiles in lines_of.
+    - thresholds: of numbers in lines.
+    - audio: None when it accepts no sound over its connection.
+    - heartbeat: over MQTT; None when it has none.
+    - listening_states: states that it reports only while it listens for the wake phrase.
+    - responds: it has a voice. Without one, a trial does not wait for a response if other evidence decides.
+    - transport: the driver that usually reaches it, `log` (lines of another program) or `none` (a black box).
     """
 
     id: str

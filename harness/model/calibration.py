@@ -12,10 +12,11 @@ class Calibration:
 
     L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
 
-    loudspeaker, sound_device: what was measured (or the microphone's name). measured_on, expires_on: ISO dates; it
-    counts until the end of the latter. max_spl: the highest level allowed. settings: those of the loudspeaker
-    that change its level, at that time; None: not stated. weighting_db: weighted less unweighted level of
-    the sound that was measured.
+    - loudspeaker, sound_device: what was measured (or the microphone's name).
+    - measured_on, expires_on: ISO dates; it counts until the end of the latter.
+    - max_spl: the highest level allowed.
+    - settings: those of the loudspeaker that change its level, at that time; None: not stated.
+    - weighting_db: weighted less unweighted level of the sound that was measured.
     """
 
     path: str

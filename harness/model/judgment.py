@@ -83,17 +83,27 @@ class ProposalShown(StrEnum):
 class Judgment:
     """One judgment row; rows are only ever added, and a change or an undo names the row that it replaces.
 
-    id: a UUID made by the client, so that a repeated send is seen. category is None unless status is SUBMITTED.
-    rater: a pseudonym. clip_sha256: what was judged. time_to_answer_s: from the response being shown to the key.
-    sub_flags: values of SubFlag; flags: of Flag. confidence: 1 unsure to 3 sure. item_id, round, position: where in
-    whose queue it was met (position from 1). plays, heard_ms: of the response. span_s: start and end of the response on
-    the host's clock. aid_path: answers given in the decision aid, "question=answer". effect_claimed: whether the
-    response says that something was done; effect: what was known of it. shown_wall_s, given_wall_s: Unix times.
-    adjudicates: ids of the judgments that this one settles. imported_from: the file it came from, if elsewhere.
-    proposed, proposed_probability: what a classifier says of the response, shown or not. proposal_shown: before or
-    after this choice. unaided: what the rater had chosen before they saw it; agreement is computed from that.
-    program: a program judged, whose name and version are the rater. program_confidence: its confidence, 0–1; its reason
-    is the comment.
+    - id: a UUID made by the client, so that a repeated send is seen. category is None unless status is SUBMITTED.
+    - rater: a pseudonym.
+    - clip_sha256: what was judged.
+    - time_to_answer_s: from the response being shown to the key.
+    - sub_flags: values of SubFlag.
+    - flags: of Flag.
+    - confidence: 1 unsure to 3 sure.
+    - item_id, round, position: where in whose queue it was met (position from 1).
+    - plays, heard_ms: of the response.
+    - span_s: start and end of the response on the host's clock.
+    - aid_path: answers given in the decision aid, "question=answer".
+    - effect_claimed: whether the response says that something was done.
+    - effect: what was known of it.
+    - shown_wall_s, given_wall_s: Unix times.
+    - adjudicates: ids of the judgments that this one settles.
+    - imported_from: the file it came from, if elsewhere.
+    - proposed, proposed_probability: what a classifier says of the response, shown or not.
+    - proposal_shown: before or after this choice.
+    - unaided: what the rater had chosen before they saw it; agreement is computed from that.
+    - program: a program judged, whose name and version are the rater.
+    - program_confidence: its confidence, 0–1; its reason is the comment.
 
     Of an imported judgment, plays and transcript_shown may be unknown (None), and guideline_version too ("").
     """
@@ -258,12 +268,16 @@ class StopRule:
 class RatingRound:
     """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
 
-    sessions: absolute paths of session folders. seed: of the order, which differs for each rater, and of what is drawn.
-    raters_per_item: with `raters`, each response is given to this many of them; None: everybody judges all.
-    training: exercises before the first item ("" none, "built_in", or the path of a file). pass_share: of exercises.
-    gold: known answers, mixed in unseen. stop: who fails them gets no more; None: nobody is stopped. must_hear: no
-    response gets a category before it was heard to its end. break_after_min: a break is suggested after this many
-    minutes; 0 never. proposals: None when no classifier proposes.
+    - sessions: absolute paths of session folders.
+    - seed: of the order, which differs for each rater, and of what is drawn.
+    - raters_per_item: with `raters`, each response is given to this many of them; None: everybody judges all.
+    - exercises: before the first item; () for none.
+    - pass_share: of exercises.
+    - gold: known answers, mixed in unseen.
+    - stop: who fails them gets no more; None: nobody is stopped.
+    - must_hear: no response gets a category before it was heard to its end.
+    - break_after_min: a break is suggested after this many minutes; 0 never.
+    - proposals: None when no classifier proposes.
     """
 
     id: str = "open"

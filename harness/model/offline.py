@@ -132,12 +132,16 @@ class Said:
 class FileOutcome:
     """What came of one file; exactly one a listed file.
 
-    samples, rate_hz: of the file before resampling, exact; spots and said are at engine_rate_hz.
-    rejected: why it cannot be used, with `detail` for people; of a file that is used, `detail` says what was assumed
-    about its length. error: the engine's own words, which make an ERROR line.
-    said: None where nothing was understood. sha256: of the file's bytes, if computed. labels: of the file.
-    tail_ms: the quiet at the end of a file; None if it was not measured, as with most detections, or if noise hides it.
-    silent_labels: places of labels in whose time every sample has the same value, so that they do not count.
+    - samples, rate_hz: of the file before resampling, exact; spots and said are at engine_rate_hz.
+    - rejected: why it cannot be used, with `detail` for people; of a file that is used, `detail` says what was assumed
+      about its length.
+    - error: the engine's own words, which make an ERROR line.
+    - said: None where nothing was understood.
+    - sha256: of the file's bytes, if computed.
+    - labels: of the file.
+    - tail_ms: the quiet at the end of a file; None if it was not measured, as with most detections, or if noise hides
+      it.
+    - silent_labels: places of labels in whose time every sample has the same value, so that they do not count.
     """
 
     kind: ListKind
@@ -259,11 +263,14 @@ class Task:
 class Evaluation:
     """All that decides what a file's outcome is; plain data, the same in every process and on every machine.
 
-    resample: files of another rate are brought to the engine's. continuous: the engine's state is carried over the
-    out-of-vocabulary files. vad: a speech detector cuts silence off before a recogniser (-a). hashes: work out each
-    file's sha256. cache: folder of cached scores, or "". conditions: in each of which every file is played; the file of
-    number n in condition n mod len(conditions). () for files as they are. tail_s: silence that is added after each
-    file with the phrase or a reference.
+    - resample: files of another rate are brought to the engine's.
+    - continuous: the engine's state is carried over the out-of-vocabulary files.
+    - vad: a speech detector cuts silence off before a recogniser (-a).
+    - hashes: work out each file's sha256.
+    - cache: folder of cached scores, or "".
+    - conditions: in each of which every file is played; the file of number n in condition n mod len(conditions). () for
+      files as they are.
+    - tail_s: silence that is added after each file with the phrase or a reference.
     """
 
     task: Task

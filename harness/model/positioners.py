@@ -51,9 +51,13 @@ class BenchOrder:
 class Positioner:
     """A turntable, a slider, a lift: what sets one number of the room.
 
-    connection: id of the equipment that takes its orders. moves: the axis, or the setting, that it sets.
-    move, done, failed: templates of its orders. low, high: its ends; None: not known. home: where it goes when nothing
-    else is asked, and at the end; None: it stays. settle_s: rest after a movement. within_s: longest movement.
+    - connection: id of the equipment that takes its orders.
+    - moves: the axis, or the setting, that it sets.
+    - move, done, failed: templates of its orders.
+    - low, high: its ends; None: not known.
+    - home: where it goes when nothing else is asked, and at the end; None: it stays.
+    - settle_s: rest after a movement.
+    - within_s: longest movement.
     """
 
     id: str
@@ -106,9 +110,12 @@ class Positioner:
 class PowerSwitch:
     """What switches the power of a device: a relay, a smart plug, a power supply.
 
-    connection: id of the equipment that takes its orders. on, off, on_done, off_done, failed: templates of its orders.
-    off_s: how long the power stays off. boot_s: longest time from power on until the device answers. ready_s: rest
-    after that. within_s: longest time of one order.
+    - connection: id of the equipment that takes its orders.
+    - on, off, on_done, off_done, failed: templates of its orders.
+    - off_s: how long the power stays off.
+    - boot_s: longest time from power on until the device answers.
+    - ready_s: rest after that.
+    - within_s: longest time of one order.
     """
 
     device: str

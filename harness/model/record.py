@@ -178,13 +178,16 @@ class OperatorAsked(AttemptRow):
 
 @frozen
 class AttemptFinished(AttemptRow):
-    """The verdict on an attempt. heard: what the device understood by its own evidence, or the operator's.
+    """The verdict on an attempt.
 
-    errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
-    wake_delay: end of wake phrase → wake event. latency: end of query → first speech. length: of the response.
-    understood: of its frame, where the trial expects something.
-    first_sound: end of query → first sound, also a chime; None without one, and in logs of earlier versions.
-    disturbed: what the host did to it before its response; "" for nothing, and in logs of earlier versions.
+    - heard: what the device understood by its own evidence, or the operator's.
+    - errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
+    - wake_delay: end of wake phrase → wake event.
+    - latency: end of query → first speech.
+    - length: of the response.
+    - understood: of its frame, where the trial expects something.
+    - first_sound: end of query → first sound, also a chime; None without one, and in logs of earlier versions.
+    - disturbed: what the host did to it before its response; "" for nothing, and in logs of earlier versions.
     """
 
     outcome: Outcome

@@ -411,18 +411,20 @@ AS_IT_IS = "as it is"
 class StimulusRecipe:
     """Everything that decides how a stimulus sounds.
 
-    query: what is asked; in a wake trial the phrase itself, in an ambient one the ambience.
-    wake_phrase: spoken before the query by the same voice, or None; a recording of it may be named instead.
-    gap_ms: silence between wake phrase and query. level_dbfs: active speech level of the whole, relative to a
-    full-scale square wave (so a full-scale sine is −3.01 dBFS); RMS level of generated noise.
-    lead_in_s, tail_s: sound before the first and after the last active speech. It is a very low noise floor, or
-    `noise`. 0: as much as a query has.
-    variant: which draw of the noise and of the floor it is, so that repetitions do not have the same samples.
-    as_recorded: recordings keep their level and are not cut to their speech; level_dbfs then has no effect.
-    placement: the simulated room in which it is said; the noise is added at the device. None: no room.
-    opening: what is said before all of this, in the same room. channel: applied after room and noise.
-    whole: a recording as recorded, from its first sample to its last, with nothing before or after it. If it would clip
-    with its noise, it is turned down as a whole; other stimuli are refused.
+    - query: what is asked; in a wake trial the phrase itself, in an ambient one the ambience.
+    - wake_phrase: spoken before the query by the same voice, or None; a recording of it may be named instead.
+    - gap_ms: silence between wake phrase and query.
+    - level_dbfs: active speech level of the whole, relative to a full-scale square wave (so a full-scale sine is −3.01
+      dBFS); RMS level of generated noise.
+    - lead_in_s, tail_s: sound before the first and after the last active speech. It is a very low noise floor, or
+      `noise`. 0: as much as a query has.
+    - variant: which draw of the noise and of the floor it is, so that repetitions do not have the same samples.
+    - as_recorded: recordings keep their level and are not cut to their speech; level_dbfs then has no effect.
+    - placement: the simulated room in which it is said; the noise is added at the device. None: no room.
+    - opening: what is said before all of this, in the same room.
+    - channel: applied after room and noise.
+    - whole: a recording as recorded, from its first sample to its last, with nothing before or after it. If it would
+      clip with its noise, it is turned down as a whole; other stimuli are refused.
     """
 
     query: Sound

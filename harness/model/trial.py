@@ -173,18 +173,21 @@ class MemoryPart:
 class Trial:
     """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same.
 
-    conditions: matrix axis → label, in the matrix's order. number counts from 1 in the order of playing.
-    loudspeaker: id of the bench's equipment that plays it. microphone, connection: ids of the equipment that hears the
-    device and that carries its own reports ("" when there is none). also: further sources of its reports.
-    reports: what those are evidence for.
-    wake_phrases: the device's, removed from the front of its transcripts.
-    listening: None for a query. Otherwise `device` and `loudspeaker` are the first target's, and attempts end as
-    COUNTED or INTERRUPTED.
-    expects: what the device should understand; None: not specified.
-    responds: its device has a voice, so that the trial waits for a response.
-    settings: of its devices while it is played, name and value. All others have the values that they had at its start.
-    stands: ids of the stands that are moved before it, each with the value that it is set to.
-    power_cycle: its devices are power cycled before it if they have played this many trials since; 0: never.
+    - conditions: matrix axis → label, in the matrix's order. number counts from 1 in the order of playing.
+    - loudspeaker: id of the bench's equipment that plays it.
+    - microphone, connection: ids of the equipment that hears the device and that carries its own reports ("" when there
+      is none).
+    - also: further sources of its reports.
+    - reports: what those are evidence for.
+    - wake_phrases: the device's, removed from the front of its transcripts.
+    - listening: None for a query. Otherwise `device` and `loudspeaker` are the first target's, and attempts end as
+      COUNTED or INTERRUPTED.
+    - expects: what the device should understand; None: not specified.
+    - responds: its device has a voice, so that the trial waits for a response.
+    - settings: of its devices while it is played, name and value. All others have the values that they had at its
+      start.
+    - stands: ids of the stands that are moved before it, each with the value that it is set to.
+    - power_cycle: its devices are power cycled before it if they have played this many trials since; 0: never.
     """
 
     id: str

@@ -72,12 +72,16 @@ class SoundCost:
 
 @frozen
 class Utterance:
-    """One utterance with what it means. intents: sorted, each once; () is "none", None is "not annotated".
+    """One utterance with what it means.
 
-    tags: BIO, one a word, as written (a system's may be no well-formed sequence); slots: a list instead of tags, or
-    beside them where values are given. Both None: not annotated in slots. words: () where no text is known. groups:
-    column → label, for tables (split, voice, …). place: where it was read. scores: a system's probabilities of intents.
-    cost: of a prediction from sound.
+    - intents: sorted, each once; () is "none", None is "not annotated".
+    - tags: BIO, one a word, as written (a system's may be no well-formed sequence).
+    - slots: a list instead of tags, or beside them where values are given. Both None: not annotated in slots.
+    - words: () where no text is known.
+    - groups: column → label, for tables (split, voice, …).
+    - place: where it was read.
+    - scores: a system's probabilities of intents.
+    - cost: of a prediction from sound.
     """
 
     id: str

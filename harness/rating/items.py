@@ -100,11 +100,16 @@ class HiddenDetails:
 class Item:
     """A first response, or an exercise of the training round.
 
-    `id`: blind, the same for all raters of a round. `attempts`: how often the query was said, up to the one answered.
-    `waits_s`: before each attempt after the first. `latency`, `length`: of the response. `truncated`: the recording was
-    cut while the response continued. `transcript`: None for none; the round decides whether raters see it. `note`: from
-    the scenario. `clip`: None for an exercise, which a voice speaks. `inputs`: judgments for an adjudicator. `agreed`:
-    the inputs are identical. The sources of transcript and effect are left out, since devices differ in them.
+    - id: blind, the same for all raters of a round.
+    - attempts: how often the query was said, up to the one answered.
+    - waits_s: before each attempt after the first.
+    - latency, length: of the response.
+    - truncated: the recording was cut while the response continued.
+    - transcript: None for none; the round decides whether raters see it.
+    - note: from the scenario.
+    - clip: None for an exercise, which a voice speaks.
+    - inputs: judgments for an adjudicator.
+    - agreed: the inputs are identical. The sources of transcript and effect are left out, since devices differ in them.
     """
 
     id: str

@@ -86,10 +86,15 @@ _JUDGED: dict[Measure, Figure] = {
 
 @frozen
 class ComparedMeasure:
-    """A measure of a session (1 and up) against the first one, for a device; axis, label: of a condition, or "".
+    """A measure of a session (1 and up) against the first one, for a device.
 
-    first, second: what was measured, as text. difference: second less first (unit: `MeasureKind`), with its 95 %
-    interval. p: by itself; p_holm: corrected for all tests. how: what was compared. why: of UNDECIDED.
+    - axis, label: of a condition, or "".
+    - first, second: what was measured, as text.
+    - difference: second less first (unit: `MeasureKind`), with its 95 % interval.
+    - p: by itself.
+    - p_holm: corrected for all tests.
+    - how: what was compared.
+    - why: of UNDECIDED.
     """
 
     session: int

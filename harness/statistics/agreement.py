@@ -207,12 +207,17 @@ class PairAgreement:
 class Agreement:
     """The agreement in one table.
 
-    items: with any label; shared: with two or more. labels: all of them, shared_labels: on shared.
+    - items: with any label.
+    - shared: with two or more.
+    - labels: all of them.
+    - shared_labels: those on shared items.
+    - raw: share of equal pairs of labels, averaged over shared items. Each item counts once, however many raters it
+      has.
+    - alpha: Krippendorff's, nominal.
+    - ac1: Gwet's, over all categories of the scheme.
+    - categories: one for each category of the scheme. confusion[c, k]: pairs of labels c and k on shared items,
+      symmetric; the diagonal counts pairs that agree.
 
-    raw: share of equal pairs of labels, averaged over shared items. Each item counts once, however many raters it has.
-    alpha: Krippendorff's, nominal. ac1: Gwet's, over all categories of the scheme.
-    categories: one for each category of the scheme.
-    confusion[c, k]: pairs of labels c and k on shared items, symmetric; the diagonal counts pairs that agree.
     Intervals apply to further items judged by these raters, not to other raters.
     """
 

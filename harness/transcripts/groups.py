@@ -29,12 +29,14 @@ LEAST_SPEAKERS = 5
 class SystemComparison:
     """Two systems on the utterances that count for both.
 
-    first, second: titles. utterances: their number.
-    first_missing, second_missing: how many have no hypothesis of that system, so that every word counts as deleted.
-    difference: WER of the first minus that of the second. interval: its 95 % interval, by the first's `unit_of`.
-    p: two-sided, for a difference by chance. None over no words or fewer than two utterances.
-    recognised: utterances without an error, by system.
-    tests: further ones, corrected for several systems; none within groups.
+    - first, second: titles.
+    - utterances: their number.
+    - first_missing, second_missing: how many have no hypothesis of that system, so that every word counts as deleted.
+    - difference: WER of the first minus that of the second.
+    - interval: its 95 % interval, by the first's `unit_of`.
+    - p: two-sided, for a difference by chance. None over no words or fewer than two utterances.
+    - recognised: utterances without an error, by system.
+    - tests: further ones, corrected for several systems; none within groups.
     """
 
     first: str

@@ -127,15 +127,19 @@ class ScoredUtterance:
 
 @frozen
 class Scoring:
-    """A system's hypotheses scored. title: of the system. normalisation: its name, shown with every result.
+    """A system's hypotheses scored.
 
-    by_speaker: sorted by name. without_hypothesis: ids of references without a hypothesis.
-    missing: how many of them count as deleted. dropped: how many were left out on request.
-    surplus: ids of hypotheses without a reference, which do not count.
-    ids: of the utterances that count, in the order of the references, as columns are.
-    groups: the place of each utterance's speaker in by_speaker.
-    queries: a number for each utterance's query, if a list names it, as that of an exported session does.
-    unit: what is counted wherever words are named here.
+    - title: of the system.
+    - normalisation: its name, shown with every result.
+    - by_speaker: sorted by name.
+    - without_hypothesis: ids of references without a hypothesis.
+    - missing: how many of them count as deleted.
+    - dropped: how many were left out on request.
+    - surplus: ids of hypotheses without a reference, which do not count.
+    - ids: of the utterances that count, in the order of the references, as columns are.
+    - groups: the place of each utterance's speaker in by_speaker.
+    - queries: a number for each utterance's query, if a list names it, as that of an exported session does.
+    - unit: what is counted wherever words are named here.
     """
 
     title: str

@@ -40,12 +40,19 @@ _TOKEN = re.compile(
 
 @frozen
 class _LanguageWords:
-    """What one language calls things, as its file says. one: further forms of 1. before_cents: fünf Euro (und) zehn.
+    """What one language calls things, as its file says.
 
-    before_month, before_year: in dates. oclock: after a whole hour. half: of a number and a half. units: after
-    numbers. capitals: what a capital may stand for, since many write it without its accent. digraphs: letters for a
-    keyboard without the others. sharp: words that "ss" would make others. endings: of words cut short by a full stop.
-    same: words that count as others.
+    - one: further forms of 1.
+    - before_cents: fünf Euro (und) zehn.
+    - before_month, before_year: in dates.
+    - oclock: after a whole hour.
+    - half: of a number and a half.
+    - units: after numbers.
+    - capitals: what a capital may stand for, since many write it without its accent.
+    - digraphs: letters for a keyboard without the others.
+    - sharp: words that "ss" would make others.
+    - endings: of words cut short by a full stop.
+    - same: words that count as others.
     """
 
     point: Sequence[str] = ("",)

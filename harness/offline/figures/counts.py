@@ -219,19 +219,22 @@ MOST_REJECTS_NAMED = 3
 class OfflineCounts:
     """Sums over the lines of a log and over the sound of its files, so far.
 
-    lines: number of each key. rejected: files by reason; named: the first of them. first_rejected, first_error: the
-    first file of each kind, and what is wrong with it. first_copy: a file, and an earlier one with the same bytes.
-
-    inv_files, oov_files: without rejected ones. Files with a reference are in-vocabulary, long recordings with labels
-    out of vocabulary. inv, oov: their samples by rate in Hz, integers, so that their order does not matter. phrases:
-    labelled ones.
-
-    accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
-
-    silent_phrases: labelled ones in whose time there is no sound; they are in no other number.
-
-    missed_tails, heard_tails: quiet at the end of files without a detection that are false rejects, and of some with a
-    true accept, in ms. wrong_lengths: files whose header does not agree with their length.
+    - lines: number of each key.
+    - rejected: files by reason.
+    - named: the first of them.
+    - first_rejected, first_error: the first file of each kind, and what is wrong with it.
+    - first_copy: a file, and an earlier one with the same bytes.
+    - inv_files, oov_files: without rejected ones. Files with a reference are in-vocabulary, long recordings with labels
+      out of vocabulary.
+    - inv, oov: their samples by rate in Hz, integers, so that their order does not matter.
+    - phrases: labelled ones.
+    - accepted: samples of the spots of true accepts.
+    - words: of STT lines.
+    - cpu_s: processor time.
+    - silent_phrases: labelled ones in whose time there is no sound; they are in no other number.
+    - missed_tails, heard_tails: quiet at the end of files without a detection that are false rejects, and of some with
+      a true accept, in ms.
+    - wrong_lengths: files whose header does not agree with their length.
     """
 
     lines: Counter[LogKey] = field(default_factory=Counter)

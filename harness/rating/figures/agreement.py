@@ -46,14 +46,18 @@ WHOLE_SHARE = 0.95
 class RaterFigures:
     """Counts of one rater over all sessions.
 
-    `submitted`, `skipped`, `flagged`, `held`: judgments in force on responses that count. `withdrawn`: rows that took
-    one back. `outdated`: judgments in force on responses that no longer count, since their trial was run again.
-    `times_s`: times to answer, as far as they are known.
-    `too_fast`: answers in less time than the response lasts, of those with a time. `heard_whole`: of those with a known
-    play time. `transcript_shown`: of those of which this is known. `gold`: right known answers. `exercises`: right
-    first answers. `others`: labels equal to the consensus of the other raters (see `agreement`). `first_half`,
-    `second_half`: the same, in the order of giving. `program`: a program, whose labels count in no number of the
-    others.
+    - submitted, skipped, flagged, held: judgments in force on responses that count.
+    - withdrawn: rows that took one back.
+    - outdated: judgments in force on responses that no longer count, since their trial was run again.
+    - times_s: times to answer, as far as they are known.
+    - too_fast: answers in less time than the response lasts, of those with a time.
+    - heard_whole: of those with a known play time.
+    - transcript_shown: of those of which this is known.
+    - gold: right known answers.
+    - exercises: right first answers.
+    - others: labels equal to the consensus of the other raters (see `agreement`).
+    - first_half, second_half: the same, in the order of giving.
+    - program: a program, whose labels count in no number of the others.
     """
 
     rater: str

@@ -30,10 +30,15 @@ MOST_BYTES = 16_000_000
 
 @frozen
 class ModelFacts:
-    """How a model was trained. intents, concepts: in the training data, sorted. corpus: sha256 of the training data.
+    """How a model was trained.
 
-    settings: (name, value) of those given. `held_out`: (metric, value 0–1) on the utterances that decided when to end,
-    or empty. `cpu_s`: processor seconds of training. `packages`: (name, version). `notes`: lines for users.
+    - intents, concepts: in the training data, sorted.
+    - corpus: sha256 of the training data.
+    - settings: (name, value) of those given.
+    - held_out: (metric, value 0–1) on the utterances that decided when to end, or empty.
+    - cpu_s: processor seconds of training.
+    - packages: (name, version).
+    - notes: lines for users.
     """
 
     seed: int
