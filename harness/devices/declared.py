@@ -210,10 +210,10 @@ def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:
     if len(drivers) == 1:
         return drivers[0]
     keys_in_words = ", ".join(sorted(keys))
-    raise InputError(
-        f"several drivers have {keys_in_words}: {', '.join(drivers)}" if drivers else f"no driver has {keys_in_words}",
-        remedy=f"Give --driver. Installed: {', '.join(names(Group.DRIVERS))}",
+    problem = (
+        f"several drivers have {keys_in_words}: {', '.join(drivers)}" if drivers else f"no driver has {keys_in_words}"
     )
+    raise InputError(problem, remedy=f"Give --driver. Installed: {', '.join(names(Group.DRIVERS))}")
 
 
 def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[str, object] | None = None) -> object:

@@ -81,9 +81,9 @@ def find_model(text: str) -> ModelFile:
     models = find_packaged()
     key = text.strip().lower().replace(" ", "_").replace("-", "_")
     if key not in models:
+        problem = f"microWakeWord has no model {text!r}" if text else "no microWakeWord model is given"
         raise InputError(
-            f"microWakeWord has no model {text!r}" if text else "no microWakeWord model is given",
-            remedy=f"{did_you_mean(text, models)}Use one of: {', '.join(models)}, or name a .tflite file",
+            problem, remedy=f"{did_you_mean(text, models)}Use one of: {', '.join(models)}, or name a .tflite file"
         )
     return models[key]
 
