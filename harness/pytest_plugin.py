@@ -133,7 +133,7 @@ class CaseItem(pytest.Item):
         except HarnessError as error:
             raise CaseNotPassed(str(error)) from error
         cases = [test_case for suite in report.suites if suite.name == self.suite for test_case in suite.cases]
-        self.case = next((test_case for test_case in cases if test_case.name == self.name), None) or self._absent()
+        self.case = next((test_case for test_case in cases if test_case.name == self.name), None) or self._fail_absent()
         if self.case.said:
             self.add_report_section("setup", "harness", "\n".join(self.case.said))
         match self.case.reason:
@@ -146,7 +146,7 @@ class CaseItem(pytest.Item):
         if (reason := self.case.reason) is not None:
             raise CaseNotPassed(f"{reason.message}\n{reason.text}".rstrip())
 
-    def _absent(self) -> Case:
+    def _fail_absent(self) -> Case:
         raise CaseNotPassed(f"the session has no result for {self.name}; were its files changed after collection?")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:

@@ -178,10 +178,10 @@ def _changed_later(accepted: Act, acts: Sequence[Act]) -> bool:
 
 def _label_source(acts: Sequence[Act]) -> str:
     """Where final labels come from: the dearest of the ways that was gone."""
-    chosen = [row for row in acts if not isinstance(row, Struck | Skipped)]
-    if any(isinstance(row, Labelled | Adjudicated) and row.annotator != IMPORTED for row in chosen):
+    counting_acts = [act for act in acts if not isinstance(act, Struck | Skipped)]
+    if any(isinstance(act, Labelled | Adjudicated) and act.annotator != IMPORTED for act in counting_acts):
         return "hand"
-    return "review" if any(isinstance(row, Accepted) for row in chosen) else "import"
+    return "review" if any(isinstance(act, Accepted) for act in counting_acts) else "import"
 
 
 def _page_time(rows: Sequence[AnnotationRow]) -> float:

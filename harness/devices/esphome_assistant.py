@@ -165,8 +165,8 @@ class EsphomeAssistant:
         """The speech of the command has ended, or the time for it."""
         if (command := self._take_command()) is not None:
             self._report("assistant.state=thinking")
-            future = self._loop.run_in_executor(None, self._use.keep_command, command)
-            self._answering = self._loop.create_task(self._answer(future))
+            kept_command = self._loop.run_in_executor(None, self._use.keep_command, command)
+            self._answering = self._loop.create_task(self._answer(kept_command))
             self._answering.add_done_callback(self._on_answer)
 
     def _on_answer(self, task: asyncio.Task[None]) -> None:

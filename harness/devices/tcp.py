@@ -9,6 +9,7 @@ from harness.model.errors import DeviceError, InputError
 _KEEPALIVE = (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3))
 """Detects a peer without power after DEAD_AFTER_S, while everything sent to it is acknowledged."""
 DEAD_AFTER_S = 6.0
+"""The time that _KEEPALIVE takes: 3 s of silence, and 3 probes a second apart."""
 
 
 def host_and_port(

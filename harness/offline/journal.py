@@ -153,10 +153,10 @@ class JournalFile:
         return ordered([self])
 
 
-def _damaged(path: Path, number: int, error: ValueError) -> InputError:
+def _damaged(path: Path, line_number: int, error: ValueError) -> InputError:
     return InputError(
         f"a damaged line: {error}",
-        place=Place(str(path), number),
+        place=Place(str(path), line_number),
         remedy="Delete the line, then continue with --resume: its file is played again",
     )
 

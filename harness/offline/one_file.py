@@ -327,11 +327,11 @@ class FilePlayer:
         facts, evaluation = self._facts, self._evaluation
         if file.kind not in _WITH_TAIL or facts.kind is EngineKind.TRANSCRIPT or evaluation.tail_s:
             return None
-        last, length = np.zeros(0, np.int16), round(_LAST_S * facts.rate_hz)
+        tail_samples, tail_length = np.zeros(0, np.int16), round(_LAST_S * facts.rate_hz)
         with open_sound(file.path, facts.rate_hz, resample=evaluation.resample) as sound:
             for block in sound.blocks():
-                last = np.concatenate([last, block[-length:]])[-length:]
-        quiet_s = quiet_end_s(last, facts.rate_hz)
+                tail_samples = np.concatenate([tail_samples, block[-tail_length:]])[-tail_length:]
+        quiet_s = quiet_end_s(tail_samples, facts.rate_hz)
         return None if quiet_s is None else round(quiet_s * 1000)
 
     @contextmanager

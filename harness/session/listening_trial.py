@@ -184,10 +184,10 @@ class ListeningMachine(Take):
     order.
     """
 
-    def __init__(self, trial: Trial, take: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
+    def __init__(self, trial: Trial, take_number: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
         if trial.listening is None:
             raise ValueError(f"{trial.id} is a query trial")
-        super().__init__(trial, take, timing, **options)
+        super().__init__(trial, take_number, timing, **options)
         self._listening = trial.listening
         self._current: ListeningAttempt | None = None
         self._bench_state = BenchState()

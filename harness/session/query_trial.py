@@ -67,8 +67,8 @@ class TrialMachine(Take):
     order.
     """
 
-    def __init__(self, trial: Trial, take: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
-        super().__init__(trial, take, timing, **options)
+    def __init__(self, trial: Trial, take_number: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
+        super().__init__(trial, take_number, timing, **options)
         self._current: Attempt | None = None
         self._previous: Attempt | None = None
         self._lost_sources: set[str] = set()

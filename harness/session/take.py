@@ -301,9 +301,9 @@ class TakeOptions(TypedDict, total=False):
 class Take:
     """One take of one trial; the kinds of trials say when a phase ends (`_until`) and what follows (`_step`)."""
 
-    def __init__(self, trial: Trial, take: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
+    def __init__(self, trial: Trial, take_number: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
         self.trial = trial
-        self.take = take
+        self.take = take_number
         self.attended = options.get("attended", False)
         self._timing = timing
         self._rule = trial.reprompt

@@ -120,7 +120,7 @@ def peer_for(
     if not options.is_framed(profile):
         rate_hz = RATE_HZ if dialogue is AudioDialogue.TFLM else None
         return ConsolePeer(id, outlet, console, rate_hz=rate_hz, realtime=realtime)
-    session = BoardSession(
+    board_session = BoardSession(
         id,
         outlet,
         LINE,
@@ -131,7 +131,7 @@ def peer_for(
         answer_limit_s=options.answer_limit_s,
         last_command=int(clock.wall_s() * _COMMANDS_A_SECOND) & 0xFFFFFFFF,
     )
-    return FramedPeer(session, console, outlet)
+    return FramedPeer(board_session, console, outlet)
 
 
 class FramedPeer:

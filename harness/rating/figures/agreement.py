@@ -447,17 +447,17 @@ def _items(
 def _by_votes(
     items: Iterable[AgreedItem], judged: Iterable[JudgedResponse], gold: Mapping[tuple[str, str], GoldItem]
 ) -> dict[Votes, VotesFigures]:
-    drawn = group_by((item.votes, item) for item in items if item.consensus is not None)
+    items_by_votes = group_by((item.votes, item) for item in items if item.consensus is not None)
     gold_answers = group_by(
         ((response.consensus[1], len(response.submitted)), gold[_key(response)].is_right(response.consensus[0]))
         for response in judged
         if response.consensus is not None and _key(response) in gold
     )
     figures: dict[Votes, VotesFigures] = {}
-    for votes in sorted({*drawn, *gold_answers}, key=lambda votes: (-votes[1], -votes[0])):
-        drawn_items = drawn.get(votes, [])
-        doubtful = [item for item in drawn_items if (item.probability or 0.0) < DOUBTFUL]
-        figures[votes] = VotesFigures(len(drawn_items), len(doubtful), _share(gold_answers.get(votes, ())))
+    for votes in sorted({*items_by_votes, *gold_answers}, key=lambda votes: (-votes[1], -votes[0])):
+        items_of_votes = items_by_votes.get(votes, [])
+        doubtful = [item for item in items_of_votes if (item.probability or 0.0) < DOUBTFUL]
+        figures[votes] = VotesFigures(len(items_of_votes), len(doubtful), _share(gold_answers.get(votes, ())))
     return figures
 
 

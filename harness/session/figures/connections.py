@@ -12,6 +12,7 @@ from harness.model.trial import Outcome
 
 _CAUSES = ("link_lost", "device_gone", "device_restarted")
 SAME_RESTART_S = 5.0
+"""Two connections of a device report one restart within this time; it counts once."""
 
 
 @frozen
