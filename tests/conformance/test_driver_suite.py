@@ -53,7 +53,7 @@ def nothing_more(observations: Seen, for_s: float = 0.5) -> None:
     count = len(observations.all)
     deadline = time.monotonic() + for_s
     while time.monotonic() < deadline:
-        assert len(observations.all) == count, f"told after close: {observations.all[count:]}"
+        assert len(observations.all) == count, f"reported after close: {observations.all[count:]}"
         time.sleep(0.01)
 
 

@@ -84,10 +84,10 @@ def test_frozen_sound_server_is_reported_and_hearing_resumes(
 ) -> None:
     os.kill(known(lab_sound.pid), signal.SIGSTOP)
     try:
-        until(lambda: bool(of_kind(observations, LinkLost)), 30, "the loss is told")
+        until(lambda: bool(of_kind(observations, LinkLost)), 30, "the loss is reported")
     finally:
         os.kill(known(lab_sound.pid), signal.SIGCONT)
-    until(lambda: bool(of_kind(observations, LinkBack)), 20, "the return is told")
+    until(lambda: bool(of_kind(observations, LinkBack)), 20, "the return is reported")
     assert [type(observation) for observation in observations if isinstance(observation, LinkLost | LinkBack)] == [
         LinkLost,
         LinkBack,

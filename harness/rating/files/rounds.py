@@ -385,7 +385,7 @@ def _load_relative(path: Path, relative: str, key: str, load: Callable[[Path], T
     """Loads another file, named relative to this one; its errors keep their own places."""
     other = path.parent / relative
     if not other.is_file():
-        findings.add((key,), f"there is no file {relative!r}", f"Name it relative to {path.parent}")
+        findings.add((key,), f"there is no file {relative!r}", f"Write its path relative to {path.parent}")
         return None
     try:
         return load(other)
