@@ -117,6 +117,8 @@ def delays(figures: LatencyFigures) -> str:
     )
 
 
-def clocks(error_s: float) -> str:
-    """The error of a time: `clock error ± 1.3 ms`, `clock error ± 940 ms`."""
+def clocks(error_s: float | None) -> str:
+    """The error of a time: `clock error ± 1.3 ms`, `clock error ± 940 ms`, `clock error n/a`."""
+    if error_s is None:
+        return f"clock error {NOTHING}"
     return f"clock error ± {exact(error_s * 1000, 2)} ms"

@@ -22,7 +22,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, exact, exposure, fixed, hours, number, p_is, percent, seconds
 from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import limits_so_far
-from harness.statistics.text import TOO_FEW_VOICES, number_interval, percent_interval
+from harness.statistics.text import TOO_FEW_VOICES, clocks, number_interval, percent_interval
 from harness.statistics.verdict import SEVERITY, DeclaredLimit, LimitVerdict
 from harness.wake.reports.figures_text import correction_note, disagreements, heard_sentence
 from harness.wake.wake import DevicePair
@@ -388,7 +388,7 @@ def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
     return Text.assemble(
         (plain_text(device.device, LONGEST_NAME), f"bold {palette.TEXT}"),
         ("  link up", palette.GREEN) if device.link_up else lost,
-        (f" · clock {plus_minus(error_s)} · ", palette.QUIET),
+        (f" · {clocks(error_s)} · ", palette.QUIET),
         _proof(device, view, settings),
     )
 
@@ -497,13 +497,6 @@ def short_span(value_s: float) -> str:
     if value_s < 60:
         return fixed(value_s, 0, "s")
     return f"{fixed(value_s / 60, 0)} min" if value_s < 3600 else f"{fixed(value_s / 3600, 0)} h"
-
-
-def plus_minus(error_s: float | None) -> str:
-    """A clock's error: `±0.42 ms`."""
-    if error_s is None:
-        return NOTHING
-    return f"±{exact(error_s * 1000, 2)} ms"
 
 
 def delays(device: DeviceWake) -> str:

@@ -91,10 +91,13 @@ def test_ends_of_an_interval_share_their_unit() -> None:
 
 
 def test_the_error_of_a_clock_has_two_digits() -> None:
-    assert [text.clocks(error) for error in (0.94, 0.0013, 0.0002)] == [
+    assert [text.clocks(error) for error in (0.94, 0.0312, 0.0013, 0.00042, 0.0002, None)] == [
         "clock error ± 940 ms",
+        "clock error ± 31 ms",
         "clock error ± 1.3 ms",
+        "clock error ± 0.42 ms",
         "clock error ± 0.2 ms",
+        "clock error n/a",
     ]
 
 
