@@ -87,9 +87,9 @@ def remove(part: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Syncs the names in a folder to disk; OSError."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync_to_disk(path: Path) -> None:
+    """Syncs the content of a file, or the names in a folder, to disk; OSError."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -98,13 +98,14 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """A new folder to fill; it gets its name when the block ends without an error. OSError."""
+    """A new folder to fill; it gets its name when the block ends without an error and all below is on disk. OSError."""
     with temporary_path(target) as part:
         part.mkdir()
         yield part
-        sync_folder(part)
+        for path in (part, *part.rglob("*")):
+            sync_to_disk(path)
         part.rename(target)
-    sync_folder(target.absolute().parent)
+    sync_to_disk(target.absolute().parent)
 
 
 @contextmanager
@@ -121,7 +122,7 @@ def atomic_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
                 os.fsync(stream.fileno())
         part.replace(target)
     if safe:
-        sync_folder(target.parent)
+        sync_to_disk(target.parent)
 
 
 def _resolve_link(target: Path) -> Path:
@@ -172,7 +173,7 @@ class WholeFile(io.RawIOBase):
                     self._part.chmod(self._path.stat().st_mode & 0o7777)
                 self._part.replace(self._path)
                 self._part = None
-                sync_folder(self._path.parent)
+                sync_to_disk(self._path.parent)
 
     def close(self) -> None:
         try:

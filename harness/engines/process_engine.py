@@ -229,6 +229,8 @@ class FileExchange:
     def _keep_event(self, event: EngineEvent) -> None:
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
             raise self._fault(f"detected {event.text!r}, which is not in its hello: {', '.join(self._hello.phrases)}")
+        if event.end is None and self._hello.kind is EngineKind.WAKE:
+            raise self._fault(f"did not report where {event.text!r} ends, as end (samples) or end_s")
         if event.end is not None:
             if event.end < self._last_end:
                 raise self._fault(f"sent an event at sample {event.end} after one at sample {self._last_end}")
@@ -412,13 +414,14 @@ class _Spots:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        events = [event for event in self._file.take(flush=flush) if isinstance(event, EngineEvent)]
-        return tuple(self._spot(event) for event in events if self._separated.counts(event.text, event.end or 0))
-
-    def _spot(self, event: EngineEvent) -> OfflineSpot:
-        end = event.end or 0
-        start = max(0, end - self._spot_samples) if event.start is None else event.start
-        return OfflineSpot(event.text, start, end, event.score)
+        spots = []
+        for event in self._file.take(flush=flush):
+            if not isinstance(event, EngineEvent) or event.end is None:
+                continue
+            if self._separated.counts(event.text, event.end):
+                start = max(0, event.end - self._spot_samples) if event.start is None else event.start
+                spots.append(OfflineSpot(event.text, start, event.end, event.score))
+        return tuple(spots)
 
 
 class _Tracks:

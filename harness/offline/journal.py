@@ -18,7 +18,7 @@ from typing import Self
 
 import numpy as np
 
-from harness.base.whole_file import sync_folder
+from harness.base.whole_file import sync_to_disk
 from harness.model.errors import HarnessError, InputError, LogError, LogFull, Place
 from harness.model.offline import FileOutcome
 from harness.offline.journal_lines import (
@@ -226,7 +226,7 @@ class Journal:
         """A new journal, replacing one of that name. InputError if another run is writing it."""
         descriptor = _locked(path, os.O_CREAT)
         journal = cls._begun(path, descriptor, header_line(header), now_s)
-        sync_folder(path.parent)
+        sync_to_disk(path.parent)
         return journal
 
     @classmethod

@@ -15,7 +15,7 @@ import soundfile
 
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
-from harness.base.whole_file import disk_errors, sync_folder, write_atomically
+from harness.base.whole_file import disk_errors, sync_to_disk, write_atomically
 from harness.model.errors import InputError, LogError, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
@@ -91,7 +91,7 @@ def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
                     log.append(SoundsRemoved(fresh, reason, by))
             for name in purgeable.clips:
                 (session.clips / name).unlink(missing_ok=True)
-            sync_folder(session.clips)
+            sync_to_disk(session.clips)
     return ""
 
 

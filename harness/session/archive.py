@@ -157,8 +157,6 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                     shutil.copyfileobj(hashed, sink, _CHUNK)
                     if hashed.sha256.hexdigest() != file.sha256:
                         raise _refusal(f"{_show(file.name)} was altered: its SHA-256 is not the one of the manifest")
-                    sink.flush()
-                    os.fsync(sink.fileno())
             if (extra := next(members, None)) is not None:
                 raise _refusal(f"{_show(extra[0])} is not in the manifest")
             try:
@@ -167,7 +165,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                 raise _refusal(f"its session cannot be opened: {error.what.replace(str(part), str(target))}") from error
             if checked.damage:
                 raise _refusal(f"its session is damaged: {checked.damage[0]}")
-            # It shows that the session came from elsewhere: `resume` asks before it runs the programs of others.
+            # Shows that the session came from elsewhere: `resume` asks before it runs the programs of others.
             (part / MANIFEST).write_bytes(_MANIFESTS.dump_json(manifest, indent=1))
             for index in part.glob("*-shm"):  # SQLite leaves it beside a write-ahead log that is only read
                 index.unlink()

@@ -20,7 +20,7 @@ from harness import __version__
 from harness.base.places import SessionFolder
 from harness.base.processor import host_facts
 from harness.base.progress import step
-from harness.base.whole_file import disk_errors, sync_folder, temporary_path, write_atomically
+from harness.base.whole_file import disk_errors, sync_to_disk, temporary_path, write_atomically
 from harness.devices.declared import demand_host, is_simulated
 from harness.model.bench import Bench, Device, OperatorPresence
 from harness.model.errors import DeviceError, InputError, InputProblems, LanguageError, Place, PluginError, VoiceError
@@ -302,7 +302,7 @@ def _write_under_free_name(root: Path, stem: str, resolved: ResolvedSession, sta
                 if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                     return None
                 raise
-            sync_folder(root)
+            sync_to_disk(root)
     return final
 
 

@@ -29,7 +29,7 @@ from harness.base.row_store import (
     read_entries,
     translate_errors,
 )
-from harness.base.whole_file import disk_errors, sync_folder, temporary_path
+from harness.base.whole_file import disk_errors, sync_to_disk, temporary_path
 from harness.model.errors import LogError
 from harness.model.frozen import frozen
 from harness.model.record import Clip, EngineStarted, Entry, Record
@@ -261,7 +261,7 @@ class SqliteLog:
             if rows_ != self.last_seq:
                 raise LogError(f"{rows_} of {self.last_seq} rows can still be read")
             part.replace(rescue)
-            sync_folder(rescue.parent)
+            sync_to_disk(rescue.parent)
         connection = open_for_writing(rescue)
         self._connection.close()
         self._connection, self._rescued = connection, True
@@ -284,7 +284,7 @@ def restore_rescued_log(session: SessionFolder) -> str:
                 os.rename(f"{session.database}{ending}", f"{aside}{ending}")
                 remark = f"; the file in its place is kept as {aside.name}"
         session.rescue.rename(session.database)
-        sync_folder(session.path)
+        sync_to_disk(session.path)
     return f"{session.database.name} was deleted, moved or replaced in an earlier run. Its rows were rescued{remark}"
 
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from harness.base.plain_json import from_plain
 from harness.base.plugins import Group, load, names
 from harness.base.ports import Understander
-from harness.base.whole_file import demand_folder, part_name, sync_folder, temporary_path
+from harness.base.whole_file import demand_folder, part_name, sync_to_disk, temporary_path
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.frozen import frozen
 
@@ -224,6 +224,6 @@ def _put(new_folder: Path, folder: Path) -> None:
         if aside is not None:
             os.replace(aside, folder)
         raise
-    sync_folder(folder.absolute().parent)
+    sync_to_disk(folder.absolute().parent)
     if aside is not None:
         shutil.rmtree(aside, ignore_errors=True)

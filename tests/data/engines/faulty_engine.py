@@ -67,6 +67,8 @@ def wrong(file: int) -> None:
             say({"phrase": "loud", "start_s": 0.9, "end_s": 0.2})
         case "endless":
             say({"phrase": "loud"})
+        case "endless text":
+            say({"text": "loud"})
         case "stranger":
             say({"phrase": "quiet", "end_s": 0.1})
         case "flood":

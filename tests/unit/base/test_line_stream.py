@@ -159,6 +159,21 @@ def test_a_folder_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["made", "one"]
 
 
+def test_a_folder_gets_its_name_when_all_below_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, fsync = [], os.fsync
+
+    def recorded_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    with atomic_folder(tmp_path / "made") as part:
+        (part / "clips").mkdir()
+        (part / "clips" / "one.wav").write_text("1")
+    assert sorted(synced[1:-1]) == ["clips", "one.wav"]
+    assert (synced[0].startswith(".made."), synced[-1]) == (True, tmp_path.name)
+
+
 def test_unsaved_write_leaves_the_existing_file(tmp_path: Path) -> None:
     target = tmp_path / "found.json"
     target.write_bytes(b"before")

@@ -185,6 +185,7 @@ FAULTS = {
     "back": "event at sample 3200 after one at sample 12800",
     "reversed": "start, sample 14400, after its end, sample 3200",
     "endless": "did not report where 'loud' ends",
+    "endless text": "did not report where 'loud' ends",
     "stranger": "detected 'quiet', which is not in its hello: loud",
     "flood": "lines in 1.00 s of sound",
     "long line": "a line of more than",
