@@ -225,7 +225,7 @@ class AnnotationDesk:
             self._work.write(
                 [Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)]
             )
-            self._feedback = "left for the end"
+            self._feedback = "left for later"
         self._go_on()
         return True
 

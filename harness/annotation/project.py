@@ -103,7 +103,7 @@ ANNOTATION: RowFormat[AnnotationRow] = RowFormat(
     version=1,
     whole="an annotation project",
     name="an annotation log",
-    other_version="Use the version of the harness that project.json names",
+    other_version="Use the harness version named in project.json",
     unreadable="Keep the folder, and continue with a copy from a backup",
     adapter=TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")]),
     id_of=lambda row: row.id,

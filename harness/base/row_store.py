@@ -96,7 +96,7 @@ SESSION: RowFormat[Record] = RowFormat(
     version=1,
     whole="a session",
     name="a session log",
-    other_version="Use the version of the tool given in session.json",
+    other_version="Use the harness version named in session.json",
     unreadable="See all damage with: harness report show SESSION --check",
     adapter=RECORDS,
     id_of=lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
@@ -305,11 +305,11 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != content.application_id:
-            problem = f"{path} is not a file of {content.whole} (application id {application:#x})"
-            raise LogError(problem, remedy="Name another folder, or put the file aside if it does not belong there")
+            problem = f"{path} does not belong to {content.whole} (application id {application:#x})"
+            raise LogError(problem, remedy="Name another folder, or move the file away if it does not belong there")
         if version != content.version:
             raise LogError(
-                f"{path} is {content.name} of version {version}; this tool reads version {content.version}",
+                f"{path} is {content.name}, version {version}; this harness reads version {content.version}",
                 remedy=content.other_version,
             )
         # A limit, since a foreign file may hold any number. The first one that is not ours is enough.

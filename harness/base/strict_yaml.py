@@ -227,7 +227,7 @@ class _Composer:
         if self._nodes > MAX_NODES:
             raise self._error(event, f"the file has more than {MAX_NODES} values", "Split it")
         if depth > MAX_DEPTH:
-            raise self._error(event, f"values are nested more than {MAX_DEPTH} deep", "Write it flatter")
+            raise self._error(event, f"values are nested more than {MAX_DEPTH} deep", "Use fewer levels")
         if isinstance(event, yaml.AliasEvent):
             raise self._error(
                 event,
@@ -268,7 +268,7 @@ class _Composer:
                 raise self._error(event, problem, "Put the key in quotes")
             if key in entries:
                 raise self._error(
-                    event, f"the key {key!r} is given twice (first in line {keys[key].line})", "Remove one of the two"
+                    event, f"the key {key!r} is given twice (first on line {keys[key].line})", "Remove one of the two"
                 )
             keys[key] = _mark(event)
             entries[key] = self._node(self._next(), depth + 1)

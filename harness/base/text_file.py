@@ -321,7 +321,7 @@ def shown(text: str) -> str:
 def repetition(id_: str, line: int) -> tuple[str, str]:
     """Message and remedy for a repeated id."""
     return (
-        f"the id {shown(id_)} occurs twice, first in line {line}",
+        f"the id {shown(id_)} occurs twice, first on line {line}",
         "Rename one; ids do not distinguish upper and lower case",
     )
 

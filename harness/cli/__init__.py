@@ -33,7 +33,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "init": {"demo": ("harness.cli.demo", "Run the demonstration in the virtual lab.")},
     "check": {
         "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
-        "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
+        "doctor": ("harness.cli.doctor", "Check this host's ports, permissions, sound, broker, disk and clock."),
         "rehearse": (
             "harness.cli.rehearse",
             "Simulate a scenario: its duration, and whether its limits can be decided.",
@@ -46,7 +46,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "stop": ("harness.cli.run:stop", "Stop a running session so that it can be resumed."),
     },
     "report": {
-        "page": ("harness.cli.report", "Write a page about sessions or evaluations, or sum up a log."),
+        "page": ("harness.cli.report", "Write a page about sessions or evaluations, or summarise a log."),
         "show": ("harness.cli.show", "Print the trials and results of a session."),
         "compare": (
             "harness.cli.compare",
@@ -67,7 +67,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "evaluate": {
-        "mix": ("harness.cli.mix", "Plant phrases in hours of background, with labels."),
+        "mix": ("harness.cli.mix", "Mix phrases into hours of background sound, with labels."),
         "merge": ("harness.cli.merge", "Merge the shards of an evaluation."),
         "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
         "offline": (
@@ -117,7 +117,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """Entry → the verbs below it, each with its module and what it does."""
 ENTRIES = {
-    "init": ("harness.cli.init", "Write a first scenario and bench, also for your board; demo."),
+    "init": ("harness.cli.init", "Write a first scenario, bench and board profile; run the demo."),
     "check": ("harness.cli.validate", "Check files, this computer and the sound path before a run."),
     "run": ("harness.cli.run", "Run a scenario on a bench; resume or watch a session."),
     "report": ("harness.cli.report", "Write a page about sessions; show, compare, trend, export."),
@@ -443,7 +443,7 @@ def _fault_of_host(error: BaseException) -> HarnessError | None:
         case errno.ENAMETOOLONG | errno.ELOOP:
             return InputError(problem, place=place, remedy="Name another file")
         case errno.ENOENT if not _has_folder():
-            return HarnessError("the working folder was removed", remedy="Change to another")
+            return HarnessError("the working folder was removed", remedy="Change to another folder")
     return HarnessError(problem, place=place)
 
 

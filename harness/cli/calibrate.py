@@ -44,7 +44,7 @@ class _Decibels(click.FloatRange):
 def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not (0 < len(value) <= 60 and value.isprintable() and not value.isspace()):
         raise click.BadParameter(
-            f"{value!r} is not the name of a place. Write 1 to 60 characters, such as 1m", ctx, param
+            f"{value!r} is not a valid place name. Write 1 to 60 characters, such as 1m", ctx, param
         )
     return value
 

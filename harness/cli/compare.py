@@ -31,7 +31,7 @@ def command(
     ),
     csv_target: str | None = target_option("--csv", "Print the files that differ as CSV."),
     as_json: bool = json_option("Print one JSON object."),
-    html: Path | None = option("Sessions: write a page of HTML.", type=A_FILE, writes=True),
+    html: Path | None = option("Sessions: write an HTML page.", type=A_FILE, writes=True),
     markdown: str | None = option(
         "Sessions: write Markdown for a pull request; - prints it.", metavar="FILE|-", writes=True
     ),

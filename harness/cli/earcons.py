@@ -57,7 +57,7 @@ def learn_earcon(
         raise InputError(f"the bench has no device {device!r}", remedy=f"Devices: {', '.join(names)}")
     name = device or next(iter(names), "")
     if not name:
-        raise InputError("the files need a name", remedy="Give --device")
+        raise InputError("--device is missing, which names the files", remedy="Give --device")
     folder = bench_file.parent if bench_file is not None else Path()
     if source is not None:
         sound = recordings.read(str(source))

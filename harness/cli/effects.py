@@ -254,7 +254,7 @@ def _watch(folders: Sequence[Path], observer: str, is_interactive: bool) -> None
 def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
 
     if not fresh:
-        return "nothing is open; waiting for the session"
+        return "no effect is open; waiting for the session"
     first = min(fresh, key=lambda effect: effect.evidence.due_wall_s or 0.0)
     due = when(first, now_s).partition(", in")[0]
     return f"next: {plain_text(first.trial.id, 80)} {due}"

@@ -212,7 +212,7 @@ _SWEEP = option_group(
 )  # fmt: skip
 _PAGES = option_group(
     report=option(
-        "Write one page of HTML: results, misses, sounds.",
+        "Write one HTML page: results, misses, sounds.",
         "--html",
         former=("--report",),
         default="",

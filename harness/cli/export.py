@@ -92,7 +92,10 @@ def command(
     if reviewed and not (logs or as_json):
         raise InputError("--reviewed applies to wake-evaluation logs and --json only", remedy="Add --wake-log")
     if device is not None and not (logs or as_json or trn_folder is not None):
-        raise InputError("--device does not apply to the other formats", remedy="Remove --device, or add --wake-log")
+        raise InputError(
+            "--device applies to wake-evaluation logs, --json and --trn only",
+            remedy="Remove --device, or add --wake-log",
+        )
     folder = session_folder(session)
     if junit_target is not None:
         _junit(folder, junit_target, quiet=printed)

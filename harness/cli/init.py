@@ -118,11 +118,11 @@ _ASKED = {
 _BY_REPORTS = "evidence: auto                         # the device's report if it has one, else the operator's answer"
 _BY_SOUND = """\
 evidence: none                         # every response counts, and nobody is asked what the device understood.
-                                         # `auto`: a person says so, at the dashboard or with --plain --attended"""
+                                         # `auto`: a person answers that, on the dashboard or with --plain --attended"""
 _LIMITS_BY_SOUND = """\
 min_answered_share: 0.5                # share of the queries with a response
   # max_latency_p95_ms: 8000             # from the end of the query to the response; needs 20 responses
-  # min_recognised_share: 0.5            # needs `evidence: auto`, and a person"""
+  # min_recognised_share: 0.5            # needs `evidence: auto`, and an operator"""
 
 
 @frozen
@@ -145,9 +145,7 @@ class Setup:
 
         keys = self._keys()
         if not all(str(value) and str(value).isprintable() for value in keys.values()):
-            raise InputError(
-                f"{plain_text(self.address, 80)!r} is not a valid address of a device", remedy="Correct it"
-            )
+            raise InputError(f"{plain_text(self.address, 80)!r} is not a valid device address", remedy="Correct it")
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 

@@ -98,7 +98,7 @@ def _base(address: str) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
         raise InputError(
-            f"{plain_text(address, 200)!r} is not a valid address of the site",
+            f"{plain_text(address, 200)!r} is not a valid site address",
             remedy=f"Write it like {ADDRESS}, without a path",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

@@ -107,7 +107,7 @@ def _branches(
         definitions.update(schema.pop("$defs", {}))
         described = _describe(options)
         properties = {
-            key: {**_tidy(subschema, null=True), "description": described.get(key, f"Option of the driver {name}.")}
+            key: {**_tidy(subschema, null=True), "description": described.get(key, f"Option of the {name} driver.")}
             for key, subschema in schema.get("properties", {}).items()
         }
         branches.append(

@@ -21,11 +21,11 @@ def command(
     *,
     phrases: tuple[str, ...] = argument("PLACE...", required=True),
     background: tuple[str, ...] = repeatable(
-        "Background: a PLACE, as for the phrases.", required=True, metavar="PLACE"
+        "Background sound, given as a PLACE like the phrases.", required=True, metavar="PLACE"
     ),
     output: Path = output_option("Folder to write, new or empty.", folder=True, required=True),
     hours: float | None = option(
-        "Hours to write.", type=click.FloatRange(0, 10_000, min_open=True), show_default="all of the background once"
+        "Hours to write.", type=click.FloatRange(0, 10_000, min_open=True), show_default="the length of the background"
     ),
     gap: tuple[float, float] = option(
         "Seconds between phrases, drawn uniformly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_TWO

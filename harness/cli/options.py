@@ -304,7 +304,7 @@ class RatedSessionOptions:
 
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
     round_id: str | None = option("Only judgments of this round.", "--round", metavar="ID")
-    with_programs: bool = flag("Count programs as raters like people.", show_default="kept apart")
+    with_programs: bool = flag("Count programs as raters, like people.", show_default="kept apart")
 
 
 def sessions_argument() -> Any:

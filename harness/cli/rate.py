@@ -45,7 +45,7 @@ _filters = option_group(
     queries=repeatable("Only this query, by its id.", "--query"),
     trials=repeatable("Only this trial, by its id.", "--trial"),
     conditions=repeatable("Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_condition),
-    limit=option("Maximum number of responses, drawn by the seed.", within=(1, None)),
+    limit=option("Maximum number of responses, selected at random with --seed.", within=(1, None)),
 )
 
 
@@ -146,7 +146,7 @@ def command(
     if silent and sound_device is not None:
         raise InputError("--no-sound and --speaker cannot be combined", remedy="Choose one")
     if silent and round_.must_hear and not listing:
-        raise InputError("this round requires that each response is heard to the end", remedy="Remove --no-sound")
+        raise InputError("this round requires that each response be heard to the end", remedy="Remove --no-sound")
     if by_program.command is not None:
         if site.web or adjudicate or plain or training or rater is not None or keys_file or sound_device or silent:
             raise InputError(
@@ -232,7 +232,7 @@ def _judge_by_program(request: ProgramOptions, command_text: str, round_: Rating
 
     if round_.must_hear:
         raise InputError(
-            "this round requires that each response is heard to the end, which a program cannot show",
+            "this round requires that each response be heard to the end, which a program cannot show",
             remedy="Name the sessions instead of the round file, and give the round another name with --round",
         )
     arguments = program_command(
@@ -247,9 +247,7 @@ def _judge_by_program(request: ProgramOptions, command_text: str, round_: Rating
     ):
         rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
-            raise InputError(
-                f"{rater!r} is already the name of a person", remedy="Change the name in the program's hello"
-            )
+            raise InputError(f"{rater!r} is already used by a person", remedy="Change the name in the program's hello")
         desk = room.desk(rater, program=True)
         for line in _notes(room):
             click.echo(line, err=True)

@@ -54,7 +54,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield "core capability: every device of this kind must support it"
     yield from text_lines(view)
     if view.proposal is not None:
-        yield f"the classifier says: {view.proposal.words}"
+        yield f"the classifier proposes: {view.proposal.words}"
     for number, row in enumerate(item.inputs, 1):
         attribution = f" of {plain_text(row.rater, 60)}" if names else ""
         yield f"judgment {number}{attribution}: {given_words(row)}"
@@ -111,7 +111,7 @@ def ending_line(view: SittingView, *, saved: bool) -> str:
 
 def counts_in_words(count: QueueCounts) -> str:
     """What is done and left. Zero counts of the rarer states are left out."""
-    rarer = ((count.skipped, "of them left for the end"), (count.held, "held"), (count.flagged, "put aside"))
+    rarer = ((count.skipped, "of them left for later"), (count.held, "held"), (count.flagged, "put aside"))
     parts = [f"{count.done} done", f"{count.left} left", *(f"{number} {words}" for number, words in rarer if number)]
     return ", ".join(parts)
 
@@ -138,7 +138,7 @@ def explained_lines(explained: ExerciseResult) -> Iterator[str]:
     """The answer to an exercise."""
     exercise = explained.exercise
     other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
-    verdict = "right" if explained.right else "not so"
+    verdict = "right" if explained.right else "not quite"
     yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[explained.given]}"
     yield f"why: {plain_text(exercise.why, LONGEST)}"
 
@@ -184,7 +184,7 @@ class RateWord(Enum):
     LATER = "later", "open the next one, up to the response still to be judged", RaterAction.LATER
     FIND = "find", "find WORDS: list your judged responses with these words, latest first", RaterAction.FIND
     OPEN = "open", "open ID: open one of them", None
-    SKIP = "skip", "leave the response for the end; a reopened one stays as it is", RaterAction.SKIP
+    SKIP = "skip", "leave the response for later; a reopened one stays as it is", RaterAction.SKIP
     HOLD = "hold", "postpone it until the effect is known", RaterAction.HOLD
     HELD = "held", "judge held responses without evidence", RaterAction.RELEASE_HELD
     FLAG = "flag", f"set it aside: flag {' or '.join(flag.value for flag in Flag)}", RaterAction.FLAG

@@ -358,7 +358,7 @@ class _PlainSitting:
         """Asks the next question, or whether to save the result of the aid."""
         self._aid = state
         self.say(aid_lines(state))
-        answers = "answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"
+        answers = "answer with a letter; `back` goes back, `leave` leaves the aid, a category's key labels immediately"
         self.say([answers if state.ending is None else SAVE_OR_NOT])
 
     def hush(self) -> None:

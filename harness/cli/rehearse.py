@@ -221,7 +221,7 @@ def _lines(rehearsal: RehearsalResult) -> Iterator[str]:
             for limit in limits
         ]
         yield from text_table(columns, rows, width)
-        yield "Shares of drawn runs. A bad device errs twice as often as a limit allows, or as often as a test's `bad`."
+        yield "Shares of simulated runs. A bad device errs twice as often as a limit allows, or as a test's `bad` says."
         yield from _advice(limits, runs, trials)
     for note in rehearsal.notes:
         yield plain_text(f"note: {note}.", 600)

@@ -32,7 +32,7 @@ def command(
     log: str = argument("SESSION|LOG"),
     more: tuple[str, ...] = argument("[SESSION|LOG]…"),
     output: Path | None = option(
-        "Write one page of HTML about the sessions or evaluations.", "--html", former=("-o", "--output"), type=A_FILE,
+        "Write one HTML page about the sessions or evaluations.", "--html", former=("-o", "--output"), type=A_FILE,
         writes=True,
     ),
     junit: Path | None = option(
@@ -107,14 +107,14 @@ def _evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
             refuse_overwriting(page, (log, f"{log}.jsonl"))
         if _names_session(log):
             raise InputError(
-                f"--junit applies to logs of evaluations, and {log} is a session",
+                f"--junit applies to evaluation logs, but {log} is a session",
                 remedy=f"Write its results with: harness report export {log} --junit FILE",
             )
         if not Path(log).is_file():
             raise InputError(
-                "this is not a log of an evaluation",
+                "this is not an evaluation log",
                 place=Place(log),
-                remedy="Give logs of `harness evaluate`, or sessions only",
+                remedy="Give only logs written by `harness evaluate`, or only sessions",
             )
     engines = read_engines([Path(log) for log in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
     write_pages(engines, table_of(engines, None, {}), pages)
@@ -134,7 +134,7 @@ def _read_log_totals(name: str) -> LogSummary:
                 remedy="Check the path and its permissions",
             ) from error
     if not (log.info or sums.lines or log.totals):
-        raise InputError("this log is empty", place=Place(file.name), remedy="Give the log of an evaluation")
+        raise InputError("this log is empty", place=Place(file.name), remedy="Give an evaluation log")
     demand_numbers(log, file.name)
     summary = summarise_log(log, sums)
     journal = Path(name if name.endswith(".jsonl") else f"{name}.jsonl")

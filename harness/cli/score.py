@@ -58,14 +58,14 @@ class ScoreRules:
     hypothesis_format: TranscriptFormat | None = option("Format of HYP.", show_default="by its suffix")
     encoding: str | None = option("Text encoding of the files.", show_default="UTF-8")
     normalise: str | None = option(
-        "Rules that make words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with word pairs.",
+        "How words are normalised first: verbatim, plain, spoken, snor, expanded_snor, or a file of word pairs.",
         metavar="NAME|FILE.yaml",
         show_default="snor for a reference in .sro, else verbatim",
     )
     glm: str | None = option(
         "First map words with a NIST global mapping file, and convert them to upper case.", metavar="FILE"
     )
-    glm_encoding: str | None = option("Text encoding of the --glm file.", show_default="that of the others")
+    glm_encoding: str | None = option("Text encoding of the --glm file.", show_default="the same as --encoding")
     unit: TextUnit = option(
         "What to count: word, char (spaces do not count), or mixed: characters of Chinese, Japanese, Thai, Lao, "
         "Khmer and Burmese, and words of other scripts.",
@@ -228,7 +228,7 @@ def command(
     for target in targets:
         refuse_overwriting(target, files)
     if len(targets) == 2 and is_one_place(*targets):
-        raise InputError("the JSON and the page have the same target", remedy="Give one of them another file name")
+        raise InputError("--json and --html name the same file", remedy="Give one of them another file name")
     refuse_stdin_twice(files)
     with ExitStack() as stack:
         reference_file = stack.enter_context(readable(reference))

@@ -181,8 +181,8 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
         bench_microphone.options if bench_microphone is not None else None, "sound_device", None
     )
     if name is None:
-        problem = "the bench has no microphone that records" if bench is not None else "no microphone is named"
-        raise InputError(problem, remedy=f"Give --microphone. Its names: {list_command(server)}")
+        problem = "the bench has no microphone that records" if bench is not None else "--microphone is missing"
+        raise InputError(problem, remedy=f"Give --microphone NAME. To list the names: {list_command(server)}")
     return name, server
 
 

@@ -24,7 +24,7 @@ def command(
     since: datetime | None = option(
         "Only sessions that began then or later (UTC).", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M"))
     ),
-    html: Path | None = option("Also write a page of HTML.", type=A_FILE, writes=True),
+    html: Path | None = option("Also write an HTML page.", type=A_FILE, writes=True),
     printed: OutputFormat = printed_options(
         "Print one JSON object.", "Print one row per session and measure, for a spreadsheet."
     ),

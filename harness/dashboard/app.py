@@ -247,7 +247,7 @@ class Dashboard(GuardedApp):
                 ("Wake results", "Opens the wake screen (w)", self.action_wake),
                 ("Judge responses", "Opens the rating screen (j)", self.action_judge),
                 ("Operator's question", "Shows the operator's question (o)", self.action_question),
-                ("Abort", "Asks, then aborts the session (a)", run.action_abort),
+                ("Abort", "Aborts the session, after asking for confirmation (a)", run.action_abort),
             ]
         if isinstance(screen, RatingScreen):
             commands += [

@@ -34,7 +34,7 @@ ACTIONS: dict[RaterAction, str] = {
 
 DIGIT_ROW = dict(zip("&é\"'(-è_çà", "1234567890", strict=True))
 """What the keys of the digits give on AZERTY without Shift."""
-NEEDS_SHIFT = "on this keyboard the digits need Shift; the letters beside them need none"
+NEEDS_SHIFT = "on this keyboard, the digits need Shift; the letters next to them do not"
 
 
 class AzertyDigitCheck:

@@ -130,7 +130,7 @@ class CameraFrames:
             self._capture.release()
             raise DeviceError(
                 f"the camera {name} delivers no picture",
-                remedy="Connect it, close other programs that use it, and correct `source`",
+                remedy="Check that it is connected, that no other program uses it, and that `source` is correct",
             )
         self.last = self._first
         height, width = self._first.shape[:2]

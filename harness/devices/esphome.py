@@ -328,7 +328,7 @@ class EsphomeLink:
             reason = plain_text(str(error), 300) or f"no answer within {exact(CONNECT_LIMIT_S)} s"
             raise DeviceError(
                 f"{options.address} cannot be reached: {reason}",
-                remedy="Switch the device on, and correct `address` and `key_env`",
+                remedy="Check that the device is on, and that `address` and `key_env` are correct",
             ) from error
         self._entities = {
             (_kind(entity), entity.device_id, entity.key): f"{_kind(entity)}.{entity.object_id}" for entity in entities

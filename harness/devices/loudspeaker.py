@@ -101,7 +101,7 @@ class Loudspeaker:
         equalised = self._equaliser(waveform)
         samples = equalised.samples if self._gain == 1 else equalised.samples * self._gain
         if equalised is not waveform and np.abs(samples).max(initial=0.0) > 1:
-            raise DeviceError(f"{self.id}: with its equaliser, the sound would clip", remedy="Play it softer")
+            raise DeviceError(f"{self.id}: with its equaliser, the sound would clip", remedy="Lower the level")
         self._playback.play(play_id, Waveform(samples, waveform.rate_hz))
 
     def stop(self) -> None:

@@ -67,7 +67,7 @@ class OrderAnswers:
     def left_s(self) -> float:
         """Time until the next look, at most LOOK_S; DeviceError when the order has no time left."""
         if self._given_up.is_set():
-            raise DeviceError(f"{self._order.words}: given up, because the run is ending")
+            raise DeviceError(f"{self._order.words}: abandoned, because the run is ending")
         left_s = self._until_s - threads.monotonic()
         if left_s <= 0:
             detail = f"its last line was {self._last!r}" if self._last else "it sent nothing"
@@ -210,7 +210,7 @@ class Simulated:
         is_late = lasts_s > order.within_s
         stopped = given_up.wait(self._clock.real_s(min(lasts_s, order.within_s)))
         if stopped or is_late:
-            why = "given up, because the run is ending" if stopped else f"not done within {exact(order.within_s)} s"
+            why = "abandoned, because the run is ending" if stopped else f"not done within {exact(order.within_s)} s"
             raise DeviceError(f"{order.words}: {why}", remedy="Write a longer `within_s`, or a higher `per_s`")
         self.at = goal
 

@@ -194,7 +194,7 @@ def demand_answerer(recogniser: str, voice: str, answer: str) -> None:
     """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
     if recogniser and not load(Group.RECOGNISERS, recogniser).installed():
         raise InputError(
-            f"the packages of the recogniser {recogniser} are not installed", remedy="See harness check doctor"
+            f"the packages for the recogniser {recogniser} are not installed", remedy="See harness check doctor"
         )
     if answer:
         Answerer("", voice, answer)

@@ -201,7 +201,8 @@ def connect_tcp(options: TcpOptions) -> TcpConnection:
         connection = tcp.connect(*tcp.host_and_port(options.address), CONNECT_LIMIT_S)
     except OSError as error:
         raise DeviceError(
-            f"{options.address} cannot be reached: {error}", remedy="Switch the device on, and correct `address`"
+            f"{options.address} cannot be reached: {error}",
+            remedy="Check that the device is on, and that `address` is correct",
         ) from error
     return TcpConnection(connection, options.address)
 

@@ -137,7 +137,8 @@ def open_socket(url: str, headers: Mapping[str, str] = MappingProxyType({}), pin
                 f"{url} refuses the harness: {why}", remedy="Correct the token, then start again"
             ) from error
         raise DeviceError(
-            f"{url} cannot be reached: {why}", remedy="Start the program at that address, and correct `url`"
+            f"{url} cannot be reached: {why}",
+            remedy="Check that the program runs at that address, and that `url` is correct",
         ) from error
 
 

@@ -487,7 +487,7 @@ class Wyoming:
             if options.mode is WyomingMode.SERVER:
                 return f"{options.address} answers: {reported_version(options.address)}"
             tcp.listen(options.address).close()
-            free = f"{options.address} is free to listen at"
+            free = f"{options.address} is free to listen on"
             server = options.server
             return f"{free}, and {server} answers: {reported_version(server)}" if server else free
 

@@ -310,7 +310,8 @@ def open_connection(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.so
         return tcp.connect(*tcp.host_and_port(address), limit_s)
     except OSError as error:
         raise DeviceError(
-            f"{address} cannot be reached: {error}", remedy="Switch the satellite on, and correct its address"
+            f"{address} cannot be reached: {error}",
+            remedy="Check that the satellite is on, and that its address is correct",
         ) from error
 
 

@@ -81,7 +81,7 @@ def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
     folder = Path(model)
     if not model or not folder.is_dir():
         raise InputError(
-            f"{engine} needs the folder of a model" + (f", but {model!r} is not a folder" if model else ""),
+            f"{engine} needs a model folder" + (f", but {model!r} is not a folder" if model else ""),
             remedy=f"Download a model, unpack it, and name its folder: -t {engine}:FOLDER",
         )
     missing = [pattern for pattern in file_names if not any(folder.glob(pattern))]

@@ -103,7 +103,7 @@ def _manifest(path: Path) -> ModelFile:
         model_file = ModelFile(path.parent / str(content["model"]), str(content["wake_word"]).lower(), cutoff, window)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path} is not the manifest of a microWakeWord model: {type(error).__name__}: {error}",
+            f"{path} is not a microWakeWord manifest: {type(error).__name__}: {error}",
             remedy=f"It needs wake_word, model, micro.probability_cutoff, micro.sliding_window_size; see {_MANIFEST}",
         ) from None
     if not 0 < cutoff < 1 or window < 1:

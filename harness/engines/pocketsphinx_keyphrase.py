@@ -114,7 +114,7 @@ def _own_sounds(path: str, phones: set[str]) -> Sounds:
         entry = _ENTRY.match(line)
         if entry is None:
             raise InputError(
-                f"{line.strip()[:60]!r} is not a word with its phonemes",
+                f"{line.strip()[:60]!r} is not a word followed by its phonemes",
                 place=Place(path, row),
                 remedy="Write the word, a space, and its phonemes: jarvis JH AA R V AH S",
             )

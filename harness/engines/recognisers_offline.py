@@ -68,7 +68,7 @@ class FasterWhisperOffline:
     def models(cls) -> tuple[OfflineModel, ...]:
         """The packaged model; PluginError if its package is not installed."""
         packaged_model()
-        return (OfflineModel("tiny.en", (), "MIT", "English, 39 million weights; or the folder of a converted model"),)
+        return (OfflineModel("tiny.en", (), "MIT", "English, 39 million weights; or a folder with a converted model"),)
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         """All words of the file, from the start to the end of speech; None if there are none."""
@@ -160,7 +160,7 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
         models = [known_model.name for known_model in engine.models()]
         raise InputError(
             f"{model!r} is neither a model of {name} nor a folder",
-            remedy=f"{did_you_mean(model, models)}Use one of: {', '.join(models)}; or name the folder of a model",
+            remedy=f"{did_you_mean(model, models)}Use one of: {', '.join(models)}; or name a model folder",
         )
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:

@@ -172,7 +172,7 @@ def demand_shareable(evaluation: Evaluation) -> None:
         )
     if hasattr(engine_class(evaluation.task.engine), "most_jobs"):
         raise InputError(
-            f"{evaluation.task.engine} is attached to this machine; workers of a cluster cannot reach it",
+            f"{evaluation.task.engine} is attached to this machine; cluster workers cannot reach it",
             remedy="Omit --cluster; use -j for several devices",
         )
 
@@ -291,7 +291,7 @@ class _ClusterRun:
                 # A worker that joined later cannot run the harness. Asking it shows which.
                 if flight.failures + 1 >= ATTEMPTS:
                     raise EngineError(
-                        f"workers of the cluster cannot run this evaluation: {words}", remedy="Continue with --resume"
+                        f"cluster workers cannot run this evaluation: {words}", remedy="Continue with --resume"
                     )
                 self._stranger = True
                 self._submit(flight.piece, flight.failures + 1)
@@ -324,7 +324,7 @@ class _ClusterRun:
 
     def _killed(self, piece: TaskPiece, words: str) -> None:
         names = [self._files[position].listed for position in piece.positions]
-        self._journal.lost(f"workers of the cluster ended {words} while playing {shortened_list(names)}")
+        self._journal.lost(f"cluster workers ended {words} while playing {shortened_list(names)}")
         if self._cutting.retry_suspect(piece):
             remedy = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
             self._report_line(f"workers ended {words} while playing {shortened_list(names)}; {remedy}")
@@ -332,8 +332,7 @@ class _ClusterRun:
         self._report_line(f"{names[0]} is rejected: workers ended each time that they played it")
         file = self._files[piece.positions[0]]
         outcome = file.outcome_rejected(
-            RejectReason.CRASH,
-            error=f"workers of the cluster ended while playing it, {words} in each of {ATTEMPTS} tasks",
+            RejectReason.CRASH, error=f"cluster workers ended while playing it, {words} in each of {ATTEMPTS} tasks"
         )
         self._take([(piece.positions[0], outcome, outcome_line(outcome, file.listed))])
 

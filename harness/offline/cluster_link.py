@@ -225,7 +225,7 @@ class ClusterWorkers:
         """Waits for workers and checks each. InputError if one is unfit or there is none."""
         self._look()
         if not self._threads_by_address:
-            self._report_line(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers of {self._link.address}")
+            self._report_line(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers at {self._link.address}")
         while not self._threads_by_address:
             if stop.wait(TICK_S):
                 raise KeyboardInterrupt
@@ -343,7 +343,7 @@ class ClusterWorkers:
                 problems.append(f"{shortened_list(addresses)}: {version}")
         if problems:
             raise InputError(
-                "workers of the cluster do not match this evaluation:\n  " + "\n  ".join(problems),
+                "cluster workers do not match this evaluation:\n  " + "\n  ".join(problems),
                 remedy="Install the same harness and engines on all workers, and give them the same folders",
             )
         if not facts:

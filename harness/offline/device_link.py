@@ -331,4 +331,4 @@ def _reason(observations: list[seen_by.Observation], lost: str) -> tuple[str, st
     if lost:
         return f"is gone: {lost}", "Reconnect it (docs/how-to/serial-boards.md)"
     lines = [observation.text for observation in observations if isinstance(observation, seen_by.LogLine)]
-    return f"did not hear a file to its end: {lines[-1] if lines else 'no reason reported'}", "Check its console"
+    return f"did not hear a whole file: {lines[-1] if lines else 'no reason reported'}", "Check its console"

@@ -43,6 +43,7 @@ TALKERS = ("talker", "speaker", "client_id")
 """Columns that are taken for talkers unless another is named."""
 Breakdowns: TypeAlias = "Callable[[JournalFile], Iterable[FileBreakdown]]"
 _FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
+_ANOTHER_LOG = "Choose another log with -l"
 
 
 class EvaluationStatus(IntEnum):
@@ -91,21 +92,21 @@ class EvaluationFiles:
     def check_output(self, *, resume: bool, force: bool) -> None:
         """InputError if a file exists and may not be replaced, or the folder is not writable."""
         if not self.log.name:
-            raise InputError("a log needs a name", remedy="Choose another -l")
+            raise InputError("a log needs a name", remedy=_ANOTHER_LOG)
         try:
             self._check_output(resume=resume, force=force)
         except OSError as error:  # the name is too long, or the folder cannot be read
             problem = f"the log cannot be written: {error.strerror or error}"
-            raise InputError(problem, place=Place(str(self.log)), remedy="Choose another -l") from error
+            raise InputError(problem, place=Place(str(self.log)), remedy=_ANOTHER_LOG) from error
 
     def _check_output(self, *, resume: bool, force: bool) -> None:
         folder = self.log.parent
         demand_folder(self.log)
         if not os.access(folder, os.W_OK):
-            raise InputError("the folder is not writable", place=Place(str(folder)), remedy="Choose another -l")
+            raise InputError("the folder is not writable", place=Place(str(folder)), remedy=_ANOTHER_LOG)
         for path in self.all:
             if path.exists() and not path.is_file():
-                raise InputError("this is not a regular file", place=Place(str(path)), remedy="Choose another -l")
+                raise InputError("this is not a regular file", place=Place(str(path)), remedy=_ANOTHER_LOG)
         if resume:
             if self.log.exists() and not self.journal.exists():
                 raise InputError(
@@ -120,11 +121,8 @@ class EvaluationFiles:
             existing = self.log if self.log.exists() else self.journal
             raise InputError("this file already exists", place=Place(str(existing)), remedy=self._remedies())
         if self.log.exists() and not _is_log(self.log):
-            raise InputError(
-                "this is not a wake-evaluation log, and --force replaces only such logs",
-                place=Place(str(self.log)),
-                remedy="Choose another -l",
-            )
+            problem = "this is not a wake-evaluation log, and --force replaces only such logs"
+            raise InputError(problem, place=Place(str(self.log)), remedy=_ANOTHER_LOG)
 
     def opened(self, header: JournalHeader, *, resume: bool) -> Journal:
         """The journal, new or resumed. Deletes an earlier log and its summary, which it replaces."""

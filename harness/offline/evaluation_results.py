@@ -48,7 +48,9 @@ def _journal(log: Path) -> JournalFile:
     path = log if log.suffix == ".jsonl" else journal_of(log)
     if not path.is_file():
         raise InputError(
-            f"{path.name} is not next to the log", place=Place(str(log)), remedy="Give a log of `harness evaluate`"
+            f"{path.name} is not next to the log",
+            place=Place(str(log)),
+            remedy="Give a log written by `harness evaluate`",
         )
     return JournalFile(path)
 

@@ -133,7 +133,9 @@ def _of_zip(place: str) -> CollectedFiles:
         with zipfile.ZipFile(place) as archive:
             inside = sorted(name for name in archive.namelist() if _is_sound(name))
     except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"this archive cannot be read: {error}", place=Place(place), remedy="Make it again") from error
+        raise InputError(
+            f"this archive cannot be read: {error}", place=Place(place), remedy="Create the archive again"
+        ) from error
     files = _of_names(place, inside)
     names = tuple(f"zip://{name}::file://{os.path.abspath(place)}" for name in inside)
     return CollectedFiles(place, names, files.columns)

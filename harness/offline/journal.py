@@ -86,7 +86,7 @@ class JournalFile:
         except OSError as error:
             raise InputError(f"the journal {path} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not the journal of an evaluation: {error}") from error
+            raise InputError(f"{path} is not an evaluation journal: {error}") from error
         self._untimed += unmarked
         unique, firsts = np.unique(np.asarray(keys, np.int64), return_index=True)
         self.keys = unique
@@ -252,7 +252,7 @@ class Journal:
             differs = differences(journal.header, header)
             if differs:
                 raise InputError(
-                    f"{path} is the journal of another evaluation: {'; '.join(differs)}",
+                    f"{path} belongs to a different evaluation: {'; '.join(differs)}",
                     remedy="Give the same lists and options, or start again with --force instead of --resume",
                 )
             os.ftruncate(descriptor, journal.whole_bytes)
@@ -358,7 +358,7 @@ def _locked(path: Path, flags: int = 0) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o666)
     except OSError as error:
         raise InputError(
-            f"the journal {path} cannot be written: {error.strerror}", remedy="Choose another -l"
+            f"the journal {path} cannot be written: {error.strerror}", remedy="Choose another log with -l"
         ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -119,13 +119,17 @@ def differences(
     look("settings are", header.evaluation.task.settings, other.evaluation.task.settings)
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
         look(f"{name.replace('_', ' ')} is", getattr(header.counting, name), getattr(other.counting, name))
-    look("the column of talkers is", header.talkers.column or "none", other.talkers.column or "none")
+    look("the talker column is", header.talkers.column or "none", other.talkers.column or "none")
     look("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
     if header.evaluation.conditions != other.evaluation.conditions:
         first_labels, other_labels = (
             [condition.label() for condition in journal.evaluation.conditions] for journal in (header, other)
         )
-        before = _differing(first_labels, other_labels) if first_labels != other_labels else "others of the same names"
+        before = (
+            _differing(first_labels, other_labels)
+            if first_labels != other_labels
+            else "different ones with the same names"
+        )
         look("conditions are", before, _differing(other_labels, first_labels))
     look("the engine's fingerprint is", header.facts.fingerprint[:12], other.facts.fingerprint[:12])
     look("the engine's version is", header.facts.version, other.facts.version)
@@ -137,7 +141,7 @@ def differences(
         [list_facts.sha256[:12] for list_facts in other.lists],
     )
     look(
-        "the lists' numbers of files are",
+        "the numbers of files in the lists are",
         [list_facts.files for list_facts in header.lists],
         [list_facts.files for list_facts in other.lists],
     )

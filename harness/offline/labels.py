@@ -66,7 +66,7 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
     ending = PurePath(path).suffix.lower()
     if ending not in LABELS:
         remedy = "Write CSV (.csv, .tsv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
-        raise InputError("this suffix is not that of a label file", place=Place(path), remedy=remedy)
+        raise InputError("label files do not have this suffix", place=Place(path), remedy=remedy)
     encoding = (_grid_encoding(path) if ending == ".textgrid" else None) or encoding
     text = read_text(Path(path), encoding, may_be_empty=True, as_written=ending in _TABLES)
     if not text.strip():  # a recording without phrases
@@ -107,7 +107,7 @@ def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
     if not pairs:
         return
     first, second = sorted(pairs[0], key=lambda label: label[1])
-    problem = f"this label ({_label_text(second[0])}) overlaps the label in line {first[1]} ({_label_text(first[0])})"
+    problem = f"this label ({_label_text(second[0])}) overlaps the label on line {first[1]} ({_label_text(first[0])})"
     problem += f", and {counted(len(pairs) - 1, 'more label')} that overlap" if len(pairs) > 1 else ""
     tier = _tier(first[0])
     remedy = "Remove one of them: a phrase has one label"
@@ -373,7 +373,7 @@ class LabelsOfRecordings:
         if 0 < named_count < len(every):
             nameless = next(label for label in every if not label.phrase)
             start, nameless_count = exact(nameless.start_s, 9), len(every) - named_count
-            problem = f"{named_count} labels name a phrase, and {nameless_count} do not, such as that at {start} s"
+            problem = f"{named_count} labels name a phrase, and {nameless_count} do not, such as the one at {start} s"
             raise InputError(problem, remedy="Name the phrase of every label, or of none: then any phrase counts")
 
 

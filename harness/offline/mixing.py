@@ -86,10 +86,7 @@ class Mixer:
                 raise InputError("it contains no speech", place=Place(path), remedy="Remove it")
         self.hours = sum(self._lengths_s) / 3600 if request.hours is None else request.hours
         if round(self.hours * 3600) < 1:
-            raise InputError(
-                "there is less than a second of background",
-                remedy="Add recordings, or give --hours with a larger number",
-            )
+            raise InputError("there is less than a second of background", remedy="Add recordings, or increase --hours")
         self._waiting: list[int] = []
 
     def write(self, folder: Path) -> Iterator[tuple[int, int]]:

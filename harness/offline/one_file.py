@@ -180,7 +180,8 @@ def checked(detection: _Found) -> _Found:
         raise EngineError(problem, remedy=_REMEDY)
     if isinstance(detection, Said) and not _is_frame(detection):
         raise EngineError(
-            "the engine reported an invalid frame: it needs slots, and sorted, unique intents without #", remedy=_REMEDY
+            "the engine reported an invalid frame: a frame has slots, and sorted, unique intents without #",
+            remedy=_REMEDY,
         )
     return replace(detection, start=start, end=end, score=score)
 

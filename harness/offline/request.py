@@ -306,7 +306,7 @@ class SweepRequest:
     def __post_init__(self) -> None:
         targets = (self.target_fa_per_hour, self.target_fr_percent, self.target_cost)
         if sum(target is not None for target in targets) > 1:
-            raise InputError("several targets are given; a point is chosen for one only", remedy="Give one --target-…")
+            raise InputError("several targets are given, but only one can be used", remedy="Give one --target-…")
 
     @property
     def is_wanted(self) -> bool:
@@ -338,7 +338,7 @@ class SweepRequest:
             ("--sweep-refractory-ms", self.refractory_ms is not None),
         ):
             if is_given:
-                raise InputError(f"{option} applies to one engine", remedy="Give one -t")
+                raise InputError(f"{option} can be used with only one engine", remedy="Give one -t")
 
     def check_consistent(self, request: EvaluationRequest) -> None:
         """InputError if the options do not fit each other or the evaluation."""

@@ -69,7 +69,7 @@ def demand_parts(journals: Sequence[JournalFile], *, partial: bool) -> None:
         if differs:
             raise InputError(
                 f"{first.path} and {other.path} belong to different evaluations: {'; '.join(differs)}",
-                remedy="Merge shards of the same lists, task, settings and version",
+                remedy="Merge only shards with the same lists, task, settings and version",
             )
     path_by_number: dict[int, Path] = {}
     for journal in journals:

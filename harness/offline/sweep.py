@@ -42,8 +42,10 @@ def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
     if evaluation.continuous or facts.carries_state:
         with_what = "with --continuous" if evaluation.continuous else f"with {evaluation.task.engine}"
         raise InputError(
-            f"{with_what}, scores depend on the previous files and are not stored",
-            remedy="Sweep without --continuous" if evaluation.continuous else "Sweep an engine without such state",
+            f"{with_what}, scores depend on earlier files, so they are not stored and cannot be swept",
+            remedy="Sweep without --continuous"
+            if evaluation.continuous
+            else "Sweep an engine that keeps no state between files",
         )
     return facts.rule
 

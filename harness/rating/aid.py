@@ -313,7 +313,7 @@ def aid_lines(state: AidState, width: int = 76) -> list[str]:
     text: list[str] = []
     just_filled = list(itertools.takewhile(lambda step: step.filled, reversed(state.steps)))
     for step in reversed(just_filled):
-        text += wrapped.wrap(f"Known already: {step.question.topic}. {step.answer.text}.")
+        text += wrapped.wrap(f"Already known: {step.question.topic}. {step.answer.text}.")
     if state.question is not None:
         text.append(f"Question {state.number} of at most {state.most}.")
         text += wrapped.wrap(state.question.text)

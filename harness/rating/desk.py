@@ -217,7 +217,7 @@ class Desk:
         if item is None:
             return False
         if self._round.must_hear and item.exercise is None and not self._draft.heard_to_end:
-            self._message = "listen to the response to its end first, or put it aside if you cannot"
+            self._message = "listen to the whole response first, or put it aside if you cannot"
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
         flags = tuple(self._draft.sub_flags)
@@ -268,7 +268,7 @@ class Desk:
         """Leaves the item for the end; leaves a reopened item unchanged."""
         if self._is_reopened:
             return self.leave()
-        return self._put_aside(JudgmentStatus.SKIPPED, "left for the end")
+        return self._put_aside(JudgmentStatus.SKIPPED, "left for later")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Holds the item until its effect is known; refused when it is known, since nothing would release it."""
@@ -310,7 +310,7 @@ class Desk:
         self._presence.sign()
         entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
         if entry is None or self._explained is not None:
-            self._message = "that response is not one of yours that can be opened again"
+            self._message = "you cannot open that response again"
             return False
         self._reopen(entry)
         return True
@@ -487,7 +487,7 @@ class Desk:
         rule, proposal = self._round.proposals, self._proposal(item)
         if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen_for(item) is not None:
             return ""
-        return "" if proposal.category is category else f"the classifier would have said {proposal.words}; "
+        return "" if proposal.category is category else f"the classifier would have proposed {proposal.words}; "
 
     def _save_row(self, item: Item, row: Judgment, message: str) -> None:
         self._save(item, row)
@@ -582,7 +582,7 @@ def given_words(row: Judgment) -> str:
     """A row as one line of escaped text: category, sub-flags, confidence, comment, path of the aid."""
     if row.category is None:
         return {
-            JudgmentStatus.SKIPPED: "left for the end",
+            JudgmentStatus.SKIPPED: "left for later",
             JudgmentStatus.HELD: "held until the effect is known",
             JudgmentStatus.FLAGGED: "put aside",
         }.get(row.status, row.status.value)

@@ -121,9 +121,9 @@ class ImportPlan:
         existing, first = responses.rows.get(judgment.id), self._first.get(judgment.id)
         if existing is not None:
             if _content(existing, judgment) != _content(judgment, judgment):
-                location = "there" if first is None else f"in line {first}"
+                location = "there" if first is None else f"on line {first}"
                 raise WrongCell(
-                    f"the judgment {shown(judgment.id)} is already {location}, with other content",
+                    f"the judgment {shown(judgment.id)} is already {location}, with different content",
                     "Leave out the id to add a new judgment, and use --replace to replace the earlier one",
                 )
             self._first.setdefault(judgment.id, row.line)
@@ -136,16 +136,17 @@ class ImportPlan:
         if judgment.replaces is not None:
             if judgment.replaces not in responses.rows:
                 raise WrongCell(
-                    f"it replaces the judgment {shown(judgment.replaces)}, which is not there",
+                    f"the row replaces the judgment {shown(judgment.replaces)}, which does not exist",
                     "Import that one first, or leave the column `replaces` empty",
                 )
         elif judgment.status is JudgmentStatus.WITHDRAWN:
             raise WrongCell("a withdrawal names no judgment to take back", "Write its id in the column `replaces`")
         elif earlier is not None:
             if earlier.id in self._lines:
-                problem = f"{shown(judgment.rater)} already judged this response, in line {self._lines[earlier.id]}"
+                problem = f"{shown(judgment.rater)} already judged this response, on line {self._lines[earlier.id]}"
                 raise WrongCell(
-                    problem, "Remove one of the two rows, or write in the column `replaces` which one this replaces"
+                    problem,
+                    "Remove one of the two rows, or name the row that this one replaces in the column `replaces`",
                 )
             if not self._may_replace:
                 verdict = earlier.category or earlier.status

@@ -288,7 +288,7 @@ class Proposer:
                 f"proposals have too little to learn from: {len(learnt)} responses with a category and a "
                 f"text, of {len(learnt_categories)} kinds",
                 place=Place(path) if path else None,
-                remedy=f"Name in `proposals: from:` sessions with at least {LEAST_RESPONSES} of them, of "
+                remedy=f"In `proposals: from:`, name sessions with at least {LEAST_RESPONSES} of them, of "
                 f"{LEAST_CATEGORIES} kinds. Disputed responses count only after an adjudication",
             )
         texts, categories = zip(*learnt, strict=True)
@@ -316,7 +316,7 @@ def _learnt(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, 
         raise InputError(
             f"{folder} is the session {session.session_id}, which this round judges: the classifier would repeat its "
             "raters' labels",
-            remedy="Name in `proposals: from:` judged sessions that are not in `sessions`",
+            remedy="In `proposals: from:`, name judged sessions that are not in `sessions`",
         )
     categories = {
         (response.response.trial.id, response.response.clip.sha256): response.agreed for response in session.responses
@@ -408,7 +408,7 @@ class RatingRoom:
         rater = self._rater_name(rater)
         if self.round.raters and rater not in self.round.raters:
             raise InputError(
-                f"{rater!r} is not a rater of the round {self.round.id!r}",
+                f"{rater!r} is not a rater in the round {self.round.id!r}",
                 remedy=f"Its raters: {', '.join(self.round.raters)}",
             )
         return Desk(

@@ -53,7 +53,7 @@ class Measure(StrEnum):
     IN_TIME = "answered in time"
     LATENCY = "latency"
     UNDERSTOOD = "understood"
-    EFFECTS = "right effects"
+    EFFECTS = "correct effects"
     COMMANDS = "commands understood"
     FIRST_WER = "WER, first attempt"
     FINAL_WER = "WER, final attempt"
@@ -360,5 +360,5 @@ def _with_verdict(row: ComparedMeasure, corrected: float | None) -> ComparedMeas
     change = verdict_of(row.difference, row.p, more_is_better=row.measure.more_is_better, corrected=corrected)
     why = ""
     if change is DifferenceVerdict.UNDECIDED:
-        why = "too little was measured" if row.p is None else "it may be chance among so many tests"
+        why = "too little was measured" if row.p is None else "it may be due to chance, given so many tests"
     return replace(row, p_holm=corrected, change=change, why=why)

@@ -127,7 +127,7 @@ class EvaluationCases:
         self._renderer = Renderer(None)
 
     def listed(self) -> Iterator[Cases]:
-        titles = (("missed", "False rejects"), ("accepted", "False accepts"), ("mistaken", "Understood otherwise"))
+        titles = (("missed", "False rejects"), ("accepted", "False accepts"), ("mistaken", "Misunderstood"))
         missed, *other_errors = errors_of(self._engine.journal)
         missed = nearest_first(missed, self._engine.journal, self._scores)
         for (id, title), errors in zip(titles, (missed, *other_errors), strict=True):

@@ -52,7 +52,7 @@ _VERDICTS = {
     **dict.fromkeys((Outcome.INTERRUPTED, Outcome.ABORTED), CaseVerdict.ERROR),
     **dict.fromkeys((Outcome.INCONCLUSIVE, Outcome.SKIPPED), CaseVerdict.SKIPPED),
 }
-_OPEN = Reason(CaseVerdict.SKIPPED, "open", "the run goes on and may still change it")
+_OPEN = Reason(CaseVerdict.SKIPPED, "open", "the run continues and may still change the result")
 _BY_FRAME = (Outcome.RESPONDED, Outcome.UNDERSTOOD, Outcome.MISHEARD)
 
 

@@ -251,7 +251,7 @@ def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> L
 
 
 def _false_reject(play: Play, session: WholeSession, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    lines = (f"conditions: {plain_text(play.trial.condition) or 'none'}", "the sound is what was played")
+    lines = (f"conditions: {plain_text(play.trial.condition) or 'none'}", "sound: the stimulus as it was played")
     clip = session.clips.get(play.row.stimulus_sha256)
     return ListedCase(case_title(play.trial.id, play.target.device), lines, sounds.sound_of(folder, clip))
 

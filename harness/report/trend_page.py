@@ -26,7 +26,7 @@ from harness.statistics.comparison import DifferenceVerdict, MeasureKind, differ
 from harness.statistics.intervals import values_needed
 
 METHOD = (
-    "In brackets: trials, words, hours of sound, or durations. Intervals are 95 % each.",
+    "In brackets: trials, words, hours of sound, or durations. All intervals are 95 %.",
     f"A change needs {LEAST_SIDE} sessions on both sides, and {LEAST_SERIES} in all.",
     "p comes from permuting whole sessions, corrected for all measures (Holm).",
 )
@@ -105,7 +105,7 @@ def facts_text(change: LevelChange) -> str:
     """What else differs from the session before."""
     facts = [f"{shown(fact.what, 80)} {' → '.join(shown(value, 40) or '–' for value in fact.values)}"
             for fact in change.facts]  # fmt: skip
-    return "; ".join(shortened(facts, _MOST_FACTS)) or "nothing that sessions record"
+    return "; ".join(shortened(facts, _MOST_FACTS)) or "in nothing that sessions record"
 
 
 def lines(report: TrendFolder, width: int) -> Iterator[str]:

@@ -128,7 +128,7 @@ class EquipmentKeys(Keys):
     driver: str | None = optional("Name of a driver.")
     same_as: str | None = optional("Name of a loudspeaker entry whose driver is used, instead of `driver`.")
     position: Id | None = optional(
-        "Where it stands; the matrix selects loudspeakers by position. Default for a loudspeaker: its name."
+        "Position in the room; the matrix selects loudspeakers by position. Default for a loudspeaker: its name."
     )
     calibration: Text | None = optional(
         "Calibration file of a loudspeaker or the microphone, relative to the bench; `harness admin calibrate` "
@@ -151,15 +151,15 @@ class StandKeys(Keys):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     driver: str = Field(description="Name of a driver.")
-    moves: Text = Field(description="What it sets: an axis of the matrix, or a name for `device_settings`.")
+    moves: Text = Field(description="What the stand sets: a matrix axis, or a name for `device_settings`.")
     move: Text = preset("{value}", "Order to move. {value} is the number; {value:.1f} has one decimal.")
     done: Text = preset(
-        "", "Expression that matches what it reports when it has arrived; {value} is the number. Default: anything."
+        "", "Expression for what the stand reports when it has arrived; {value} is the number. Default: anything."
     )
-    failed: Text = preset("", "Expression that matches what it reports when it cannot move.")
+    failed: Text = preset("", "Expression for what the stand reports when it cannot move.")
     low: float | None = optional("Lower end.")
     high: float | None = optional("Upper end.")
-    home: float | None = optional("Where it goes when a trial sets nothing, and at the end. Default: it stays put.")
+    home: float | None = optional("Value to move to when a trial sets none, and at the end. Default: no movement.")
     settle_s: float = preset(0.5, "Settling time after a movement, s.", ge=0, le=600)
     within_s: float = preset(60.0, "Longest movement, s.", gt=0, le=3600)
 
@@ -170,11 +170,11 @@ class PowerSwitchKeys(Keys):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     driver: str = Field(description="Name of a driver.")
-    on: Text = preset("ON", "Text sent to switch it on.")
-    off: Text = preset("OFF", "Text sent to switch it off.")
-    on_done: Text = preset("", "Expression that matches what it reports when it is on. Default: anything.")
-    off_done: Text = preset("", "Expression that matches what it reports when it is off. Default: anything.")
-    failed: Text = preset("", "Expression that matches what it reports when it cannot switch.")
+    on: Text = preset("ON", "Text to send to switch the power on.")
+    off: Text = preset("OFF", "Text to send to switch the power off.")
+    on_done: Text = preset("", "Expression for what the switch reports when the power is on. Default: anything.")
+    off_done: Text = preset("", "Expression for what the switch reports when the power is off. Default: anything.")
+    failed: Text = preset("", "Expression for what the switch reports when it fails.")
     off_s: float = preset(2.0, "How long the power stays off, s.", ge=0, le=3600)
     boot_s: float = preset(
         60.0,
@@ -190,11 +190,11 @@ class DeviceKeys(Keys):
     """A device under test."""
 
     profile: Text = Field(description="Id of a device profile, or its path relative to the bench.")
-    position: Id | None = optional("Where it stands, for the log.")
+    position: Id | None = optional("Position in the room, for the log.")
     wake_phrases: list[Spoken] | None = optional(
-        "Wake phrases of this device; the harness says the first. Default: the profile's.", min_length=1
+        "Wake phrases of this device; the harness uses the first. Default: the profile's.", min_length=1
     )
-    connection: EquipmentKeys | None = optional("Connection over which it reports; a black box has none.")
+    connection: EquipmentKeys | None = optional("Connection over which the device reports; a black box has none.")
     also: dict[Id, FurtherSourceKeys] = preset({}, "Further sources of reports by name, such as a light or a log.")
     earcons: Text | None = optional("File of its learned chimes, from the bench's folder. A microphone hears them.")
     merge_within_ms: float = preset(
@@ -215,10 +215,10 @@ class NotifyKeys(Keys):
         NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
     )
     webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
-    webhook_env: Text = preset("", "Environment variable with the address of the webhook, if that is secret.")
+    webhook_env: Text = preset("", "Environment variable that holds the webhook address, if it is secret.")
     token_env: Text = preset("", "Environment variable that holds a token for the webhook (Authorization: Bearer).")
     mqtt: Text = preset("", "Broker to which the message is published as one JSON object: host, host:port or lab.")
-    topic: Text = preset("", "MQTT topic of the message.")
+    topic: Text = preset("", "MQTT topic for the message.")
     username: Text = preset("", "User name for the broker.")
     password_env: Text = preset("", "Environment variable that holds the password for the broker.")
     tls: bool = preset(False, "Encrypt the connection to the broker, and check its certificate.")
@@ -257,14 +257,14 @@ class BenchKeys(Keys):
         le=0,
     )
     checks: ChecksKeys | None = optional(
-        "Checks of the devices and the sound of this bench, for `harness check doctor` and for runs. Default: none."
+        "Checks of the devices and sound on this bench, for `harness check doctor` and for runs. Default: none."
     )
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
     monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
-    stands: dict[Id, StandKeys] = preset({}, "What moves devices or loudspeakers, by name: turntables, sliders, lifts.")
-    power: dict[Id, PowerSwitchKeys] = preset({}, "What switches the power of devices, by their names.")
+    stands: dict[Id, StandKeys] = preset({}, "Machines that move devices or loudspeakers, by name: turntables, lifts.")
+    power: dict[Id, PowerSwitchKeys] = preset({}, "Power switches, by the name of their device.")
     devices: dict[Id, DeviceKeys] = Field(
         min_length=1, description="Devices under test by name; the first is the default."
     )
@@ -290,7 +290,7 @@ def load_bench(path: Path | str) -> Bench:
     microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
     notify = reader.notify()
     if reader.written("max_noise_floor_dbfs") and microphone is None:
-        findings.add(("max_noise_floor_dbfs",), "no microphone hears the noise", "Add a microphone", key=True)
+        findings.add(("max_noise_floor_dbfs",), "no microphone measures the noise", "Add a microphone", key=True)
     if reader.written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, findings)
     findings.refuse()

@@ -370,13 +370,16 @@ def _not_for_talkers(
     if any(is_injected(device, trial) for device in addressed_devices(trial, bench)):
         return "it goes to the device over its connection", "Write `route: loudspeaker`"
     if axis.get("noise", scenario.defaults.noise) is not None:
-        return "there is noise under it, which is played with a stimulus", "Exclude the noise for the talker"
+        return "the trial has noise, which is played with a stimulus", "Exclude the noise for the talker"
     if axis.get("opening", trial.opening) is not None:
         return "an opening is played before it", "Exclude the openings for the talker, or remove `opening`"
     if placement_of(scenario.defaults, axis) is not None:
         return "it is in a simulated room", "Exclude the rooms for the talker"
     if channel_of(axis) != Channel():
-        return "its sound is changed on the way", "Exclude speed, gain, band, clipping and codec for the talker"
+        return (
+            "its sound is processed before it is played",
+            "Exclude speed, gain, band, clipping and codec for the talker",
+        )
     return None
 
 

@@ -40,7 +40,7 @@ class VoiceKeys(Keys):
     """A voice, or a person who speaks at the bench."""
 
     talker: Text | None = optional(
-        "Name of a person who says it during the run, instead of an engine: lowercase letters, digits, - and _."
+        "Name of a person who speaks the text during the run, instead of an engine: lowercase letters, digits, - and _."
     )
     engine: str = preset("espeak", "Text-to-speech engine; `harness admin voices list` shows the installed ones.")
     name: Text = preset("en-us", "Name of one of the engine's voices.")
@@ -64,27 +64,27 @@ class NoiseKeys(Keys):
     level_spl: LevelSpl | None = optional(
         "Level of the noise itself, dB SPL, with the place and the weighting of the loudspeaker's calibration."
     )
-    recording: PathText | None = optional("Sound file of the noise, with kind recording only.")
+    recording: PathText | None = optional("Sound file of the noise, for kind recording only.")
     weighting: Literal["A", "Z"] = preset(
         "Z", "Weighting of snr_db (both levels) or level_dbfs: A (IEC 61672), or Z for none. A attenuates bass."
     )
     positions: list[Id] = preset(
-        [], "Positions of the loudspeakers that play it, in wake trials and commands. Default: with the speech."
+        [], "Positions of the loudspeakers that play the noise, in wake trials and commands. Default: with the speech."
     )
     ramp_s: float = preset(
-        0.0, "Time over which it rises before the first word, and falls after the last, s.", ge=0, le=60
+        0.0, "Time over which the noise rises before the first word, and falls after the last, s.", ge=0, le=60
     )
 
 
 class OpeningKeys(Keys):
     """What is said before a phrase, so that the device has just woken, or speaks or plays while it is called."""
 
-    pause_s: float = Field(ge=0.1, le=60, description="From its last word to the phrase, s.")
+    pause_s: float = Field(ge=0.1, le=60, description="Time from the last word of the opening to the phrase, s.")
     say: Spoken | None = optional("A request, after the wake phrase. Default: the phrase alone.")
     then: Spoken | None = optional("Said last in the trial, after the wake phrase, such as stop. Default: nothing.")
-    level_dbfs: LevelDbfs | None = optional("Level of both, dBFS. Default: as in defaults.")
-    level_spl: LevelSpl | None = optional("Level of both, dB SPL. Default: as in defaults.")
-    voice: Voice | None = optional("Voice of both. Default: that of the trial.")
+    level_dbfs: LevelDbfs | None = optional("Level of `say` and `then`, dBFS. Default: the level in `defaults`.")
+    level_spl: LevelSpl | None = optional("Level of `say` and `then`, dB SPL. Default: the level in `defaults`.")
+    voice: Voice | None = optional("Voice for `say` and `then`. Default: the trial's voice.")
     sounds: bool | None = optional(
         "The attempt counts only if the microphone hears the device in the pause. Default: true with `say`."
     )
@@ -155,7 +155,7 @@ class ExpectsKeys(Keys):
 
     intents: Annotated[
         Annotated[Intents, Tag("<one>")] | Annotated[list[Intents], Tag("<list>")], Discriminator(_list_or_one)
-    ] = Field(description="All intents that it should report: [a, b] or a#b. [] when it should report none.")
+    ] = Field(description="All intents that the device should report: [a, b] or a#b. [] for none.")
     slots: (
         Annotated[
             Annotated[dict[Text, Text | None], Tag("<one>")] | Annotated[list[SlotKeys], Tag("<list>")],
@@ -163,7 +163,7 @@ class ExpectsKeys(Keys):
         ]
         | None
     ) = optional(
-        "All slots that it should report, {concept: value}. null: any value. {}: no slots. "
+        "All slots that the device should report, {concept: value}. null: any value. {}: no slots. "
         "If a concept occurs twice: a list of {concept, value}. Default: slots are not checked."
     )
 
@@ -198,7 +198,7 @@ class EffectKeys(Keys):
     )
     within_s: float = preset(
         10.0,
-        "Time from the end of the query within which it must report the state, s; at least until its response ends.",
+        "Time limit for the report of the state, from the end of the query, s; at least until the response ends.",
         gt=0,
         le=600,
     )
@@ -207,7 +207,7 @@ class EffectKeys(Keys):
         "Time after the response at which a person can check the effect, s. Default: immediately.", gt=0, le=604_800
     )
     at: TimeOfDay | None = optional(
-        "Local time of day, the next one after the response, at which a person can check the effect: 01:00."
+        "Time of day (local, next after the response) at which a person can check the effect, such as 01:00."
     )
 
 
@@ -220,7 +220,7 @@ def _power_cycle(value: Any) -> int:
             return 1
         case str() if (every := re.fullmatch(r"every ([1-9]\d{0,5})", value)) is not None:
             return int(every[1])
-    raise validation_error("power_cycle is never, trial, or every N", "Write, for example, every 20")
+    raise validation_error("power_cycle must be never, trial or every N", "Write, for example, every 20")
 
 
 PowerCycle = Annotated[
@@ -272,16 +272,16 @@ class ProbeKeys(Keys):
         ge=1, le=86_400, description="Longest stretch of ambient sound between two probes, s; at least segment_s."
     )
     phrase: Spoken | None = optional("Wake phrase. Default: the first phrase of the devices, which must agree on it.")
-    voice: Voice | None = optional("Voice that says it; choose one that wakes the devices every time.")
+    voice: Voice | None = optional("Voice that says the phrase; choose one that wakes the devices every time.")
     recording: PathText | None = optional("Recording of the phrase, instead of a voice.")
-    level_dbfs: LevelDbfs | None = optional("Level of the phrase, dBFS. Default: as in defaults.")
+    level_dbfs: LevelDbfs | None = optional("Level of the phrase, dBFS. Default: the level in `defaults`.")
     tail_s: float = preset(1.5, "Sound after the phrase, until the device is idle again, s.", ge=0, le=600)
 
 
 class TrialKeys(Keys):
     """A trial: a query for one device, a wake phrase or a command for several devices, or ambient sound."""
 
-    id: Id | None = optional("Name of the trial. Default: that of the query, else the kind.")
+    id: Id | None = optional("Name of the trial. Default: the query's name, else the kind.")
     kind: Annotated[WrittenKind, enum_validator(TrialKind, TrialKind.PROBE)] = preset(
         TrialKind.QUERY, "query (the default), understand, wake, command, ambient or memory."
     )
@@ -289,14 +289,16 @@ class TrialKeys(Keys):
     repeat: int = preset(1, "Number of times that the trial runs.", ge=1, le=10_000)
     device: Id | None = optional("Device on the bench. Default: the first one.")
     wake: bool = preset(True, "Play the wake phrase before the query.")
-    voice: Voice | None = optional("A named voice, or a voice. Default: as in defaults.")
-    level_dbfs: LevelDbfs | None = optional("As in defaults.")
-    gap_ms: GapMs | None = optional("As in defaults.")
-    evidence: Annotated[Evidence, enum_validator(Evidence)] | None = optional("As in defaults.")
-    reprompt: RepromptKeys | None = optional("As in defaults, which also supply the keys that are missing here.")
-    close_dialogue: CloseDialogueKeys | None = optional("As in defaults.")
+    voice: Voice | None = optional("A named voice, or a voice. Default: the voice in `defaults`.")
+    level_dbfs: LevelDbfs | None = optional("Default: the value in `defaults`.")
+    gap_ms: GapMs | None = optional("Default: the value in `defaults`.")
+    evidence: Annotated[Evidence, enum_validator(Evidence)] | None = optional("Default: the value in `defaults`.")
+    reprompt: RepromptKeys | None = optional(
+        "Default: the value in `defaults`, also for each key that is missing here."
+    )
+    close_dialogue: CloseDialogueKeys | None = optional("Default: the value in `defaults`.")
     query_class: Text = preset("", "Group of queries for tables, such as clock.")
-    core_capability: bool = preset(False, "Whether every device must be able to answer it.")
+    core_capability: bool = preset(False, "Whether every device must be able to answer the query.")
     note: Text = preset("", "Note that is kept in the log.")
     effect: EffectKeys | None = optional("Effect that the query should have, and how it is checked.")
     expects: ExpectsKeys | None = optional("What the device should understand: intents, and slots if they are given.")
@@ -326,9 +328,9 @@ class TrialKeys(Keys):
     )
     sources: list[SourceKeys] | None = optional("Sources of the ambient sound.", min_length=1)
     probe: ProbeKeys | None = optional(
-        "Wake phrases that prove that a device listens, for devices that do not report it."
+        "Wake phrases that prove that a device listens, for devices that do not report that they listen."
     )
-    power_cycle: PowerCycle | None = optional("As in defaults, which do not apply to ambient trials.")
+    power_cycle: PowerCycle | None = optional("Default: the value in `defaults`, except in ambient trials.")
     opening: OpeningKeys | None = optional("What is said before a query, a command or a phrase. Default: nothing.")
     follow_up: str | None = optional("Id of a stimulus that makes sense only to a device that remembers the query.")
     waits_s: Waits | None = optional(
@@ -349,10 +351,10 @@ class DefaultsKeys(Keys):
     voice: Voice | None = optional("A named voice, or a voice. Default: espeak, en-us.")
     level_dbfs: LevelDbfs = preset(-26.0, "Active speech level of what is played, dBFS.")
     level_spl: LevelSpl | None = optional(
-        "The same in dB SPL, instead of level_dbfs, at the place where the loudspeaker is calibrated."
+        "Active speech level in dB SPL, instead of level_dbfs, at the place where the loudspeaker is calibrated."
     )
     gap_ms: GapMs = preset(250, "Silence between wake phrase and query, ms.")
-    noise: NoiseKeys | None = optional("Noise under every stimulus. Default: null, no noise.")
+    noise: NoiseKeys | None = optional("Background noise for every stimulus. Default: null, no noise.")
     room: Id | None = optional("Simulated room in which everything is spoken, one of `rooms`. Default: none.")
     distance_m: DistanceM = preset(1.0, "Distance of the talker from the device in a simulated room, m.")
     angle_deg: AngleDeg = preset(
@@ -363,7 +365,7 @@ class DefaultsKeys(Keys):
     )
     reprompt: RepromptKeys = preset(RepromptKeys(), "When the harness repeats a query, and how long it waits.")
     close_dialogue: CloseDialogueKeys | None = optional(
-        "How the harness ends a dialogue that is still open. Default: null, as in the device profile, else by waiting."
+        "How the harness ends a dialogue that is still open. Default: null, as the device profile says, or by waiting."
     )
     between_trials_s: float = preset(1.0, "Pause between trials, s.", ge=0, le=3600)
     power_cycle: PowerCycle = preset(
@@ -406,7 +408,7 @@ class RecognisedKeys(Keys):
         "verbatim, plain (ignores case and punctuation), spoken (also reads numbers as words), snor, or the "
         "path of a normalisation file such as words.yaml.",
     )
-    wer: Share = preset(0.0, "Word errors allowed per reference word, 0-1.")
+    wer: Share = preset(0.0, "Word errors allowed, as a share of the reference words, 0-1.")
 
 
 class StimulusKeys(Keys):
@@ -459,7 +461,8 @@ class AxesKeys(ChannelAxesKeys):
     )
     device_settings: list[dict[Text, SettingText]] | None = optional(
         "Settings of the devices, {name: value}, such as {number.gain: 20}. They apply to the trials of the cell, and "
-        "the harness then sets them back. {}: the device's own settings. A value is a number, on, off, or an option.",
+        "the harness then restores the original ones. {}: the device's own settings. A value is a number, on, off, or "
+        "an option.",
         min_length=1,
     )
 
@@ -563,7 +566,7 @@ class ScenarioKeys(Keys):
 
     scenario: Id = Field(description="Name of the scenario.")
     title: Text = preset("", "Title. Default: the name.")
-    tags: list[Id] = Field(default_factory=list, description="Words by which scenarios are selected.")
+    tags: list[Id] = Field(default_factory=list, description="Tags for selecting scenarios.")
     seed: Seed = preset(0, "Seed for everything random.")
     needs: list[Annotated[Need, enum_validator(Need)]] = Field(
         default_factory=list, description="What the bench must offer. If it does not, the scenario is skipped."

@@ -403,7 +403,7 @@ class ScenarioReader:
                 continue
             if name in first:
                 line = self._found.place((section, first[name])).line
-                remedy = f"Give it another id (the first is in line {line})"
+                remedy = f"Give it another id (the first is on line {line})"
                 self._found.add((section, number, "id"), f"a second {noun} is called {name!r}", remedy)
             first.setdefault(name, number)
 
@@ -477,7 +477,7 @@ class ScenarioReader:
             problem = f"the noise has {' and '.join(levels) or 'no level'}"
             self._found.add(key_path, problem, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
         if keys.level_spl is not None and "weighting" in keys.model_fields_set:
-            problem = "level_spl has the weighting of the calibration"
+            problem = "`weighting` does not apply to level_spl, which has the weighting of the calibration"
             self._found.add((*key_path, "weighting"), problem, "Remove weighting", key=True)
         path = self._assets.sound(keys.recording, (*key_path, "recording")) if keys.recording else ""
         places = tuple(dict.fromkeys(keys.positions))

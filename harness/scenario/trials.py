@@ -408,7 +408,7 @@ def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of:
     waits_s = _spread(keys.waits_s, key_path, findings) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
     if not isinstance(keys.waits_s, SpreadKeys):
         if len(waits_s) == 1:
-            remedy = "Write two or more: at least one after which it still remembers, and one after which it does not"
+            remedy = "Write one after which the device still remembers, and one after which it does not"
             findings.add((*key_path, "waits_s"), "a single wait cannot show how long the device remembers", remedy)
         for number, wait_s in enumerate(waits_s):
             if wait_s in waits_s[:number]:

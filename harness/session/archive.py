@@ -156,7 +156,9 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                     hashed = _HashingReader(source)
                     shutil.copyfileobj(hashed, sink, _CHUNK)
                     if hashed.sha256.hexdigest() != file.sha256:
-                        raise _refusal(f"{_show(file.name)} was altered: its SHA-256 is not the one of the manifest")
+                        raise _refusal(
+                            f"{_show(file.name)} was altered: its SHA-256 differs from the one in the manifest"
+                        )
             if (extra := next(members, None)) is not None:
                 raise _refusal(f"{_show(extra[0])} is not in the manifest")
             try:
@@ -246,7 +248,7 @@ Member = tuple[str, int, _ByteSource]
 
 
 def _refusal(problem: str) -> InputError:
-    return InputError(problem, remedy="Nothing was unpacked. Get the archive again")
+    return InputError(problem, remedy="Nothing was unpacked. Copy or download the archive again")
 
 
 def _show(name: str) -> str:
@@ -290,7 +292,7 @@ class _MemberNames:
             key = unicodedata.normalize("NFC", path).casefold()
             earlier = self._spelt.get(key, path)
             if earlier != path:
-                return f"it differs from {_show(earlier)} only by case or accents"
+                return f"it differs from {_show(earlier)} only in case or accents"
             if path in self._files or (key in self._spelt and path == name):
                 return "it occurs twice" if path == name else f"{_show(path)} is a file"
             self._spelt[key] = path
@@ -307,7 +309,7 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
     """The manifest, whose names and sizes are acceptable; InputError."""
     name, size, source = next(members, ("nothing", 0, stream))
     if name != ROOT + MANIFEST:
-        raise _refusal(f"it is not an archive of a session: it begins with {_show(name)}, not with the manifest")
+        raise _refusal(f"it is not a session archive: it begins with {_show(name)}, not with the manifest")
     if size > _MANIFEST_BYTES:
         raise _refusal(f"its manifest has {size} bytes; at most {_MANIFEST_BYTES} are accepted")
     try:

@@ -172,12 +172,14 @@ class BenchCheck:
         if part is None or self._microphone is None:
             return
         if why := self._why_lost(part.id):
-            yield self._result(CheckName.NOISE_FLOOR, True, f"{part.id}: not measured: {why}", "Mend the microphone")
+            yield self._result(
+                CheckName.NOISE_FLOOR, True, f"{part.id}: not measured: {why}", "Repair or reconnect the microphone"
+            )
             return
         given_up.wait(self._clock.real_s(LISTEN_S))
         floor_dbfs, limit_dbfs = self._microphone.noise_floor_dbfs(), self._bench.max_noise_floor_dbfs
         if floor_dbfs is None:
-            yield self._result(CheckName.NOISE_FLOOR, True, f"{part.id}: it does not record", "Check its sound device")
+            yield self._result(CheckName.NOISE_FLOOR, True, f"{part.id} does not record", "Check its sound device")
             return
         says = f"{part.id}: the noise floor is {fixed(floor_dbfs, 1)} dBFS"
         if part.calibration is not None:
@@ -193,7 +195,7 @@ class BenchCheck:
         if microphone is None or self._microphone is None:
             return
         least_db = self._checks.above_noise_db_min
-        remedy = "Check its power and volume, and that both are in the same room: harness check sound"
+        remedy = "Check its power and volume, and that it is in the same room as the microphone: harness check sound"
         for part in self._bench.loudspeakers:
             if why := self._why_lost(part.id) or self._why_lost(microphone.id):
                 yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: not tried: {why}", remedy)
@@ -273,9 +275,9 @@ class BenchCheck:
         before_s, self._offset_s = self._offset_s, wall_offset_s()
         jump_ms, limit_ms = abs(self._offset_s - before_s) * 1000, self._checks.clock_jump_ms_max
         synchronised, error_s = kernel_clock()
-        words = {None: "not known whether it is synchronised", False: "not synchronised"}
+        words = {None: "unknown whether it is synchronised", False: "not synchronised"}
         state = words.get(synchronised, f"synchronised to {seconds(error_s)}")
-        says = f"{state}; it moved by {fixed(jump_ms, 0)} ms since the previous check"
+        says = f"{state}; the clock moved by {fixed(jump_ms, 0)} ms since the previous check"
         says += f" (at most {exact(limit_ms)} allowed)"
         remedy = "Start chrony or systemd-timesyncd. Only dates are affected; results use the monotonic clock"
         yield self._result(CheckName.CLOCK, synchronised is False or jump_ms > limit_ms, says, remedy)

@@ -395,7 +395,7 @@ class ListeningMachine(Take):
                 if not attempt.unfinished:
                     self._enter(Phase.LISTENING, "")
                 elif due:
-                    self._interrupt(f"sound_lost: {', '.join(attempt.unfinished)} did not end the stimulus")
+                    self._interrupt(f"sound_lost: {', '.join(attempt.unfinished)} did not finish playing the stimulus")
             case Phase.LISTENING if attempt and (due or attempt.complete):
                 self._conclude(attempt)
             case Phase.LINK:

@@ -500,9 +500,7 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
         if operator is OperatorPresence.ABSENT:
             count = f"the operator is absent, and {count}"
             remedy = "Use --attended, or write `operator: auto` in the bench and leave out --unattended"
-        note = (
-            f"{count} need a person who says whether {devices} understood: unanswered, they are inconclusive. {remedy}"
-        )
+        note = f"{count} need a person to say whether {devices} understood; unanswered, they are inconclusive. {remedy}"
         if not any(trial.kind is TrialKind.UNDERSTAND for trial in asking):
             note += ". For a run without a person, write `evidence: none` and limits such as min_answered_share"
         yield note

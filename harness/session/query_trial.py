@@ -382,7 +382,7 @@ class TrialMachine(Take):
                 if attempt.ended is not None:
                     self._enter(Phase.LISTENING, "")
                 elif due:
-                    self._interrupt("sound_lost: the stimulus did not end")
+                    self._interrupt("sound_lost: the stimulus did not finish")
             case Phase.LISTENING if attempt:
                 if attempt.response(self._now_s) is not None:
                     self._enter(Phase.RESPONDING, "")

@@ -207,7 +207,7 @@ class TrialSettings:
             originals = tuple((name, device_settings[name].value) for name in sorted(values) if name not in noted)
             if unread := [name for name, value in originals if not value]:
                 raise DeviceError(
-                    f"{connection} reports no value of {unread[0]}, so the original could not be restored",
+                    f"{connection} reports no value for {unread[0]}, so the original could not be restored",
                     remedy="Set it once by hand, or leave it out of `device_settings`",
                 )
             if originals:

@@ -52,7 +52,7 @@ HEADS = ("#", "trial", "outcome", "attempts", "latency", "it heard", "it answere
 WIDTHS = (4, 24, 12, 8, 15)
 LEAST_TEXT = 28
 """Columns for the two texts together; where there is less room, they are left out."""
-FRAME_HEADS = ("#", "trial", "attempts", "what was understood: = right, ≠ another value, − missing, + too many")
+FRAME_HEADS = ("#", "trial", "attempts", "what was understood: = right, ≠ another value, − missing, + extra")
 FRAME_WIDTHS = (4, 24, 8)
 LEAST_FRAME = 18
 NO_LABEL = "(none)"
@@ -281,7 +281,7 @@ def check_lines(progress: Progress) -> list[str]:
         if (bad := count.warned + count.refused)
     )
     total = f"{ok + warned + refused}: {ok} ok, {counted(warned, 'warning')}, {counted(refused, 'refusal')}"
-    return labelled_lines("checks of the bench", (total, *wrong))
+    return labelled_lines("bench checks", (total, *wrong))
 
 
 def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
@@ -532,7 +532,7 @@ def heard_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation:
 
 def _typed_lines(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[str]:
     if first.typed or final.typed:
-        yield f"by the operator, mostly of what was misheard: {first.typed} first, {final.typed} final"
+        yield f"by the operator, mostly for misheard queries: {first.typed} first, {final.typed} final"
 
 
 def wer_in_words(words: GroupTranscripts) -> str:
@@ -553,7 +553,7 @@ def heard_tables(
     whole, columns = words_of(trials), _columns(width)
     out = [
         f"WER of what was heard, words compared as {normalisation}",
-        f"intervals: by query from {LEAST_QUERIES} different ones on, else by attempt",
+        f"intervals: by query if there are at least {LEAST_QUERIES} different ones, else by attempt",
         *(f"transcripts typed {text}" for text in _typed_lines(whole.first, whole.final)),
         "",
         *_heard_table("", [("all", whole)], columns),

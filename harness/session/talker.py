@@ -94,7 +94,7 @@ def read_prompts(path: Path) -> tuple[str, ...]:
         raise InputProblems(problems)
     if not 1 <= len(prompts) <= MOST_PROMPTS:
         problem = f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts"
-        raise InputError(problem, place=Place(str(path)), remedy=f"Write 1 to {MOST_PROMPTS:,}, one in each line")
+        raise InputError(problem, place=Place(str(path)), remedy=f"Write 1 to {MOST_PROMPTS:,}, one on each line")
     return tuple(prompts)
 
 

@@ -125,9 +125,9 @@ ENDED: dict[EndReason, str] = {
 
 
 SETTINGS_WORDS: dict[SettingsStage, str] = {
-    SettingsStage.ORIGINAL: "has these settings of its own",
+    SettingsStage.ORIGINAL: "has these original settings",
     SettingsStage.TRIAL: "is set",
-    SettingsStage.RESTORED: "is set back",
+    SettingsStage.RESTORED: "is restored",
 }
 
 

@@ -154,7 +154,7 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
     parts = [*loudspeakers]
     if microphone is None:
         findings.add(
-            key_path, "no microphone hears the levels", "Add a calibrated microphone, or remove the key", key=True
+            key_path, "no microphone measures the levels", "Add a calibrated microphone, or remove the key", key=True
         )
     else:
         parts.append(microphone)

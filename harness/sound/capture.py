@@ -197,7 +197,7 @@ class RingBuffer:
             while not self._blocks or self._end_of(self._blocks[-1]) < end_s:
                 if not self._arrived.wait(max(0.0, deadline - threads.monotonic())) and threads.monotonic() >= deadline:
                     raise SoundError(
-                        f"the sound until {moment(end_s)} has not arrived", remedy="Is the microphone open?"
+                        f"the sound until {moment(end_s)} has not arrived", remedy="Check that the microphone is open"
                     )
             blocks = [block for block in self._blocks if self._end_of(block) > start_s and block.at_s < end_s]
         return self._join(blocks, start_s, end_s)

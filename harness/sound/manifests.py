@@ -129,12 +129,12 @@ def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str,
         try:
             document = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problems.add(number, 0, f"this manifest cannot be read: {error}", "Write a JSON object in each line")
+            problems.add(number, 0, f"this manifest cannot be read: {error}", "Write a JSON object on each line")
             continue
         if isinstance(document, dict):
             yield number, {str(name): _text(value) for name, value in document.items()}
         else:
-            problems.add(number, 0, "the line is not an object", 'Write {"audio": "a.wav"} in each line')
+            problems.add(number, 0, "the line is not a JSON object", 'Write {"audio": "a.wav"} on each line')
     problems.refuse()
 
 
@@ -178,9 +178,9 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
             problem = f"the sound of {shown(id_)} is in a Kaldi archive"
             problems.add(line, 0, problem, "Write the sounds to files, and name these files: wav-copy scp:wav.scp …")
         elif not name:
-            problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file in each line: utt1 a.wav")
+            problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file on each line: utt1 a.wav")
         elif (earlier := sound_by_id.setdefault(id_, (line, name))) != (line, name):
-            problems.add(line, 0, f"{shown(id_)} is already in line {earlier[0]}", "Remove one of the lines")
+            problems.add(line, 0, f"{shown(id_)} is already on line {earlier[0]}", "Remove one of the lines")
     problems.refuse()
     folder = os.path.dirname(path)
     if os.path.isfile(segments := os.path.join(folder, _SEGMENTS)):

@@ -188,7 +188,7 @@ def files_for_difference(differing: Discordant, power: float = POWER, alpha: flo
     difference, or beyond MOST_FILES.
     """
     if differing.only_first == differing.only_second:
-        raise ValueError("two systems that are equally good are never told apart")
+        raise ValueError("no test separates two systems that are equally good")
     return _least(lambda files: mcnemar_power(files, differing, alpha) >= power, 1, 16, MOST_FILES)
 
 

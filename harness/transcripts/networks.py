@@ -228,7 +228,7 @@ class _NetworkBuilder:
 
     def _add(self, word: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
         if len(self._arcs) == MAX_WORDS:
-            problem = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
+            problem = f"more than {MAX_WORDS} words, counting all alternatives, in a text with marks or fragments"
             raise InputError(problem, place=self._place, remedy="Split the utterance into shorter ones")
         self._arcs.append(Arc(word, bare, self._current_node(), optional, nothing))
         self._node, self._ends = None, [len(self._arcs)]
@@ -276,7 +276,8 @@ def align_networks(
 def demand_few_cells(words: int, others: int, place: Place) -> None:
     """InputError where networks of this many words have more than MAX_CELLS pairs of them."""
     if (words + 1) * (others + 1) > MAX_CELLS:
-        problem = f"{words} by {others} words in all alternatives, too many to align: more than {MAX_CELLS:,} pairs"
+        pairs = f"{words} by {others} words, counting all alternatives"
+        problem = f"{pairs}, are too many to align: more than {MAX_CELLS:,} pairs"
         raise InputError(problem, place=place, remedy="Split the utterance into shorter ones")
 
 

@@ -275,7 +275,8 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
             ("slots", first.slots_given, part.slots_given),
         ):
             if in_first != other:  # they would count in one part only, but everywhere in the whole
-                raise ValueError(f"{kind} are predicted in {'it' if other else 'the first'} but not in the other")
+                files = ("this file", "the first file") if other else ("the first file", "this file")
+                raise ValueError(f"{kind} are predicted in {files[0]}, but not in {files[1]}")
     return replace(
         first,
         details=tuple(_added([part.details[index] for part in parts]) for index in range(len(first.details))),

@@ -350,9 +350,9 @@ STATIC = {
     "icon.svg": "image/svg+xml",
 }
 FAULT = (
-    "<!doctype html><html lang=en><title>Fault</title><h1>The site has a fault</h1>"
+    "<!doctype html><html lang=en><title>Error</title><h1>Something went wrong</h1>"
     "<p>Load the page again. What was saved is safe. "
-    "If this page comes again, report it to the person who runs the site.</p>"
+    "If this page appears again, report it to the person who runs the site.</p>"
 )
 
 
@@ -415,7 +415,7 @@ class BaseSite(ABC):
         if visit is None or visit.invitation is None:
             if request.method == "GET" and not request.url.path.startswith("/sound/"):
                 raise HTTPException(303, headers={"location": "/login"})
-            raise HTTPException(401, "You are not logged in any more. Open the link of your invitation again.")
+            raise HTTPException(401, "You are no longer logged in. Open your invitation link again.")
         return visit
 
     @property
@@ -470,15 +470,13 @@ class BaseSite(ABC):
         new_visit = self._logins.log_in(str(form.get("token", ""))[:200])
         if new_visit is None and (wait_s := self._brake.wait_s(address)):
             wait = counted(round(wait_s / 60) + 1, "minute")
-            text = f"Too many wrong invitations came from your network. Try again in {wait}."
+            text = f"Too many invalid invitations were sent from your network. Try again in {wait}."
             response = self._page("login.html", visit, 429, alert=text)
             response.headers["retry-after"] = str(math.ceil(wait_s))
             return self._with_cookie(response, visit)
         if new_visit is None:
             self._brake.failed(address)
-            text = (
-                "This invitation is wrong, has expired or was withdrawn. Ask the person who invited you for a new one."
-            )
+            text = "This invitation is invalid, expired or withdrawn. Ask the person who invited you for a new one."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         if visit.invitation == new_visit.invitation:
             # The link was opened again: forms in other windows stay valid.

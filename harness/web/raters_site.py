@@ -131,7 +131,7 @@ class Seat(BaseSeat):
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
 MOST_FOUND = 200
 """At most this many earlier responses are listed."""
-_OWN = {JudgmentStatus.SKIPPED: "you left it for the end", JudgmentStatus.HELD: "you held it until its effect is known"}
+_OWN = {JudgmentStatus.SKIPPED: "you left it for later", JudgmentStatus.HELD: "you held it until its effect is known"}
 MENU_KEYS = "abcdefghij"
 WORDS = SiteWords(
     name="Rating",
@@ -218,7 +218,7 @@ def given_text(row: Judgment) -> str:
     """A rater's judgment in one line."""
     match row.status:
         case JudgmentStatus.SKIPPED:
-            return "left for the end"
+            return "left for later"
         case JudgmentStatus.HELD:
             return "held until its effect is known"
         case JudgmentStatus.FLAGGED:

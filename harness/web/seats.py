@@ -243,7 +243,7 @@ def search_words(text: str) -> str:
 ADJUDICATE = "/adjudicate"
 FULL = "Not saved: the disk is full. Report it to the person who runs the site, then press the key again."
 UNSAVED = "Not saved: the site cannot write. Report it to the person who runs the site, then press the key again."
-NOT_YOURS = "That page is not for you."
+NOT_YOURS = "You do not have access to that page."
 NO_BUTTON = "Nothing was saved: this site has no such button."
 
 

@@ -157,7 +157,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     print(f"{called} at {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)  # noqa: T201
     previous_address = invitations.address
     if previous_address not in ("", address):
-        remedy = f"Replace {previous_address} by {address} in them, or invite again."
+        remedy = f"Replace {previous_address} with {address} in the links, or invite the raters again."
         moved = f"Links to {previous_address} do not work here. {remedy}"
         print(moved, file=sys.stderr, flush=True)  # noqa: T201
     invitations.set_address(address)
@@ -227,7 +227,7 @@ def _public(options: WebOptions) -> tuple[str, str] | None:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
         raise InputError(
-            f"{options.public_url!r} is not the address of a site",
+            f"{options.public_url!r} is not a site address",
             remedy="Write it like https://raters.example, without a path",
         )
     return parts.scheme, parts.hostname

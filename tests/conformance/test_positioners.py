@@ -244,7 +244,7 @@ def test_cancelled_stand_command_returns_at_once(tmp_path: Path) -> None:
     given_up.set()
     with (
         opened(SerialCommands, SerialCommandOptions(port=table.port, line_end="crlf")) as driver,
-        pytest.raises(DeviceError, match="given up, because the run is ending"),
+        pytest.raises(DeviceError, match="abandoned, because the run is ending"),
     ):
         driver.carry_out(turn(90), given_up)
     assert not table.moves

@@ -137,7 +137,7 @@ async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:
         assert "1 skipped" in screen_text(pilot)
         await press(pilot, "1", "2")
         assert app.desk.view.item == skipped
-        assert "before  left for the end" in screen_text(pilot)
+        assert "before  left for later" in screen_text(pilot)
         await press(pilot, "3")
         await until(pilot, shows(pilot, "All done. Thank you."))
         assert rows(session)[-1].replaces == rows(session)[0].id
@@ -413,7 +413,7 @@ async def test_a_proposal_appears_after_the_choice_unless_allowed_earlier(sessio
     async with sitting(seated(session, round_=proposing_round(source))) as (_, pilot):
         assert "classifier" not in screen_text(pilot)
         await press(pilot, "9")
-        assert "the classifier would have said" in screen_text(pilot)
+        assert "the classifier would have proposed" in screen_text(pilot)
         assert "%)" in screen_text(pilot)
         await press(pilot, "u")
         assert "would have said" not in screen_text(pilot)
@@ -509,7 +509,7 @@ LOW = (60, 15)
 async def test_keys_and_answers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     async with sitting(seated(rating_session(tmp_path / "s1", 2)), LOW) as (_app, pilot):
         text = screen_text(pilot)
-        assert "0 - … 24 lines show all keys" in text
+        assert "0 - … enlarge to 24 lines to show all keys" in text
         await press(pilot, "?")
         text = screen_text(pilot)
         assert all(f"  {letter} " in text for letter in "abcd")

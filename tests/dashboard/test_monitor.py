@@ -75,7 +75,7 @@ async def test_a_flood_is_survived_and_keys_work_in_it(tmp_path: Path) -> None:
         for _ in range(200):
             source.say(HOSTILE * 100 + b"\nWAKE hey lamp\n" + b"tick\n" * 1000)
         began_s = time.process_time()
-        await until(pilot, shows(pilot, "bytes came too fast"))  # type: ignore[arg-type]
+        await until(pilot, shows(pilot, "bytes arrived too fast"))  # type: ignore[arg-type]
         await pilot.press("space")
         await until(pilot, shows(pilot, "PAUSED"))  # type: ignore[arg-type]
         assert time.process_time() - began_s < 10

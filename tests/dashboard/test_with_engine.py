@@ -250,9 +250,13 @@ async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_sa
         await until(pilot, shows(pilot, f"event {event.seq}: taken back: done"))
         await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 3, "h")
         await until(pilot, lambda: first.watch_.view().wake.counted >= 3)
+        # A run that is paused cannot end before who leaves is back.
+        await press_until(pilot, shows(pilot, "paused by ann, p continues"), "p")
         await leave(pilot, first)
     app = dashboard(place)
     async with app.run_test(size=SMALL) as pilot:
+        await until(pilot, shows(pilot, "paused by ann, p continues"))
+        await press_until(pilot, shows(pilot, "continue: done"), "p")
         await until(pilot, shows(pilot, "all played"))
         await until(pilot, shows(pilot, "same 20: only 1st"))
         progress = app.watch_.view().wake

@@ -44,11 +44,13 @@ def command(
         default=SEED_SHARE,
         show_default="1000/1240",
     ),
-    episodes: int = option("Most episodes.", within=(0, 100), default=MOST_EPISODES),
+    episodes: int = option("Maximum number of episodes.", within=(0, 100), default=MOST_EPISODES),
     held_out: float = option(
         "Share of the labelled utterances that is kept out of training.", within=(0.01, 0.5), default=0.2
     ),
-    held_out_split: str | None = option("Keep this split out of training instead.", metavar="SPLIT"),
+    held_out_split: str | None = option(
+        "Keep this split out of training, instead of a share (--held-out).", metavar="SPLIT"
+    ),
 ) -> None:
     """Train three classifiers on the labelled utterances, and propose labels for the rest where two of them agree.
 

@@ -79,7 +79,7 @@ class CascadeSources:
             return
         if bool(self.sessions) == bool(self.heard):
             problem = (
-                "transcripts come either from a session or from --heard" if self.heard else "there are no transcripts"
+                "transcripts come either from a session or from --heard" if self.heard else "no transcripts were given"
             )
             raise InputError(
                 problem,
@@ -88,10 +88,10 @@ class CascadeSources:
                 else "Name a session, or give --heard FILE",
             )
         if self.heard and not self.gold:
-            raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+            raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
         if self.model is None and not (self.pred_reference and self.pred_heard):
             remedy = "Give --model FOLDER, or --pred-reference and --pred-heard"
-            raise InputError("there is neither a model nor predictions", remedy=remedy)
+            raise InputError("neither --model nor predictions were given", remedy=remedy)
         if self.model is not None and (self.pred_reference or self.pred_heard):
             raise InputError(
                 "--model cannot be combined with --pred-reference and --pred-heard",
@@ -106,9 +106,9 @@ class CascadeSources:
                 remedy="Name the session with --live, and give --model for transcripts",
             )
         if not self.gold and not self.live:
-            raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances")
+            raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances")
         if self.heard and self.model is None:
-            raise InputError("--heard needs a model", remedy="Give --model FOLDER, or omit --heard")
+            raise InputError("--heard needs --model", remedy="Give --model FOLDER, or omit --heard")
         if self.model is None and len(self.pred_sound) + len(self.live) < 2:
             raise InputError(
                 "there is only one system, so there is nothing to compare",
@@ -402,7 +402,7 @@ def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     else:
         heard, notes = _read(_split_name(sources.heard[0])[1], stack), []
     if gold is None:
-        raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+        raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
     pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
     _demand_pairs(gold, heard, pairs)
     listed_only = all(utterance.tags is None for utterance in pairs.gold.utterances)

@@ -176,7 +176,7 @@ def predict(
         return
     if model is None:
         raise InputError(
-            "there is no model", remedy="Give --model MODEL for texts, or --audio LIST and -t TASK for sounds"
+            "--model is missing", remedy="Give --model MODEL for texts, or --audio LIST and -t TASK for sounds"
         )
     if task or settings or resample:
         raise InputError("-t, -s and --resample need --audio", remedy="Give --audio LIST, or omit them")
@@ -215,7 +215,7 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
     from harness.understanding.files.corpus_writing import jsonl_line
 
     if task is None:
-        raise InputError("--audio needs a system", remedy="Give -t TASK, such as -t faster_whisper or -t ctc:MODEL")
+        raise InputError("--audio needs -t", remedy="Give -t TASK, such as -t faster_whisper or -t ctc:MODEL")
     refuse_overwriting(out, [str(audio)])
     system, sounds = task_of(task, _settings_of(settings)), read_sound_list(audio)
     refused = 0

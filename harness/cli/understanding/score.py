@@ -59,7 +59,7 @@ class ScoreSources:
             )
         if not self.sessions and not (self.gold and self.predicted):
             remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
-            raise InputError("there is nothing to score", remedy=remedy)
+            raise InputError("neither a session nor --gold and --pred are given", remedy=remedy)
 
     @property
     def files(self) -> list[str]:
@@ -175,7 +175,7 @@ def _merge(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
         if part.labels != first.labels:
             raise refuse(part, f"the declared labels differ from those in {first.name}")
         if part.outside != first.outside:
-            raise refuse(part, f"--out-of-scope differs from that of {first.name}")
+            raise refuse(part, f"--out-of-scope differs from the one in {first.name}")
     for index in range(len(first.systems)):
         for part in parts[1:]:
             try:

@@ -389,9 +389,7 @@ class JudgingScreen(Screen[None]):
         )
 
     def _comment(self) -> None:
-        prompt = LinePrompt(
-            "Comment, kept with the key that follows", required=False, line=self._desk.view.draft.comment
-        )
+        prompt = LinePrompt("Comment, saved with the next judgment", required=False, line=self._desk.view.draft.comment)
         self._ask(prompt, self._desk.comment)
 
     def _aid(self) -> None:
@@ -433,7 +431,7 @@ class JudgingScreen(Screen[None]):
             self._desk.show_transcript()
             return
         rows = self.query_one(JudgedItem).rows(view)
-        parts = (part for label, words in rows for part in ((f"{label or 'how'}\n", palette.QUIET), words, "\n\n"))
+        parts = (part for label, words in rows for part in ((f"{label or 'details'}\n", palette.QUIET), words, "\n\n"))
         self.app.push_screen(ReadingPanel(Text.assemble(*parts)))
 
     # Sound

@@ -33,7 +33,7 @@ HELP = screen_text("monitor.txt")
 class MonitorRows(RowList):
     """The last rows in two columns. Follows the newest until you choose a line."""
 
-    BINDINGS: ClassVar[list[BindingType]] = move_keys("Line before", "Next line", "First line", ("follow", "Newest"))
+    BINDINGS: ClassVar[list[BindingType]] = move_keys("Previous line", "Next line", "First line", ("follow", "Newest"))
 
     def __init__(self, *, unmapped: bool) -> None:
         super().__init__(id="rows")
@@ -189,7 +189,7 @@ class MonitorApp(App[None]):
             (True, f"lines {monitor.lines}, not mapped {monitor.unmapped}"),
             (not self._rows.following, f"PAUSED, {self._rows.waiting} wait"),
             (self._rows.only_unmapped, "unmapped only"),
-            (source.queue.lost_bytes, f"{source.queue.lost_bytes} bytes came too fast"),
+            (source.queue.lost_bytes, f"{source.queue.lost_bytes} bytes arrived too fast"),
             (source.ended, "ended"),
             (True, f"{monitor.profile.id} · {source.name}"),
         )
@@ -218,7 +218,7 @@ class MonitorApp(App[None]):
     def action_sample(self) -> None:
         row = self._rows.chosen
         if row is None or not row.snippet:
-            self._notice_text = "this line cannot be a sample (yet): take the one that completes it"
+            self._notice_text = "this line is not a complete sample: choose the line that completes it"
         else:
             try:
                 with self._snippets.open("a", encoding="utf-8") as file:

@@ -136,11 +136,11 @@ HELP = "\n".join(
         "",
         "A category key saves the judgment. Nothing is ever overwritten.",
         "u withdraws your last judgment, and the response comes again.",
-        "x leaves a response for the end, f puts it aside with a reason, c adds a comment to the next key.",
+        "x leaves a response for later, f puts it aside with a reason, c adds a comment to the next key.",
         "",
         *(f"{key} {LETTERS[category]}  {LABELS[category]}: {GUIDE[category].test}" for key, category in KEYS),
         "",
-        "The letters label like the digits, which need Shift on some keyboards.",
+        "The letters do the same as the digits, which need Shift on some keyboards.",
         "",
         *(f"· {rule}" for rule in RULES),
     ]

@@ -59,7 +59,7 @@ class RunScreen(Sheet):
         Binding("m", "mark", "Mark this moment"),
         Binding("a", "abort", "Abort the session"),
         Binding("j", "app.judge", "Judge responses"),
-        Binding("w", "app.wake", "Wake figures"),
+        Binding("w", "app.wake", "Wake results"),
         Binding("x", "misspoke", "The talker misspoke"),
         Binding("o", "app.question", "The operator's question"),
         Binding("question_mark,f1", "app.help", "Help"),

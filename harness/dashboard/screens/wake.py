@@ -49,7 +49,7 @@ class UnmatchedList(RowList):
     """The selection stays with its event while others come in above it."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys(
-        "Event before", "Next event", "Latest event", ("move(1000000)", "Oldest event")
+        "Previous event", "Next event", "Latest event", ("move(1000000)", "Oldest event")
     )
 
     def __init__(self, selected: Callable[[int | None], object], *, id: str | None = None) -> None:

@@ -98,7 +98,7 @@ def highlight(text: Text, width: int) -> Text:
 
 def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list[BindingType]:
     """Keys that move the selection of a list. end: action and meaning of the end key."""
-    moves = (("up", -1, before), ("down", 1, after), ("pageup", -10, "Ten back"), ("pagedown", 10, "Ten on"),
+    moves = (("up", -1, before), ("down", 1, after), ("pageup", -10, "Back 10"), ("pagedown", 10, "Forward 10"),
              ("home", -1000000, first))  # fmt: skip
     bindings = [Binding(key, f"move({step})", meaning, show=False) for key, step, meaning in moves]
     return [*bindings, Binding("end", *end, show=False)]

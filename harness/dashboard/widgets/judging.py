@@ -95,7 +95,7 @@ def _facts(item: Item) -> Text:
     text = Text(" · ".join(filter(None, parts)), style=palette.QUIET)
     for is_so, words, colour in (
         (item.core_capability, "a core capability", palette.YELLOW),
-        (item.truncated, "cut: it went on", palette.ORANGE),
+        (item.truncated, "cut off: the response went on", palette.ORANGE),
         (item.exercise is None and item.recognition is Recognition.NO, "other words were heard", palette.ORANGE),
     ):
         if is_so:
@@ -143,7 +143,9 @@ class GuideKeys(Painted):
         if height < len(Category):
             # Names a key that is off screen.
             keys = " ".join(self._keys.categories[category] for category in list(Category)[height - 1 :])
-            lines[height - 1 :] = [self._cut(Text(f"{keys} … 24 lines show all keys", palette.YELLOW), width)]
+            lines[height - 1 :] = [
+                self._cut(Text(f"{keys} … enlarge to 24 lines to show all keys", palette.YELLOW), width)
+            ]
         return Text("\n").join(lines)
 
     def _lines(self, width: int, height: int) -> list[Text]:

@@ -350,7 +350,7 @@ class TrialList(RowList):
     """Follows the running trial until you move the selection; `end` follows again."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys(
-        "Trial before", "Next trial", "First trial", ("follow", "Follow the run")
+        "Previous trial", "Next trial", "First trial", ("follow", "Follow the run")
     )
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -389,7 +389,9 @@ class BrokerLink:
         remedy = "Check that the broker is running, and that the connection has the right `address`, user and password"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = f"its certificate is not valid: {error.verify_message}"
-            remedy = "Set ca_file to the authority that signed it, and write the broker's name as in its certificate"
+            remedy = (
+                "Set ca_file to the authority's certificate, and write the broker's name as its own certificate does"
+            )
         elif isinstance(error, ssl.SSLError):
             why = f"no encrypted connection: {error.reason or error}"
             remedy = (

@@ -100,7 +100,7 @@ class LineKeys(Keys):
         [], "Expressions for the other lines of the same observation, in any order.", max_length=12
     )
     until: Expression | None = optional(
-        "Expression for the line that completes it. Default: complete when each of `more` has matched."
+        "Expression for the line that completes the observation. Default: complete when each of `more` has matched."
     )
     within_lines: int = preset(8, "Maximum number of lines to wait for. Default 8.", ge=1, le=200)
     within_s: float = preset(1.0, "Longest wait, s. Default 1.", gt=0, le=30)
@@ -125,14 +125,14 @@ class StateKeys(Keys):
         {}, "Ranges of numbers, by name; all must hold. Default: the state applies when no other does."
     )
     min_ms: float | None = optional(
-        "The state counts once it has lasted this long, ms. Default: below.", ge=0, le=60_000
+        "The state counts once it has lasted this long, ms. Default: the `min_ms` of the threshold.", ge=0, le=60_000
     )
 
 
 class ThresholdKeys(Keys):
     """Turns numbers in lines into a state. Each change is a line `NAME: STATE, before: STATE` for the rules."""
 
-    name: StateName = Field(description="Name at the beginning of that line.")
+    name: StateName = Field(description="NAME in the line `NAME: STATE, before: STATE`.")
     states: dict[StateName, StateKeys] = Field(min_length=1, description="The states; the first that applies counts.")
     match: Expression | None = optional(
         "Expression with a group for each number. Default: numbers written as name=12.3."
@@ -171,7 +171,7 @@ class ConsoleKeys(Keys):
     time: Expression | None = optional(
         "Expression with the group `time`, applied to every line to follow the device's clock."
     )
-    clock: ClockWord = preset(ClockKind.NONE, "Unit or form of that `time`. Default none.")
+    clock: ClockWord = preset(ClockKind.NONE, "Unit or form of the group `time`. Default none.")
     topic: Annotated[Text, AfterValidator(_topic)] | None = optional(
         "MQTT topic whose messages are console lines, with {device}. Default: none."
     )
@@ -204,18 +204,18 @@ class AudioKeys(Keys):
     dialogue: Annotated[AudioDialogue, enum_validator(AudioDialogue)] = Field(
         description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
     )
-    rate_hz: int = preset(16000, "Sample rate of that sound. Default 16000.", ge=8000, le=48000)
+    rate_hz: int = preset(16000, "Sample rate of the injected sound. Default 16000.", ge=8000, le=48000)
     topic: Text = preset("", "Hermes: topic, with {device}; for hermes_play_bytes also with {id}.")
 
 
 class HeartbeatKeys(Keys):
     """Messages over MQTT whose absence shows that the device is gone, once one has come."""
 
-    topic: Text = Field(description="Topic of these messages, with {device}; + and # as in MQTT.")
+    topic: Text = Field(description="Topic of the heartbeat messages, with {device}; + and # are MQTT wildcards.")
     when: dict[Pointer, str | int | float | bool] = preset({}, "JSON pointer: value that must be there ('*' is any).")
-    within_s: float = Field(ge=1, le=3600, description="Longest time between two of them, s.")
-    ask: Text = preset("", "Topic of the message that it answers, with {device}. Default: none.")
-    payload: Text = preset("", "Text of that message, with {device}.")
+    within_s: float = Field(ge=1, le=3600, description="Longest time between two heartbeats, s.")
+    ask: Text = preset("", "Topic of the message that requests a heartbeat, with {device}. Default: none.")
+    payload: Text = preset("", "Payload of the `ask` message; {device} is the device's id.")
 
 
 class GivesKeys(Keys):
@@ -224,17 +224,17 @@ class GivesKeys(Keys):
     kind: Kind = Field(description="Kind of observation.")
     phrase: str = preset("", "wake: the phrase.")
     score: float | None = optional("wake, intent: the score, 0 to 1.")
-    inferred: str = preset("", "wake: what it is inferred from; weak evidence.")
+    inferred: str = preset("", "wake: what the event was inferred from (weak evidence).")
     text: str = preset("", "transcript, response, log: the text.")
     final: bool = preset(True, "transcript: whether it is final.")
-    name: str = preset("", "intent, state: its name.")
-    value: str = preset("", "state: its value; empty when the state has ended.")
+    name: str = preset("", "intent, state: the name.")
+    value: str = preset("", "state: the value; empty when the state has ended.")
     slots: dict[str, str] = preset({}, "intent: slot: value.")
     state: str = preset("", "status: the state.")
     detail: str = preset("", "status: the detail.")
-    firmware: str = preset("", "about: its firmware.")
-    serial: str = preset("", "about: its serial number.")
-    count: int = preset(1, "lost: how many lines.")
+    firmware: str = preset("", "about: the firmware.")
+    serial: str = preset("", "about: the serial number.")
+    count: int = preset(1, "lost: the number of lines.")
     device_s: float | None = optional("Device time of the line, s. Default: not compared.")
 
 
@@ -334,7 +334,7 @@ class ProfileKeys(Keys):
     )
     close_dialogue: ProfileCloseDialogueKeys | None = optional("How the harness ends a dialogue with the device.")
     transport: Annotated[str, BeforeValidator(_transport)] | None = optional(
-        "A driver (serial, mqtt), log (lines of a file or another program) or none. Default: by its rules."
+        "A driver (serial, mqtt), log (lines of a file or another program) or none. Default: what the rules imply."
     )
     mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for JSON lines.")
     lines: list[LineKeys] = preset([], "Rules for console lines, in order.")

@@ -191,7 +191,10 @@ def _check_line(rule: LineKeys, key_path: At, findings: Findings) -> None:
     ):
         remedy = "Write an expression with (?P<phrase>…) and (?P<score>…) under `more`"
         findings.add(
-            (*key_path, "block"), "`block` needs an expression with a phrase and a score in `more`", remedy, key=True
+            (*key_path, "block"),
+            "`block` needs an expression in `more` with the groups `phrase` and `score`",
+            remedy,
+            key=True,
         )
 
 
@@ -206,13 +209,15 @@ def _check_threshold(rule: ThresholdKeys, key_path: At, findings: Findings) -> N
                 remedy = nearest(number, sorted(groups), listed="Groups")
                 findings.add(range_path, f"`match` has no group {number!r}", remedy, key=True)
             if ends.from_ is None and ends.to is None:
-                findings.add(range_path, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
+                findings.add(
+                    range_path, "the range has neither `from` nor `to`", "Write {from: NUMBER}, {to: NUMBER} or both"
+                )
             elif ends.from_ is not None and ends.to is not None and ends.from_ > ends.to and number != "hue":
                 problem = f"`from` {exact(ends.from_)} is above `to` {exact(ends.to)}"
                 findings.add(range_path, problem, "Swap them; only the range of a hue may wrap past 360")
     if not used_numbers:
         findings.add(
-            (*key_path, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
+            (*key_path, "states"), "no state has a `when`", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
         )
     for number in rule.hysteresis:
         if number not in used_numbers:

@@ -145,7 +145,7 @@ def address(text: str) -> tuple[str, int]:
     """Host and port of "host:port"; ("", 0) of ""."""
     host, _, port = text.partition(":")
     if port and not port.isdecimal():
-        raise LabError(f"{text!r} is not the address of a broker", remedy="Write host:port")
+        raise LabError(f"{text!r} is not a broker address", remedy="Write host:port")
     return host, int(port or 1883) if host else 0
 
 

@@ -109,7 +109,7 @@ def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
     """What the other columns mean, in words."""
     yield "intervals", clusters_text(table.clustered_by, "files")
     ends = "the end of the phrase, by labels" if table.ends_are_labels else "the end of speech in the file, ± 100 ms"
-    yield "delay", f"of a detection, from {ends}"
+    yield "delay", f"from {ends} to the detection"
     yield "CPU s/h, memory", "processor seconds per hour of audio (n/a with stored scores); peak of one worker"
 
 

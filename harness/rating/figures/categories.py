@@ -146,7 +146,7 @@ class CategoryFigures:
         if not self.planned:
             return "no query was planned"
         if not self.asked:
-            return "no query was played to its end"
+            return "no query was played to the end"
         if not self.answered:
             return "no query was answered"
         if self.judged:

@@ -120,7 +120,7 @@ def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequ
         if all(trial.outcome is not QueryOutcome.CATEGORY for trial in side):
             return replace(head, why_not=f"no response of {name} has a category")
     common_queries = {trial.query for trial in first} & {trial.query for trial in second}
-    why = "both have no query in common under the same conditions" if common_queries else "both have no query in common"
+    why = "they have no query in common under the same conditions" if common_queries else "they have no query in common"
     return replace(head, why_not=why)
 
 

@@ -102,7 +102,7 @@ def jsonl_table(path: Path, encoding: str | None) -> RawRows:
                 raise ValueError(f"a line holds an object, not {shown(text)}")
         except (ValueError, RecursionError) as error:
             problem = f"not a JSON object: {error}"
-            remedy = 'Write one object in each line: {"trial": "t1", "rater": "ann", "category": "correct"}'
+            remedy = 'Write one object on each line: {"trial": "t1", "rater": "ann", "category": "correct"}'
             errors.append(InputError(problem, place=Place(str(path), line, 1), remedy=remedy))
             continue
         names.update(dict.fromkeys(row))
@@ -111,7 +111,7 @@ def jsonl_table(path: Path, encoding: str | None) -> RawRows:
         raise InputError(
             f"the lines have {len(names)} different keys",
             place=Place(str(path)),
-            remedy="Use the same keys in each line",
+            remedy="Use the same keys on each line",
         )
     if not objects and errors:
         raise InputProblems(errors[:50])
@@ -203,7 +203,7 @@ def _integer(cell: object) -> int | None:
             return None
         case str() if _WHOLE.fullmatch(cell.strip()):
             return int(cell.strip().partition(".")[0])
-    raise WrongCell(f"{shown(str(cell))} is not a whole number", "Write digits alone")
+    raise WrongCell(f"{shown(str(cell))} is not a whole number", "Write digits only")
 
 
 def _number(cell: object) -> float | None:
@@ -320,7 +320,9 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
         raise WrongCell(error.what, error.remedy) from error
     values["rater"] = rater
     if not values.get("trial") and not values.get("clip_sha256"):
-        raise WrongCell("the row names no response", "Write its trial, or the SHA-256 of its clip (clip_sha256)")
+        raise WrongCell(
+            "the row names no response", "Write the response's trial, or the SHA-256 of its clip (clip_sha256)"
+        )
     for column, least in _AT_LEAST.items():
         number = values.get(column)
         if isinstance(number, int | float) and number < least:
@@ -423,7 +425,7 @@ def format_of(path: Path) -> Format:
     formats = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
     if suffix not in formats:
         remedy = "Name it .csv, .jsonl or .parquet, or use --csv, --jsonl or --parquet"
-        raise InputError("the file's suffix names no known format", place=Place(str(path)), remedy=remedy)
+        raise InputError("the file suffix is not a known format", place=Place(str(path)), remedy=remedy)
     return formats[suffix]
 
 

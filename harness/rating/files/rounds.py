@@ -75,14 +75,16 @@ SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra
 class ItemsKeys(Keys):
     """Which first responses are judged; a missing filter takes all."""
 
-    devices: list[Text] = preset([], "Only responses of these devices.")
+    devices: list[Text] = preset([], "Only responses from these devices.")
     classes: list[Text] = preset([], "Only responses to these query classes.")
     queries: list[Text] = preset([], "Only responses to queries with these ids.")
-    trials: list[Text] = preset([], "Only responses of trials with these ids.")
+    trials: list[Text] = preset([], "Only responses in trials with these ids.")
     conditions: dict[Text, list[Text]] = preset(
         {}, "Only under these conditions, axis: [label, …]. One label of each axis must match."
     )
-    limit: int | None = optional("Maximum number, drawn by the seed, known answers first. Default: all.", ge=1)
+    limit: int | None = optional(
+        "Maximum number of responses: known answers first, then a random selection (`seed`). Default: all.", ge=1
+    )
 
 
 class ProposalsKeys(Keys):
@@ -118,7 +120,7 @@ class RoundKeys(Keys):
     sessions: list[Text] = Field(
         min_length=1, description="Session folders, or patterns such as sessions/2026-*, relative to this file."
     )
-    seed: int = preset(0, "Seed of orders, shares and the draw. Default 0.", ge=0, le=2**31)
+    seed: int = preset(0, "Seed for orders, shares and the random selection. Default 0.", ge=0, le=2**31)
     items: ItemsKeys = preset(ItemsKeys(), "Which first responses are judged. Default: all.")
     transcript: Annotated[TranscriptPolicy, enum_validator(TranscriptPolicy)] = preset(
         TranscriptPolicy.ON_REQUEST,
@@ -132,9 +134,11 @@ class RoundKeys(Keys):
     pass_share: float = preset(
         0.8, "With a smaller share of right answers, wrong exercises are repeated once. Default 0.8.", ge=0, le=1
     )
-    gold: Text | None = optional("A file of known answers, mixed in without a mark.")
-    stop: StopKeys | None = optional("Stops a rater who fails known answers: {after: 5, below: 0.6}. Default: nobody.")
-    must_hear: bool = preset(False, "Refuse a category until the response was heard to its end. Default false.")
+    gold: Text | None = optional("A file of known answers, mixed in unmarked.")
+    stop: StopKeys | None = optional(
+        "Stops a rater who fails known answers: {after: 5, below: 0.6}. Default: no rater is stopped."
+    )
+    must_hear: bool = preset(False, "Refuse a category until the rater has heard the whole response. Default false.")
     break_after_min: float = preset(
         25.0, "Minutes without a rest after which a break is suggested; 0: never. Default 25.", ge=0, le=1440
     )
@@ -151,7 +155,7 @@ class ExerciseKeys(Keys):
     accept: list[Word] = preset([], "Further categories that count as right.")
     why: Text = Field(description="The reason, shown after the answer.")
     effect: Text = preset("", "What the device did, if that decides.")
-    core_capability: bool = preset(False, "Whether every device of this kind must support it.")
+    core_capability: bool = preset(False, "Whether every device of this kind must support the query.")
 
 
 class TrainingKeys(Keys):
@@ -227,7 +231,7 @@ def read_round(path: Path) -> RatingRound:
     if keys.stop is not None and keys.gold is None:
         findings.add(("stop",), "there are no known answers to check against", "Name a gold file: `gold: known.yaml`")
     elif keys.stop is not None and gold and keys.stop.after > len(gold):
-        problem = f"it applies after {keys.stop.after} known answers, but there are only {len(gold)}"
+        problem = f"`stop` applies after {keys.stop.after} known answers, but there are only {len(gold)}"
         findings.add(("stop", "after"), problem, f"Write at most {len(gold)}, or add known answers")
     findings.refuse()
     items = keys.items
@@ -378,7 +382,7 @@ def _refuse_duplicates(
             line = findings.place((*key_path, first)).line
             location: tuple[str | int, ...] = (*key_path, number, key) if key else (*key_path, number)
             other = "" if ids[first] == name else f", as {ids[first]!r}"
-            findings.add(location, f"{name!r} already occurs in line {line}{other}", "Remove one of the two")
+            findings.add(location, f"{name!r} already occurs on line {line}{other}", "Remove one of the two")
 
 
 def _load_relative(path: Path, relative: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:

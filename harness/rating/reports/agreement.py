@@ -255,7 +255,7 @@ def sections(figures: AgreementFigures) -> Iterator[Section]:
         yield Section("pairs", "Pairs of raters", (replace(_pairs_table(figures), rows=least), order))
     if flags := [(flag, counts) for flag, counts in figures.sub_flags if counts.both + counts.one]:
         note = _specific(
-            "if two raters chose the same category and one set the sub-flag: how often the other set it, too"
+            "if two raters chose the same category and one set the sub-flag: how often the other set it too"
         )
         yield Section("sub-flags", "Sub-flags", (Table(_SUB_FLAGS, flags), note))
 
@@ -390,7 +390,7 @@ def _raters(figures: AgreementFigures) -> Iterator[Part]:
     for columns in (_COUNTS, _SHARES[3:6], (*_SHARES[6:], *_SHARES[:3])):
         yield Table((_RATER, *columns), raters)
     pairs = [
-        ("median", "time to answer, from the display of the response"),
+        ("median", "time to answer, counted from when the response appears"),
         ("leave-one-out", "agreement with the consensus of the other raters"),
         ("1st, 2nd half", "leave-one-out in each half of the rater's judgments, in the order of judging"),
         ("too fast", "answered in less time than the response lasts"),

@@ -300,7 +300,7 @@ NO_EVIDENCE = (
 
 def _reprompts(report: CategoryReport) -> Iterator[Part]:
     figures = report.reprompts
-    yield _reprompt_table("attempts to recognition", [("all", figures)])
+    yield _reprompt_table("attempts until recognition", [("all", figures)])
     for grouping, groups in report.groups:
         if grouping is not ResultGrouping.ATTEMPTS:
             rows = [(label_in_words(group.label, grouping), group.reprompts) for group in groups]

@@ -70,7 +70,7 @@ def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Cli
     if loudspeaker is None:
         return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to it"
     if name not in clips:
-        return "no row of this session names such a clip"
+        return "this session has no clip with that name"
     try:
         waveform = read_clip(folder, clips[name])
         loudspeaker.stop()

@@ -336,7 +336,7 @@ def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> No
     view = memoryview(text)
     while view:
         if not poll.poll(timeout_s * 1000):
-            raise TimeoutError("the client does not read")
+            raise TimeoutError("the client has stopped reading")
         with contextlib.suppress(BlockingIOError):
             view = view[connection.send(view[:65536], socket.MSG_DONTWAIT) :]
 

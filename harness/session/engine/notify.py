@@ -115,7 +115,7 @@ def demand_ready(notify: Notify) -> None:
     for variable in filter(None, (notify.webhook_env, notify.token_env, notify.password_env)):
         if not os.environ.get(variable):
             raise InputError(
-                f"the environment variable {variable} of `notify` is not set", remedy=f"export {variable}=…"
+                f"the environment variable {variable}, which `notify` uses, is not set", remedy=f"export {variable}=…"
             )
 
 

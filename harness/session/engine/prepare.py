@@ -73,7 +73,7 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
             yield f"{device} gets some sound over {wire}, and hears the rest from the loudspeaker"
 
 
-ALL_SIMULATED = "the loudspeakers of the bench are simulated in this process"
+ALL_SIMULATED = "the bench's loudspeakers are simulated in this process"
 """Why a real device hears nothing of them."""
 
 

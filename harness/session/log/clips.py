@@ -101,7 +101,7 @@ def clip_damage(folder: Path, clip: Clip) -> str:
 def clip_file(folder: Path, clip: Clip) -> Path:
     """The path of a clip's file; LogError, with the end of a sentence, for a name that leads elsewhere, or a link."""
     if Path(clip.name).name != clip.name or clip.name.startswith(".") or not clip.name.isprintable():
-        raise LogError("is not the name of a clip")
+        raise LogError("is not a clip name")
     path = folder / clip.name
     if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
         raise LogError("is not a regular file")

@@ -60,7 +60,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
             problems.add(line, 1, "the row does not name an audio file", _LIST_EXAMPLE)
             continue
         if (first_line := first.setdefault(audio, line)) != line:
-            problem = f"the audio file {shown(audio)} is already in line {first_line}"
+            problem = f"the audio file {shown(audio)} is already on line {first_line}"
             problems.add(line, 1, problem, "Remove one of the two rows")
             continue
         by_suffix = header not in _SECOND_TEXT and transcript.lower().endswith(_TEXT_SUFFIX)
@@ -95,7 +95,7 @@ def read_kaldi(path: Path, encoding: str | None = None, *, may_be_empty: bool = 
 _ID_KEYS = ("id", "utt_id", "utterance_id", "audio_filepath", "audio", "file")
 _REFERENCE_KEYS = ("text", "transcript", "reference", "sentence")
 _HYPOTHESIS_KEYS = ("pred_text", "hypothesis", "prediction")
-_OBJECT_EXAMPLE = 'Write an object in each line: {"id": "utt1", "text": "turn on the light"}'
+_OBJECT_EXAMPLE = 'Write an object on each line: {"id": "utt1", "text": "turn on the light"}'
 
 
 def read_json_lines(
@@ -226,7 +226,7 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
             problems.add(line, 1, "the row has no id", _GROUPS_EXAMPLE)
             continue
         if (first_line := first.setdefault(id_ if case_counts else id_.lower(), line)) != line:
-            problem = f"the id {shown(id_)} is already in line {first_line}"
+            problem = f"the id {shown(id_)} is already on line {first_line}"
             remedy = "Remove one of the two rows" + (
                 "" if case_counts else "; ids that differ only in case are the same"
             )

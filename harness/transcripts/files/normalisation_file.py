@@ -76,7 +76,7 @@ def _pairs(keys: NormalisationKeys, findings: Findings) -> tuple[tuple[Words, Wo
             findings.add((*pair_path, 0), problem, "Write words that the base keeps")
         elif words in first:
             line = findings.place(("same", first[words])).line
-            problem = f"{left!r} is already in line {line}"
+            problem = f"{left!r} is already on line {line}"
             findings.add((*pair_path, 0), problem, "Remove one of the two")
         elif words == meaning:
             problem = f"{left!r} and {right!r} are the same in {keys.base.value}"

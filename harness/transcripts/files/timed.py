@@ -60,7 +60,7 @@ def refuse_disorder(
     before = latest.get(place_of(entry))
     if before is not None and entry.start_s < before.start_s:
         remedy = f"Sort the {noun}s of each file and channel by their {when}"
-        problems.add(entry.line, column, f"the {noun} begins before the one in line {before.line}", remedy)
+        problems.add(entry.line, column, f"the {noun} begins before the one on line {before.line}", remedy)
     latest[place_of(entry)] = entry
 
 

@@ -223,13 +223,13 @@ _SCHEMES: dict[str, Callable[[str], str]] = {
 def _by_expression(pattern: str) -> Callable[[str], str]:
     import regex  # here, since it takes longer to import than most files take to score
 
-    remedy = "Write one with one group: /([a-z]+)[0-9]/"
+    remedy = "Put the speaker in parentheses: /([a-z]+)[0-9]/"
     try:
         expression = regex.compile(pattern[1:-1])
     except (regex.error, RecursionError, OverflowError) as error:
         raise InputError(f"{pattern} is not a regular expression: {error}", remedy=remedy) from error
     if not expression.groups:
-        raise InputError(f"{pattern} has no group", remedy=remedy)
+        raise InputError(f"{pattern} has no capturing group", remedy=remedy)
 
     def take(id_: str) -> str:
         try:

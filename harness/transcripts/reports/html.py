@@ -203,7 +203,7 @@ def page(
     references: the name of their file. most_utterances: the worst are shown; the page says how many are not.
     """
     if not systems:
-        raise ValueError("a page of no scoring")
+        raise ValueError("a page needs at least one scoring")
     scorings = [system.scoring for system in systems]
     rows = _systems(systems)
     selection = ShownUtterances(scorings, most_utterances, MOST_STEPS)

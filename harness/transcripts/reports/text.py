@@ -302,7 +302,7 @@ def _cross_table(crossed: CrossedScoring, unit: TextUnit) -> CrossTable:
     cells = [(*row, total) for row, total in zip(crossed.cells, crossed.row_sums, strict=True)]
     rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(crossed.rows, cells, strict=True)]
     row_name, column_name = crossed.by
-    rate = f"{ERROR_RATES[unit]} in %, of how many {UNIT_NOUNS[unit]}s; 95 % interval below"
+    rate = f"{ERROR_RATES[unit]} in %, and the number of {UNIT_NOUNS[unit]}s; 95 % interval below"
     title = f"{row_name} by {column_name}: {rate}"
     ends = [(ALL, [*map(_crossed_cell, (*crossed.column_sums, crossed.total))])]
     return CrossTable(title, row_name, [*(label or NO_LABEL for label in crossed.columns), ALL], rows, ends)

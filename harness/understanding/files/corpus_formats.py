@@ -206,7 +206,7 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
             problems.add(line, 0, "the row has no id", _CSV_EXAMPLE)
             continue
         if (first_line := first.setdefault(id_, line)) != line:
-            problems.add(line, 0, f"the id {shown(id_)} is already in line {first_line}", "Remove one of the rows")
+            problems.add(line, 0, f"the id {shown(id_)} is already on line {first_line}", "Remove one of the rows")
             continue
         label = row[intent_at]
         if label not in intents_by_label:
@@ -292,7 +292,7 @@ def read_jsonl(path: Path, name: str) -> list[Utterance]:
             utterance = _utterance(_decoded(decoder, line), Place(name, number), strings)
             if (first_line := first.setdefault(utterance.id, number)) != number:
                 raise _LineError(
-                    f"the id {shown(utterance.id)} is already in line {first_line}", "Rename one of the two"
+                    f"the id {shown(utterance.id)} is already on line {first_line}", "Rename one of the two"
                 )
             utterances.append(utterance)
         except _LineError as wrong:
@@ -318,7 +318,7 @@ def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
     except ValueError as error:  # a number of thousands of digits
         raise _LineError(f"not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise _LineError("the line is not an object")
+        raise _LineError("the line is not a JSON object")
     return value
 
 

@@ -136,7 +136,7 @@ def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
 def demand_split_name(split: str, place: Place | None) -> None:
     """InputError for a split, as a corpus names it, that would lead out of the folder that is written."""
     if split in (".", "..") or "/" in split or "\0" in split:
-        raise InputError(f"{split!r} cannot be the name of a folder", place=place, remedy="Rename the split")
+        raise InputError(f"{split!r} cannot be a folder name", place=place, remedy="Rename the split")
 
 
 def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:

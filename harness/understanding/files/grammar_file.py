@@ -178,7 +178,9 @@ class HabitsKeys(Keys):
     """How people speak. Shares are of utterances, from 0 to 1."""
 
     two_intents: Share = preset(0.14, "Share of utterances that join two sentences. Default 0.14.")
-    connectives: list[Text] = preset(["and"], "Words between the two sentences.", min_length=1)
+    connectives: list[Text] = preset(
+        ["and"], "Words that can join the two sentences (see `two_intents`).", min_length=1
+    )
     hesitant: Share = preset(0.0, "Share of utterances with a hesitation. Default 0.")
     hesitations: list[Text] = preset(["uh"], "Hesitations, outside slots.", min_length=1)
     false_starts: Share = preset(0.0, "Share of utterances whose beginning is said twice. Default 0.")
@@ -202,7 +204,7 @@ class SaidKeys(Keys):
     unseen: list[Text | ValueKeys] = preset([], "Values that occur only in the test split.")
     unseen_share: Share = preset(0.3, "Share of unseen values in this list's slots of the test split.")
     spoken: Annotated[SpokenKind, enum_validator(SpokenKind)] | None = optional(
-        "number, ordinal or time: all from `from` to `to`, spoken as words, with digits as value."
+        "number, ordinal or time: every value from `from` to `to`, spoken as words, with its digits as the value."
     )
     from_: int | Text | None = optional("First number, or time such as 06:00.", alias="from")
     to: int | Text | None = optional("Last number or time.")
@@ -234,9 +236,9 @@ class GrammarKeys(Keys):
     weight: Weight = preset(1.0, "Frequency relative to the other files of a corpus. Default 1.")
     habits: HabitsKeys = preset(HabitsKeys(), "How people speak.")
     values: dict[Id, SaidKeys | list[Text | ValueKeys]] = preset(
-        {}, "Lists of values by name: a list, or keys for more."
+        {}, "Lists of values by name: a list, or a mapping with more options."
     )
-    phrases: dict[Id, Text] = preset({}, "Patterns by name, for <name> in others.")
+    phrases: dict[Id, Text] = preset({}, "Patterns by name; other patterns refer to them as <name>.")
     intents: list[IntentKeys] = Field(min_length=1, description="Intents with their sentences.")
 
 
@@ -334,7 +336,7 @@ class _GrammarReading:
         least = 1 if kind is SpokenKind.ORDINAL else 0
         if isinstance(value, int) and least <= value < 10**12:
             return value
-        self._findings.add(key_path, f"{value!r} is not a number of at least {least}", "Write digits without quotes")
+        self._findings.add(key_path, f"{value!r} is not a number, or is below {least}", "Write digits without quotes")
         return None
 
     def _intent(self, number: int) -> GrammarIntent:

@@ -80,7 +80,7 @@ class ConceptKeys(Keys):
     id: LabelId = Field(description="The concept in files, without blanks or #.")
     title: Text = preset("", "Title. Default: the id.")
     description: Text = preset("", "Which words to mark.")
-    key: LabelKey = preset("", "One character that marks the selected words. Default: the next free.")
+    key: LabelKey = preset("", "One character that marks the selected words. Default: the next free one.")
 
 
 class LabelSetKeys(Keys):
@@ -191,7 +191,7 @@ def _refuse_duplicates(values: Sequence[str], kind: str, key: str, findings: Fin
         if name and name in values[:number]:
             line = findings.place((kind, values.index(name), key)).line
             remedy = "Remove one of the two" if key == "id" else "Give one of them another key"
-            findings.add((kind, number, key), f"the {key} {name!r} is already in line {line}", remedy)
+            findings.add((kind, number, key), f"the {key} {name!r} is already on line {line}", remedy)
 
 
 PRESETS: Mapping[str, Mapping[str, str]] = {

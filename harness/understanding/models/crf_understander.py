@@ -44,7 +44,7 @@ class SlotField:
         self._tagger: Any = None
         if trained:
             if not _is_whole(trained):
-                raise ValueError("it is not a complete model of a random field")
+                raise ValueError("it is not a complete random field model")
             self._tagger = pycrfsuite().Tagger()
             self._tagger.open_inmemory(trained)
 
@@ -175,9 +175,7 @@ NAMES_FILE = "crf.json"
 SECOND = "linear-with-slots"
 """Base name of the second regression's files."""
 
-ITERATIONS = Setting(
-    "iterations", SettingKind.WHOLE, "80", "iterations of the random field's training", low=1, high=2000
-)
+ITERATIONS = Setting("iterations", SettingKind.WHOLE, "80", "training iterations of the random field", low=1, high=2000)
 L1 = Setting("l1", SettingKind.NUMBER, "0.05", "L1 regularisation of slot features", low=0, high=100)
 L2 = Setting("l2", SettingKind.NUMBER, "0.01", "L2 regularisation of slot features", low=0, high=100)
 RARE = Setting("rare", SettingKind.WHOLE, "1", "slot features that occur less often are ignored", low=1, high=1000)
@@ -285,7 +283,7 @@ class CrfUnderstander:
             path = folder / CRF_FILE
             trained = path.read_bytes()
             if bool(content["slots"]) != bool(trained):
-                raise ValueError("it is not a complete model of a random field")
+                raise ValueError("it is not a complete random field model")
             understander._field = SlotField(trained)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged_model(path, error) from error

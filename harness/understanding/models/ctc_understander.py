@@ -192,12 +192,12 @@ class CtcUnderstander:
             raise InputError("ctc needs a trained model", remedy="Name its folder, as in -t ctc:FOLDER")
         if settings:
             raise InputError(
-                f"a trained model of ctc has no setting {min(settings)!r}", remedy="Set it when you train a model"
+                f"a trained ctc model has no setting {min(settings)!r}", remedy="Set it when you train a model"
             )
         name, _ = read_model(Path(model))
         if name != NAME:
             raise InputError(
-                f"this is a model of {name}, not of ctc", place=Place(model), remedy="Name a folder trained as ctc"
+                f"this is a {name} model, not a ctc model", place=Place(model), remedy="Name a folder trained as ctc"
             )
         trained, encoder = TrainedCtc.load(Path(model)), encoder or _whisper()
         if trained.encoder != encoder.name:
@@ -211,7 +211,9 @@ class CtcUnderstander:
     def models(cls) -> tuple[OfflineModel, ...]:
         """One entry that shows how a model is named; PluginError without the recogniser."""
         packaged_model()
-        return (OfflineModel("FOLDER", (), "that of its training data", "the folder of a model trained as ctc"),)
+        return (
+            OfflineModel("FOLDER", (), "the language of its training data", "a folder with a model trained as ctc"),
+        )
 
     def understand(self, samples: Pcm) -> Said | None:
         """Intents, slots and words of a file; None without sound or without a word. The level does not count.
@@ -220,7 +222,7 @@ class CtcUnderstander:
         """
         start, end = _loud_span(samples)
         if end - start > LONGEST_SAMPLES:
-            problem = f"the sound takes {fixed((end - start) / RATE_HZ, 1)} s, longer than the limit of ctc, 28 s"
+            problem = f"the sound takes {fixed((end - start) / RATE_HZ, 1)} s, longer than ctc's limit of 28 s"
             raise EngineError(problem, remedy="Cut the file into utterances")
         if start == end:
             return None

@@ -53,7 +53,7 @@ def bundled_folder() -> Path:
     """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
     spec = importlib.util.find_spec(CARRIER)
     if spec is None or spec.origin is None:
-        raise PluginError(f"{CARRIED} is not installed", remedy=f"{REMEDY}, or name a checkpoint's folder")
+        raise PluginError(f"{CARRIED} is not installed", remedy=f"{REMEDY}, or name a checkpoint folder")
     return Path(spec.origin).parent / "model"
 
 
@@ -124,7 +124,7 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
     torch_module()
     folder = Path(checkpoint) if checkpoint else bundled_folder()
     if not (folder / "config.json").is_file():
-        raise _damaged(folder, "this is not a checkpoint's folder: it has no config.json")
+        raise _damaged(folder, "this is not a checkpoint folder: it has no config.json")
     transformers: Any = importlib.import_module("transformers")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

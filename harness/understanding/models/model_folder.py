@@ -80,9 +80,7 @@ def demand_place(folder: Path, *, force: bool = False) -> None:
             "this already exists", place=place, remedy="Name another folder, or give --force to replace it"
         )
     if folder.is_symlink() or not (folder / MODEL_FILE).is_file():
-        raise InputError(
-            "this is not a model's folder, so it is not replaced", place=place, remedy="Name another folder"
-        )
+        raise InputError("this is not a model folder, so it is not replaced", place=place, remedy="Name another folder")
 
 
 def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFacts, *, force: bool = False) -> None:
@@ -126,7 +124,7 @@ def read_model(folder: Path) -> tuple[str, ModelFacts]:
     path = folder / MODEL_FILE
     description = _read(path)
     if description.get("kind") != KIND:
-        raise _damaged(path, "this is not an understander's model")
+        raise _damaged(path, "this is not an understander model")
     version = description.get("version")
     if not isinstance(version, int) or version > VERSION:
         raise InputError(f"the model has version {version}, but this reads up to {VERSION}", place=Place(str(path)),

@@ -143,7 +143,7 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
     basis = [
         ("gold", shown(cascade.pairs.gold.path, LONGEST)),
         ("heard", shown(cascade.pairs.heard.path, LONGEST)),
-        ("utterances", f"{len(cascade.utterances):,}, compared without places"),
+        ("utterances", f"{len(cascade.utterances):,}, compared without positions"),
         ("chunking", chunking_in_words(cascade.rule)),
         ("concepts", details_in_words([cascade.rule])),
         ("0/0", zero_in_words(cascade.zero)),
@@ -153,7 +153,7 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
     wer = f"{wer_in_words(cascade.total.words, interval_of(words))}; words compared as {words.normalisation}"
     pairs = [
         ("WER", wer),
-        ("slot F1", f"{percent(slot_f1(cascade), 2)} by places on the reference; {_PLACES}"),
+        ("slot F1", f"{percent(slot_f1(cascade), 2)} with positions on the reference; {_PLACES}"),
         (
             "frames",
             ", ".join(f"{len(cascade.utterances_with(change)):,} {name}" for change, name in CHANGE_NAMES.items()),

@@ -177,7 +177,7 @@ def lines(distribution: Distribution, width: int, most: int, *, shares: bool = F
         yield from _table(distribution, "intent", distribution.intents, width, shares=shares, ends=sums)
         yield ""
         rows = [(joined(intents) or NO_INTENT, cells) for intents, cells in distribution.combinations]
-        yield from _table(distribution, "intents of an utterance", rows, width, most, shares=shares)
+        yield from _table(distribution, "intents per utterance", rows, width, most, shares=shares)
     else:
         yield from _table(distribution, "", (), width, of_all=False, ends=sums)
     if distribution.concepts:

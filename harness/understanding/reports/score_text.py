@@ -79,7 +79,7 @@ def comparison_in_words(rule: Rule) -> str:
     if not rule.ordered:
         notes.append("slots have no order: both sides are sorted by concept and value")
     if not rule.places:
-        notes.append("places of slots are ignored")
+        notes.append("slot positions are ignored")
     if rule.values is not ValueRule.NONE:
         notes.append(f"values compared {rule.values}, if both sides have them")
     return "; ".join(notes)
@@ -87,7 +87,7 @@ def comparison_in_words(rule: Rule) -> str:
 
 NO_INTENTS = "no intents in gold, or none in the predictions"
 NO_SLOTS = "no slots in gold, or none in the predictions"
-NO_PLACES = "slots have no places, or words differ"
+NO_PLACES = "slots have no positions, or the words differ"
 
 
 @frozen
@@ -133,7 +133,7 @@ class SystemReport:
             rows += _slots(detail, figures.slots, detail.totals.slots, detail.samples, valued=False)
             tagged, frames = detail.totals.frames_tagged, figures.slots.frames
             if tagged.total == frames.total and tagged != frames:
-                text = f"{_of_utterances(tagged)}; every tag as in gold"
+                text = f"{_of_utterances(tagged)}; every tag the same as in gold"
                 rows.append(
                     FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, detail.rule.detail)
                 )
@@ -211,7 +211,7 @@ def _slots(
     if figures.unplaced == figures.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
-        left_out = f"; {figures.unplaced:,} utterances without places left out" if figures.unplaced else ""
+        left_out = f"; {figures.unplaced:,} utterances without slot positions left out" if figures.unplaced else ""
         texts = _texts(chunks, "chunks")
         for part, value, interval, text in zip(_PRF, _parts(figures.micro), spans, texts, strict=True):
             part_key = f"{key}slot_{part.lower()}"
@@ -224,7 +224,7 @@ def _slots(
     text = _texts(concepts, "concepts")[2]
     yield FigureRow(f"{key}f1mh", f"F1mh{name}", figures.concept_sets.f1, interval, text, detail)
     if valued or figures.unplaced:
-        text = f"{_texts(multiset(counts.multisets), 'slots')[2]}; each as often as it occurs"
+        text = f"{_texts(multiset(counts.multisets), 'slots')[2]}; each counted as often as it occurs"
         yield FigureRow(f"{key}concept_f1", f"concept F1{name}", *concept_f1(counts.multisets), text, detail)
     edits = counts.edits
     sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
@@ -233,7 +233,7 @@ def _slots(
     if not figures.frames.total:
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
-    matching = "slots in their places" if figures.by_place else "slots as lists of concepts"
+    matching = "slots with their positions" if figures.by_place else "slots as lists of concepts"
     sfa = f"{_of_utterances(figures.frames)}; {matching}"
     yield FigureRow(f"{key}sfa", f"SFA{name}", figures.frames.value, figures.frames.interval, sfa, detail)
 
@@ -362,7 +362,7 @@ def _notes(system: SystemReport, ids: int) -> Notes:
     if intents.utterances:
         zero = " (0/0)" if intents.empty_rightly else ""
         predictions = "prediction" if intents.empty == 1 else "predictions"
-        empty = f"{intents.empty:,} {predictions} without intent, {intents.empty_rightly:,} correctly{zero}"
+        empty = f"{intents.empty:,} {predictions} with no intent, {intents.empty_rightly:,} of them correct{zero}"
         pairs.append(("empty", empty))
         if intents.never_predicted:
             names = ", ".join(shown(label, 40) for label in intents.never_predicted[: 4 * ids])

@@ -69,7 +69,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     )
     basis = [
         ("gold", shown(compared.gold.path, LONGEST)),
-        ("utterances", f"{len(compared.ids):,} {condition}, compared without places"),
+        ("utterances", f"{len(compared.ids):,} {condition}, compared without positions"),
         ("talkers", talkers),
         ("words", f"compared as {compared.normalisation}"),
         ("chunking", chunking_in_words(compared.rule)),

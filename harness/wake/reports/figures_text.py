@@ -20,7 +20,7 @@ from harness.wake.wake_plays import CommandResult, Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
 
 NO_DATA = f"{numbers.NOTHING} (no data)"
-ANY_TIME = "at any time: holds at every look during a run, so it is wider, except with no event in the first 3 h"
+ANY_TIME = "at any time: holds each time you look during a run, so it is wider, except with no event in the first 3 h"
 MOST_TRIALS = 20
 """Trials listed of those that only one device heard. The rest are counted."""
 REVIEW_WORDS: dict[ReviewVerdict, str] = {
@@ -67,7 +67,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  false accepts      {rate(device.after_review)}, after review"
     yield f"                     {rate(device.false_accepts)}, before review"
     proven, unproven = numbers.hours(device.exposure_s, 1), numbers.hours(device.unproven_s, 1)
-    yield f"  heard              {proven} proved, {unproven} without proof"
+    yield f"  heard              {proven} proven, {unproven} without proof"
     yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else NO_DATA}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
@@ -144,7 +144,7 @@ def consistent_words(gaps: Sequence[GapRequests]) -> str:
     if all(gap.total < CONSISTENT for gap in gaps):
         return f"fewer than {CONSISTENT} requests after each pause"
     if pause is None or pause.consistent is None:
-        return f"{CONSISTENT} of {CONSISTENT} after none"
+        return f"{CONSISTENT} of {CONSISTENT} after no pause"
     return f"first {CONSISTENT} of {CONSISTENT} after {pause.consistent} ms"
 
 

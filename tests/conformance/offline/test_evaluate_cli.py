@@ -120,7 +120,7 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
     assert resumed.exit_code == 0
     (here / "inv" / "new.wav").write_bytes((here / "inv" / "a0.wav").read_bytes())
     other = ("--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
-    assert "the journal of another evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
+    assert "belongs to a different evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
     expanded = ("--in", "inv/a0.wav", "inv/a1.wav", "inv/a2.wav")
     message = str(refused("evaluate", "-t", "microwakeword:alexa", *expanded))
     assert "inv/a1.wav does not belong to an option, nor do 1 more. Name the folder, --in inv" in message
@@ -255,7 +255,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert (here / "loudness-boom.log").read_bytes() == before
     assert evaluate(*BOOM, "--force").exit_code == 0
     assert evaluate(*BOOM, "--resume").exit_code == 0  # nothing is left to be done
-    assert "is the journal of another evaluation" in refused("evaluate", *BOOM, "-u", "--resume")
+    assert "belongs to a different evaluation" in refused("evaluate", *BOOM, "-u", "--resume")
     (here / "precious.txt").write_text("a letter\n")
     assert "not a wake-evaluation log" in refused("evaluate", *BOOM, "-l", "precious.txt", "--force")
     assert "both an input and an output" in refused("evaluate", *BOOM, "-l", "i.txt", "--force")

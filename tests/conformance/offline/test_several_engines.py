@@ -118,7 +118,7 @@ def test_a_report_from_the_log_knows_the_talkers_and_gives_the_same_verdict(here
         assert re.search(r"\(--max-fr\)\s+FAIL\s+≤ 60 %\s+25\.0 %\s+0\.70–87\.5 %", text), name
         assert "over 3 voices" in text
     refused = harness("evaluate", *inputs, "--resume", "--cluster-by", "")
-    assert "the column of talkers is talker then, none now" in str(refused.exception)
+    assert "the talker column is talker then, none now" in str(refused.exception)
 
 
 def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: Sounds) -> None:
@@ -152,9 +152,9 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
         (("--dev-inv", "yes", "--dev-oov", "no", "--target-fa-per-hour", "1"), "Add --sweep"),
         (("--dev-inv", "yes", "--dev-oov", "no", "--sweep"), "Add --target-fa-per-hour"),
         (("-s", "colour=red"), "none of the engines has the setting 'colour'"),
-        (("--sweep", "--twv"), "--twv applies to one engine"),
-        (("--sweep", "--target-fr", "0"), "--target-fr applies to one engine"),
-        (("--sweep", "--sweep-refractory-ms", "0"), "--sweep-refractory-ms applies to one engine"),
+        (("--sweep", "--twv"), "--twv can be used with only one engine"),
+        (("--sweep", "--target-fr", "0"), "--target-fr can be used with only one engine"),
+        (("--sweep", "--sweep-refractory-ms", "0"), "--sweep-refractory-ms can be used with only one engine"),
         (("--label-tolerance", "2"), "--label-tolerance applies to labelled recordings"),
         (("--html", "nowhere/page.html"), "the folder nowhere does not exist"),
         (("--html", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),

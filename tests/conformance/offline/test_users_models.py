@@ -153,7 +153,7 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
 @pytest.mark.parametrize(
     ("task", "files", "message"),
     [
-        ("sherpa_onnx", (), "sherpa_onnx needs the folder of a model"),
+        ("sherpa_onnx", (), "sherpa_onnx needs a model folder"),
         ("sherpa_onnx:{}", ("tokens.txt",), r"it has no encoder\*\.onnx, decoder\*\.onnx, joiner\*\.onnx"),
         ("sherpa_onnx:{}", ("tokens.txt", "encoder.onnx", "decoder.onnx", "joiner.onnx"), "keywords cannot be read"),
         ("vosk:{}", ("am/final.mdl",), r"it has no conf/model\.conf"),

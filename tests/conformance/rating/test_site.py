@@ -76,8 +76,8 @@ def test_options_that_do_not_go_together_are_refused(
         (WebOptions(tls_cert=cert, invitations=file), "certificate and its key"),
         (WebOptions(tls_cert=key, tls_key=cert, invitations=file), "cannot be used"),
         (WebOptions(tls_cert=cert, tls_key=tmp_path / "none", invitations=file), "cannot be used"),
-        (WebOptions(public_url="raters.example", invitations=file), "not the address of a site"),
-        (WebOptions(public_url="https://a.example/path", invitations=file), "not the address of a site"),
+        (WebOptions(public_url="raters.example", invitations=file), "not a site address"),
+        (WebOptions(public_url="https://a.example/path", invitations=file), "not a site address"),
         (WebOptions(invitations=tmp_path / "none.json"), "nobody is invited"),
         (WebOptions(address="192.0.2.1", insecure=True, invitations=file), "cannot listen on port"),
     ):

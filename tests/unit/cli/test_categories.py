@@ -178,6 +178,6 @@ def test_a_session_that_nobody_has_judged_has_no_tables_of_categories(tmp_path: 
     output = harness(store_session(tmp_path / "new", answers(6, ("kitchen", "den")))).output
     assert "categories   n/a: nothing was judged. To judge: harness rate SESSION" in output
     assert "not judged          12" in output
-    assert "attempts to recognition" in output
+    assert "attempts until recognition" in output
     assert "correct %" not in output
     assert "device by class" not in output

@@ -331,7 +331,7 @@ def test_rehearsal_does_not_count_on_decisions_by_a_person(tmp_path: Path) -> No
     scenario.write_text(SCENARIO.replace("NEED", "") + "limits: {min_recognised_share: 0.5}\n", encoding="utf-8")
     bench.write_text(BENCH.replace("same_as: near", "driver: in_process"), encoding="utf-8")
     rehearse = ("rehearse", scenario, "--bench", bench, "--runs", "20", "--nights", "1")
-    note = "3 of 3 trials need a person who says whether one understood"
+    note = "3 of 3 trials need a person to say whether one understood"
     assert note in harness("validate", scenario, bench).stdout
     attended = harness(*rehearse)
     assert attended.exit_code == 0

@@ -248,10 +248,14 @@ def test_facts_missing_from_a_file_stay_unknown(folder: Path, tmp_path: Path) ->
         ("q1-kitchen,2,eve,wrong", "trial,take,rater,category", "the response that counts is from take 1, not 2"),
         ("q1-kitchen,abc,eve,wrong", "trial,clip_sha256,rater,category", "is not a response in the trial 'q1-kitchen'"),
         ("abc,eve,wrong", "clip_sha256,rater,category", "is not a response in this session"),
-        ("q1-kitchen,eve,wrong,zz", "trial,rater,category,replaces", "replaces the judgment 'zz', which is not there"),
+        (
+            "q1-kitchen,eve,wrong,zz",
+            "trial,rater,category,replaces",
+            "replaces the judgment 'zz', which does not exist",
+        ),
         ("q1-kitchen,eve,,withdrawn", "trial,rater,category,status", "names no judgment to take back"),
         ("q1-kitchen,ann,wrong", "trial,rater,category", "'ann' already judged this response as findable, in 'c0'"),
-        ("q1-kitchen,eve,wrong,b0", "trial,rater,category,id", "the judgment 'b0' is already there, with other"),
+        ("q1-kitchen,eve,wrong,b0", "trial,rater,category,id", "the judgment 'b0' is already there, with different"),
     ],
 )
 def test_judgment_for_unknown_response_is_refused_with_its_line(
@@ -279,14 +283,14 @@ def test_identical_rows_of_a_file_count_once_with_a_note(folder: Path, tmp_path:
     assert second.stdout == "0 new judgments, 2 already there, 2 repeated rows counted once\n"
     other = f"q1-kitchen,eve,wrong,another comment,{id_}"
     refusal = refused(wanted(bare(folder, tmp_path / "other"), tmp_path, row, other, head=head))
-    assert "in line 2" in refusal
+    assert "on line 2" in refusal
 
 
 def test_import_is_all_or_nothing_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     rows = ("q1-kitchen,eve,wrong", "q1-den,eve,wrnog", "q7-den,eve,wrong", "q1-kitchen,eve,correct")
     refusal = refused(wanted(copy, tmp_path, *rows))
-    assert [part in refusal for part in (":3:", ":4:", ":5:", "already judged this response, in line 2")] == [True] * 4
+    assert [part in refusal for part in (":3:", ":4:", ":5:", "already judged this response, on line 2")] == [True] * 4
     assert rows_in(copy) == []
     file = tmp_path / "in.csv"
     assert "nothing was written" in harness("import", copy, file, "--skip-bad", "--dry-run").stdout

@@ -121,7 +121,7 @@ def test_undo_skip_hold_and_flag(session: Path) -> None:
     assert result.exit_code == 0, result.output
     standing = [row.status for row in in_force(given(session))]
     assert standing == [JudgmentStatus.SKIPPED, JudgmentStatus.HELD, JudgmentStatus.FLAGGED]
-    assert "responses: 12, 1 done, 9 left, 1 of them left for the end, 2 held, 1 put aside" in result.output
+    assert "responses: 12, 1 done, 9 left, 1 of them left for later, 2 held, 1 put aside" in result.output
 
 
 def test_undo_reaches_judgments_of_an_earlier_sitting(session: Path) -> None:
@@ -278,7 +278,7 @@ def test_options_override_a_round_file(session: Path) -> None:
     everyone = CliRunner().invoke(group, ["rate", str(path), "--list"]).output
     assert "ann: 6 to judge, 1 done, 4 left, 1 held\nben: 6 to judge, 0 done, 6 left\n" in everyone
     stranger = CliRunner().invoke(group, ["rate", str(path), "--rater", "zoe", "--no-sound"])
-    assert "not a rater of the round" in str(stranger.exception)
+    assert "not a rater in the round" in str(stranger.exception)
 
 
 def test_keys_from_a_file_work_as_commands(session: Path, tmp_path: Path) -> None:

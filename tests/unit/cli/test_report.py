@@ -154,7 +154,7 @@ def test_the_journal_of_a_killed_run_is_summarised(tmp_path: Path) -> None:
     with (tmp_path / "a.log.jsonl").open("rb") as file:
         first = file.readline()
     (tmp_path / "odd.jsonl").write_bytes(first[:40])
-    assert "is not the journal of an evaluation" in refused(report(tmp_path / "odd.jsonl"))
+    assert "is not an evaluation journal" in refused(report(tmp_path / "odd.jsonl"))
 
 
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:

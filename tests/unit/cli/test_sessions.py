@@ -385,7 +385,7 @@ def test_a_session_of_queries_is_exported_as_json(query_session: Path) -> None:
         (("--words", "--trn", "there"), "--words applies to wake-evaluation logs"),
         (("--reviewed", "--junit", "-"), "--reviewed applies to"),
         (("--reviewed", "--trn", "there"), "--reviewed applies to"),
-        (("--device", "kitchen", "--junit", "-"), "--device does not apply"),
+        (("--device", "kitchen", "--junit", "-"), "--device applies to"),
     ],
 )
 def test_dependent_option_without_its_main_option_is_refused(
@@ -406,7 +406,7 @@ def test_transcripts_typed_by_the_operator_are_marked(tmp_path: Path) -> None:
     for number, heard, evidence in ((1, "what lime is it", EvidenceSource.OPERATOR), (2, ASKED, EvidenceSource.DEVICE)):
         rows.trial(f"time-{number}", heard=heard, evidence=evidence)
     session = stored(rows, tmp_path / "s")
-    note = "by the operator, mostly of what was misheard: 1 first, 1 final"
+    note = "by the operator, mostly for misheard queries: 1 first, 1 final"
     assert f"typed                {note}" in harness("show", session).output.splitlines()
     assert f"transcripts typed {note}" in harness("show", session, "--wer").output.splitlines()
     table = list(csv.DictReader(io.StringIO(harness("show", session, "--csv").output)))

@@ -81,7 +81,7 @@ def test_a_custom_word_is_found_by_its_pronunciation(hey_jarvis: np.ndarray, tmp
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("dzharvis\n", "own.dict:1: 'dzharvis' is not a word with its phonemes"),
+        ("dzharvis\n", "own.dict:1: 'dzharvis' is not a word followed by its phonemes"),
         ("\ndzharvis JH ÄÄ\n", "own.dict:2: 'dzharvis' has phonemes that are not in the model: ÄÄ"),
         (b"\xff\xfe", "is not UTF-8"),
         ("other OW\n", "does not contain: dzharvis"),

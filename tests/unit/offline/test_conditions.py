@@ -179,7 +179,7 @@ def test_a_changed_noise_file_changes_the_condition(folder: Path) -> None:
     evaluation = Evaluation(Task("tiny", ""), conditions=before)
     header = JournalHeader(evaluation, CountingRules(), Hears.facts, (), 1, 0.0)
     changed = replace(header, evaluation=replace(evaluation, conditions=after))
-    assert "conditions are others of the same names then" in differences(header, changed)[0]
+    assert "conditions are different ones with the same names then" in differences(header, changed)[0]
 
 
 MISTAKES = """\
@@ -222,7 +222,7 @@ def test_all_mistakes_of_a_file_are_listed_with_their_places(folder: Path) -> No
 
 def test_a_distance_without_a_room_is_refused(folder: Path) -> None:
     (folder / "far.yaml").write_text("conditions: far\nmatrix:\n  axes:\n    distance_m: [1, 3]\n", encoding="utf-8")
-    with pytest.raises(InputProblems, match=r"far.yaml:4:5: it has no effect without a room"):
+    with pytest.raises(InputProblems, match=r"far.yaml:4:5: this axis has no effect without a room"):
         load_conditions(folder / "far.yaml")
 
 

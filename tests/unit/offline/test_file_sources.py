@@ -100,7 +100,7 @@ def test_manifest_columns_are_kept_for_each_file(here: Path, suffix: str) -> Non
         ("m.csv", b"talker,age\nann,30\n", "no column lists the sound files"),
         ("m.csv", b"audio,age\na.wav,30,x\n", "m.csv:2: the row has 3 cells, but the header has 2"),
         ("m.csv", b"audio,age\n,30\n", "m.csv:2: the row has no audio"),
-        ("m.jsonl", b'{"audio": "a.wav"}\n[1]\n', "m.jsonl:2: the line is not an object"),
+        ("m.jsonl", b'{"audio": "a.wav"}\n[1]\n', "m.jsonl:2: the line is not a JSON object"),
         ("m.jsonl", b"{", "this manifest cannot be read"),
         ("m.parquet", b"PAR", "this is not Parquet"),
     ],
@@ -179,7 +179,7 @@ def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None
     [
         ({"wav": "u1 yes/top.wav\nu2 sph2pipe -f wav x.sph |\n"}, "wav.scp:2: the sound of 'u2' comes from a command"),
         ({"wav": "u1 data/raw.ark:15\n"}, "wav.scp:1: the sound of 'u1' is in a Kaldi archive"),
-        ({"wav": "u1 a.wav\nu1 b.wav\n"}, "wav.scp:2: 'u1' is already in line 1"),
+        ({"wav": "u1 a.wav\nu1 b.wav\n"}, "wav.scp:2: 'u1' is already on line 1"),
         ({"wav": "u1\n"}, "wav.scp:1: 'u1' has no file"),
         ({"wav": "u1 a.wav\n", "segments": "s1 u1 0 1\n"}, "segments: utterances are parts of the recordings"),
         ({"wav": "u1 a.wav\n"}, "wav.scp: the list has no words for its recordings.*`text` next to it"),

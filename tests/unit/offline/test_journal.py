@@ -166,7 +166,7 @@ def test_a_flipped_bit_is_reported_with_its_line(tmp_path: Path) -> None:
             with pytest.raises(InputError) as refused:
                 JournalFile(path)
             assert (
-                "is not the journal" in str(refused.value)
+                "is not an evaluation journal" in str(refused.value)
                 if number == 1
                 else refused.value.place == Place(str(path), number)
             )
@@ -184,7 +184,7 @@ def test_removing_a_damaged_line_loses_only_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"\n", b"INFO start-time\n", b'{"journal":2}\n', b'{"journal":1}\n', b"[]\n"])
 def test_invalid_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.jsonl").write_bytes(content)
-    with pytest.raises(InputError, match="is not the journal of an evaluation"):
+    with pytest.raises(InputError, match="is not an evaluation journal"):
         JournalFile(tmp_path / "a.jsonl")
     with pytest.raises(InputError, match="cannot be read"):
         JournalFile(tmp_path / "none.jsonl")

@@ -142,13 +142,13 @@ def _none(path: Path) -> object:
         ("a.TextGrid", '"ooTextFile"\n"TextGrid"\n0\n1\n<exists>\n1\n"IntervalTier"\n"w"\n0\n1\n1\n0\n"x"\n',
          "a.TextGrid:13: 'x' is not the number"),
         ("a.TextGrid", "hello\n", "a.TextGrid:2: 'the end of the file' is not the text"),
-        ("a.lab", "", "this suffix is not that of a label file"),
+        ("a.lab", "", "label files do not have this suffix"),
         ("a.csv", "start;end\n1;2\n", "a.csv:1:1: the columns are separated by semicolons.*sep=;"),
         ("a.txt", "1\t1\talexa\n", "a.txt:1: the label at 1 s has no length"),
         ("a.csv", "start,end,phrase\n1,2,alexa\n5,6,alexa\n1,2,Alexa!\n",
-         r"a.csv:4: this label \(1 to 2 s\) overlaps the label in line 2"),
-        ("a.txt", "1\t2\talexa\n1.4\t3\talexa\n", "a.txt:2: .* overlaps the label in line 1"),
-        ("a.rttm", "LEXEME a 1 1 1 hi lex ann <NA>\nLEXEME a 1 1 1 hi lex ben <NA>\n", "a.rttm:2: .* in line 1"),
+         r"a.csv:4: this label \(1 to 2 s\) overlaps the label on line 2"),
+        ("a.txt", "1\t2\talexa\n1.4\t3\talexa\n", "a.txt:2: .* overlaps the label on line 1"),
+        ("a.rttm", "LEXEME a 1 1 1 hi lex ann <NA>\nLEXEME a 1 1 1 hi lex ben <NA>\n", "a.rttm:2: .* on line 1"),
     ],
 )  # fmt: skip
 def test_all_mistakes_are_listed_with_their_lines(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -167,7 +167,7 @@ def test_a_recording_has_one_file_of_labels(tmp_path: Path, write: Callable[[Pat
 
 def test_either_all_labels_or_none_name_a_phrase(tmp_path: Path) -> None:
     (tmp_path / "hour.txt").write_text("1\t2\talexa\n3\t4\n", encoding="utf-8")
-    with pytest.raises(InputError, match="1 labels name a phrase, and 1 do not, such as that at 3 s"):
+    with pytest.raises(InputError, match="1 labels name a phrase, and 1 do not, such as the one at 3 s"):
         LabelsOfRecordings([]).labels_of(CollectedFiles("x", (str(tmp_path / "hour.wav"),), {}))
 
 
@@ -191,7 +191,7 @@ def test_one_tier_of_several_annotators_is_selected(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         read_labels(str(path))
     message = (
-        "(1.5 to 2.25 s, tier 'ben s') overlaps the label in line 12 (1.5 to 2.25 s, tier 'wake'), and 1 more label"
+        "(1.5 to 2.25 s, tier 'ben s') overlaps the label on line 12 (1.5 to 2.25 s, tier 'wake'), and 1 more label"
     )
     assert message in str(refused.value)
     assert "--tier wake" in str(refused.value)

@@ -94,9 +94,9 @@ def test_predict_writes_a_line_for_each_sound_and_names_the_others(sounds: Path,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--audio", "sounds.csv"), "--audio needs a system"),
+        (("--audio", "sounds.csv"), "--audio needs -t"),
         (("--audio", "sounds.csv", "-t", SYSTEM, "--model", "m"), "--audio cannot be combined with --model"),
-        (("-t", SYSTEM), "there is no model"),
+        (("-t", SYSTEM), "--model is missing"),
         (("--model", "m", "-t", SYSTEM), "-t, -s and --resample need --audio"),
     ],
 )

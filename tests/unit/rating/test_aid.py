@@ -344,8 +344,8 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
 def test_prefilled_answers_are_shown_once() -> None:
     state = AidState.begin(HEARD)
     assert aid_lines(state)[:3] == [
-        "Known already: query heard correctly. Yes, or it seems so.",
-        "Known already: first response, whole. Yes.",
+        "Already known: query heard correctly. Yes, or it seems so.",
+        "Already known: first response, whole. Yes.",
         "Question 3 of at most 8.",
     ]
     assert aid_lines(state.answer("no"))[0] == "Question 4 of at most 8."

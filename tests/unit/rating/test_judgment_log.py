@@ -116,7 +116,7 @@ def test_a_foreign_database_is_refused_and_left_alone(folder: Path) -> None:
         connection.execute("CREATE TABLE birds (name TEXT)")
     connection.close()
     for read in (lambda: JudgmentLog(folder), lambda: rating_rows(folder)):
-        with pytest.raises(LogError, match=r"judgments.sqlite is not a file of a session"):
+        with pytest.raises(LogError, match=r"judgments.sqlite does not belong to a session"):
             read()
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("birds",)]
@@ -128,7 +128,7 @@ def test_another_version_is_refused(folder: Path) -> None:
     with sqlite3.connect(folder / "judgments.sqlite") as connection:
         connection.execute("PRAGMA user_version=9")
     connection.close()
-    with pytest.raises(LogError, match="of version 9"):
+    with pytest.raises(LogError, match=", version 9"):
         JudgmentLog(folder)
 
 

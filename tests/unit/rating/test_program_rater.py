@@ -303,7 +303,7 @@ def test_a_program_with_the_name_of_a_person_is_refused(session: Path, tmp_path:
     run.invoke(group, ["rate", str(session), "--rater", "far 1", "--no-sound"], input="1\n")
     result = rate(session, program(tmp_path))
     assert isinstance(result.exception, InputError)
-    assert "already the name of a person" in str(result.exception)
+    assert "already used by a person" in str(result.exception)
     assert got(tmp_path) == []
 
 

@@ -140,7 +140,7 @@ def test_proposal_is_the_category_of_similar_responses(source: Path, session: Pa
     while (item := desk.view.item) is not None:
         assert desk.view.proposal is None
         desk.judge(Category.CORRECT)
-        mentions += "the classifier would have said Admitted defeat (" in desk.view.said
+        mentions += "the classifier would have proposed Admitted defeat (" in desk.view.said
     rows = {row.trial_id: row for row in room.rows}
     assert mentions == 2
     for item in room.items:
@@ -176,7 +176,7 @@ def test_plain_lines_show_the_proposal_when_the_round_allows(source: Path, sessi
     for show in ProposalShown:
         room = RatingRoom(proposing_round(source, show, session))
         lines = list(item_lines(room.desk("ann").view))
-        assert any(line.startswith("the classifier says: ") for line in lines) is (show is ProposalShown.BEFORE)
+        assert any(line.startswith("the classifier proposes: ") for line in lines) is (show is ProposalShown.BEFORE)
         room.close()
 
 

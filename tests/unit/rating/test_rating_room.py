@@ -218,7 +218,7 @@ def test_a_round_draws_shares_gold_and_exercises(folders: list[Path]) -> None:
     assert room.unmatched_gold == (gold[1],)
     assert len(room.exercises) == 2
     assert sum(room.desk(rater).view.count.total for rater in ("ann", "ben")) == 9
-    with pytest.raises(InputError, match="not a rater of the round"):
+    with pytest.raises(InputError, match="not a rater in the round"):
         room.desk("cem")
     room.close()
 

@@ -326,8 +326,8 @@ def test_page_frames_match_the_understanding_command(tmp_path: Path) -> None:
     assert "4 queries, at the attempt that decided" in words
     assert "understood2 of 4 = 50.0 %" in words
     assert "attempts needed1: 1 of 4 = 25.0 %, 2: 1 of 4 = 25.0 %, not understood: 2 of 4 = 50.0 %" in words
-    assert "Understood otherwise: 2" in words
-    wrong = shown.partition("Understood otherwise")[2].partition("</ul>")[0]
+    assert "Misunderstood: 2" in words
+    wrong = shown.partition("Misunderstood")[2].partition("</ul>")[0]
     assert [name for name in ("at_once", "second", "never", "asleep") if name in wrong] == ["never", "asleep"]
     assert '<span class="it M"><bdi>book</bdi><sup>−</sup></span>' in wrong
 

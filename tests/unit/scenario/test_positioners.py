@@ -170,5 +170,5 @@ def test_a_device_without_a_switch_is_not_power_cycled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", ["often", "every 0", "3", "every"])
 def test_invalid_power_cycle_is_refused(tmp_path: Path, wrong: str) -> None:
     _, scenario_file = written(tmp_path, POWER, CYCLED.replace("every 5", wrong))
-    with pytest.raises(InputProblems, match="power_cycle is never, trial, or every N"):
+    with pytest.raises(InputProblems, match="power_cycle must be never, trial or every N"):
         load_scenario(scenario_file)

@@ -68,7 +68,7 @@ def test_a_matrix_mixes_people_and_voices_at_places_of_their_own(tmp_path: Path)
         ("talker: ann", "talker: ann, engine: espeak", "a talker has no engine"),
         ("talker: ann", "talker: Ann Lee", "is not a talker's name"),
         ("route: loudspeaker}", "route: injection}", "over its connection"),
-        ("defaults: {", "defaults: {noise: {kind: pink, snr_db: 10}, ", "there is noise under it"),
+        ("defaults: {", "defaults: {noise: {kind: pink, snr_db: 10}, ", "the trial has noise"),
         ("defaults: {", "rooms: {box: {size_m: [6, 5, 3], rt60_s: 0.4, device_m: [2, 2, 1]}}\ndefaults: {room: box, ",
          "it is in a simulated room"),
         ("trials:", "matrix: {axes: {level_dbfs: [-26, -36]}}\ntrials:", "varies level_dbfs, which a person cannot"),

@@ -299,8 +299,8 @@ def test_files_of_any_size_are_checked_in_little_memory(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("name", "samples", "why"),
     [
-        ("../s/clips/a.flac", 480, "is not the name of a clip"),
-        ("a\0.flac", 480, "is not the name of a clip"),
+        ("../s/clips/a.flac", 480, "is not a clip name"),
+        ("a\0.flac", 480, "is not a clip name"),
         ("link.flac", 480, "is not a regular file"),
         ("a.flac", 481, "is not as long as its row says"),
         ("n" * 300, 480, "cannot be read"),

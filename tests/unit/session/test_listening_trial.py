@@ -237,7 +237,7 @@ def test_a_sound_that_never_ends_is_given_up() -> None:
     play = Play(BY_AIR)
     play.starts("speaker")
     play.wait(TIMING.duration_s + SOUND_GUARD_S)
-    assert play.attempts[0].cause == "sound_lost: speaker did not end the stimulus"
+    assert play.attempts[0].cause == "sound_lost: speaker did not finish playing the stimulus"
     slow = Play(WIRED)
     slow.starts("wired", 0.0)
     for _ in range(20):  # a slow line gets on, and is not given up
@@ -247,7 +247,7 @@ def test_a_sound_that_never_ends_is_given_up() -> None:
     for _ in range(13):  # a heartbeat is no progress
         slow.wait(5.0)
         slow.feed(ListeningProved("wired", slow.at(), Proof.HEARTBEAT))
-    assert slow.attempts[0].cause == "sound_lost: wired did not end the stimulus"
+    assert slow.attempts[0].cause == "sound_lost: wired did not finish playing the stimulus"
 
 
 def test_a_command_played_through_the_air_waits_for_the_transcript() -> None:

@@ -309,8 +309,8 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "line", "message"),
     [
-        ("  - {id: a, description: again}\n", 5, "the id 'a' is already in line 3"),
-        ("  - {id: c, description: c, key: '1'}\n", 5, "the key '1' is already in line 3"),
+        ("  - {id: a, description: again}\n", 5, "the id 'a' is already on line 3"),
+        ("  - {id: c, description: c, key: '1'}\n", 5, "the key '1' is already on line 3"),
         ("  - {id: c, description: c, key: ab}\n", 5, "'ab' is not one character"),
         ("  - {id: 'c d', description: c}\n", 5, "'c d' is not a valid label"),
         ("  - {id: 'c#d', description: c}\n", 5, "'c#d' is not a valid label"),

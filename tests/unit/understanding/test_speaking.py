@@ -69,7 +69,7 @@ def test_a_split_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
         "understand", "speak", tmp_path / "data.jsonl", "--voices", "espeak:en-us", "--output", tmp_path / "new"
     )
     assert isinstance(result.exception, InputError)
-    assert "cannot be the name of a folder" in str(result.exception)
+    assert "cannot be a folder name" in str(result.exception)
     assert not (tmp_path / "owned.csv").exists()
 
 

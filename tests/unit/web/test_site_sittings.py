@@ -328,7 +328,7 @@ def test_skip_hold_and_flag_set_a_response_aside(premises: Premises, ann: Browse
     ann.press("flag.privacy")
     skipped = len(premises.rows) - 2
     assert [row.status.value for row in premises.rows] == ["skipped"] * skipped + ["held", "flagged"]
-    assert f"{skipped} left for the end" in ann.page()
+    assert f"{skipped} left for later" in ann.page()
     for do in ("label.nonsense", "flag.nonsense", "nonsense", "", "label", "take"):
         assert ann.press(do).status_code == 400
     assert len(premises.rows) == skipped + 2
@@ -555,7 +555,7 @@ def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: 
     page = ann.page()
     assert "<noscript>" in page
     ann.press("label.wrong", page)
-    assert "listen to the response to its end" in ann.page()
+    assert "listen to the whole response" in ann.page()
     assert premises.rows == []
     page = ann.page()
     premises.now_s += 60.0
@@ -578,7 +578,7 @@ def test_classifier_proposal_appears_after_the_choice_unless_allowed_earlier(
     assert row.proposed is not None
     assert row.proposal_shown is ProposalShown.AFTER
     after = ann.page()
-    assert re.search(r"the classifier would have said [A-Z][a-z ]+ \(\d+ %\); saved as Wrong", after)
+    assert re.search(r"the classifier would have proposed [A-Z][a-z ]+ \(\d+ %\); saved as Wrong", after)
     assert "The classifier says" not in after
     ann.press("undo", after)
     assert "The classifier says" in ann.page(), "it has been seen"

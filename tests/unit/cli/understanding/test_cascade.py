@@ -74,7 +74,7 @@ def test_cascade_reports_the_cost_of_recognition_errors(place: Path) -> None:
     result = asked_of(place)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert "utterances    2, compared without places" in lines
+    assert "utterances    2, compared without positions" in lines
     assert "model reads   transcripts without capitals and without punctuation, as gold is written" in lines
     shown = {line[:18].strip(): line[18:].split() for line in lines}
     assert shown["SFA with values"][:5] == ["100.00", "%", "50.00", "%", "-50.00"]
@@ -150,13 +150,13 @@ def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--gold", "gold.jsonl"), "there are no transcripts"),
+        (("--gold", "gold.jsonl"), "no transcripts were given"),
         (("s", "--heard", "heard.trn"), "not both"),
-        (("--heard", "heard.trn", "--model", "model"), "there is no gold"),
-        (("--gold", "gold.jsonl", "--heard", "heard.trn"), "there is neither a model nor predictions"),
+        (("--heard", "heard.trn", "--model", "model"), "--gold is missing"),
+        (("--gold", "gold.jsonl", "--heard", "heard.trn"), "neither --model nor predictions were given"),
         (
             ("--gold", "gold.jsonl", "--heard", "gold.jsonl", "--pred-heard", "x"),
-            "there is neither a model nor predictions",
+            "neither --model nor predictions were given",
         ),
         (
             ("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "model", "--pred-heard", "x"),
@@ -232,7 +232,7 @@ def test_cascades_and_systems_from_sound_are_compared(place: Path, frames: str) 
     result = harness(place, "--gold", "gold.jsonl", "--model", "model", *systems, "--talkers", "room")
     assert result.exit_code == 0, result.output
     output = result.stdout.splitlines()
-    assert "utterances    2 that every system answered, compared without places" in output
+    assert "utterances    2 that every system answered, compared without positions" in output
     assert "talkers       1 by room, too few for intervals" in output
     assert "no answer     first: 1 (a-3)" in output
     rows = {line.split()[0]: line.split() for line in output[: output.index("Where utterances are lost")] if line}
@@ -290,9 +290,9 @@ def test_frames_that_a_device_reported_stand_beside_systems_from_sound(place: Pa
     ("arguments", "message"),
     [
         (("s", "--pred-sound", "gold.jsonl"), "cannot be combined with SESSION"),
-        (("--pred-sound", "gold.jsonl"), "there is no gold"),
+        (("--pred-sound", "gold.jsonl"), "--gold is missing"),
         (("--gold", "gold.jsonl", "--pred-sound", "gold.jsonl"), "nothing to compare"),
-        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--heard", "gold.jsonl"), "--heard needs a model"),
+        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--heard", "gold.jsonl"), "--heard needs --model"),
         (
             ("--gold", "gold.jsonl", "--model", "model", "--heard", "heard.trn", "--heard", "heard.trn"),
             "two systems are called 'heard'",

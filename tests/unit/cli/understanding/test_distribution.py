@@ -23,7 +23,7 @@ def table(done: Result) -> dict[str, tuple[int, ...]]:
     """The counts of each printed row, by name, up to the combinations."""
     assert done.exit_code == 0, done.output
     rows: dict[str, tuple[int, ...]] = {}
-    for line in done.stdout.split("intents of an utterance")[0].splitlines()[1:]:
+    for line in done.stdout.split("intents per utterance")[0].splitlines()[1:]:
         name, *cells = [cell.strip() for cell in line.split("  ") if cell.strip()] or [""]
         if cells:
             rows[name] = tuple(int(cell.replace(",", "")) for cell in cells if not cell.endswith("%"))

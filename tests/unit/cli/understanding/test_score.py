@@ -81,13 +81,13 @@ def test_figures_show_their_counts_and_options(files: list[str]) -> None:
     assert row(result, "F1, micro")[-1] == "3 right, 4 intents, 3 predicted"
     assert row(result, "slot F1")[1::2] == ["0.00 %", "0 right, 1 chunks, 1 predicted"]
     assert row(result, "CER")[1::2] == ["100.00 %", "1 S + 0 D + 0 I of 1 concepts"]
-    assert row(result, "SFA")[1::2] == ["33.33 %", "1 of 3 utterances; slots in their places"]
+    assert row(result, "SFA")[1::2] == ["33.33 %", "1 of 3 utterances; slots with their positions"]
     assert row(result, "chunking") == ["chunking", "conlleval (an I- may begin a slot)"]
     assert row(result, "concepts") == ["concepts", "full (whole concepts)"]
     assert row(result, "0/0") == ["0/0", "0 (zero)"]
     assert row(result, "missing")[1] == "1 (3); counted as empty predictions"
     assert row(result, "without gold")[1] == "1 (9); not counted"
-    assert row(result, "empty")[1] == "1 prediction without intent, 0 correctly"
+    assert row(result, "empty")[1] == "1 prediction with no intent, 0 of them correct"
     assert row(result, "never")[1] == "1 never predicted: bye"
     assert row(result, "ben")[:2] == ["ben", "2"]
     assert "\x1b" not in result.stdout
@@ -218,8 +218,8 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "there is nothing to score. Give --gold"),
-        (["--gold", "g.jsonl"], "there is nothing to score"),
+        ([], "neither a session nor --gold and --pred are given. Give --gold"),
+        (["--gold", "g.jsonl"], "neither a session nor --gold and --pred are given"),
         (["--gold", "g.jsonl", "--pred", "other.jsonl"], "other.jsonl: no id of these predictions occurs in gold"),
         (["--gold", "g.jsonl", "--pred", "g.txt"], "the file or folder does not exist"),
         (["--gold", "-", "--pred", "-"], "only one file can come from standard input"),
@@ -268,7 +268,7 @@ def test_reported_frames_are_scored_by_voice(session: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert any(line.startswith("EMR (exact match)") and line.endswith("2 of 3 utterances") for line in lines)
-    assert any(line.startswith("slot F1") and "slots have no places" in line for line in lines)
+    assert any(line.startswith("slot F1") and "slots have no positions" in line for line in lines)
     assert any(line.startswith("SFA  ") and "2 of 3 utterances; slots as lists of concepts" in line for line in lines)
     assert {"ann 2 100.00", "bob 1 0.00"} <= {" ".join(line.split()[:3]) for line in lines}
     assert "attempt       deciding of each trial" in lines

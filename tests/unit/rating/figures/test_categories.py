@@ -112,7 +112,7 @@ def test_the_same_id_with_other_words_is_another_query() -> None:
     ("cases", "why"),
     [
         ([], "no query was planned"),
-        ([Case("q", outcome=None)], "no query was played to its end"),
+        ([Case("q", outcome=None)], "no query was played to the end"),
         ([Case("q", outcome=Outcome.NO_WAKE, recognition=Recognition.NO)], "no query was answered"),
         ([Case("q")], "nothing was judged"),
         ([Case("q", {"ann": JudgmentStatus.HELD})], "nothing was judged"),
@@ -297,11 +297,11 @@ def test_sessions_without_a_common_device_are_compared() -> None:
 @pytest.mark.parametrize(
     ("trials", "why"),
     [
-        (rated(case("a", "q", C), case("b", "r", C)), "both have no query in common"),
-        (rated(case("a", "q", C), case("b", "q", C, text="stop")), "both have no query in common"),
+        (rated(case("a", "q", C), case("b", "r", C)), "they have no query in common"),
+        (rated(case("a", "q", C), case("b", "q", C, text="stop")), "they have no query in common"),
         (
             rated(case("a", "q", C), case("b", "q", C, conditions=(("voice", "bob"),))),
-            "both have no query in common under the same conditions",
+            "they have no query in common under the same conditions",
         ),
         (
             rated(

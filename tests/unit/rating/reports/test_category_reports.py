@@ -72,7 +72,7 @@ def test_both_readings_are_shown_side_by_side() -> None:
         (3, "n/a: nothing was judged"),
         (4, "n/a: no query was answered"),
         (5, "n/a: raters differ on all 30 judged responses, and none is settled"),
-        (6, "n/a: both have no query in common"),
+        (6, "n/a: they have no query in common"),
         (7, "n/a: no query was planned"),
         (2, "only one, so agreement between raters is unknown"),
     ],

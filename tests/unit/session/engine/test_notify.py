@@ -117,7 +117,7 @@ def test_a_program_that_fails_or_hangs_is_ended_and_named(tmp_path: Path, monkey
 def test_missing_program_or_token_is_refused_with_a_remedy() -> None:
     with pytest.raises(InputError, match="'no-such-program' of `notify` does not exist"):
         demand_ready(Notify(command=("no-such-program",)))
-    with pytest.raises(InputError, match="VH_NO_TOKEN of `notify` is not set"):
+    with pytest.raises(InputError, match="VH_NO_TOKEN, which `notify` uses, is not set"):
         demand_ready(Notify(webhook="https://x/", token_env="VH_NO_TOKEN"))
 
 

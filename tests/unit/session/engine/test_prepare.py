@@ -157,7 +157,7 @@ def test_a_real_board_hears_nothing_of_a_loudspeaker_inside_this_process(tmp_pat
     for name, text in (("device", LAMP), ("bench", SILENT), ("soak", SOAK)):
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     bench = load_bench(tmp_path / "bench.yaml")
-    unheard = "board hears nothing: the loudspeakers of the bench are simulated in this process"
+    unheard = "board hears nothing: the bench's loudspeakers are simulated in this process"
     started = plan_session(load_scenario(tmp_path / "soak.yaml"), bench)
     assert started.sound_path == f"inside this process ×1, no real sound; {unheard}"
     assert [(check.level, check.says) for check in sound(bench)] == [

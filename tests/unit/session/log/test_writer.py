@@ -139,7 +139,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
     altered(tmp_path, "CREATE TABLE recipes (title TEXT)")
     for kind in (SqliteLog, LogReader):
-        with pytest.raises(LogError, match="not a file of a session"):
+        with pytest.raises(LogError, match="does not belong to a session"):
             kind(tmp_path)
     assert altered(tmp_path, "SELECT name FROM sqlite_schema") == [("recipes",)]
 
@@ -457,7 +457,7 @@ def test_a_row_cannot_name_a_file_elsewhere(tmp_path: Path, name: str) -> None:
     with SqliteLog(tmp_path) as log:
         row = frozen(log)
         log.append(replace(row, clip=replace(row.clip, name=name)))
-    assert check(tmp_path).damage == (f"row 2: clip {name} is not the name of a clip",)
+    assert check(tmp_path).damage == (f"row 2: clip {name} is not a clip name",)
 
 
 def test_gaps_and_unreadable_rows_are_reported(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ WRONG_CTM: list[tuple[str, Told]] = [
     ("f A 1e999 1 a\n", [(1, 5, "the start")]),
     ("f A * * a\n", [(1, 5, "the start"), (1, 7, "the duration")]),
     ("f A 1 1 a good\n", [(1, 11, "the confidence 'good'")]),
-    ("f A 2 1 a\ng A 1 1 b\nF A 1 1 c\n", [(3, 5, "begins before the one in line 1")]),
+    ("f A 2 1 a\ng A 1 1 b\nF A 1 1 c\n", [(3, 5, "begins before the one on line 1")]),
     ("f A * * <ALT>\n", [(1, 9, "<ALT> without <ALT_BEGIN>")]),
     ("f A * * <ALT_BEGIN>\nf A 1 1 a\n", [(1, 1, "is not closed")]),
     ("f A * * <ALT_BEGIN>\nf A * * <ALT_BEGIN>\n", [(2, 9, "within alternatives"), (1, 1, "is not closed")]),
@@ -88,7 +88,7 @@ WRONG_STM: list[tuple[str, Told]] = [
     ("f A s nan inf a\n", [(1, 7, "the start 'nan'"), (1, 11, "the end 'inf'")]),
     ("f A s 2 1.5 a\n", [(1, 9, "ends (1.5) before it begins (2)")]),
     ("f A s 2 3 <o, f> a\n", [(1, 11, "the labels '<o,' are not closed")]),
-    ("f A s 2 3 a\nf B s 1 2 a\nf A t 1 2 a\n", [(3, 7, "begins before the one in line 1")]),
+    ("f A s 2 3 a\nf B s 1 2 a\nf A t 1 2 a\n", [(3, 7, "begins before the one on line 1")]),
     (";; nothing\n", [(0, 0, "no segments")]),
 ]
 
@@ -212,7 +212,7 @@ WRONG: list[tuple[str | bytes, Told]] = [
     ("what day (1) is it (1 what date) \n", [(1, 20, "is an edit cue")]),
     ("what day (x)\n", [(1, 10, "two or more characters")]),
     ("what day\nx (a b)", [(1, 9, "no id"), (2, 3, "one token")]),
-    ("a (ab)\nb (cd)\nc (AB)\n", [(3, 3, "'AB' occurs twice, first in line 1")]),
+    ("a (ab)\nb (cd)\nc (AB)\n", [(3, 3, "'AB' occurs twice, first on line 1")]),
     ("a\x0bb (ab)\nb\u2028c\n", [(1, 2, "U+000B"), (2, 2, "U+2028")]),
     (b"caf\xe9 (ab)\na\0 (cd)\n", [(1, 4, "byte 0xe9"), (2, 2, "NUL")]),
     (b"\xff\xfea\0\n\0", [(1, 1, "byte 0xff"), (2, 1, "NUL")]),

@@ -63,8 +63,8 @@ WRONG: list[tuple[str, Told]] = [
     ("a b ()\n", [(1, 5, "the id is empty")]),
     ("a b ( )\n", [(1, 5, "the id is empty")]),
     ("a b (x 1)\n", [(1, 5, "the id 'x 1' contains a space")]),
-    ("a (x_1)\nb (x_2)\nc (X_1)\n", [(3, 4, "'X_1' occurs twice, first in line 1")]),
-    ("a (x_1)\nb\nc (x_1)\n", [(2, 2, "no id"), (3, 4, "in line 1")]),
+    ("a (x_1)\nb (x_2)\nc (X_1)\n", [(3, 4, "'X_1' occurs twice, first on line 1")]),
+    ("a (x_1)\nb\nc (x_1)\n", [(2, 2, "no id"), (3, 4, "on line 1")]),
     (";; nothing\n", [(0, 0, "no transcripts")]),
     ("", [(0, 0, "empty")]),
     ("\n \r\n", [(0, 0, "empty")]),
@@ -199,7 +199,7 @@ def test_words_of_two_ctm_files_count_in_the_order_of_the_file(tmp_path: Path) -
     references, hypotheses = read_pair(words, words)
     assert references.texts == hypotheses.texts == ("a b", "x")
     segments = written(tmp_path, "r.stm", "f A ann 0 9 b a\ng A ann 0 9 x\n")
-    assert_told(told(lambda path: read_pair(segments, path), words), [(3, 5, "begins before the one in line 1")])
+    assert_told(told(lambda path: read_pair(segments, path), words), [(3, 5, "begins before the one on line 1")])
 
 
 @pytest.mark.parametrize("nothing", ["", " \n\n", ";; crashed\n"])
@@ -271,7 +271,7 @@ def test_speakers_of_many_ids_equal_those_of_single_ids(scheme: str, ids: list[s
     ("scheme", "message"),
     [
         ("spuid", "Did you mean 'spu_id'"),
-        ("/x/", "no group"),
+        ("/x/", "no capturing group"),
         ("/(/", "not a regular expression"),
         ("//", "no speaker scheme"),
         ("atis", "The schemes are"),
@@ -292,7 +292,7 @@ def test_the_text_file_of_a_kaldi_recipe_needs_no_format(tmp_path: Path) -> None
     read = read_transcripts(file)
     assert (read.ids, read.texts) == (("utt1", "utt2", "Utt3"), ("turn it on", "", "(thank) you"))
     assert read.lines == (1, 3, 4)
-    with pytest.raises(InputProblems, match="the id 'UTT1' occurs twice, first in line 1"):
+    with pytest.raises(InputProblems, match="the id 'UTT1' occurs twice, first on line 1"):
         read_transcripts(written(tmp_path, "twice", "utt1 a\nUTT1 b\n"), Format.KALDI)
     with pytest.raises(InputError, match="the file is empty"):
         read_transcripts(written(tmp_path, "blank", "\n\n"), Format.KALDI)

@@ -90,7 +90,7 @@ by room  sentences  words  errors      WER  95 % interval  sent.err
 lab              5     10       4  40.00 %     0.4–97.4 %      80.0
 (none)           1      2       0   0.00 %            n/a       0.0
 
-level_dbfs by noise: WER in %, of how many words; 95 % interval below
+level_dbfs by noise: WER in %, and the number of words; 95 % interval below
 
 level_dbfs          fan          hum       (none)          all
 ──────────────────────────────────────────────────────────────

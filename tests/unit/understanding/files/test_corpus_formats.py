@@ -124,7 +124,7 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,intent\n1,a\n1,b\n", ":3: the id '1' is already in line 2"),
+        ("id,intent\n1,a\n1,b\n", ":3: the id '1' is already on line 2"),
         ("id,intent\n1\n", ":2: 1 field, but the header has 2. Quote fields with commas"),
         ("id,intent\n1,a,b\n", ":2: 3 fields, but the header has 2"),
         ('id,intent\n"1,a\n', ":2:1: a quote is not closed"),
@@ -189,7 +189,7 @@ def test_absent_annotation_is_none_and_empty_list_is_empty(tmp_path: Path) -> No
     [
         ('{"id": "a", "text": "x", "int', "the line ends within its object. Check whether the file was cut off"),
         ('{"id": "a", "text": "x"', "the line ends within its object"),
-        ("[1]", "the line is not an object"),
+        ("[1]", "the line is not a JSON object"),
         ('{"id": 3}', "'id' is not a string"),
         ("{}", "'id' is missing"),
         ('{"id": " "}', "the utterance has no id"),
@@ -225,7 +225,7 @@ def test_jsonl_mistakes_are_reported_with_their_line(tmp_path: Path, line: str, 
 def test_an_id_that_is_there_twice_names_both_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "a"}\n\n{"id": "a"}\n', encoding="utf-8")
-    with pytest.raises(InputError, match=rf"{path}:3: the id 'a' is already in line 1"):
+    with pytest.raises(InputError, match=rf"{path}:3: the id 'a' is already on line 1"):
         read_corpus(path)
 
 

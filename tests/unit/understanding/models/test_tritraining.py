@@ -373,7 +373,7 @@ def test_every_changed_file_is_named(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("kind", "a cake", "not an understander's model"),
+        ("kind", "a cake", "not an understander model"),
         ("version", VERSION + 1, "reads up to"),
         ("version", "1", "reads up to"),
         ("understander", 3, "not name its understander"),

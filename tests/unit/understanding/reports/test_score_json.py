@@ -71,7 +71,7 @@ def test_a_written_shard_is_read_back(tmp_path: Path) -> None:
 def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
     first, (other_gold, other_predicted) = cut(*made(1, 40, slots=False), 2, 1)
     without_slots = Corpus("p", tuple(replace(utterance, tags=None) for utterance in other_predicted.utterances))
-    with pytest.raises(ValueError, match="slots are predicted in the first but not in the other"):
+    with pytest.raises(ValueError, match="slots are predicted in the first file, but not in this file"):
         added([counts_of(*first), counts_of(other_gold, without_slots)])
 
 

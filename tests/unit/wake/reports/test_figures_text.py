@@ -106,7 +106,7 @@ def test_the_end_sums_each_device_up_before_and_after_review() -> None:
     assert "false rejects      0 of 2 = 0.00 % (95 % exact 0.00–84.2 %; at any time" in block
     assert "false accepts      1 in 0.017 h = 60.0/h" in block
     assert "2 in 0.017 h = 120/h" in block
-    assert "heard              0:01:00.0 proved, 0:00:00.0 without proof" in block
+    assert "heard              0:01:00.0 proven, 0:00:00.0 without proof" in block
     assert "wake delay         median 200 ms" in block
     assert "commands           1 of 1 = 100 %" in block
     assert "real person 1" in block

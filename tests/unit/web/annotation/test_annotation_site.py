@@ -229,7 +229,7 @@ def test_skipped_utterances_come_last_and_the_end_is_shown(premises: Premises, a
     ann.press("go.labelling")
     ann.press("skip")
     assert isinstance(premises.rows[0], Skipped)
-    assert "1 left for the end" in ann.page()
+    assert "1 left for later" in ann.page()
     for _ in range(20):
         page = ann.page()
         if "All done" in page:
