@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import os
@@ -25,6 +26,7 @@ _QUIET_DBFS = -66.0
 _NO_SPEECH = 0.6
 
 
+@functools.cache
 def packaged_model() -> Path:
     """Folder of the packaged tiny.en int8 model, with its hash checked. PluginError if it is missing or differs."""
     spec = importlib.util.find_spec(_MODEL_PACKAGE)

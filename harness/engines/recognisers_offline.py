@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -97,7 +98,7 @@ class MoonshineOffline:
         files = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
         folder = _folder(MoonshineOffline, "moonshine", model, "tiny-en", files)
         if folder is None:
-            folder = Path(package.get_model_path("tiny-en"))
+            folder = _moonshine_folder()
         os.environ["MOONSHINE_ORT_SINGLE_THREAD"] = "1"
         architecture = package.ModelArch[settings.get(ARCHITECTURE.name, ARCHITECTURE.default).upper()]
         options = {"vad_threshold": "0", "vad_max_segment_duration": "60", "identify_speakers": "false",
@@ -122,7 +123,7 @@ class MoonshineOffline:
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
         """The packaged model. PluginError if the package is not installed, or contains no model."""
-        if not Path(_moonshine().get_model_path("tiny-en")).is_dir():
+        if not _moonshine_folder().is_dir():
             raise PluginError(
                 "this version of moonshine-voice contains no model",
                 remedy="Install the version with the model: pip install moonshine-voice==0.1.0",
@@ -148,6 +149,12 @@ class MoonshineOffline:
 
 def _moonshine() -> Any:
     return import_extra("moonshine_voice", "the recogniser moonshine", "moonshine")
+
+
+def _moonshine_folder() -> Path:
+    """The packaged model's, found without importing the package: that imports an HTTP client."""
+    spec = find_spec("moonshine_voice")
+    return Path(_moonshine().__file__ if spec is None or spec.origin is None else spec.origin).parent / "assets/tiny-en"
 
 
 def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, files: tuple[str, ...]) -> Path | None:

@@ -61,8 +61,8 @@ DEFAULT_GAP_MS = 3000.0
 FLOOR_DBFS = -78.0
 """Near silence, since no microphone gives zeros (docs/how-to/test-wake-words.md, What is played)."""
 PIECE_S = 20.0
-_SOUND_KEY = re.compile(rb"\b(audio|framing)\b")
-"""Words in every profile of a device that takes sound over its wire. Other profiles need not be parsed."""
+_SOUND_KEY = re.compile(rb"""\b(audio['"]?\s*:|framing['"]?\s*:\s*['"]?vh\b)""")
+"""In every profile of a device that takes sound over its wire. Other profiles need not be parsed."""
 
 
 class DeviceEngine:

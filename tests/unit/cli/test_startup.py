@@ -49,6 +49,13 @@ sys.argv = ["harness", "report", "show", "session"]
 main()
 """
 
+ENGINES = """
+import sys
+from harness.engines.offline_loading import catalogue
+
+assert len(list(catalogue())) > 5
+"""
+
 ROWS = ("harness.model.bench", "harness.model.record", "harness.model.feed")
 """Modules with many types, each of which takes a while to make."""
 HTTP = ("http.client", "ssl", "urllib.request")
@@ -105,6 +112,11 @@ def test_scoring_one_line_imports_numpy_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("module", NEVER)
 def test_modules_do_not_import_rarely_needed_libraries(module: str, tmp_path: Path) -> None:
     assert imported(f"import {module}", tmp_path, NEVER[module]) == set()
+
+
+def test_engines_are_listed_without_an_http_client(tmp_path: Path) -> None:
+    """The package of Moonshine imports one, to download models."""
+    assert imported(ENGINES, tmp_path, ("moonshine_voice", "requests", "urllib3")) == set()
 
 
 def test_a_session_without_word_errors_is_shown_without_scipy(tmp_path: Path) -> None:

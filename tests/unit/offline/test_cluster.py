@@ -11,8 +11,10 @@ import pytest
 
 from harness.devices.declared import far_end
 from harness.devices.mqtt.options import MqttOptions
+from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.serial.options import EncodingName, SerialOptions
 from harness.engines.offline_loading import task_of
+from harness.model.bench import Framing
 from harness.model.errors import InputError
 from harness.model.offline import (
     EngineFacts,
@@ -232,3 +234,19 @@ def test_models_are_profiles_that_take_sound() -> None:
     names = {model.name for model in DeviceEngine.models()}
     assert {"vh_board", "vh_board_mqtt", "tflm_test_over_serial"} <= names
     assert "esp_skainet" not in names
+    profiles = [load_profile(path, beside=Path.cwd()) for path in profile_paths(Path.cwd() / "devices").values()]
+    assert names == {
+        profile.id for profile in profiles if profile.audio is not None or profile.console.framing is Framing.VH
+    }
+
+
+@pytest.mark.parametrize("framing", ["framing: vh", "'framing' : 'vh'", '"framing": "vh"'])
+def test_a_profile_with_our_framing_alone_is_a_model(
+    framing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "devices").mkdir()
+    (tmp_path / "devices" / "framed_board.yaml").write_text(
+        f"device: framed_board\nwake_phrases: [alexa]\nreports: [wake]\nconsole: {{{framing}}}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert "framed_board" in {model.name for model in DeviceEngine.models()}
