@@ -111,7 +111,7 @@ def bca(
     acceleration = float((weights * moves**3).sum()) / (6 * spread**1.5)
     smaller, equal = float((defined < value - 1e-12).sum()), float((np.abs(defined - value) <= 1e-12).sum())
     below = (smaller + 0.5 * equal) / len(defined)
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     # Half a resample at least on each side: with all of them on one side, the deviate would be infinite.
     bias = float(special.ndtri(min(max(below, 0.5 / len(defined)), 1 - 0.5 / len(defined))))

@@ -68,7 +68,7 @@ USUAL_DEVIATE = 1.959963984540054
 def _deviate(confidence: float) -> float:
     if confidence == CONFIDENCE:
         return USUAL_DEVIATE
-    from scipy import special  # here, since it takes longer to import than a session takes to sum up
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     return float(special.ndtri(0.5 + confidence / 2))
 
@@ -113,7 +113,7 @@ def clopper_pearson(count: float, total: float, confidence: float = CONFIDENCE) 
 def share_ends(yes: float, no: float, confidence: float = CONFIDENCE) -> Interval:
     """The exact ends of a share of `yes` against `no`, which need not be whole."""
     tail = (1 - confidence) / 2
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     low = float(special.betaincinv(yes, no + 1, tail)) if yes else 0.0
     return low, float(special.betaincinv(yes + 1, no, 1 - tail)) if no else 1.0
@@ -122,7 +122,7 @@ def share_ends(yes: float, no: float, confidence: float = CONFIDENCE) -> Interva
 def mean_ends(count: float, confidence: float = CONFIDENCE) -> Interval:
     """The exact ends of a Poisson mean, of a count that need not be whole."""
     tail = (1 - confidence) / 2
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     low = float(special.gammaincinv(count, tail)) if count else 0.0
     return low, float(special.gammaincinv(count + 1, 1 - tail))
@@ -184,7 +184,7 @@ def independent_units(
     observed = _variance(hits, sizes) / alone if alone else 0.0
     effect = max(1.0, observed, least_effect or 0.0)
     degrees = max(1.0, total**2 / float((sizes * sizes).sum()) - 1)
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     # Fewer clusters than units leave fewer degrees of freedom, and so count as fewer units (Korn & Graubard).
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / float(special.stdtrit(degrees, 1 - tail))) ** 2

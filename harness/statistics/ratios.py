@@ -175,7 +175,7 @@ def jackknife_interval(value: float | None, without_each: Numbers) -> Interval |
     clusters = len(without_each)
     if value is None or clusters < FEWEST_CLUSTERS or np.isnan(without_each).any():
         return None
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     variance = (clusters - 1) / clusters * float(((without_each - without_each.mean()) ** 2).sum())
     half = float(special.stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)

@@ -157,7 +157,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
     if exposure == 0:
         return None
     a, b = PRIOR_EVENTS, PRIOR_EXPOSURE
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     mixed = (
         a * math.log(b)
@@ -188,7 +188,7 @@ def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -
     if total == 0:
         return None
     rest = total - count
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     mixed = float(special.betaln(PRIOR_YES + count, PRIOR_NO + rest) - special.betaln(PRIOR_YES, PRIOR_NO)) + math.log(
         1 - confidence

@@ -95,7 +95,7 @@ def mcnemar(only_first: int, only_second: int) -> float | None:
     """
     if not (differing := only_first + only_second):
         return None
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     return min(1.0, 2 * float(special.bdtr(min(only_first, only_second), differing, 0.5)))
 
@@ -139,7 +139,7 @@ def matched_pairs(differences: ArrayLike) -> float | None:
 
 def normal_p(total: float, variance: float) -> float | None:
     """Two-sided p of a sum that is 0 on average; None without variance."""
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     return 2 * float(special.ndtr(-abs(total) / math.sqrt(variance))) if variance else None
 
@@ -233,7 +233,7 @@ def consistent_interval(difference: float, interval: Interval, p: float, confide
     if p >= 1 - confidence:
         return min(low, 0.0), max(high, 0.0)
     if low <= 0 <= high:
-        from scipy import special  # here, since it loads slowly
+        from harness.statistics.special_functions import special  # here, since it loads slowly
 
         nearer = difference * (1 - float(special.ndtri((1 - confidence) / 2) / special.ndtri(p / 2)))
         return (nearer, high) if difference > 0 else (low, nearer)
@@ -332,7 +332,7 @@ def clustering(
     pairs = _pairs(events[nonzero], exposure[nonzero])
     chi_square = pairs * length / total + stretches - total
     random = np.random.Generator(np.random.PCG64(seed))
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     if total <= MOST_SIMULATED:
         p = _p_simulated(random, exposure, int(total), pairs) if pairs else 1.0

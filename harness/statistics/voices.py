@@ -151,7 +151,7 @@ def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, voice_counts
 
 def _log_rising_factorial(shape: Floats, counts: Integers, voice_counts: Integers) -> Floats:
     """log Γ(shape + n) − log Γ(shape), added over all counts n."""
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     values, places = np.unique(counts, return_inverse=True)
     times = np.bincount(places, voice_counts)

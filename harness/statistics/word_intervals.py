@@ -58,7 +58,7 @@ def wer_interval(
     total = float(word_counts.sum())
     if not total or len(word_counts) < 2:
         return None
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     tail = (1 - confidence) / 2
     rate = float(wrong.sum()) / total
@@ -111,7 +111,7 @@ def wer_difference(
     if not error:
         # Every cluster's errors even out exactly: only single utterances show how much they vary.
         error = math.sqrt(float((differences**2).sum())) / total
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     spread = float(special.stdtrit(degrees, 1 - tail)) * error
     p = 2 * float(special.stdtr(degrees, -abs(difference) / error))
@@ -189,7 +189,7 @@ def wers_apart(
     if not variance:
         return independent_difference(sides[0], sides[1], 1.0)
     degrees = variance**2 / sum(spread**2 / side_degrees for spread, side_degrees in spreads)
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     p = 2 * float(special.stdtr(degrees, -abs(sides[0][0] - sides[1][0]) / math.sqrt(variance)))
     return independent_difference(sides[0], sides[1], p)
@@ -228,7 +228,7 @@ def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Diff
     tail = (1 - confidence) / 2
     (variance, degrees), total = _vary(differences, word_counts), float(word_counts.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     widened = (float(special.stdtrit(degrees, tail)) / float(special.ndtri(tail))) ** 2
     size = max(1.0, widened * variance * total**2 / (more + less))
@@ -377,6 +377,6 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> float | None:
         variance += (
             stratum.first_total * stratum.second_total * counted * (total - counted) / (total * total * (total - 1))
         )
-    from scipy import special  # here, since it loads slowly
+    from harness.statistics.special_functions import special  # here, since it loads slowly
 
     return float(special.chdtrc(1, excess * excess / variance)) if variance else None
