@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import gc
 import io
 import os
 import signal
@@ -399,7 +400,9 @@ def main() -> None:
         fault = output_fault()
     except (HarnessError, BrokenPipeError):  # raised before, to end the command
         fault = None
-    sys.exit(_report_failure(fault) if fault and not status else status)
+    status = _report_failure(fault) if fault and not status else status
+    gc.freeze()  # else Python searches all objects for cycles before it ends, as long as NumPy takes to import
+    sys.exit(status)
 
 
 def _report_failure(error: Exception) -> int:

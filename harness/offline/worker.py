@@ -7,6 +7,7 @@ number of files begun, which shows after a crash which file was playing. The wor
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import mmap
 import os
@@ -165,6 +166,7 @@ def main(arguments: list[str]) -> int:
         return error.exit_code
     if worker is not None:
         worker.close()
+    gc.freeze()  # as in harness.cli
     return 0
 
 

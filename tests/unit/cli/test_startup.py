@@ -125,6 +125,13 @@ def test_a_session_without_word_errors_is_shown_without_scipy(tmp_path: Path) ->
     assert imported(SHOW, tmp_path, ("numpy", "numpy.ma", "regex", "scipy", "soundfile", "yaml")) == {"numpy"}
 
 
+def test_python_does_not_search_all_objects_when_a_command_ends(tmp_path: Path) -> None:
+    program = "import atexit, gc, sys\natexit.register(lambda: print(gc.get_freeze_count() > 0))\n"
+    program += "from harness.cli import main\nsys.argv = ['harness', '--version']\nmain()"
+    result = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "True"
+
+
 def test_the_help_lists_nine_entries_in_24_lines() -> None:
     result = CliRunner().invoke(group, [])
     assert result.exit_code == 2
