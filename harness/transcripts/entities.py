@@ -32,15 +32,14 @@ def entity_errors(scoring: Scoring, references: Transcripts) -> EntityErrors | N
     Neighbouring words with the same tag are one entity. It has an error if one of its words is not correct, or a word
     was inserted within it.
     """
-    texts = dict(zip(references.ids, references.texts, strict=True))
-    tagged = {id_ for id_, text in texts.items() if TAG in text}
+    tagged = {id_: text for id_, text in zip(references.ids, references.texts, strict=True) if TAG in text}
     by_tag: dict[str, Share] = {}
     left_out = 0
     for utterance in scoring.utterances() if tagged and scoring.unit is TextUnit.WORD else ():
         if utterance.id not in tagged:
             continue
-        tags = [_tag(word) for word in texts[utterance.id].split() if word != NOTHING_SAID]
-        if "{" in texts[utterance.id] or len(tags) != sum(bool(word.reference) for word in utterance.words):
+        tags = [_tag(word) for word in tagged[utterance.id].split() if word != NOTHING_SAID]
+        if "{" in tagged[utterance.id] or len(tags) != sum(bool(word.reference) for word in utterance.words):
             left_out += sum(1 for _ in _spans(tags))
             continue
         for tag, wrong in _judge(tags, utterance):
