@@ -25,10 +25,10 @@ from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Waveform
 from harness.sound.level import a_weighting_of
 
-RATE_HZ = 48_000
+RATE_HZ = 48_000  # That of the harness's streams: the signal is played without resampling.
 LOWEST_HZ, HIGHEST_HZ = 100.0, 8000.0
 """Band of the pink noise: what small loudspeakers can play, and what meters weigh alike."""
-TONE_HZ = 1000.0
+TONE_HZ = 1000.0  # Where A and C weighting change nothing.
 RAMP_S = 0.5
 QUIETEST_SPL, LOUDEST_SPL = 30.0, 130.0
 """Readings outside are mistakes: of the meter's range, or of the decimal point."""

@@ -114,9 +114,9 @@ class PacketReader:
         return packets
 
 
-SAMPLE_BYTES = 2
-REALTIME_PRIORITY = 5
-PACTL_LIMIT_S = 1.0
+SAMPLE_BYTES = 2  # Of 16-bit samples.
+REALTIME_PRIORITY = 5  # Of 1 to 99. Low, since any real-time priority comes before all ordinary processes.
+PACTL_LIMIT_S = 1.0  # Chosen: two calls to a frozen server leave most of LIST_LIMIT_S for PortAudio's own list.
 BACKLOG_LIMIT_S = 30.0
 """Limit for packets that the engine has not read yet. Further packets are dropped and reported."""
 

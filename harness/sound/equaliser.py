@@ -12,13 +12,13 @@ _FLOAT64 = npt.NDArray[np.float64]
 
 CENTRES_HZ = (125, 160, 200, 250, 315, 400, 500, 630, 800, 1000, 1250, 1600, 2000, 2500, 3150, 4000, 5000, 6300)
 """Nominal centres of the third-octave bands (IEC 61260) of speech that calibration noise fills."""
-MOST_BOOST_DB = 6.0
+MOST_BOOST_DB = 6.0  # Chosen: each dB makes all other bands a dB quieter, since the highest gain becomes 0 dB.
 MOST_CUT_DB = 12.0
 ABOVE_NOISE_DB = 10.0
 """Below this level above the room's noise, a band is not measured."""
-LOWEST_DB = -40.0
-TAPS = 2048
-_HALF_BAND = 2 ** (1 / 6)
+LOWEST_DB = -40.0  # Chosen: `inverse` gives −18 dB at most, a person may write more.
+TAPS = 2048  # At 48 kHz they resolve 23 Hz: less than the width of the lowest band, 29 Hz.
+_HALF_BAND = 2 ** (1 / 6)  # A sixth of an octave to each side of the centre.
 
 
 def band_levels(samples: Samples, rate_hz: int) -> _FLOAT64:
@@ -88,7 +88,7 @@ class Equaliser:
         return Waveform(samples.astype(np.float32), waveform.rate_hz)
 
     def _design(self, rate_hz: int) -> _FLOAT64:
-        size = 4 * TAPS
+        size = 4 * TAPS  # Longer than the filter, since a cepstrum aliases.
         hertz = np.fft.rfftfreq(size, 1 / rate_hz)
         known_hz, known_db = np.array(self._points).T
         gains_db = np.interp(np.log(np.maximum(hertz, 1.0)), np.log(known_hz), known_db)

@@ -19,7 +19,7 @@ WINDOW_SAMPLES = 512
 _RATE_HZ = 16000
 _LOW_HZ, _HIGH_HZ = 150.0, 6000.0
 _BELOW_PEAK_DB = 25.0
-_TONAL_SHARE = 0.075
+_TONAL_SHARE = 0.075  # Above the 5 % of a chord of three.
 _TONAL_FRAMES = 0.8
 _MIN_FRAMES = 3
 
@@ -51,7 +51,7 @@ def is_tonal(shares: Sequence[float]) -> bool:
     return narrow >= _TONAL_FRAMES * len(shares)
 
 
-SILENT_DBFS = -90.0
+SILENT_DBFS = -90.0  # The last bit of 16-bit sound.
 _FLOOR_WINDOW_S, _FLOOR_RISE_DB_PER_S = 4.0, 6.0
 _FLOOR_PERCENTILE, _FLOOR_BIAS_DB = 0.15, 1.2
 """The percentile lies below the mean of noise by this bias, which is added."""
@@ -97,7 +97,7 @@ class NoiseFloor:
 NOISE_DBFS = -50.0
 SPEECH_DBFS = -18.0
 MAX_GAIN_DB = 50.0
-_RELEASE_DB = 0.05
+_RELEASE_DB = 0.05  # In 10 ms: 5 dB a second.
 
 
 class Normaliser:
@@ -123,13 +123,13 @@ class Normaliser:
 
 Mono = npt.NDArray[np.float32]
 
-ANALYSIS_HZ = 16000
+ANALYSIS_HZ = 16000  # The rate of the speech detectors.
 
 
 class Timeline:
     """Host time of each sample. Keeps the last `keep` blocks as anchors; the nearest earlier anchor applies."""
 
-    def __init__(self, rate_hz: int, keep: int = 6000) -> None:
+    def __init__(self, rate_hz: int, keep: int = 6000) -> None:  # A minute of blocks of 10 ms.
         self.rate_hz = rate_hz
         self._anchors: deque[tuple[int, float, float]] = deque(maxlen=keep)
 
@@ -171,6 +171,7 @@ class Decimator:
             raise ValueError(f"the rate must be a multiple of {ANALYSIS_HZ} Hz, not {rate_hz}")
         self.factor = rate_hz // ANALYSIS_HZ
         self.delay = 32 * self.factor
+        # Below 8 kHz, half the new rate.
         self._taps: Mono = low_pass_taps(2 * self.delay + 1, 7600, rate_hz).astype(np.float32)
         self.reset()
 
@@ -191,10 +192,10 @@ class Decimator:
         return output
 
 
-FRAME_SAMPLES = 160
+FRAME_SAMPLES = 160  # 10 ms.
 FRAME_S = FRAME_SAMPLES / ANALYSIS_HZ
 _HIGH_PASS_HZ = 120.0
-_QUIETEST = 1e-10
+_QUIETEST = 1e-10  # −100 dBFS, below SILENT_DBFS: it only keeps the logarithm finite.
 
 
 @frozen
@@ -259,6 +260,7 @@ class Frames:
         if masked and level > floor:  # own sound is turned down to the noise, as if it were not there
             attenuated = samples * np.float32(10 ** ((floor - level) / 20))
         self._window = np.concatenate((self._window[FRAME_SAMPLES:], samples))
+        # A little below `EndpointRules.rise_db`, from which a frame counts.
         worth_it = level > floor + 4 and not masked
         filled = filled_share(self._window) if worth_it else 1.0
         gain = 10 ** (self._normaliser.gain_db(min(level, floor) if masked else level, floor) / 20)

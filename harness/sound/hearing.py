@@ -32,16 +32,16 @@ from harness.sound.stream_clock import RATE_HZ
 EARLIEST_S, LATEST_S = -0.1, 0.3
 """When the sound may arrive, relative to the playback timestamp of its departure."""
 LEAST_CORRELATION = 0.3
-PATH_S = 0.04
+PATH_S = 0.04  # Chosen: a longer path costs more, since `echo` solves a system of as many equations as it has samples.
 _BEFORE_S = 0.004  # Of the path, before the direct sound.
-_RIDGE = 1e-5
+_RIDGE = 1e-5  # Keeps the equations solvable at frequencies that the stimulus lacks.
 _DECAY_DB = 1.2
 """Decay of a room's sound in 10 ms, at a reverberation time of half a second."""
 _SPAN_SAMPLES = 3200  # 0.2 s.
-_ASTRAY = int(0.35 * ANALYSIS_HZ)
+_ASTRAY = int(0.35 * ANALYSIS_HZ)  # Sound that is displaced further comes after _WATCHED.
 _RESEMBLANCE = 0.4
 _WORD, _BRIDGE = 10, 6  # Frames.
-_LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, 0.0
+_LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, 0.0  # A residual below is always explained. Above, removal failed.
 _OVER_LEFT_DB, _MOST_OVER_DB = 10.0, 14.0
 _WELL_OUT_DB = -40.0
 
@@ -190,11 +190,11 @@ _LEAD = int(0.05 * ANALYSIS_HZ)
 _TAIL = int(0.25 * ANALYSIS_HZ)
 _WATCHED = int(0.35 * ANALYSIS_HZ)
 """For this long after its end, a stimulus is still removed if it was found, or masked if not."""
-_FADES = ANALYSIS_HZ // 20
+_FADES = ANALYSIS_HZ // 20  # 50 ms, for which the end of a stimulus may still sound when the next one begins.
 _REST = ANALYSIS_HZ // 2  # A shorter piece of a stimulus is not searched for.
 _APART = ANALYSIS_HZ // 500  # A smaller shift of a stimulus is not followed.
-_PIECE = 3 * ANALYSIS_HZ
-_HISTORY = 5 * ANALYSIS_HZ
+_PIECE = 3 * ANALYSIS_HZ  # Chosen: a longer piece is passed on later, a shorter one shows less of the path.
+_HISTORY = 5 * ANALYSIS_HZ  # More than a piece and the search for it.
 _SURE = 0.5  # This correlation ends the search before its time is over.
 _SOON = int(0.08 * ANALYSIS_HZ)
 
@@ -398,7 +398,7 @@ _END_ERROR_S = (0.300, 0.250, 0.120, 0.040)
 
 _FAINTER_DB = 15.0
 """Where the own voice was removed, what is fainter than the learned chime by this is an artefact (measured: 40 dB)."""
-_BEFORE_CHIME = ANALYSIS_HZ // 8
+_BEFORE_CHIME = ANALYSIS_HZ // 8  # 125 ms: as far as the error of a chime's time reaches (`earcons._AROUND`).
 _RINGS = int(0.15 * ANALYSIS_HZ)
 """How long a chime rings on: it is masked for as long after its end."""
 

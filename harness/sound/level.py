@@ -111,7 +111,7 @@ def active_speech_level(waveform: Waveform) -> ActiveLevel | None:
         return 10 * math.log10(energy / count), count
 
     # Upwards in steps of 6 dB, to the first threshold that is less than the margin below its level.
-    high_db = top_db - 90
+    high_db = top_db - 90  # Below any threshold that 16-bit sound can need.
     while high_db < top_db and level_and_count(high_db)[0] - high_db > MARGIN_DB:
         high_db = min(high_db + 6, top_db)
     low_db = high_db - 6

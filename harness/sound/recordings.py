@@ -30,10 +30,10 @@ from harness.sound.wave_file import PlainWave, UnusableSound, demand_whole
 
 Block = npt.NDArray[np.float32]
 
-LONGEST_S = 3600.0
+LONGEST_S = 3600.0  # At 48 kHz, 700 MB of memory, since a recording is read whole.
 _READ_SAMPLES = 4096
 """Samples that are read at once from a damaged file: those of the call that fails are lost."""
-_FLAC_MOST_HZ = 655_350
+_FLAC_MOST_HZ = 655_350  # A frame of FLAC states its rate in 16 bits, in tens of Hz.
 _BLOCK = 1 << 18
 _LONGEST_STEP_S = 0.1
 """A shorter sound of one value may be an impulse response."""

@@ -35,7 +35,7 @@ STEP_S = 0.002
 """A delivery earlier than the anchor by this much is a step: jitter and drift move the anchor by less."""
 AHEAD_LIMIT_S = 0.05
 """The buffers of the harness do not grow by more than this."""
-_RECENT = 128
+_RECENT = 128  # More callbacks than come in GAP_S: 80 of 10 ms.
 
 
 class SampleClock:
@@ -179,7 +179,7 @@ class SampleClock:
         self._spread_s = max(recent) - min(recent) if len(recent) > 1 else FIRST_SPREAD_S
 
 
-RATE_HZ = 48000
+RATE_HZ = 48000  # The virtual lab's: clients at another rate are resampled, and no longer bit-exact.
 _REPORTS = 48
 _ENOUGH = 5
 """PortAudio's reports: at most this many are collected, and from this many on they are compared."""

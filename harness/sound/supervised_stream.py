@@ -28,8 +28,8 @@ SILENT_S = 0.6
 OPEN_LIMIT_S = 4.0
 FIRST_OPEN_LIMIT_S = 8.0
 """For the first child: nothing is lost by waiting, and a busy host starts a process slowly."""
-BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)
-CLOSE_LIMIT_S = 1.5
+BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)  # Short: sound was back within 0.41 s of the repair of a server (measured).
+CLOSE_LIMIT_S = 1.5  # A driver closes within 2 s (`ports.Driver`): this leaves 0.5 s for the rest.
 SETTLE_LIMIT_S = 3.0
 BROKEN = "the thread that watches its sound ended with an error; see the engine's output"
 

@@ -19,8 +19,8 @@ from typing import BinaryIO, Literal
 from harness.model.frozen import frozen
 from harness.model.offline import RejectReason
 
-_PCM = 1
-_EXTENSIBLE = 0xFFFE
+_PCM = 1  # WAVE_FORMAT_PCM.
+_EXTENSIBLE = 0xFFFE  # WAVE_FORMAT_EXTENSIBLE.
 _FORMATS = {
     0x0002: "MS ADPCM",
     0x0003: "floating point",
@@ -36,7 +36,7 @@ _FORMATS = {
 }
 _GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
 """The bytes after the two bytes of a format in WAVE_FORMAT_EXTENSIBLE's SubFormat."""
-_UNKNOWN_32 = 0xFFFFFFFF
+_UNKNOWN_32 = 0xFFFFFFFF  # In RF64 and BW64: the chunk `ds64` has the size.
 _STREAMED = (range(0x7FFFF000, 0x80001000), range(0xFFFFF000, 0x100000000))
 """Sizes that programs write which cannot know the length: SoX 0x7FFFF000, arecord 0x80000000, FFmpeg 0xFFFFFFFF, or
 such a size less that of the header."""
@@ -56,7 +56,7 @@ _RATE_BYTES = 32_000
 _PIECE = 1 << 20
 _MOST_CHUNKS = 1000
 """Limit of chunks before the sound. A file with only empty chunks would otherwise take hours."""
-_LONGEST_FMT_BYTES = 4096
+_LONGEST_FMT_BYTES = 4096  # WAVE_FORMAT_EXTENSIBLE has 40. A wrong size must not fill the memory.
 
 
 class UnusableSound(Exception):
@@ -320,11 +320,11 @@ class PlainWave:
         return content
 
 
-MARK_BYTES = 16
+MARK_BYTES = 16  # Of the longest mark, that of W64.
 _LONGEST_HEAD_BYTES = 4096
 _LONGEST_PAGE_BYTES = 65_307
 """Of an Ogg stream, in bytes."""
-_NO_SIZE = 0xFFFFFFFF
+_NO_SIZE = 0xFFFFFFFF  # What AU files declare if their length is unknown.
 _STREAMED_FORM = 0x7F000000
 """A FORM chunk at least as long as SoX writes where it cannot know the length of an AIFF file."""
 
@@ -443,7 +443,7 @@ def _sphere_bytes(start: bytes) -> int:
 
 
 def _flac_samples(start: bytes) -> int:
-    return int.from_bytes(start[18:26], "big") & ((1 << 36) - 1)
+    return int.from_bytes(start[18:26], "big") & ((1 << 36) - 1)  # The number of samples has 36 bits in STREAMINFO.
 
 
 def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
@@ -464,7 +464,7 @@ def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
         first = number if tail[position + 1] & 1 else number * block
         if first < samples:
             return None
-        if not _crc(tail[position:], 0x8005, 16):
+        if not _crc(tail[position:], 0x8005, 16):  # The checksum at the end of a frame (RFC 9639).
             return first
     return None
 

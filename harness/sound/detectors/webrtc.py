@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import webrtcvad
 
-_PRIMING_FRAMES = 25
-_QUIET_RMS = 10.0
+_PRIMING_FRAMES = 25  # Half a second.
+_QUIET_RMS = 10.0  # −70 dBFS.
 
 
 class WebrtcDetector:
@@ -20,7 +20,7 @@ class WebrtcDetector:
     """
 
     rate_hz: ClassVar[int] = 16000
-    frame_samples: ClassVar[int] = 320
+    frame_samples: ClassVar[int] = 320  # 20 ms. webrtcvad accepts 10, 20 and 30 ms.
 
     def __init__(self, mode: int = 3) -> None:
         self._mode = mode

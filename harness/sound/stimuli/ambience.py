@@ -13,7 +13,7 @@ from harness.sound.level import FULL_SCALE, active_speech_level, amplify, is_sil
 from harness.sound.recordings import at_rate, opened
 from harness.sound.recordings import read as read_recording
 
-LOWEST_HZ = 20.0
+LOWEST_HZ = 20.0  # Below hearing. Towards 0 Hz, the power of pink noise grows without limit.
 CROSSFADE_S = 0.05
 
 
@@ -23,7 +23,7 @@ def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, s
         case NoiseKind.WHITE:
             noise = _colour(samples, rate_hz, seed, slope=0.0)
         case NoiseKind.PINK:
-            noise = _colour(samples, rate_hz, seed, slope=-0.5)
+            noise = _colour(samples, rate_hz, seed, slope=-0.5)  # The power of pink noise falls with 1 / frequency.
         case NoiseKind.RECORDING:
             noise = _repeat(at_rate(read_recording(spec.path), rate_hz), samples)
     if is_silent(noise.samples):

@@ -15,9 +15,9 @@ import soxr
 from harness.model.stimulus import Band, Channel, Samples, Waveform
 from harness.sound.level import FULL_SCALE
 
-_ORDER = 4
-_OPUS_KBITS = (6.0, 256.0)
-_OPUS_RATES_HZ = (8000, 12_000, 16_000, 24_000, 48_000)
+_ORDER = 4  # 24 dB an octave in each direction.
+_OPUS_KBITS = (6.0, 256.0)  # libsndfile's limits for a channel.
+_OPUS_RATES_HZ = (8000, 12_000, 16_000, 24_000, 48_000)  # All that Opus has (RFC 6716).
 _CODECS = {
     "mulaw": ("WAV", "ULAW", 8000),
     "alaw": ("WAV", "ALAW", 8000),

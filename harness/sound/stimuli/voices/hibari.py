@@ -30,7 +30,7 @@ from harness.sound.stimuli.voices.program import (
 REMEDY = f"Install it: {pip_install('neural-voice')}"
 # Its rate at speed 1 on eSpeak's scale (benchmarks/bench_voices.py --rates).
 OWN_RATE_WPM = 179.0
-SEED = 0
+SEED = 0  # Any fixed one: the same text then gives the same sound.
 
 
 class HibariVoice:
