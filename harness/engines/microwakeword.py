@@ -13,8 +13,8 @@ from harness.engines.framed import FrameCutter
 from harness.model.errors import PluginError, did_you_mean
 from harness.model.frozen import frozen
 
-RATE_HZ = 16000
-_FRAME_SAMPLES = 160
+RATE_HZ = 16000  # What the package's features take.
+_FRAME_SAMPLES = 160  # 10 ms, by which the windows of the features advance.
 
 
 @frozen

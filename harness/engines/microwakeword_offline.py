@@ -179,7 +179,7 @@ def logged_features(samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
 
 
 _STEPS = 120
-_SAMPLES = 24_000
+_SAMPLES = 24_000  # 24 stretches of different levels, three of them silent.
 
 
 def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
@@ -399,4 +399,4 @@ def _path(choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...
     return _Fast(listener, probabilities), "fast", f"kernel for {processor()}"
 
 
-_UINT8 = 3
+_UINT8 = 3  # TFLite's TensorType.

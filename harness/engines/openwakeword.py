@@ -36,11 +36,11 @@ STEP_SAMPLES = 1280
 """Samples from one score to the next: 80 ms."""
 CALL_SAMPLES = 1760
 """Samples that the package passes to its mel model at a time."""
-FRAMES_A_STEP = 8
-EMBEDDING_FRAMES = 76
+FRAMES_A_STEP = 8  # Of 10 ms each.
+EMBEDDING_FRAMES = 76  # Input of the package's embedding model.
 KEPT_FRAMES = EMBEDDING_FRAMES - FRAMES_A_STEP
 """Frames that an embedding shares with the previous one."""
-_HOP_SAMPLES = 160
+_HOP_SAMPLES = 160  # 10 ms.
 _EMBEDDING_LAG_FRAMES = 4
 """The package computes its first embedding at its tenth call. Four frames remain from then on."""
 
@@ -201,7 +201,7 @@ TOLERANCE_LOG_ODDS = 1e-3
 """Tolerance between the two paths' scores, in log odds: more than ten times the measured difference."""
 _FEW_ULP = 3e-7
 """… and relative to the score: a float32 near 1 is not finer."""
-_CALLS_BEFORE_AN_EMBEDDING = 9
+_CALLS_BEFORE_AN_EMBEDDING = 9  # The package computes its first embedding at its tenth call.
 
 
 class _Scores:
@@ -480,7 +480,7 @@ def fastest_features(package_features: Any, mel: bytes, embedding: bytes) -> tup
 
 def checked_features(package_features: Any, mel: bytes, embedding: bytes, *, kernel: bool) -> Features:
     """The fast features, once they equal the package's for a second of noise."""
-    steps = 11
+    steps = 11  # Two embeddings: the package computes the first at its tenth call.
     noise = np.random.default_rng(steps).normal(0, 1000, steps * STEP_SAMPLES + CALL_SAMPLES - STEP_SAMPLES)
     samples = noise.astype(np.int16)
     package_features.reset()

@@ -12,7 +12,7 @@ from harness.engines.openwakeword_onnx import Array, OnnxModel, classifier_model
 from harness.engines.tflite_file import read_model
 from harness.model.errors import InputError
 
-EMBEDDING_SIZE = 96
+EMBEDDING_SIZE = 96  # Output of the package's embedding model.
 MOST_WINDOWS = 80
 """Embeddings that the package keeps. It never returns a score of a classifier that needs more."""
 _CHECKED_WINDOWS = 5

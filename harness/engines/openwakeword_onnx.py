@@ -14,7 +14,7 @@ from harness.engines.tflite_file import Graph, Op, Operator
 from harness.model.errors import PluginError
 
 _IR_VERSION, _OPSET = 8, 13
-_ELEMENT = {np.dtype(np.float32): 1, np.dtype(np.int64): 7}
+_ELEMENT = {np.dtype(np.float32): 1, np.dtype(np.int64): 7}  # TensorProto.DataType.
 
 Attribute = int | float | Sequence[int]
 Dimension = int | str
@@ -106,7 +106,7 @@ def _again(number: int, wire: int, body: bytes) -> bytes:
 
 def _read_varint(message: bytes, place: int) -> tuple[int, int]:
     value = shift = 0
-    while place < len(message) and shift < 70:
+    while place < len(message) and shift < 70:  # 64 bits take at most ten bytes of seven.
         byte = message[place]
         value |= (byte & 127) << shift
         place, shift = place + 1, shift + 7
@@ -117,10 +117,10 @@ def _read_varint(message: bytes, place: int) -> tuple[int, int]:
 
 def _attribute(name: str, value: Attribute) -> bytes:
     if isinstance(value, int):
-        return _text(1, name) + _varint_field(3, value) + _varint_field(20, 2)
+        return _text(1, name) + _varint_field(3, value) + _varint_field(20, 2)  # Field 20 is the type: INT.
     if isinstance(value, float):
-        return _text(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _varint_field(20, 1)
-    return _text(1, name) + b"".join(_varint_field(8, number) for number in value) + _varint_field(20, 7)
+        return _text(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _varint_field(20, 1)  # FLOAT.
+    return _text(1, name) + b"".join(_varint_field(8, number) for number in value) + _varint_field(20, 7)  # INTS.
 
 
 def _tensor(name: str, value: npt.NDArray[np.generic]) -> bytes:
@@ -178,7 +178,7 @@ class OnnxModel:
         options = onnxruntime.SessionOptions()
         # An evaluation runs several processes; more threads here would take their cores.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
+        options.log_severity_level = 3  # Errors only.
         failures = (states.Fail, states.InvalidProtobuf, states.InvalidGraph, states.InvalidArgument,
                     states.NotImplemented, states.RuntimeException, states.NoModel, states.NoSuchFile)  # fmt: skip
         try:
@@ -209,7 +209,7 @@ Constants = dict[str, npt.NDArray[np.generic]]
 
 
 _ARITHMETIC = {Op.ADD: "Add", Op.SUB: "Sub", Op.MUL: "Mul", Op.DIV: "Div"}
-_SAME, _RELU = 0, 1
+_SAME, _RELU = 0, 1  # TFLite's Padding and ActivationFunctionType.
 
 
 def embedding_model(graph: Graph) -> bytes:

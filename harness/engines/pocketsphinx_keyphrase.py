@@ -35,8 +35,8 @@ from harness.model.offline import (
     SettingKind,
 )
 
-RATE_HZ = 16000
-FRAME_SAMPLES = 160
+RATE_HZ = 16000  # That of the packaged acoustic model.
+FRAME_SAMPLES = 160  # 10 ms, the decoder's own frames.
 LICENCE = "BSD-2-Clause, also for the en-us acoustic model and dictionary"
 DICTIONARY = Setting(
     "dictionary", SettingKind.FILE, "",
@@ -141,7 +141,7 @@ POINT = Setting(
     OPERATING_POINT.name, SettingKind.WHOLE, "10",
     "1 (strictest) to 20 (most lenient): point n is a kws-threshold of 10^(-3n)", low=1, high=POINTS,
 )  # fmt: skip
-_DECADES_A_POINT = 3
+_DECADES_A_POINT = 3  # So that the tenth point is the default of kws-threshold, 1e-30.
 _LINE = re.compile(r"(.*?)\s*(?:/\s*([^/\s]+)\s*/)?\s*")
 # Blocks of one size, whatever sizes the sound comes in, since features are normalised by block.
 _BLOCK_SAMPLES = 8000
@@ -298,7 +298,7 @@ def _power(text: str, place: Place | None) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not -300 <= value <= 1 or value == 0:
+    if not -300 <= value <= 1 or value == 0:  # A float has no power of ten far below −300.
         raise InputError(
             f"{text!r} is not a keyphrase threshold", place=place, remedy="Write it as 1e-30, or as its power, -30"
         )

@@ -44,8 +44,8 @@ from harness.model.offline import (
 )
 
 _LINES_AT_ONCE = 1000
-_LINES_A_SECOND = 200
-_BLOCKS_A_SECOND = 10
+_LINES_A_SECOND = 200  # Of sound. Chosen: twice as many as an engine writes that reports each 10 ms.
+_BLOCKS_A_SECOND = 10  # Always, so that results do not depend on how the file is read.
 _REMEDY = "docs/how-to/measure-a-program.md lists the lines that it may write"
 _START_REMEDY = "Check whether it is waiting for something. For a longer limit: -s start-limit-s=N"
 _SERVED_REMEDY = (

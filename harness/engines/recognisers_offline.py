@@ -27,7 +27,7 @@ _SCALE = np.float32(1 / 32768)
 _WHISPER_PIECE_S = 28.0
 # Moonshine repeats itself in 45 s of sound (measured: 38 times the last sentence), but not in 20 s.
 _MOONSHINE_PIECE_S = 20.0
-_LEAD_SAMPLES = round(0.3 * RATE_HZ)
+_LEAD_SAMPLES = round(0.3 * RATE_HZ)  # As the lead-in of `faster_whisper`, without which first words are lost.
 _MOONSHINE_LICENCE = "MIT"
 BEAM = Setting(
     "beam-size", SettingKind.WHOLE, "5", "number of hypotheses that the search keeps", low=1, high=20,

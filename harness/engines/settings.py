@@ -35,7 +35,7 @@ OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)
 """Settings of every wake engine with scores."""
 LONGEST_FILE = 1 << 20
 """Largest file, in bytes, that may hold a setting's value."""
-POINTS = 20
+POINTS = 20  # As in the tool whose command line `harness evaluate` takes.
 OWN_POINT = 10
 
 

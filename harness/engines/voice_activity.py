@@ -12,15 +12,15 @@ from harness.sound.detectors.webrtc import WebrtcDetector
 from harness.sound.endpoints import Endpoints, SpeechOffset, SpeechOnset
 from harness.sound.frames import FRAME_SAMPLES, Frames, SoundFrame
 
-RATE_HZ = 16000
+RATE_HZ = 16000  # That of the speech detector.
 Span = tuple[int, int]
 _BEFORE_S = 0.3  # a recogniser needs a moment of sound before the first word
 _AFTER_S = 0.2
 _FEED_SAMPLES = RATE_HZ
 _PRIMING_S = 0.6
-_CLOSING_S = 1.5
+_CLOSING_S = 1.5  # Longer than the 0.6 s without speech after which `Endpoints` ends it, at any level.
 _FLOOR_PERCENTILE = 5
-_QUIETEST = 1e-4
+_QUIETEST = 1e-4  # −80 dBFS, in place of digital silence.
 _CUT_SAMPLES = RATE_HZ // 10
 
 

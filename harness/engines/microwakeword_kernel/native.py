@@ -16,11 +16,11 @@ from harness.engines.offline_loading import load_kernel
 from harness.engines.tflite_file import Graph, Op, Operator, Tensor
 from harness.model.frozen import frozen
 
-_INT8, _UINT8 = 9, 3
-_RELU = 1
+_INT8, _UINT8 = 9, 3  # TFLite's TensorType.
+_RELU = 1  # TFLite's ActivationFunctionType.
 _EXACT = 1 << 24
 """Whole numbers below this are exact in a float32."""
-_VECTOR = 8
+_VECTOR = 8  # Channels that the library computes, and rounds, together.
 
 
 class UnsupportedModel(ValueError):
@@ -410,12 +410,12 @@ def _bytes(values: npt.NDArray[np.float32], low: int, high: int) -> npt.NDArray[
     return np.clip(values, low, high).astype(np.int16).astype(np.uint8)
 
 
-VERSION = 1
-WIDTH = 40
-WINDOW_SAMPLES = 480
-HOP_SAMPLES = 160
-_LEVELS = 2048
-_ALIGNED = 64
+VERSION = 1  # VH_VERSION in vh_kernel.h, which has the sizes below, too.
+WIDTH = 40  # Mel channels of the package's features.
+WINDOW_SAMPLES = 480  # 30 ms.
+HOP_SAMPLES = 160  # 10 ms.
+_LEVELS = 2048  # More than any logged feature: 64 ln 2^32 = 1420.
+_ALIGNED = 64  # Bytes of an AVX-512 register.
 _MOST_STRIDE = 32
 _PROCESSOR = {0: "plain", 1: "AVX2", 2: "AVX-512"}
 

@@ -78,10 +78,10 @@ def _constant(graph: Graph, index: int) -> npt.NDArray[np.generic]:
     return value
 
 
-VERSION = 1
-_BLOCK = 24
-_MOST_CHANNELS = 96
-_TILE = 4
+VERSION = 1  # VH_VERSION in vh_convolution.h.
+_BLOCK = 24  # COLUMNS of the kernel.
+_MOST_CHANNELS = 96  # MOST of the kernel, whose buffers have that size.
+_TILE = 4  # Values that Winograd's F(4, 3) computes together.
 _SPARE_ROWS = 8
 # Winograd's F(4, 3): three taps at the points 0, 1, −1, 2, −2 and infinity.
 _POINTS = np.array(
