@@ -32,7 +32,7 @@ LEVEL_EVERY_S = 0.5
 """Interval of rows of a threshold while its state stays."""
 MOST_LINES = 40
 """Lines in one sample."""
-_ENOUGH_BYTES = 256
+_ENOUGH_BYTES = 256  # Chosen: so many bytes of log lines contain a line ending.
 _FEW_ESCAPES = 8
 _NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
 
@@ -284,6 +284,7 @@ def _sha256_of(path: str) -> str:
 def _line_text(text: str) -> str:
     """A line as text. Binary lines are summarised, since escapes would fill the screen."""
     escaped = text.count("\\x")
+    # More than a third of the line: \xNN has four characters.
     if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
         return plain_text(f"({len(text) - 3 * escaped} bytes that are not text: {text[:24]}…)")
     return plain_text(text, LONGEST)

@@ -52,8 +52,8 @@ SOCKETS_LIMIT_S = 2.0
 RESTORE_LIMIT_S = 1.0  # for each setting that is restored after a loss
 SETTING_LIMIT_S = 10.0
 """For each of three waits: until a lost device is back, has reported all its states, or has reported a new value."""
-PORT = 6053
-_KEY_BYTES = 32
+PORT = 6053  # Of ESPHome's native API.
+_KEY_BYTES = 32  # Of the `encryption: key` in ESPHome's `api`.
 
 
 class EsphomeLogLevel(StrEnum):
@@ -99,7 +99,7 @@ class EsphomeOptions:
     log_level: EsphomeLogLevel = EsphomeLogLevel.DEBUG
     states: bool = True
     restart_button: str = ""
-    hold_back_ms: float = 100.0
+    hold_back_ms: float = 100.0  # Assumed, not measured.
     keepalive_s: float = 4.0
     role: EsphomeRole = EsphomeRole.OBSERVER
     recogniser: str = ""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aioesphomeapi.client import APIClient
     from aioesphomeapi.model import DeviceInfo, VoiceAssistantAudioSettings
 
-RATE_HZ = 16_000
+RATE_HZ = 16_000  # What ESPHome's voice assistant sends.
 END_GAP_S = 1.0
 """A device that is still stopping its microphone ignores RUN_END, and an announcement would cut it off."""
 PLAY_LIMIT_S = 60.0

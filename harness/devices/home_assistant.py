@@ -64,7 +64,7 @@ class HomeAssistantOptions:
     url: str
     token_env: str = "HASS_TOKEN"
     satellite: str = ""
-    hold_back_ms: float = 100.0
+    hold_back_ms: float = 100.0  # Assumed, not measured.
 
     def __post_init__(self) -> None:
         _ = self.socket_url
@@ -122,6 +122,7 @@ class AssistLink:
         self._state = ""
         self._listened = deque[float](maxlen=8)
         self._runs: dict[str, _AssistRun] = {}
+        # Fewer pings than a board gets: for each, Home Assistant renders a template.
         self._clock, self._schedule = DeviceClock(), PingSchedule(2.0, burst=8, gap_s=0.05)
         self._due_s = float("-inf")
         self._tell_line: Callable[[str, Stamp], None] = lambda line, stamp: None

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from harness.sound.earcons import LearnedEarcon
     from harness.sound.hearing import Hearing
 
-_QUEUE_BLOCKS = 1000
-_METER_BLOCKS = 10
+_QUEUE_BLOCKS = 1000  # 10 s.
+_METER_BLOCKS = 10  # 100 ms.
 
 
 @frozen

@@ -19,8 +19,8 @@ from harness.model.time import Stamp
 from harness.sound.frames import ANALYSIS_HZ, Frames
 from harness.sound.recogniser_process import RecogniserProcess
 
-ANSWER_HZ = 22_050
-LOAD_LIMIT_S = 60.0
+ANSWER_HZ = 22_050  # That of espeak, the default voice.
+LOAD_LIMIT_S = 60.0  # As `RecogniserProcess` allows.
 _SPEECH_S, _SILENCE_S = 0.3, 0.7
 """Speech that begins a command, and the silence that ends it, as in Home Assistant."""
 _QUIET_DBFS, _QUIET_FRAMES = -60.0, 10
@@ -51,6 +51,7 @@ class Answerer:
         if self.recogniser is not None:
             silence = Waveform(np.zeros(ANALYSIS_HZ // 2, np.float32), ANALYSIS_HZ)
             self.recogniser.transcribe_later(silence, answers.put)
+            # twice, since it starts a second child if the first one fails
             answer = answers.get(timeout=2 * LOAD_LIMIT_S)
             if isinstance(answer, HarnessError):
                 raise DeviceError(
@@ -107,7 +108,7 @@ class CommandSound:
         for frame in self._frames.feed(resampled, np.zeros(len(resampled), np.bool_)):
             self._speech += frame.speech
             self._silence = 0 if frame.speech else self._silence + 1
-            if self._silence >= 100 * _SILENCE_S:
+            if self._silence >= 100 * _SILENCE_S:  # a frame has 10 ms
                 if self._spoken:
                     return True
                 self._speech = 0

@@ -423,7 +423,7 @@ class CommandLog(TextStream):
 
     Options: ClassVar[type] = CommandOptions
     BACK_OFF_S = (0.5, 30.0)
-    SETTLE_S = 1.0
+    SETTLE_S = 1.0  # A program takes longer to fail than a connection.
 
     def connect(self) -> FarEnd:
         return RunningCommand(self._options)

@@ -49,7 +49,7 @@ from harness.model.time import Stamp
 CONNECT_LIMIT_S = 5.0
 ASK_LIMIT_S = 2.0
 JOIN_S = 1.5
-MOST_CONNECTIONS = 64
+MOST_CONNECTIONS = 64  # Each has a thread.
 PIECE_BYTES = 65_536
 SETTLE_S = 0.2
 """A connection that only asks who is there has ended by then."""
@@ -61,7 +61,7 @@ _OF_RUN = tuple(
     b'{"type": "%b"' % kind
     for kind in (b"run-pipeline", b"transcript", b"error", b"audio-start", b"audio-stop", b"played")
 )
-_LONGEST_ANSWER_MS = 600_000
+_LONGEST_ANSWER_MS = 600_000  # A larger timestamp is not the length of an answer.
 _CONNECTION, _SILENCE = "connection", "silence"
 
 

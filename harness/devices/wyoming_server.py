@@ -31,7 +31,7 @@ from harness.model.observation import DeviceDescribed, LogLine, Unread
 from harness.model.time import Stamp
 
 CONNECT_LIMIT_S = 5.0
-JOIN_S = 0.5
+JOIN_S = 0.5  # For each of two threads, within the 2 s of `ports.Driver`.
 STEP_S = 0.2
 PING_S = 2.0
 UNACKNOWLEDGED_S = 15.0

@@ -43,8 +43,8 @@ class WireProperties:
     events_s: float
 
 
-LINE = WireProperties(True, 0.5, 0.2, 8, 4, 10.0)
-BROKER = WireProperties(False, 1.0, 1.0, 0, 32, 3.0)
+LINE = WireProperties(True, 0.5, 0.2, 8, 4, 10.0)  # Commands again after 200 ms, by docs/reference/framing.md.
+BROKER = WireProperties(False, 1.0, 1.0, 0, 32, 3.0)  # QoS 1 repeats what was lost, so the harness need not soon.
 
 
 def observation(event: messages.Event | messages.Log, source: str, stamp: Stamp, sender: AudioSender) -> Observation:

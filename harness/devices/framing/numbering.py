@@ -35,7 +35,7 @@ _AHEAD = 8 * KEPT_BY_BOARD
 """How far ahead an event may be: the board keeps an event that is lost repeatedly, while others get through."""
 _REMEMBERED = 1024
 """Delivered numbers kept to recognise repetitions. A number farther back counts as one."""
-_MOST_NUMBER = 0xFFFFFFFF
+_MOST_NUMBER = 0xFFFFFFFF  # A u32 on the wire.
 
 StampedEvent = tuple[Event | Log | None, Stamp]
 """An event (None: its payload is invalid) and its arrival."""

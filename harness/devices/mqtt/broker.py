@@ -25,7 +25,7 @@ from harness.model.errors import DeviceError
 
 _PROGRAM = "harness.devices.mqtt.broker"
 _START_LIMIT_S = 20.0
-_END_LIMIT_S = 1.0
+_END_LIMIT_S = 1.0  # A driver closes within 2 s (`ports.Driver`).
 
 
 class EmbeddedBroker:

@@ -18,7 +18,7 @@ from harness.model.frozen import frozen
 from harness.model.positioners import BenchOrder, filled
 
 _LONGEST_MESSAGE = 4096
-_TAKEN_S = 5.0
+_TAKEN_S = 5.0  # Chosen: a broker that has not acknowledged a message by then is not running.
 
 
 @frozen

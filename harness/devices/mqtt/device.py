@@ -49,7 +49,7 @@ from harness.model.time import Stamp
 
 _TEXT_MAX_BYTES = 900  # a board has room for messages of 1024 bytes; the rest is for the JSON around the text
 _JOIN_S = 1.0
-_VERSION_WAIT_S = 0.5
+_VERSION_WAIT_S = 0.5  # Chosen: short, since some brokers publish no version.
 _HEARTBEAT = "heartbeat"
 
 

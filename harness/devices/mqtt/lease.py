@@ -32,7 +32,7 @@ from harness.model.frozen import frozen
 TOPIC = "lease"
 REFRESH_S = 3.0
 """How often an owner renews its lease: some renewals may be lost before it expires."""
-EXPIRES_S = 10.0
+EXPIRES_S = 10.0  # Three renewals, and a second for the way.
 DEFENCE_S = 2.0
 """Time that an owner has to answer a claim."""
 ECHO_S = 1.5

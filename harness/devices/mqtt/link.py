@@ -43,7 +43,7 @@ _PERIOD_S = 1.0  # Between pulses. Chosen: a stalled broker is noticed soon, and
 _LOOK_S = 0.25  # Interval at which the pulse's thread notes how late it woke (`StallDetector`).
 _FIRST_GUESS_S = 0.1
 """Least error of an arrival until _ROUND_TRIPS_KEPT are known. Chosen for a local network."""
-_ROUND_TRIPS_KEPT = 16
+_ROUND_TRIPS_KEPT = 16  # One message in 17 then takes longer than the longest of them.
 # Of the longest round trip, for the error of an arrival. Chosen: it also covers the one that takes longer.
 _LONGEST_TRIP_FACTOR = 2.0
 _EARLY_ANSWERS_KEPT = 16  # Chosen: an answer waits for the return of one `publish` only.

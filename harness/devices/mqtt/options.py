@@ -17,8 +17,8 @@ from harness.model.numbers import exact
 if TYPE_CHECKING:
     import ssl
 
-DEFAULT_PORT = 1883
-DEFAULT_TLS_PORT = 8883
+DEFAULT_PORT = 1883  # Registered for MQTT with IANA.
+DEFAULT_TLS_PORT = 8883  # Registered for MQTT over TLS.
 LAB = "lab"
 EMBEDDED = "embedded"
 _LOGIN = "Write `username` and `password_env`, and set the same on the board"

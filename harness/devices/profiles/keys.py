@@ -25,7 +25,7 @@ from harness.base.plugins import Group, names, replacement
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
 
-MAX_SAMPLE = 65536
+MAX_SAMPLE = 65536  # The default of `max_line_bytes`.
 
 
 def _expression(text: str) -> str:

@@ -28,7 +28,7 @@ from harness.model.time import Stamp
 
 Fields = dict[str, PlainValue]
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]*")
-SCORE_STEP = 0.0005
+SCORE_STEP = 0.0005  # A sample need only give three decimals.
 _KINDS: dict[type, ObservationKind] = {
     Wake: ObservationKind.WAKE,
     Transcript: ObservationKind.TRANSCRIPT,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 Pcm = npt.NDArray[np.int16]
 
-ADPCM_CHUNK = 240
+ADPCM_CHUNK = 240  # 15 ms at 16 kHz, in 124 bytes.
 _HEADER = struct.Struct("<hBB")
 # fmt: off
 _STEPS = np.array([

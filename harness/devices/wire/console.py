@@ -116,7 +116,7 @@ _ONE_LINE_S = 1.0
 RATES = (115200, 9600, 921600, 57600, 460800, 230400, 38400, 19200, 74880, 1500000, 2000000, 1000000)
 RATES_IN_WORDS = ", ".join(str(rate) for rate in sorted(RATES))
 READABLE = 0.9  # Share of text. Chosen: of random bytes, two fifths would be text.
-_TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))
+_TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))  # Printable ASCII, line ends, and the ESC of colours.
 
 
 def text_share(data: bytes) -> float:

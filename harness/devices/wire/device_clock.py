@@ -18,7 +18,7 @@ from harness.model.time import Stamp
 
 Floats = npt.NDArray[np.float64]
 
-KEPT_PINGS = 600
+KEPT_PINGS = 600  # Ten minutes at one a second.
 _FEWEST = 16
 _SHARE = 10
 """One in this many of the kept pings is used for the fit, and at least the fewest."""
@@ -211,6 +211,7 @@ class PingSchedule:
     A burst starts with gaps of gap_s, which grow to the period. Short gaps find quick round trips, long ones drift.
     """
 
+    # The last of 24 growing gaps has 0.85 s, almost the period.
     def __init__(self, period_s: float = 1.0, *, burst: int = 24, gap_s: float = 0.005, every_s: float = 120.0) -> None:
         self._period_s = period_s
         self._burst = burst

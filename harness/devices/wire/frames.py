@@ -16,14 +16,14 @@ from enum import IntEnum
 
 from harness.model.frozen import frozen
 
-MAX_PAYLOAD_BYTES = 1024
+MAX_PAYLOAD_BYTES = 1024  # By docs/reference/framing.md: boards reserve memory for it.
 _HEAD = struct.Struct("<BI")
 _CRC = struct.Struct("<I")
 _MIN_BODY = _HEAD.size + _CRC.size
 _MAX_BODY = _MIN_BODY + MAX_PAYLOAD_BYTES
 MAX_SEGMENT_BYTES = _MAX_BODY + 1 + _MAX_BODY // 254
 """The longest body with its codes: one at the front, and one more for each whole run."""
-_RUN = 254
+_RUN = 254  # Of COBS, whose codes of one byte name at most so many bytes.
 
 
 class FrameKind(IntEnum):

@@ -150,9 +150,9 @@ def lines_lost(count: str) -> int:
     return int(count) if count.isascii() and count.isdecimal() and 0 < len(count) < 10 else 1
 
 
-SEARCH_LIMIT_S = 0.05
-MAX_SLOW = 3
-MAX_OPEN = 8
+SEARCH_LIMIT_S = 0.05  # Chosen: an expression that is not careless needs far less than a millisecond.
+MAX_SLOW = 3  # After so many slow searches, a rule is ignored: it would delay all later lines.
+MAX_OPEN = 8  # Observations that wait for further lines. A device must not fill the memory.
 MAX_SLOTS = 32
 
 _AUDIO_UNIT = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}

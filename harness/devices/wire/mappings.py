@@ -16,7 +16,7 @@ import regex
 
 from harness.base.foreign import strip_terminal_codes
 from harness.base.plain_json import refuse_constant
-from harness.devices.wire.lines import LOST, SLOT, LineFields, MappingError, lines_lost, observation
+from harness.devices.wire.lines import LOST, SEARCH_LIMIT_S, SLOT, LineFields, MappingError, lines_lost, observation
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
     DeviceDescribed,
@@ -35,7 +35,6 @@ from harness.model.observation import (
 )
 from harness.model.time import Stamp
 
-SEARCH_LIMIT_S = 0.05
 MAX_PAYLOAD_BYTES = 65536
 ANYTHING = "*"
 """In `when`: any value."""

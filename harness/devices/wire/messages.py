@@ -18,8 +18,8 @@ from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.observation import DeviceState
 
-PROTOCOL = 1
-_FULL_SCORE = 65535
+PROTOCOL = 1  # In a hello. Another version has other messages.
+_FULL_SCORE = 65535  # A score is a u16 on the wire.
 
 
 class PayloadError(HarnessError):

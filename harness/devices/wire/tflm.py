@@ -13,7 +13,7 @@ DATA_TYPE = "audio-pcm-16khz-mono-s16"
 RATE_HZ = 16000
 ANSWER_LIMIT_S = 5.0
 _ANSWER = re.compile(r"!(OK TEST (\d{1,5})|FAIL TEST|DATA_ACK (\d{1,6})|OK DATA .*|FAIL DATA .*)")
-_MOST_LINE_BYTES = 65536
+_MOST_LINE_BYTES = 65536  # Limits what a broken device may ask for.
 
 
 class TflmStep(Enum):
