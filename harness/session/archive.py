@@ -40,11 +40,11 @@ MANIFEST = "manifest.json"
 ROOT = "session/"
 TAR, ZIP = ".tar.gz", ".zip"
 _CHUNK = 1 << 20
-_MANIFEST_BYTES = 32 << 20
-_LONGEST_PART, _LONGEST, _DEEPEST = 255, 1000, 8
+_MANIFEST_BYTES = 32 << 20  # About what _MOST_MEMBERS take, with 150 bytes each.
+_LONGEST_PART, _LONGEST, _DEEPEST = 255, 1000, 8  # File systems allow a name of 255 bytes.
 _MOST_MEMBERS = 200_000
 _SMALL_BYTES = 10_000_000
-_BLOCK_BYTES = 512
+_BLOCK_BYTES = 512  # Of tar.
 _NOT_KEPT = frozenset({"writer.lock", "engine.json", MANIFEST})
 
 
@@ -236,7 +236,9 @@ def _packer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int, Any],
 
             def add_to_zip(name: str, size: int, source: Any) -> None:
                 head = zipfile.ZipInfo(ROOT + name)
+                # 3 is Unix, where the mode is that of a regular file.
                 head.compress_type, head.external_attr, head.create_system = zipfile.ZIP_DEFLATED, 0o100644 << 16, 3
+                # without it, zipfile refuses 2 GiB
                 with packed_zip.open(head, "w", force_zip64=size > 1 << 30) as sink:
                     shutil.copyfileobj(source, sink, _CHUNK)
 

@@ -72,7 +72,7 @@ class _Stream:
 
     def _pieces(self, duration_s: float) -> Iterator[RecordingPiece]:
         left_s = duration_s
-        while left_s > 1e-6:
+        while left_s > 1e-6:  # lengths are rounded to µs
             if self._playing is None:
                 path, length_s = next(self._recordings)
                 self._playing = (path, length_s, 0.0)

@@ -49,11 +49,11 @@ from harness.wake.wake_progress import WakeProgress
 GAP = "  "
 REASONS_SHOWN = 50
 HEADS = ("#", "trial", "outcome", "attempts", "latency", "it heard", "it answered (by our transcription)")
-WIDTHS = (4, 24, 12, 8, 15)
+WIDTHS = (4, 24, 12, 8, 15)  # Of HEADS, without the two texts.
 LEAST_TEXT = 28
 """Columns for the two texts together; where there is less room, they are left out."""
 FRAME_HEADS = ("#", "trial", "attempts", "what was understood: = right, ≠ another value, − missing, + extra")
-FRAME_WIDTHS = (4, 24, 8)
+FRAME_WIDTHS = (4, 24, 8)  # Of FRAME_HEADS, without the last one.
 LEAST_FRAME = 18
 NO_LABEL = "(none)"
 UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "attempt"}

@@ -150,13 +150,13 @@ class Watchdog:
             systemd.sendto(b"WATCHDOG=1", socket.MSG_DONTWAIT, self._address)  # a lost one is followed by others
 
 
-METERS_EVERY_S = 0.1
+METERS_EVERY_S = 0.1  # Each level is that of the last 100 ms.
 CLIENT_WITHIN_S = 2.0
 OPERATOR_WITHIN_S = 10.0
 """How long the first trial waits for a dashboard, which may bring the operator."""
 WATCHER_WITHIN_S = 60.0
 """Who starts an engine to watch it connects within this time, also on a busy host."""
-DONE, LIMIT_FAILED, FAULT = 0, 1, 3
+DONE, LIMIT_FAILED, FAULT = 0, 1, 3  # Exit statuses. 2 is for wrong usage and files.
 
 
 class Engine:

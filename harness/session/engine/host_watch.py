@@ -85,6 +85,7 @@ Times = tuple[int, int]
 def processor_times(path: Path = Path("/proc/stat")) -> Times | None:
     """None where the system does not say, see proc_stat(5)."""
     with contextlib.suppress(OSError, ValueError, IndexError):
+        # guest times, which follow, are part of the others
         ticks = [int(word) for word in path.read_text().partition("\n")[0].split()[1:9]]
         return ticks[7], sum(ticks)
     return None

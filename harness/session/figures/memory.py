@@ -37,7 +37,7 @@ from harness.transcripts.recognition import readings_of
 
 LEFT_SHARE = 0.05
 """Share of pairs that may still show memory from the recommended wait on."""
-_HALF = 0.5
+_HALF = 0.5  # The length of a memory is its median.
 
 Floats = npt.NDArray[np.float64]
 

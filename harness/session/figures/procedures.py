@@ -29,7 +29,7 @@ from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
-_SAME = 1e-9
+_SAME = 1e-9  # More than the rounding of a share times a count.
 LONGEST_PAUSE_MS = 1000
 """Of the self-test."""
 
