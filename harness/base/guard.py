@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 
-NOT_STARTED = 126
-_PR_SET_PDEATHSIG = 1
+NOT_STARTED = 126  # What shells return for a program that cannot be executed.
+_PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
 
 
 def main(parent: int, command: list[str]) -> int:

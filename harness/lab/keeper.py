@@ -84,7 +84,7 @@ def main(settings: Path) -> None:
 
 
 def _leave(number: int, frame: object) -> None:
-    sys.exit(128 + number)
+    sys.exit(128 + number)  # the status that shells give to a signal
 
 
 if __name__ == "__main__":

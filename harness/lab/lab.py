@@ -37,7 +37,7 @@ from harness.model.numbers import exact, seconds
 
 DEFAULT_ROOM = "living_room"
 _READY_LIMIT_S = 60.0
-_STALE_S = 5.0
+_STALE_S = 5.0  # Five heartbeats of the assistant.
 _POLL_S = 0.05
 
 

@@ -52,7 +52,7 @@ class EvaluationStatus(IntEnum):
     WELL = 0
     LIMIT_FAILED = 1
     FAULT = 3
-    INTERRUPTED = 130
+    INTERRUPTED = 130  # 128 + SIGINT, as in shells.
 
 
 class EvaluationScreen(Protocol):

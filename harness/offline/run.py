@@ -112,10 +112,10 @@ def stop_when_asked() -> Iterator[threading.Event]:
             signal.signal(signum, handler)
 
 
-WINDOW = 100_000
+WINDOW = 100_000  # Files sorted by length together. Chosen: to look up more lengths would delay the first file.
 BATCH_S = 0.5
 """Work in a batch: long against the time to hand it out, short against the end of a run."""
-MOST_FILES = 512
+MOST_FILES = 512  # Chosen with BATCH_S, so that no worker waits for its next files, however short they are.
 LEAST_S = 0.1
 """Least length of a file for planning, since opening takes time too."""
 
@@ -246,7 +246,7 @@ ATTEMPTS = 3
 HOPELESS = 8
 """If this many files were lost before any succeeded, the engine is at fault and not the files."""
 TICK_S = 0.2
-GRACE_S = 2.0
+GRACE_S = 2.0  # For the files under way when the run is stopped.
 
 OpensJournal = Callable[[EngineFacts], Journal]
 """Called once, when the engine has loaded and before any file is played."""

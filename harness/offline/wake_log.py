@@ -265,6 +265,7 @@ def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
     for key, stated in log.totals:
         by_lines = totals.get(key)
         decimals = min(DECIMALS.get(key, 0), written_decimals.get(key, DECIMALS.get(key, 0)))
+        # half of the last decimal, and the rounding of floats
         allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
         if by_lines is None:
             if stated:

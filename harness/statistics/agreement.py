@@ -27,7 +27,7 @@ FEWEST_DEFINED = 0.95
 """An interval needs a value in so large a share of the resamples."""
 ROUGH_BELOW = 30
 """Of fewer items, up to one interval in five missed the true value in simulations, instead of one in twenty."""
-_SHARED, _EQUAL, _UNEQUAL, _LABELLED, _FIRST = range(5)
+_SHARED, _EQUAL, _UNEQUAL, _LABELLED, _FIRST = range(5)  # Columns of the sums; from _FIRST on, one of each category.
 _BLOCK_CELLS = 1 << 21
 """Numbers that the bootstrap draws at a time."""
 
@@ -117,6 +117,7 @@ def bca(
     bias = float(special.ndtri(min(max(below, 0.5 / len(defined)), 1 - 0.5 / len(defined))))
     tail = float(special.ndtri((1 - confidence) / 2))
     ends = [bias + z for z in (tail, -tail)]
+    # BCa has a pole where the acceleration times an end is 1.
     low, high = (float(special.ndtr(bias + end / max(1e-3, 1 - acceleration * end))) for end in ends)
     return float(np.quantile(defined, low)), float(np.quantile(defined, high))
 
@@ -142,7 +143,7 @@ Labels = NDArray[np.integer]
 
 MISSING = -1
 RESAMPLES = 2000
-SEED = 20200920
+SEED = 20200920  # Any fixed one: the same labels then give the same interval.
 
 NOTHING_JUDGED = "nothing was judged"
 ONE_RATER = "there is only one rater"
@@ -379,7 +380,7 @@ WORTH_EACH = 20.0
 """Labels that are imagined for each category of a single rater, spread as those of all raters together."""
 PRIOR_WORTH = 1.0
 """Items that are imagined, spread over the categories."""
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # Of probabilities.
 MOST_ROUNDS = 500
 
 

@@ -86,7 +86,7 @@ def difference_text(kind: MeasureKind, difference: float | None, interval: Inter
     if difference is None or interval is None:
         return numbers.NOTHING
     write, unit = _WRITTEN[kind]
-    if kind is MeasureKind.TIME and abs(difference) >= 0.9995:
+    if kind is MeasureKind.TIME and abs(difference) >= 0.9995:  # would be written as 1000 ms
         write, unit = numbers.signed, "s"
     low, high = (write(end) if math.isfinite(end) else numbers.TOO_FEW for end in interval)
     return f"{write(difference)} {unit} ({low} to {high})"

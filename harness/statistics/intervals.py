@@ -254,7 +254,7 @@ class Quantile:
 
 def values_needed(share: float) -> int:
     """Least number of values of which a quantile is not just the largest one: 20 for p95, 100 for p99."""
-    return math.ceil(1 / (1 - share) - 1e-9)
+    return math.ceil(1 / (1 - share) - 1e-9)  # as a float, 1 / (1 − 0.9) is above 10
 
 
 MOST_ERROR_S = 0.25

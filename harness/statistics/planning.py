@@ -161,7 +161,7 @@ def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> fl
     differing_share = differing.only_first + differing.only_second
     if differing_share <= 0:
         return 0.0
-    spread = 9 * math.sqrt(files * differing_share * (1 - differing_share)) + 9
+    spread = 9 * math.sqrt(files * differing_share * (1 - differing_share)) + 9  # beyond lies less than rounding
     counts = np.arange(
         max(0, math.floor(files * differing_share - spread)),
         min(files, math.ceil(files * differing_share + spread)) + 1,

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import CONFIDENCE, Interval
 
-MOST_STEPS = 20_000
+MOST_STEPS = 20_000  # For a rate, 20 times as long as a pass without events takes.
 STEPS_TO_PASS = 1000
 """How finely time is cut to work out how often a rate is failed wrongly."""
 
@@ -146,7 +146,7 @@ PRIOR_EVENTS, PRIOR_EXPOSURE = 0.5, 1.0
 """Gamma prior on a rate: narrowest where devices are, between 0.1 and 2 events an hour; any prior keeps the promise."""
 PRIOR_YES, PRIOR_NO = 0.5, 0.5
 """Beta prior on a share."""
-_SMALLEST = 1e-12
+_SMALLEST = 1e-12  # Relative. Ends are searched for from here, since 0 and 1 have infinite logarithms.
 
 
 @lru_cache(maxsize=8192)

@@ -176,7 +176,7 @@ def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> 
     return tuple(adjusted)
 
 
-DRAWS = 20_000
+DRAWS = 20_000  # With so many, the standard error of a p of 0.05 is 0.0015.
 MOST_STEPS = 20_000_000
 """Work up to which every way of swapping is counted."""
 MOST_ENUMERATED = 14
@@ -291,10 +291,10 @@ def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
 Column = NDArray[np.float64]
 MOST_SIMULATED = 5000
 """Events; above that the normal distribution is used."""
-SIMULATIONS = 999
+SIMULATIONS = 999  # With the observed one, p is a multiple of a thousandth.
 REPLICATES = 2000
 MOST_DRAWS = 20_000_000
-FEWEST_REPLICATES = 200
+FEWEST_REPLICATES = 200  # Five of them lie beyond each end of a 95 % interval.
 
 
 @frozen
@@ -382,6 +382,6 @@ def _bootstrap(
         quiet = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
         simulated = float(exposure[stretch_numbers].sum()) + max(0.0, quiet)
         rates[index] = float(events[stretch_numbers].sum()) / simulated if simulated > 0 else 0.0
-    tail = 50 * (1 - confidence)
+    tail = 50 * (1 - confidence)  # percent, on each side
     low, high = np.percentile(rates, [tail, 100 - tail])
     return float(low), float(high)

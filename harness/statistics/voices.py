@@ -36,6 +36,7 @@ _NEGLIGIBLE = 25.0
 _ROOTS = (np.arange(16) + 0.5) / 16
 _CORRELATIONS = _ROOTS**2
 """Of the grid of r: dense near 0, where many trials of a voice show small differences."""
+# The density 2(1 − r), times the steps of r, which grow with its root.
 _LOG_WEIGHTS = np.log(_ROOTS * (1 - _CORRELATIONS) / (_ROOTS * (1 - _CORRELATIONS)).sum())
 _SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS
 """Sum of both parameters of the beta distribution of voices."""

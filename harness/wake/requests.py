@@ -26,7 +26,7 @@ CRITICAL = 5.4
 With 3.84, 19 requests in a row would rule out a share just below 90 %, which lets 13 % of such rows pass. With 5.4, 26
 are needed (6.5 %). For the coverage, see docs/explanation/wake-statistics.md.
 """
-_SAME = 1e-9
+_SAME = 1e-9  # More than the rounding of a share.
 
 
 class RequestResult(NamedTuple):

@@ -14,7 +14,7 @@ SPEECH_LINGERS_S = 0.5
 """How long a device's sound may be heard after it has stopped."""
 ANSWERS_WITHIN_S = 8.0
 """Speech that begins within this time of a wake event counts as the device's answer."""
-LONGEST_SPEECH_S = 300.0
+LONGEST_SPEECH_S = 300.0  # Speech counts no longer than this, in case the report of its end was lost.
 
 
 @dataclass(slots=True)

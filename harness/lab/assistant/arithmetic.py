@@ -87,7 +87,7 @@ def _calculate(left: float, name: str, right: float, request: ReportedFrame) -> 
 
 
 def _spoken_result(sentence: str, value: float, request: ReportedFrame) -> SkillAnswer:
-    if not math.isfinite(value) or abs(value) >= 1e15:
+    if not math.isfinite(value) or abs(value) >= 1e15:  # a float has no more than 15 exact digits
         return SkillAnswer("That number is too large for me.", request)
     return SkillAnswer(f"{sentence} {say_number(value)}.", request, LatestResult(value))
 

@@ -13,7 +13,7 @@ from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, VoiceSpec, Waveform
 from harness.sound.level import at_level
 
-RATE_HZ = 48000
+RATE_HZ = 48000  # The lab's (`sound_server.RATE_HZ`).
 PAUSE_S = 1.6
 """Pause in a two-part answer: longer than the default `end_silence_ms`."""
 MUSIC_S = 30.0

@@ -19,7 +19,7 @@ from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import wer_interval
 
 CLUSTERED_P = 0.05
-BOOTSTRAP_SEED = 1
+BOOTSTRAP_SEED = 1  # Any fixed one: the same files then give the same interval.
 
 
 @frozen

@@ -34,7 +34,7 @@ SUMMARY_FORMAT = 1
 SDK_NAME = "voice-harness"
 ROUNDED_S = 0.01
 """Larger than differences between sums of audio, since the log rounds them to milliseconds."""
-_LONGEST_PATH = 4096
+_LONGEST_PATH = 4096  # PATH_MAX of Linux.
 _LONGEST_COMMAND = 20_000
 
 
