@@ -195,8 +195,8 @@ class ConsoleSettings:
     """
 
     framing: Framing = Framing.LINES
-    baud: int = 115200
-    max_line_bytes: int = 65536
+    baud: int = 115200  # The rate of most boards' consoles.
+    max_line_bytes: int = 65536  # Messages of OVOS have up to 2.3 kB.
     time: str = ""
     clock: ClockKind = ClockKind.NONE
     log_lines_per_s: float = 50.0

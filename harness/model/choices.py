@@ -209,10 +209,10 @@ class InjectionPace(StrEnum):
 
 CONFIDENCE = 0.95
 POWER = 0.8
-ALPHA = 0.05
+ALPHA = 0.05  # 1 − CONFIDENCE.
 TWV_BETA = 999.9
 """What a false accept costs against a miss, in trials of a second: (C / V) (1 / P − 1) with C/V = 0.1, P = 10⁻⁴."""
-MOST_EPISODES = 30
+MOST_EPISODES = 30  # As in the MEDIA intents paper.
 SEED_SHARE = 1000 / 1240
 """Of the labelled utterances, drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
 DEFAULT_CLASSIFIER = "tfidf"

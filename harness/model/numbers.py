@@ -21,7 +21,7 @@ def number(value: float | None) -> str:
     if value is None:
         return NOTHING
     size = abs(value)
-    if size >= 99.5:
+    if size >= 99.5:  # the bounds are those from which rounding gives one digit more
         return f"{value:.0f}"
     if size >= 9.95:
         return f"{value:.1f}"
@@ -105,7 +105,7 @@ def seconds(value_s: float | None) -> str:
     if value_s is None:
         return NOTHING
     size = abs(value_s)
-    if size < 0.9995:
+    if size < 0.9995:  # the rest would be written as 1000 ms or more
         return f"{value_s * 1000:.1f} ms" if 0 < size < 0.00095 else f"{value_s * 1000:.0f} ms"
     return f"{value_s:.2f} s" if size < 9.995 else f"{value_s:.1f} s"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample
 Samples: TypeAlias = "npt.NDArray[np.float32]"
 
 
-AIR_HZ = 48_000
+AIR_HZ = 48_000  # The rate of the harness's streams: nothing is resampled on its way.
 INJECTED_HZ = 16_000
 """Rate of stimuli that no loudspeaker plays."""
 TALKER = "talker"
@@ -224,7 +224,7 @@ QUIET = "quiet"
 """The label of no noise."""
 
 
-SOUND_M_PER_S = 343.0
+SOUND_M_PER_S = 343.0  # In air of 20 °C.
 NEAREST_M = 0.1
 """Distance of talker and device from each other and from every wall, at least."""
 

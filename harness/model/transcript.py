@@ -115,7 +115,7 @@ class WordCounts:
 
     def within(self, wer: float) -> bool:
         """At most `wer` errors a reference word; over no words, only no errors at all."""
-        return self.errors <= wer * self.words + 1e-9
+        return self.errors <= wer * self.words + 1e-9  # more than the rounding of the product
 
     @classmethod
     def total(cls, counts: Iterable[WordCounts]) -> WordCounts:

@@ -441,7 +441,7 @@ class _CodedPairs:
         sizes = longer[members]
         begin = 0
         while begin < len(members):
-            limit = int(sizes[begin]) * 5 // 4
+            limit = int(sizes[begin]) * 5 // 4  # so that little of a group's table is padding
             end = int(np.searchsorted(sizes, limit, "right"))
             end = min(end, begin + max(1, CELLS // limit))
             part = members[begin:end]

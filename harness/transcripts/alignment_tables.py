@@ -113,7 +113,7 @@ def paths(group: PairGroup) -> list[str]:
         gaps.append(np.packbits(least < unlike))
         deletions.append(np.packbits(deleted < inserted))
         np.minimum(least, unlike, out=least)
-        least += 6
+        least += 6  # the 3 of the neighbour that is subtracted, and that of the cell
         onward = least - inserted
         np.subtract(least, deleted, out=inserted)
         along[current] = onward

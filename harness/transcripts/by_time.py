@@ -86,7 +86,7 @@ def _side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
     return NetworkSide(words, [0, *(arc.node for arc in network.arcs)], network.entering)
 
 
-_ALONE_NOTHING_S = 0.001
+_ALONE_NOTHING_S = 0.001  # As in sclite -T.
 
 
 class _TimedAlignment(NetworkAlignment):

@@ -246,7 +246,7 @@ class _NetworkBuilder:
 
 Same = Callable[[str, str], bool]
 
-SUBSTITUTION, MISSING, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
+SUBSTITUTION, MISSING, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0  # As in sclite.
 MAX_CELLS = 25_000_000  # 5,000 by 5,000 words: seconds, and some 300 MB
 MAX_READ = 1_000_000
 _ENDLESS = float("inf")

@@ -28,7 +28,7 @@ TOUCHING_S = 1e-9
 """Words whose times only touch do not overlap; rounding must not decide."""
 MOST_STATES, MOST_STEPS = 300_000_000, 30_000_000_000
 _INSERTED, _DELETED, _PAIRED = range(3)
-_FAR = 1 << 30
+_FAR = 1 << 30  # Above the costs of any alignment.
 Times = NDArray[np.float64]
 """Begin and end of each word in seconds, shape (words, 2)."""
 

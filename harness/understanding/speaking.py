@@ -18,7 +18,7 @@ from harness.sound.stimuli.renderer import Renderer
 from harness.understanding.files.corpus_writing import demand_split_name
 
 LEVEL_DBFS = -26.0
-RATE_HZ = 16_000
+RATE_HZ = 16_000  # What recognisers take.
 
 
 def voices_of(names: str) -> tuple[VoiceSpec, ...]:

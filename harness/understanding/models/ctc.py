@@ -207,7 +207,7 @@ class CtcHead:
 
     def _intents(self, pooled: Array) -> Array:
         odds = pooled @ self.weights["intents"] + self.weights["intents_bias"]
-        probabilities: Array = 1 / (1 + np.exp(-np.clip(odds, -60, 60)))
+        probabilities: Array = 1 / (1 + np.exp(-np.clip(odds, -60, 60)))  # beyond ±88, a float32 overflows
         return probabilities
 
 
@@ -242,7 +242,7 @@ def learn(
             speed = rate * min(1, 10 * step / steps) * (1 - (step - 1) / steps)
             for name, gradient in gradients.items():
                 clipped = gradient * np.float32(min(1, LONGEST_STEP / max(norm, 1e-12)))
-                first[name] += np.float32(0.1) * (clipped - first[name])
+                first[name] += np.float32(0.1) * (clipped - first[name])  # Adam's usual rates of decay: 0.9 and 0.999.
                 second[name] += np.float32(0.001) * (np.square(clipped) - second[name])
                 mean, square = first[name] / (1 - 0.9**step), second[name] / (1 - 0.999**step)
                 head.weights[name] = head.weights[name] - np.float32(speed) * mean / (np.sqrt(square) + 1e-8)

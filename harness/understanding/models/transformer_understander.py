@@ -153,7 +153,7 @@ NAMES_FILE = "joint.json"
 HEADS_FILE = "heads.safetensors"
 WARM_UP = 0.1
 """Share of the steps in which the learning rate rises. Then it falls to zero."""
-DECAY = 0.01
+DECAY = 0.01  # PyTorch's default for AdamW.
 
 EPOCHS = Setting(
     "epochs", SettingKind.WHOLE, "8", "maximum number of passes over the training utterances", low=1, high=1000

@@ -71,7 +71,7 @@ def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[in
     return sorted(sample)
 
 
-CALM = 0.005
+CALM = 0.005  # Not 0, since taught labels often never stop changing.
 
 
 @frozen
