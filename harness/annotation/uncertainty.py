@@ -20,7 +20,7 @@ from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
 from harness.understanding.models.votes import selected_labels, sets_of
 
-LEAST_SETS = 2
+LEAST_SETS = 2  # With one set of labels there is nothing to tell apart.
 UNLABELLED = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
 
 

@@ -292,7 +292,7 @@ def boot_id() -> str:
 def start_ticks(pid: int) -> int | None:
     """Field 22 of /proc/<pid>/stat; None for an ended process or a zombie."""
     fields = _stat(pid)
-    return None if fields is None or fields[0] == "Z" else int(fields[19])
+    return None if fields is None or fields[0] == "Z" else int(fields[19])  # the first of these is field 3
 
 
 def descendants(pid: int) -> list[int]:

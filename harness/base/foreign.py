@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 ELLIPSIS = "…"
-LONGEST_MARK_RUN = 4
+LONGEST_MARK_RUN = 4  # Chosen: more marks than languages put on a letter. More would reach into other lines.
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 # Cc: controls (C0, DEL, C1). Cf: bidi, zero-width, tags. Cs: lone surrogates, which cannot be printed.

@@ -22,7 +22,7 @@ from harness.model.frozen import frozen
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 24
 MAX_NODES = 100_000
-MAX_DIGITS = 18
+MAX_DIGITS = 18  # All whole numbers of 18 digits fit into 64 bits.
 
 Scalar = str | int | float | bool | None
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]

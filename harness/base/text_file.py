@@ -115,7 +115,7 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     fault_place = Place(place.file, place.line, fault.start() + 1)
     sign = fault[0]
     point = ord(sign)
-    if "\udc80" <= sign <= "\udcff":
+    if "\udc80" <= sign <= "\udcff":  # as `surrogateescape` decodes bytes
         problem = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
         remedy = "Save the file as UTF-8, or name its encoding: --encoding latin-1"
         if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:  # its byte order mark

@@ -14,7 +14,7 @@ from harness.cli.options import A_FILE, argument, choose_one, json_option, optio
 from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting, width
 from harness.model.errors import InputError
 
-WORSE = 1
+WORSE = 1  # Exit status, as for a limit that failed.
 
 
 @verb("compare")

@@ -83,7 +83,7 @@ def clock(wall_s: float) -> str:
     return time.strftime("%H:%M", time.localtime(wall_s))
 
 
-STILL_OPEN = 1
+STILL_OPEN = 1  # Exit status.
 LOOK_S = 3.0
 """Interval at which --watch looks for new effects."""
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectOutcome])])

@@ -27,7 +27,7 @@ from harness.model.numbers import seconds
 if TYPE_CHECKING:
     from harness.offline.session_stimuli import SessionStimuli
 
-ENGINE_FAULT = 3
+ENGINE_FAULT = 3  # Exit status, as for any fault.
 
 
 @verb("offline")

@@ -221,7 +221,7 @@ def _warn_without_sound(player: RaterPlayer) -> None:
         click.echo(f"harness: no sound: {error.what}. Connect a sound device, then `play`", err=True)
 
 
-FAULT, INTERRUPTED = 3, 130
+FAULT, INTERRUPTED = 3, 130  # Exit statuses. 130 is 128 + SIGINT, as in shells.
 
 
 def _judge_by_program(request: ProgramOptions, command_text: str, round_: RatingRound, *, listing: bool) -> int:

@@ -32,7 +32,7 @@ from harness.rating.desk import Desk
 from harness.rating.rater_player import ItemPlayer, RaterPlayer
 from harness.rating.rating_room import RatingRoom
 
-DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
+DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3  # Exit statuses, as for wrong usage and for any fault.
 READ_AGAIN_S = 10.0
 
 SAVE_OR_NOT = "`save` saves this, `back` returns to the last question, `leave` leaves the aid without saving"

@@ -22,7 +22,7 @@ from harness.offline.wake_log_reading import demand_numbers
 if TYPE_CHECKING:
     from harness.offline.reports.log_summary import LogSummary
 
-DISAGREES = 3
+DISAGREES = 3  # Exit status, as for any fault.
 _JOURNAL = b'{"journal":'
 
 

@@ -21,7 +21,7 @@ from harness.transcripts.snor import SnorForm, homophone
 if TYPE_CHECKING:
     from harness.transcripts.files.sro import ConvertedBlock, SeenIds
 
-EXIT_PROBLEMS = 2
+EXIT_PROBLEMS = 2  # As for wrong usage and unreadable files.
 READER_GONE = 141  # the status that shells report when the reader of a pipe has gone
 STREAM = "-"
 MOST_LISTED = 50

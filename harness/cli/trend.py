@@ -12,7 +12,7 @@ import click
 from harness.cli.options import A_FILE, OutputFormat, argument, option, printed_options, repeatable, verb
 from harness.cli.streams import drawn_progress, print_lines, width
 
-WORSE = 1
+WORSE = 1  # Exit status, as for a limit that failed.
 
 
 @verb("trend")

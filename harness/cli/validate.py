@@ -26,7 +26,7 @@ from harness.model.trial import trials_in_words
 if TYPE_CHECKING:
     from harness.model.bench import DeviceProfile
 
-EXIT_PROBLEMS = 2
+EXIT_PROBLEMS = 2  # As for wrong usage and unreadable files.
 LONGEST_LINE = 2000
 _FIRST = (FileKind.SCENARIO, FileKind.BENCH, FileKind.DEVICE, FileKind.NORMALISATION, FileKind.GRAMMAR)
 

@@ -37,8 +37,8 @@ Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], En
 
 
 REDRAW_S = 0.2
-ANSWER_S = 0.05
-GONE_EXIT_CODE = 3
+ANSWER_S = 0.05  # Before the next redraw, but only while the effect of a key is awaited.
+GONE_EXIT_CODE = 3  # As for any fault.
 LAST_WORD_WITHIN_S = 15.0
 
 

@@ -32,7 +32,7 @@ from harness.sound.wave_file import UnusableSound
 
 _REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
 _TWICE, _BOTH = 1, 2  # Places in _REASONS.
-_KEY_BYTES = 16  # With 8, one in 10⁵ comparisons of 10⁷ files would pair two wrong ones.
+_KEY_BYTES = 16  # With 8, two of 10⁷ files would be taken for the same in one of 400,000 lists.
 _MOST_FOLDERS = 4096
 """How many folders' real paths are cached."""
 _BLOCK = 1 << 18

@@ -264,7 +264,7 @@ def _pattern(names: Sequence[str]) -> re.Pattern[str] | None:
 
 
 LEAST_RESPONSES = 20
-LEAST_CATEGORIES = 2
+LEAST_CATEGORIES = 2  # With one there is nothing to tell apart.
 
 
 class Proposer:

@@ -238,6 +238,7 @@ def picture(samples: npt.NDArray[np.float32], rate_hz: int) -> SoundPicture:
     padded = np.pad(samples, (0, max(0, _WINDOW - len(samples))))
     starts = np.unique(np.linspace(0, len(padded) - _WINDOW, PICTURE).astype(int))
     frames = padded[starts[:, None] + np.arange(_WINDOW)] * np.hanning(_WINDOW)
+    # 0 dB is a full-scale sine: half of the window, and half of that by its taper.
     level_db = 20 * np.log10(np.abs(np.fft.rfft(frames)) / (_WINDOW / 4) + 1e-9)
     # Sixteen greys, 5 dB each: noise would make a picture of 256 three times as large.
     shade = np.clip(16 * (1 + level_db / _FLOOR_DB), 0, 15).astype(np.uint8).T[::-1] * 17

@@ -36,7 +36,7 @@ from harness.statistics.intervals import Interval, Share, exact_enough
 from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandResult
 
-MOST_SESSIONS = 26
+MOST_SESSIONS = 26  # Each is named by a letter.
 MOST_LABELS = 24
 """Labels of an axis up to which each is compared by itself."""
 

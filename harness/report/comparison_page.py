@@ -178,6 +178,7 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
     titles = ("measure", "session", "", "A (baseline)", "this session", "difference (95 %)", "p", "compared")
     text_lines = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
+    # The last 100 are for the line about rows that do not fit.
     room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*text_lines, *end)) - 100
     for index, row in enumerate(shown_rows):
         change = f"**{row.change.word}**" if row.change.differs else row.change.word

@@ -265,7 +265,7 @@ def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
     return methods[post.do]() if post.do in methods else None
 
 
-OTHER_FIELDS = 20
+OTHER_FIELDS = 20  # Chosen: more than a form has beside those of its lines or labels.
 
 
 class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):

@@ -225,7 +225,7 @@ COOKIE = "sitting"
 """Prefix of the cookies' names."""
 LIFE_S = 14 * 3600
 """A login ends after this time without a page."""
-RENEW_S = 1800
+RENEW_S = 1800  # A page renews an older cookie. Chosen: LIFE_S then counts from about the last page.
 TRIES, TRIES_IN_S = 10, 300.0
 """Wrong tokens allowed from one address in this time."""
 MOST_REMEMBERED = 10_000

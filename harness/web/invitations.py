@@ -27,7 +27,7 @@ from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.time import DAY_S
 
-TOKEN_BYTES = 20
+TOKEN_BYTES = 20  # 160 bits, which Base32 writes without padding.
 MOST_BYTES = 1_000_000
 
 

@@ -149,7 +149,7 @@ def _sync_times(folder: Path) -> list[float]:
     times: list[float] = []
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:
         for _ in range(SYNCS):
-            file.write(b"\0" * 4096)
+            file.write(b"\0" * 4096)  # a page of SQLite's
             file.flush()
             start_s = time.perf_counter()
             os.fsync(file.fileno())

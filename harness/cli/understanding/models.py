@@ -51,7 +51,7 @@ LEAST_WIDTH = 140
 MOST_SEED = 2**31 - 1
 AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
-SOUND_REFUSED = 3
+SOUND_REFUSED = 3  # Exit status, as for any fault.
 FOLDER = click.Path(path_type=Path)
 
 

@@ -148,6 +148,7 @@ def _answer_text(step: AidStep) -> Text:
 
 
 CURSOR_S = 1 / 15
+# Lines, and classes of judging.tcss.
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
 MOST_FOUND = 9
 """Earlier responses offered at once: a digit chooses one."""

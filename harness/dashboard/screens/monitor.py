@@ -23,8 +23,8 @@ from harness.devices.device_sources import DeviceSource, Picture, ShowsPicture, 
 
 KEPT = 5000
 REDRAW_S = 0.1
-BYTES_A_REDRAW = 64 * 1024
-CLOCK = 13
+BYTES_A_REDRAW = 64 * 1024  # Chosen: 640 kB a second, more than a serial port delivers.
+CLOCK = 13  # Columns of hh:mm:ss.mmm and a blank.
 PICTURE_COLUMNS, PICTURE_ROWS = 36, 10
 
 HELP = screen_text("monitor.txt")

@@ -153,7 +153,7 @@ class RowList(ScrollView, can_focus=True):
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
 
-HEIGHT = 5
+HEIGHT = 5  # Rows of a letter in letters.txt.
 
 _BLOCKS = [block.splitlines() for block in screen_text("letters.txt").split("\n\n")]
 _GLYPHS = {" " if name == "space" else name: rows for name, *rows in _BLOCKS}

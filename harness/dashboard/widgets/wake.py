@@ -77,7 +77,7 @@ def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit])
     ]
 
 
-_BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # Added to U+2800, by row and column.
 LEAST_BAND = 3
 """Least dots of a band with a free line."""
 

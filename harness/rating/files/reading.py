@@ -152,7 +152,7 @@ LONGEST_CELL = 100_000
 """Characters."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
 _HALF = re.compile("[\ud800-\udfff]")
-_LARGEST = 1 << 53
+_LARGEST = 1 << 53  # Whole numbers below are exact as floats.
 _YES = frozenset({"true", "yes", "1"})
 _NO = frozenset({"false", "no", "0"})
 
@@ -212,7 +212,7 @@ def _number(cell: object) -> float | None:
         case bool():
             pass
         case int() | float():
-            number = float(cell) if abs(cell) < 1e300 else math.inf
+            number = float(cell) if abs(cell) < 1e300 else math.inf  # float() refuses whole numbers beyond 1.8e308
         case str() if not cell.strip():
             return None
         case str() if WRITTEN_NUMBER.fullmatch(cell.strip()):
