@@ -27,7 +27,7 @@ from harness.model.numbers import seconds
 from harness.model.time import Stamp
 
 OPEN_LIMIT_MS = 3000
-READ_LIMIT_MS = 1500  # As JOIN_S of `text_streams`: `close` waits for a read.
+READ_LIMIT_MS = 1500
 AT_ONCE_S = 0.005
 """A frame that is there within this time was waiting: it is older than its arrival."""
 _PEAK = 98.0

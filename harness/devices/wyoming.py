@@ -26,11 +26,12 @@ from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import BROKEN, DriverOutlet
 from harness.devices.spoken_commands import Answerer, AnsweringStream, ServerUse, StoreClip, demand_answerer
-from harness.devices.text_streams import FarEnd, FarEndFile
+from harness.devices.text_streams import CONNECT_LIMIT_S, JOIN_S, PIECE_BYTES, TICK_S, FarEnd, FarEndFile
 from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.segments import WyomingEvents
 from harness.devices.wyoming_server import (
+    EVENT_BYTES,
     PIPELINE_ENDED,
     PLAYED_LATE_S,
     ServerLink,
@@ -46,15 +47,10 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
-CONNECT_LIMIT_S = 5.0
 ASK_LIMIT_S = 2.0
-JOIN_S = 1.5
 MOST_CONNECTIONS = 64  # Each has a thread.
-PIECE_BYTES = 65_536
 SETTLE_S = 0.2
 """A connection that only asks who is there has ended by then."""
-TICK_S = 0.05
-EVENT_BYTES = 65_536
 _SOUND = b'{"type": "audio-chunk"'
 _PINGS = (b'{"type": "ping"', b'{"type": "pong"')
 _OF_RUN = tuple(

@@ -24,18 +24,17 @@ from harness.base.foreign import plain_text
 from harness.devices import tcp
 from harness.devices.outlet import BROKEN
 from harness.devices.spoken_commands import ANSWER_HZ, NOTHING_HEARD, CommandSound, ServerUse
+from harness.devices.text_streams import CONNECT_LIMIT_S, PIECE_BYTES
 from harness.devices.wire.segments import StreamSegment, WyomingEvents
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.numbers import exact
 from harness.model.observation import DeviceDescribed, LogLine, Unread
 from harness.model.time import Stamp
 
-CONNECT_LIMIT_S = 5.0
 JOIN_S = 0.5  # For each of two threads, within the 2 s of `ports.Driver`.
 STEP_S = 0.2
 PING_S = 2.0
 UNACKNOWLEDGED_S = 15.0
-PIECE_BYTES = 65_536
 EVENT_BYTES = 65_536
 _CHUNK_SAMPLES = 1024
 PLAYED_LATE_S = 0.5

@@ -19,7 +19,17 @@ import numpy.typing as npt
 
 from harness.base.plugins import import_extra
 from harness.engines.framed import FrameCutter
-from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, UnsupportedModel, network_of, processor
+from harness.engines.microwakeword import RATE_HZ
+from harness.engines.microwakeword_kernel.native import (
+    HOP_SAMPLES,
+    WIDTH,
+    WINDOW_SAMPLES,
+    KernelNetwork,
+    Listener,
+    UnsupportedModel,
+    network_of,
+    processor,
+)
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.engines.tflite_file import Graph, InvalidModelFile, Op, read_model, with_output
@@ -114,7 +124,6 @@ def _manifest(path: Path) -> ModelFile:
     return model_file
 
 
-_FRAME_SAMPLES = 160
 _SCALE = 0.0390625
 """Factor that the package applies to its logged features."""
 
@@ -126,7 +135,7 @@ class Streaming:
     def __init__(self, path: Path) -> None:
         self._model = interpreter(path)
         self._features: Any = package().MicroWakeWordFeatures()
-        self._blocks = FrameCutter(_FRAME_SAMPLES)
+        self._blocks = FrameCutter(HOP_SAMPLES)
         self._frames = 0
 
     def restart(self) -> None:
@@ -134,7 +143,7 @@ class Streaming:
         if self._frames or len(self._blocks.rest):
             self._model.reset()
         self._features = package().MicroWakeWordFeatures()
-        self._blocks = FrameCutter(_FRAME_SAMPLES)
+        self._blocks = FrameCutter(HOP_SAMPLES)
         self._frames = 0
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
@@ -203,10 +212,6 @@ def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
     return ""
 
 
-RATE_HZ = 16000
-
-_WINDOW_SAMPLES = 480
-_WIDTH = 40
 _PIECE = 1 << 21
 _CUTOFF, _SLIDING = 0.5, 5
 _LOG = logging.getLogger(__name__)
@@ -322,8 +327,8 @@ class MicroScores:
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """The one track. flush has no effect: as in a live run, an incomplete step is not scored."""
         scores = np.concatenate(self._score_parts) if self._score_parts else np.zeros(0, np.float32)
-        step = self._stride * _FRAME_SAMPLES
-        first = _WINDOW_SAMPLES - _FRAME_SAMPLES + step + self._taken_scores * step
+        step = self._stride * HOP_SAMPLES
+        first = WINDOW_SAMPLES - HOP_SAMPLES + step + self._taken_scores * step
         self._taken_scores += len(scores)
         self._score_parts.clear()
         return (ScoreTrack(self._phrase, scores, first, step),)
@@ -370,9 +375,9 @@ def _graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
         raise InputError(
             f"{file.path} is not a TensorFlow Lite model: {error}", remedy="Name a microWakeWord .tflite file"
         ) from None
-    if len(entry.shape) != 3 or entry.shape[0] != 1 or entry.shape[1] < 1 or entry.shape[2] != _WIDTH:
+    if len(entry.shape) != 3 or entry.shape[0] != 1 or entry.shape[1] < 1 or entry.shape[2] != WIDTH:
         raise InputError(
-            f"{file.path} is not a microWakeWord model: its input is {entry.shape}, not frames of {_WIDTH} features",
+            f"{file.path} is not a microWakeWord model: its input is {entry.shape}, not frames of {WIDTH} features",
             remedy="Use a microWakeWord model, or name its engine (openwakeword:FILE.tflite)",
         )
     return graphs

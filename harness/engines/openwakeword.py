@@ -346,7 +346,7 @@ def margin(scores: Array) -> Array:
     return scores * (_FEW_ULP + TOLERANCE_LOG_ODDS * (1 - scores))
 
 
-RATE_HZ = 16_000
+RATE_HZ = 16_000  # What the package's models take.
 OWN_THRESHOLD = 0.5
 """The package's own threshold: a score above it is a detection."""
 MODEL_LICENCE = "code Apache-2.0; model CC BY-NC-SA 4.0 (not for commercial use)"

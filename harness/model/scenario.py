@@ -518,7 +518,7 @@ class Defaults:
     """
 
     voice: VoiceSpec = field(default_factory=VoiceSpec)
-    level_dbfs: float = -26.0  # The usual active level of speech in ITU-T's tests (P.830).
+    level_dbfs: float = -26.0  # As usual for speech in ITU-T's tests of codecs.
     level_spl: float | None = None
     gap_ms: int = 250
     noise: NoiseSpec | None = None

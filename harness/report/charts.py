@@ -25,7 +25,7 @@ MOST_MARKS = 3000
 PICTURE = 300
 """Columns of a waveform or a spectrogram."""
 _WINDOW = 256
-_FLOOR_DB = 80.0
+_FLOOR_DB = 80.0  # 16 greys of 5 dB.
 
 Point = tuple[float, float]
 Band = tuple[float, float, float]

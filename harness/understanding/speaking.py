@@ -17,7 +17,7 @@ from harness.model.understanding import Utterance
 from harness.sound.stimuli.renderer import Renderer
 from harness.understanding.files.corpus_writing import demand_split_name
 
-LEVEL_DBFS = -26.0
+LEVEL_DBFS = -26.0  # As stimuli of a session have by default.
 RATE_HZ = 16_000  # What recognisers take.
 
 

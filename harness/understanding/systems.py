@@ -50,7 +50,7 @@ from harness.understanding.scoring import FrameScoring, ScoredFrame, is_annotate
 METRICS = (
     Metric.ACCURACY, Metric.EMR, Metric.F1MH, Metric.CER, Metric.VALUED_CER, Metric.SFA, Metric.VALUED_SFA,
 )  # fmt: skip
-_SEED = 20221
+_SEED = 20221  # As in `figures`.
 
 
 class SystemKind(StrEnum):

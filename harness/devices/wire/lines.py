@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import regex
 
 from harness.devices.wire.line_clock import DeviceTime, LineClock, read_time
-from harness.devices.wire.thresholds import StateChange, ThresholdState
+from harness.devices.wire.thresholds import SEARCH_LIMIT_S, StateChange, ThresholdState
 from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind, Threshold
 from harness.model.frozen import frozen
 from harness.model.observation import (
@@ -150,7 +150,6 @@ def lines_lost(count: str) -> int:
     return int(count) if count.isascii() and count.isdecimal() and 0 < len(count) < 10 else 1
 
 
-SEARCH_LIMIT_S = 0.05  # Chosen: an expression that is not careless needs far less than a millisecond.
 MAX_SLOW = 3  # After so many slow searches, a rule is ignored: it would delay all later lines.
 MAX_OPEN = 8  # Observations that wait for further lines. A device must not fill the memory.
 MAX_SLOTS = 32

@@ -16,7 +16,8 @@ import regex
 
 from harness.base.foreign import strip_terminal_codes
 from harness.base.plain_json import refuse_constant
-from harness.devices.wire.lines import LOST, SEARCH_LIMIT_S, SLOT, LineFields, MappingError, lines_lost, observation
+from harness.devices.wire.lines import LOST, SLOT, LineFields, MappingError, lines_lost, observation
+from harness.devices.wire.thresholds import SEARCH_LIMIT_S
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
     DeviceDescribed,
