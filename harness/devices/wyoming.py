@@ -342,15 +342,17 @@ class WyomingRelay:
         # connection starts with a header, so events that arrive slowly are not cut off: their time does not matter.
         silent = _PINGS if sound else (_SOUND, *_PINGS)
         segments = [
-            segment for segment in events.feed(data, 0.0) if not (segment.is_frame and segment.data.startswith(silent))
+            segment
+            for segment in events.feed(data, 0.0)
+            if not (segment.is_frame and segment.content.startswith(silent))
         ]
         if not segments:
             return
         lines = bytearray()
         with self._lock:
             for segment in segments:
-                lines += b"\n%b\n" % segment.data if segment.is_frame else segment.data
-                if segment.is_frame and self._pipeline.ends(segment.data, stamp.at_s):
+                lines += b"\n%b\n" % segment.content if segment.is_frame else segment.content
+                if segment.is_frame and self._pipeline.ends(segment.content, stamp.at_s):
                     lines += PIPELINE_ENDED
             self._take_lines(bytes(lines), stamp)
 

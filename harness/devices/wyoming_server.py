@@ -87,7 +87,7 @@ class ServerLink:
         self._send("describe")
         self._socket.settimeout(STEP_S)
         until_s = threads.monotonic() + CONNECT_LIMIT_S
-        while not any(segment.is_frame and segment.data.startswith(_INFO) for segment, _ in self._early_segments):
+        while not any(segment.is_frame and segment.content.startswith(_INFO) for segment, _ in self._early_segments):
             if stop.is_set() or threads.monotonic() > until_s:
                 raise TimeoutError(f"no answer within {exact(CONNECT_LIMIT_S)} s")
             with contextlib.suppress(TimeoutError):
@@ -153,16 +153,16 @@ class ServerLink:
 
     def _take(self, segment: StreamSegment, at_s: float) -> None:
         if segment.is_payload:
-            if self._wanted and self._command is not None and self._command.feed(segment.data, at_s):
+            if self._wanted and self._command is not None and self._command.feed(segment.content, at_s):
                 self._over()
             return
         if not segment.is_frame:
-            self._put(segment.data, at_s)
+            self._put(segment.content, at_s)
             return
-        event = json.loads(segment.data)
+        event = json.loads(segment.content)
         kind, data = event["type"], event["data"]
         if kind not in _UNREPORTED:
-            self._put(b"\n%b\n" % segment.data, at_s)
+            self._put(b"\n%b\n" % segment.content, at_s)
         match kind:
             case "ping":
                 self._send("pong", data)
@@ -323,7 +323,7 @@ def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, A
         until_s = threads.monotonic() + PING_S
         while threads.monotonic() < until_s and (data := connection.recv(PIECE_BYTES)):
             for segment in events.feed(data, 0.0):
-                event = json.loads(segment.data) if segment.is_frame else {}
+                event = json.loads(segment.content) if segment.is_frame else {}
                 if event.get("type") == "info":
                     return cast(dict[str, Any], event["data"])
     return {}

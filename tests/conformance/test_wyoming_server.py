@@ -268,7 +268,7 @@ def test_payloads_come_in_order_after_their_events() -> None:
         pieces = [
             piece for start in range(0, len(data), size) for piece in events.feed(data[start : start + size], 0.0)
         ]
-        assert b"".join(piece.data for piece in pieces if piece.is_payload) == b"abc"
+        assert b"".join(piece.content for piece in pieces if piece.is_payload) == b"abc"
         assert [piece.is_payload for piece in pieces] in ([False, *[True] * n, False] for n in (1, 2, 3))
 
 

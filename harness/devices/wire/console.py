@@ -204,12 +204,13 @@ class Console:
         for start in range(0, len(data), _PIECE_BYTES):
             piece = data[start : start + _PIECE_BYTES]
             finder = self._events or self._finder
-            for segment in finder.feed(piece, stamp.at_s) if finder is not None else (StreamSegment(piece, False),):
+            segments = [StreamSegment(piece, is_frame=False)] if finder is None else finder.feed(piece, stamp.at_s)
+            for segment in segments:
                 if not segment.is_frame:
-                    readings += self._text(segment.data, stamp)
+                    readings += self._text(segment.content, stamp)
                     continue
-                line = f"frame: {segment.data.hex(' ')}" if self._events is None else segment.data.decode()
-                readings += self._map(line, stamp, stamp, len(segment.data))
+                line = f"frame: {segment.content.hex(' ')}" if self._events is None else segment.content.decode()
+                readings += self._map(line, stamp, stamp, len(segment.content))
         return readings
 
     def read_rest(self, stamp: Stamp) -> list[LineReading]:

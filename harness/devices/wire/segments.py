@@ -3,6 +3,10 @@
 Wyoming is a header line of JSON, then its data, then its payload. Source: wyoming 1.10.2, event.py: `data_length` bytes
 of JSON are merged into `data`; `payload_length` bytes (sound) follow. Lines that are not such a header (a satellite's
 log, events of earlier versions) are left as they are.
+
+FrameFinder looks for a head, waits for the length, then for the rest, and checks the checksum and the tail. If any of
+that fails, the first byte becomes text and the search starts at the next. WyomingEvents reads header line → data →
+payload, and then the next header line.
 """
 
 from __future__ import annotations
@@ -15,15 +19,16 @@ from harness.base.plain_json import is_integer
 from harness.model.bench import BinaryFrames, Checksum
 from harness.model.frozen import frozen
 
+_NOT_A_FRAME = 0
 _CHECKSUM_BYTES = {Checksum.NONE: 0, Checksum.SUM8: 1, Checksum.SUM16: 2, Checksum.XOR8: 1}
-WAIT_S = 0.5  # a frame that is incomplete by then is not a frame
+FRAME_TIMEOUT_S = 0.5  # a frame that is incomplete by then is not a frame
 
 
 @frozen
 class StreamSegment:
-    """A segment of the stream: the body of a frame, or bytes outside frames. is_payload: of a Wyoming event."""
+    """The body of a frame, or bytes outside frames. is_payload: whether they are of the payload of a Wyoming event."""
 
-    data: bytes
+    content: bytes
     is_frame: bool
     is_payload: bool = False
 
@@ -31,77 +36,84 @@ class StreamSegment:
 class FrameFinder:
     """Finds frames in a stream; keeps at most the bytes of one frame."""
 
-    def __init__(self, frames: BinaryFrames) -> None:
-        self._frames = frames
+    def __init__(self, layout: BinaryFrames) -> None:
+        self._layout = layout
         self._buffer = bytearray()
         self._held_since_s = 0.0
-        self.broken = 0
+        self.broken_count = 0
         """Heads without a valid frame: wrong length, checksum or tail."""
 
-    def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
+    def feed(self, received: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete. at_s: arrival, to time out incomplete frames."""
         segments: list[StreamSegment] = []
-        if self._buffer and at_s - self._held_since_s > WAIT_S:
+        if self._buffer and at_s - self._held_since_s > FRAME_TIMEOUT_S:
             # Only the first byte is given up, since another frame may begin within the rest.
-            self.broken += 1
-            self._text(segments, bytes(self._buffer[:1]))
+            self.broken_count += 1
+            self._append_text(segments, bytes(self._buffer[:1]))
             del self._buffer[:1]
         if not self._buffer:
             self._held_since_s = at_s
-        self._buffer += data
+        self._buffer += received
         position = 0
-        head = self._frames.head
+        head = self._layout.head
         stream = bytes(self._buffer)
         while position < len(stream):
             start = stream.find(head, position)
             if start < 0:
                 start = _partial_head(stream, head, position)
-                self._text(segments, stream[position:start])
+                self._append_text(segments, stream[position:start])
                 position = start
                 break
-            self._text(segments, stream[position:start])
+            self._append_text(segments, stream[position:start])
             position = start
-            size = self._size(stream[start:])
-            if size is None or (size and start + size > len(stream)):
-                break
-            body = self._body(stream[start : start + size]) if size else None
+            frame_bytes = self._frame_bytes(stream[start:])
+            if frame_bytes is None:
+                break  # its length has not arrived
+            if frame_bytes != _NOT_A_FRAME and start + frame_bytes > len(stream):
+                break  # its end has not arrived
+            body = None if frame_bytes == _NOT_A_FRAME else self._body(stream[start : start + frame_bytes])
             if body is None:
-                self.broken += 1
-                self._text(segments, stream[start : start + 1])
+                self.broken_count += 1
+                self._append_text(segments, stream[start : start + 1])
                 position = start + 1
                 continue
-            segments.append(StreamSegment(body, True))
-            position = start + size
-        if position:
+            segments.append(StreamSegment(body, is_frame=True))
+            position = start + frame_bytes
+        if position:  # the rest begins another candidate, which gets the full timeout
             self._held_since_s = at_s
         self._buffer = bytearray(stream[position:])
         return segments
 
-    def _size(self, stream: bytes) -> int | None:
-        """Bytes of the frame that starts here. 0: not a frame. None: its length has not arrived."""
-        f = self._frames
-        if len(stream) < f.length_at + f.length_size:
+    def _frame_bytes(self, stream: bytes) -> int | None:
+        """Bytes of the frame that starts here, or _NOT_A_FRAME. None: its length has not arrived."""
+        layout = self._layout
+        length_end = layout.length_at + layout.length_size
+        if len(stream) < length_end:
             return None
-        size = int.from_bytes(stream[f.length_at : f.length_at + f.length_size], "little") + f.length_plus
-        least_bytes = f.body_from + _CHECKSUM_BYTES[f.checksum] + len(f.tail)
-        return size if least_bytes <= size <= f.max_bytes else 0
+        frame_bytes = int.from_bytes(stream[layout.length_at : length_end], "little") + layout.length_plus
+        least_bytes = layout.body_from + _CHECKSUM_BYTES[layout.checksum] + len(layout.tail)
+        return frame_bytes if least_bytes <= frame_bytes <= layout.max_bytes else _NOT_A_FRAME
 
     def _body(self, frame: bytes) -> bytes | None:
-        f = self._frames
-        if not frame.endswith(f.tail):
+        """None: its tail or its checksum is wrong."""
+        layout = self._layout
+        if not frame.endswith(layout.tail):
             return None
-        end = len(frame) - len(f.tail) - _CHECKSUM_BYTES[f.checksum]
-        sent_checksum = int.from_bytes(frame[end : len(frame) - len(f.tail)], "little")
-        return frame[f.body_from : end] if checksum(f.checksum, frame[f.checksum_from : end]) == sent_checksum else None
+        tail_start = len(frame) - len(layout.tail)
+        end = tail_start - _CHECKSUM_BYTES[layout.checksum]
+        sent_checksum = int.from_bytes(frame[end:tail_start], "little")
+        if checksum(layout.checksum, frame[layout.checksum_from : end]) != sent_checksum:
+            return None
+        return frame[layout.body_from : end]
 
     @staticmethod
-    def _text(segments: list[StreamSegment], data: bytes) -> None:
-        if not data:
+    def _append_text(segments: list[StreamSegment], content: bytes) -> None:
+        if not content:
             return
         if segments and not segments[-1].is_frame:
-            segments[-1] = StreamSegment(segments[-1].data + data, False)
+            segments[-1] = StreamSegment(segments[-1].content + content, is_frame=False)
         else:
-            segments.append(StreamSegment(data, False))
+            segments.append(StreamSegment(content, is_frame=False))
 
 
 def checksum(kind: Checksum, data: bytes) -> int:
@@ -125,7 +137,7 @@ def _partial_head(stream: bytes, head: bytes, position: int) -> int:
     return len(stream)
 
 
-STALE_S = 2.0
+EVENT_TIMEOUT_S = 2.0
 """An event still incomplete after this silence was cut off, since a new connection starts with a header."""
 _NEWLINE = b"\n"
 
@@ -134,92 +146,103 @@ class WyomingEvents:
     """Finds events in a stream; holds at most `max_bytes` of an event, and nothing of a payload.
 
     payloads: whether the segments contain the payloads, each in pieces after its event.
-    broken: events that were cut off, or whose data are not a JSON object.
+    broken_count: events that were cut off, or whose data are not a JSON object.
     """
 
     def __init__(self, max_bytes: int, *, payloads: bool = False) -> None:
-        self.broken = 0
+        self.broken_count = 0
         self._max_bytes = max_bytes
         self._payloads = payloads
         self._buffer = bytearray()
-        self._header: dict[str, object] | None = None
+        self._pending_header: dict[str, object] | None = None
         self._data_bytes = 0
-        self._skip = 0
-        self._in_line = False
+        self._payload_bytes_left = 0
+        self._in_text_line = False
+        """Whether the bytes continue a line whose beginning was already passed on as text."""
         self._last_s: float | None = None
 
-    def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
+    def feed(self, received: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete: events as one line of JSON (`is_frame`), other bytes unchanged."""
         segments: list[StreamSegment] = []
-        if self._last_s is not None and at_s - self._last_s > STALE_S and (self._header is not None or self._skip):
-            self.broken += 1
-            self._header, self._skip = None, 0
+        if (
+            self._last_s is not None
+            and at_s - self._last_s > EVENT_TIMEOUT_S
+            and (self._pending_header is not None or self._payload_bytes_left)
+        ):
+            self.broken_count += 1
+            self._pending_header, self._payload_bytes_left = None, 0
             self._buffer.clear()
-        if data:
+        if received:
             self._last_s = at_s
-        self._buffer += data
+        self._buffer += received
         while self._buffer and self._step(segments):
             pass
         return segments
 
     def _step(self, segments: list[StreamSegment]) -> bool:
         """Consumes one item of the held bytes; False when it needs more bytes."""
-        if self._skip:
-            size = min(self._skip, len(self._buffer))
+        if self._payload_bytes_left:
+            size = min(self._payload_bytes_left, len(self._buffer))
             if self._payloads:
-                segments.append(StreamSegment(bytes(self._buffer[:size]), False, is_payload=True))
+                segments.append(StreamSegment(bytes(self._buffer[:size]), is_frame=False, is_payload=True))
             del self._buffer[:size]
-            self._skip -= size
+            self._payload_bytes_left -= size
             return True
-        if self._header is not None:
-            return self._take_data(self._header, segments)
-        end = self._buffer.find(_NEWLINE) + 1
-        if not end and self._buffer[:1] == b"{" and not self._in_line and len(self._buffer) <= self._max_bytes:
-            return False
-        line = bytes(self._buffer[:end] if end else self._buffer)
+        if self._pending_header is not None:
+            return self._take_data(self._pending_header, segments)
+        line_bytes = self._buffer.find(_NEWLINE) + 1
+        has_line = line_bytes > 0
+        may_be_header = self._buffer.startswith(b"{") and not self._in_text_line
+        if not has_line and may_be_header and len(self._buffer) <= self._max_bytes:
+            return False  # the rest of the header has not arrived
+        line = bytes(self._buffer[:line_bytes] if has_line else self._buffer)
         del self._buffer[: len(line)]
-        header = None if self._in_line or not end else _header(line)
-        self._in_line = not end
+        header = _parse_header(line) if has_line and not self._in_text_line else None
+        self._in_text_line = not has_line
         if header is None:
-            segments.append(StreamSegment(line, False))
+            segments.append(StreamSegment(line, is_frame=False))
             return True
-        self._data_bytes, self._skip = _size(header, "data_length"), 0
+        self._data_bytes, self._payload_bytes_left = _header_length(header, "data_length"), 0
         if not self._data_bytes:
-            self._tell(header, {}, segments)
+            self._append_event(header, {}, segments)
         elif self._data_bytes > self._max_bytes:
-            # Let the console report a line that is too long; without its data the event is unknown.
-            segments.append(StreamSegment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, False))
-            self._skip = self._data_bytes + _size(header, "payload_length")
+            # Without its data the event is unknown. The console rejects and reports lines above max_bytes, so this line
+            # is padded beyond that. The data are skipped like a payload.
+            segments.append(StreamSegment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, is_frame=False))
+            self._payload_bytes_left = self._data_bytes + _header_length(header, "payload_length")
         else:
-            self._header = header
+            self._pending_header = header
         return True
 
     def _take_data(self, header: dict[str, object], segments: list[StreamSegment]) -> bool:
         if len(self._buffer) < self._data_bytes:
             return False
         try:
-            data = json.loads(bytes(self._buffer[: self._data_bytes]))
+            event_data = json.loads(bytes(self._buffer[: self._data_bytes]))
         except (ValueError, RecursionError):
-            data = None
-        self._header = None
-        if not isinstance(data, dict):
+            event_data = None
+        self._pending_header = None
+        if not isinstance(event_data, dict):
             # The bytes may hold the next header, so they are read again as lines.
-            self.broken += 1
+            self.broken_count += 1
             return True
         del self._buffer[: self._data_bytes]
-        self._tell(header, data, segments)
+        self._append_event(header, event_data, segments)
         return True
 
-    def _tell(self, header: dict[str, object], data: dict[str, object], segments: list[StreamSegment]) -> None:
+    def _append_event(
+        self, header: dict[str, object], event_data: dict[str, object], segments: list[StreamSegment]
+    ) -> None:
         header_data = header.get("data")
         if isinstance(header_data, dict):
-            data = {**header_data, **data}
-        event = {"type": header["type"], "data": data}
-        segments.append(StreamSegment(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace"), True))
-        self._skip = _size(header, "payload_length")
+            event_data = {**header_data, **event_data}
+        event = {"type": header["type"], "data": event_data}
+        line = json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
+        segments.append(StreamSegment(line, is_frame=True))
+        self._payload_bytes_left = _header_length(header, "payload_length")
 
 
-def _header(line: bytes) -> dict[str, object] | None:
+def _parse_header(line: bytes) -> dict[str, object] | None:
     """The header in a line; None for any other line."""
     if not line.startswith(b"{"):
         return None
@@ -232,6 +255,6 @@ def _header(line: bytes) -> dict[str, object] | None:
     return header
 
 
-def _size(header: dict[str, object], name: str) -> int:
-    size = header.get(name)
-    return size if is_integer(size) and size > 0 else 0
+def _header_length(header: dict[str, object], key: str) -> int:
+    length = header.get(key)
+    return length if is_integer(length) and length > 0 else 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
-from harness.devices.wire.segments import STALE_S, FrameFinder, StreamSegment, WyomingEvents, checksum
+from harness.devices.wire.segments import EVENT_TIMEOUT_S, FrameFinder, StreamSegment, WyomingEvents, checksum
 from harness.model.bench import BinaryFrames, Checksum, DeviceProfile, MessageMapping, ObservationKind
 from harness.model.errors import InputProblems
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Transcript, Unread, Wake
@@ -45,11 +45,13 @@ def test_frames_and_text_keep_their_order(parts: list[tuple[bool, bytes]], cuts:
     for cut in [*cuts, len(stream)]:
         segments += finder.feed(stream[position : position + cut], 0.0)
         position += cut
-    assert [segment.data for segment in segments if segment.is_frame] == [data for is_frame, data in parts if is_frame]
-    assert b"".join(segment.data for segment in segments if not segment.is_frame) == b"".join(
+    assert [segment.content for segment in segments if segment.is_frame] == [
+        data for is_frame, data in parts if is_frame
+    ]
+    assert b"".join(segment.content for segment in segments if not segment.is_frame) == b"".join(
         data for is_frame, data in parts if not is_frame
     )
-    assert finder.broken == 0
+    assert finder.broken_count == 0
 
 
 def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
@@ -57,16 +59,16 @@ def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
     broken = bytearray(frame(b"hello"))
     broken[5] ^= 1
     segments = finder.feed(bytes(broken) + frame(b"next"), 0.0)
-    assert [segment.data for segment in segments if segment.is_frame] == [b"next"]
-    assert finder.broken == 1
+    assert [segment.content for segment in segments if segment.is_frame] == [b"next"]
+    assert finder.broken_count == 1
 
 
 def test_incomplete_frame_is_released_as_text_after_a_while() -> None:
     finder = FrameFinder(SHAPE)
     assert finder.feed(b"\xaa\x55\x20half", 0.0) == []
     segments = finder.feed(b"text\n", 1.0)
-    assert b"".join(segment.data for segment in segments) == b"\xaa\x55\x20halftext\n"
-    assert finder.broken == 1
+    assert b"".join(segment.content for segment in segments) == b"\xaa\x55\x20halftext\n"
+    assert finder.broken_count == 1
 
 
 AT = Stamp(1.0)
@@ -164,10 +166,10 @@ def test_wyoming_is_read_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
 def test_an_event_that_is_cut_off_takes_nothing_of_the_next_connection() -> None:
     events = WyomingEvents(65536)
     events.feed(event("audio-chunk", {"rate": 16000}, bytes(1000))[:200], 1.0)
-    assert events.feed(b"", 1.0 + STALE_S / 2) == []
-    (segment,) = events.feed(event("detection", {"name": "x"}), 2.0 + STALE_S)
-    assert json.loads(segment.data) == {"type": "detection", "data": {"name": "x"}}
-    assert events.broken == 1
+    assert events.feed(b"", 1.0 + EVENT_TIMEOUT_S / 2) == []
+    (segment,) = events.feed(event("detection", {"name": "x"}), 2.0 + EVENT_TIMEOUT_S)
+    assert json.loads(segment.content) == {"type": "detection", "data": {"name": "x"}}
+    assert events.broken_count == 1
 
 
 def test_an_excessive_data_length_is_refused_and_reported() -> None:
@@ -178,4 +180,6 @@ def test_an_excessive_data_length_is_refused_and_reported() -> None:
 
 def test_arbitrary_bytes_come_out_unchanged() -> None:
     data = b"{no json}\n[1]\n{}\n\xff\xfe\n"
-    assert WyomingEvents(100).feed(data, 1.0) == [StreamSegment(line + b"\n", False) for line in data.split(b"\n")[:-1]]
+    assert WyomingEvents(100).feed(data, 1.0) == [
+        StreamSegment(line + b"\n", is_frame=False) for line in data.split(b"\n")[:-1]
+    ]
