@@ -22,7 +22,7 @@ from harness.base import threads
 from harness.base.chain import COLUMN, FIRST, Link, begin_chain, is_chained, last_link, row_hash, seal_end
 from harness.base.codec import RECORDS, CodecError, decode, encode
 from harness.base.foreign import plain_text
-from harness.base.whole_file import MAKE_ROOM
+from harness.base.whole_file import FREE_SPACE_LOG_IS_SAFE
 from harness.model.errors import LogError, LogFull
 from harness.model.frozen import frozen
 from harness.model.record import Entry, JudgmentGiven, Record
@@ -357,7 +357,7 @@ def explanation(error: sqlite3.Error, path: Path) -> LogError:
     raise_signal()
     code: int = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR_WRITE and _no_room(path)):
-        return LogFull(f"no disk space for {path}", remedy=MAKE_ROOM)
+        return LogFull(f"no disk space for {path}", remedy=FREE_SPACE_LOG_IS_SAFE)
     code &= 0xFF  # the low byte of an extended code is the primary one
     if code in _DAMAGED:
         return LogError(f"{path} is damaged or not a database: {error}", remedy=_RECOVER)

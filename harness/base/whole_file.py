@@ -21,12 +21,12 @@ from typing import Any, BinaryIO
 from harness.model.errors import InputError, LogError, LogFull, Place
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-MORE_ROOM = "Free space on that disk"
-MAKE_ROOM = f"{MORE_ROOM}; what was acknowledged is safe"
+FREE_SPACE = "Free space on that disk"
+FREE_SPACE_LOG_IS_SAFE = f"{FREE_SPACE}; what was acknowledged is safe"
 
 
 @contextmanager
-def disk_errors(problem: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
+def disk_errors(problem: str, remedy: str = FREE_SPACE_LOG_IS_SAFE) -> Iterator[None]:
     """Turns OSError into LogFull or LogError. remedy: for a full disk."""
     try:
         yield
@@ -46,23 +46,23 @@ def demand_folder(target: Path) -> None:
         raise InputError(problem, place=Place(str(target)), remedy=remedy)
 
 
-def part_name(target: Path) -> Path:
-    """A unique temporary name in the folder of the target, even across machines."""
-    return target.with_name(f"{_part_head(target)}{os.urandom(8).hex()}.part")
+def temporary_path_for(target: Path) -> Path:
+    """A unique temporary path in the folder of the target, even across machines."""
+    return target.with_name(f"{_part_prefix(target)}{os.urandom(8).hex()}.part")
 
 
-def _part_head(target: Path) -> str:
-    # In bytes, of which a name has at most 255 on most file systems.
+def _part_prefix(target: Path) -> str:
+    # Most file systems limit a name to 255 bytes, and a character may take four.
     return f".{os.fsencode(target.name)[:60].decode(errors='ignore')}."
 
 
-def parts_of(target: Path) -> list[Path]:
-    """Temporary names of this target that exist: somebody is writing it, or was killed while writing; OSError."""
-    head = _part_head(target)
+def temporary_paths_of(target: Path) -> list[Path]:
+    """Existing temporary paths of the target: a process writes it, or was killed while it wrote it; OSError."""
+    prefix = _part_prefix(target)
     return sorted(
         path
         for path in target.absolute().parent.iterdir()
-        if path.name.startswith(head) and re.fullmatch(r"[0-9a-f]{16}\.part", path.name[len(head) :])
+        if path.name.startswith(prefix) and re.fullmatch(r"[0-9a-f]{16}\.part", path.name[len(prefix) :])
     )
 
 
@@ -72,7 +72,7 @@ def temporary_path(target: Path) -> Iterator[Path]:
 
     Make it inside the `with`: a signal between creation and clean-up would otherwise leave it behind.
     """
-    part = part_name(target)
+    part = temporary_path_for(target)
     try:
         yield part
     finally:
@@ -109,19 +109,19 @@ def atomic_folder(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
+def atomic_stream(target: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """A stream whose bytes become the file when the block ends without an error; OSError.
 
-    safe: syncs to disk, so that the file survives a power cut; otherwise a power cut may damage it.
+    durable: syncs to disk, so that the file survives a power cut; otherwise a power cut may damage it.
     """
     with temporary_path(target) as part:
         with part.open("xb") as stream:
             yield stream
-            if safe:
+            if durable:
                 stream.flush()
                 os.fsync(stream.fileno())
         part.replace(target)
-    if safe:
+    if durable:
         sync_to_disk(target.parent)
 
 
@@ -135,7 +135,7 @@ def _resolve_link(target: Path) -> Path:
 
 def write_atomically(target: Path, content: bytes) -> None:
     """Writes a file atomically, with the permissions of a new one; LogFull, LogError."""
-    with disk_errors(f"{target} cannot be written", MORE_ROOM):
+    with disk_errors(f"{target} cannot be written", FREE_SPACE):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
             return
@@ -144,27 +144,29 @@ def write_atomically(target: Path, content: bytes) -> None:
 
 
 class WholeFile(io.RawIOBase):
-    """Bytes that become the file of this name with `keep`; without it, nothing changes. LogFull, LogError.
+    """A file whose content replaces the file `name` when `keep` is called. LogFull, LogError.
 
-    It takes the permissions of the previous file. The first write creates it (see `temporary_path`).
+    Closed without `keep`, it is deleted and the old file stays. It takes the permissions of the old file. The first
+    write creates it (see `temporary_path`).
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._path = Path(name)
         self._part: Path | None = None
+        """None before the first write, and for special files, which are written directly."""
         self._file: BinaryIO | None = None
 
     def writable(self) -> bool:
         return True
 
     def write(self, content: Any, /) -> int:
-        with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
+        with disk_errors(f"{self._name} cannot be written", FREE_SPACE):
             return self._open().write(content)
 
     def keep(self) -> None:
         """Moves the file to its place."""
-        with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
+        with disk_errors(f"{self._name} cannot be written", FREE_SPACE):
             file = self._open()
             file.flush()
             if self._part is not None:
@@ -178,7 +180,7 @@ class WholeFile(io.RawIOBase):
     def close(self) -> None:
         try:
             if self._file is not None:
-                with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
+                with disk_errors(f"{self._name} cannot be written", FREE_SPACE):
                     self._file.close()
         finally:
             if self._part is not None:
@@ -191,6 +193,6 @@ class WholeFile(io.RawIOBase):
                 self._file = open(self._path, "wb")  # noqa: SIM115 (closed by close)
             else:
                 self._path = _resolve_link(self._path)
-                self._part = part_name(self._path)
+                self._part = temporary_path_for(self._path)
                 self._file = open(self._part, "xb")  # noqa: SIM115
         return self._file

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.whole_file import parts_of
+from harness.base.whole_file import temporary_paths_of
 from harness.cli.options import argument, option, output_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.session.archive import PackManifest
     from harness.session.log.reader import LogFindings
 
-_POWERS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNIT_BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def size_of(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -27,10 +27,11 @@ def size_of(ctx: click.Context, param: click.Parameter, value: str | None) -> in
     if value is None:
         return None
     text = value.strip().upper().removesuffix("B")
-    number, power = (text[:-1], text[-1]) if text[-1:] in _POWERS and text[-1:] else (text, "")
+    unit_bytes = _UNIT_BYTES.get(text[-1:], 1)
+    number = text if unit_bytes == 1 else text[:-1]
     if not number.isascii() or not number.isdecimal() or len(number) > 12 or not int(number):
         raise InputError(f"{plain_text(value, 40)!r} is not a size", remedy="Write a size such as 500MB or 20GB")
-    return int(number) * _POWERS[power]
+    return int(number) * unit_bytes
 
 
 @verb("pack")
@@ -64,7 +65,7 @@ def pack(
             manifest, findings = packed(folder, target)
         click.echo(f"{plain_text(str(target))}: {_content(manifest)}, {target.stat().st_size} bytes")
         _tell(findings)
-        for part in parts_of(target):
+        for part in temporary_paths_of(target):
             click.echo(
                 f"note   {plain_text(str(part))} is an incomplete archive. Remove it, "
                 "unless `harness admin pack` is still writing it"

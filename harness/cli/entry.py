@@ -1,4 +1,4 @@
-"""An entry of the program that is a verb, and the group of the verbs below it."""
+"""A command that can be run itself and also has subcommands, such as `harness score`."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ _WORDS = "harness.words"
 
 
 class EntryVerb(LazyGroup, Command):
-    """A verb whose help lists the verbs below it. `Program` calls those before the verb reads its arguments.
+    """A command whose help lists its subcommands. `Program` calls those before the command reads its arguments.
 
-    An error suggests the verb below that the first word nearly names, and says where one after an option belongs.
+    An error suggests the subcommand that the first word nearly names, and says where one after an option belongs.
+    verbs: name of the subcommand → (module, line of the help), as in `LazyGroup`.
     """
 
     def __init__(self, verb: click.Command, verbs: Mapping[str, tuple[str, str]]) -> None:
-        settings = {**verb.context_settings, "allow_extra_args": False, "allow_interspersed_args": True}
+        # click.Group allows extra arguments and stops at the first. Here the arguments are those of the verb itself.
+        context_settings = {**verb.context_settings, "allow_extra_args": False, "allow_interspersed_args": True}
         params = [
             _add_completion(param, verbs) if isinstance(param, click.Argument) else param for param in verb.params
         ]
         super().__init__(
             verbs, name=verb.name, callback=verb.callback, params=params, help=verb.help,
-            context_settings=settings, invoke_without_command=True,
+            context_settings=context_settings, invoke_without_command=True,
         )  # fmt: skip
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        # Not as click.Group, which adds "COMMAND [ARGS]...": the usage line shows the arguments of the verb itself.
         return click.Command.collect_usage_pieces(self, ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -55,8 +58,9 @@ class EntryVerb(LazyGroup, Command):
             yield
         except (click.UsageError, InputError) as error:
             words: tuple[str, ...] = ctx.meta[_WORDS]
-            index = next((n for n in self._arguments(words) if words[n] in self._verbs), None)
+            index = next((n for n in self._argument_indexes(words) if words[n] in self._verbs), None)
             similar = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
+            # A word that names an existing file is taken as an argument, not as a mistyped subcommand.
             if index is not None and not os.path.lexists(words[index]):
                 hint = command_first(ctx, words, index)
             elif similar and not os.path.lexists(words[0]):
@@ -65,8 +69,8 @@ class EntryVerb(LazyGroup, Command):
                 raise
             raise add_hint(error, hint) from None
 
-    def _arguments(self, words: Sequence[str]) -> Iterator[int]:
-        """Places of the words that are neither options nor their values."""
+    def _argument_indexes(self, words: Sequence[str]) -> Iterator[int]:
+        """Indexes of the words that are neither options nor their values."""
         options = [option for option in self.params if isinstance(option, click.Option)]
         option_by_name = {name: option for option in options for name in (*option.opts, *getattr(option, "former", ()))}
         index = 0
@@ -79,12 +83,12 @@ class EntryVerb(LazyGroup, Command):
 
 
 def _add_completion(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:
-    """The argument; as its first value, the shell also completes a verb.
+    """A copy of the argument, for which the shell also completes a subcommand as the first value.
 
-    bash drops all words before the sign for files, and completes no file beside a word. So the sign comes first, and
-    files that begin like a verb are words too.
+    click asks for file names by an item of type "file". bash drops the items before it, and adds no file names beside
+    plain items. So it comes first, and files that begin like a subcommand are listed as plain items.
     """
-    completed = copy.copy(argument)
+    argument_copy = copy.copy(argument)
 
     def complete(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         is_given = ctx.get_parameter_source(argument.name or "") is ParameterSource.COMMANDLINE
@@ -92,5 +96,5 @@ def _add_completion(argument: click.Argument, verbs: Mapping[str, tuple[str, str
         files = glob.glob(f"{glob.escape(incomplete)}*") if names and incomplete else []
         return [*argument.shell_complete(ctx, incomplete), *map(CompletionItem, [*names, *files])]
 
-    completed.shell_complete = complete  # type: ignore[method-assign]
-    return completed
+    argument_copy.shell_complete = complete  # type: ignore[method-assign]
+    return argument_copy

@@ -237,7 +237,7 @@ def parse_effect(line: str) -> tuple[EffectOutcome, str] | None:
 HOW_SPEECH = "x and Enter: that was wrong, ask again"
 
 
-def how(question: OperatorAsked) -> str:
+def answer_hint(question: OperatorAsked) -> str:
     """What the operator may type."""
     match question.about:
         case Question.RECOGNITION:
@@ -273,7 +273,7 @@ class OperatorPrompt:
             case OperatorAsked() as question:
                 with self._lock:
                     self._open = question
-                self._say(how(question))
+                self._say(answer_hint(question))
             case AttemptFinished():
                 self._close(Question.RECOGNITION, Question.SPEECH)
             case EffectAnswered():
@@ -297,7 +297,7 @@ class OperatorPrompt:
                 continue
             command = self._command(question, line)
             if command is None:
-                self._say(how(question))
+                self._say(answer_hint(question))
                 continue
             try:
                 self._send(command)

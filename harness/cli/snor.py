@@ -25,7 +25,8 @@ EXIT_PROBLEMS = 2  # As for wrong usage and unreadable files.
 READER_GONE = 141  # the status that shells report when the reader of a pipe has gone
 STREAM = "-"
 MOST_LISTED = 50
-LONGEST_TOLD = 2000
+MAX_MESSAGE_CHARS = 2000
+LONGEST_ESCAPE = len(r"\U0001f600")
 
 
 @verb("snor")
@@ -58,7 +59,8 @@ def command(
     Reads standard input if FILE is missing or -. Output is UTF-8. Faulty lines are reported on standard error as
     file:line:column and left out. The files of --output and --homophones are then not written.
 
-    Exit status: 0 done · 2 the input has errors · 3 the output cannot be written.
+    Exit status: 0 done · 2 the input has errors · 3 the output cannot be written ·
+    141 its reader has gone.
     """
     from harness.transcripts.files.sro import SeenIds
 
@@ -77,13 +79,13 @@ def command(
         )
     codec = checked_encoding(encoding)
     seen_ids = None if repeated_ids else SeenIds()
-    pairs: set[str] | None = None if homophones is None else set()
+    homophone_words: set[str] | None = None if homophones is None else set()
     try:
         with ExitStack() as stack:
             file = None if output == STREAM else stack.enter_context(WholeFile(output))
-            pair_file = None if homophones in (None, STREAM) else stack.enter_context(WholeFile(str(homophones)))
-            write = _to_stdout() if file is None else file.write
-            faulty = problems = 0
+            homophone_file = None if homophones in (None, STREAM) else stack.enter_context(WholeFile(str(homophones)))
+            write = _stdout_writer() if file is None else file.write
+            faulty_files = problems = 0
             if STREAM in (files or (STREAM,)):
                 demand_reader()
             for name in files or (STREAM,):
@@ -94,21 +96,22 @@ def command(
                     place_edits=place_edits,
                     seen_ids=seen_ids,
                     write=write,
-                    pairs=pairs,
+                    homophone_words=homophone_words,
                 )
-                faulty += bool(file_problems)
+                if file_problems:
+                    faulty_files += 1
                 problems += file_problems
             if problems:
-                summary = f"{counted(problems, 'problem')} in {counted(faulty, 'file')}"
+                summary = f"{counted(problems, 'problem')} in {counted(faulty_files, 'file')}"
                 kept_back = [target for target in (output, homophones) if target not in (None, STREAM)]
-                _tell(f"{summary}; not written: {', '.join(map(str, kept_back))}" if kept_back else summary)
+                _print_error(f"{summary}; not written: {', '.join(map(str, kept_back))}" if kept_back else summary)
                 sys.exit(EXIT_PROBLEMS)
-            if pairs is not None:
-                by_sound = sorted((homophone(word), word) for word in pairs)
-                pair_lines = "".join(f"{spoken} {word}\n" for spoken, word in by_sound).encode()
-                write_pairs = _to_stdout() if pair_file is None else pair_file.write
-                write_pairs(pair_lines)
-            for whole_file in (file, pair_file):
+            if homophone_words is not None:
+                by_sound = sorted((homophone(word), word) for word in homophone_words)
+                homophone_lines = "".join(f"{spoken} {word}\n" for spoken, word in by_sound).encode()
+                write_homophones = _stdout_writer() if homophone_file is None else homophone_file.write
+                write_homophones(homophone_lines)
+            for whole_file in (file, homophone_file):
                 if whole_file is not None:
                     whole_file.keep()
     except BrokenPipeError:
@@ -122,7 +125,7 @@ def _convert(
     place_edits: bool,
     seen_ids: SeenIds | None,
     write: Callable[[bytes], object],
-    pairs: set[str] | None,
+    homophone_words: set[str] | None,
 ) -> int:
     """Converts a file and returns its number of problems. Prints the first MOST_LISTED as they are found."""
     from harness.transcripts.files.sro import ConvertedBlock, converted_blocks
@@ -142,15 +145,16 @@ def _convert(
     for block in blocks():
         if block.lines:
             write(("\n".join(block.lines) + "\n").encode())
-        if pairs is not None:
-            _note_pairs(
-                [line for line in block.lines if not is_comment(line)] if block.commented else block.lines, pairs
+        if homophone_words is not None:
+            _add_homophones(
+                [line for line in block.lines if not is_comment(line)] if block.commented else block.lines,
+                homophone_words,
             )
         for problem in block.problems[: max(0, MOST_LISTED - problems)]:
-            _tell(str(problem))
+            _print_error(str(problem))
         problems += len(block.problems)
     if problems > MOST_LISTED:
-        _tell(f"{shown}: and {problems - MOST_LISTED} more")
+        _print_error(f"{shown}: and {problems - MOST_LISTED} more")
     return problems
 
 
@@ -158,6 +162,7 @@ def _convert(
 def _reader(name: str) -> Iterator[Callable[[int], bytes]]:
     if name == STREAM:
         refuse_endless(0, STDIN_NAME)
+        # read1 returns what has arrived, so that a pipe is converted while it is written. BinaryIO does not declare it.
         yield getattr(sys.stdin.buffer, "read1")  # noqa: B009
         return
     try:
@@ -170,26 +175,27 @@ def _reader(name: str) -> Iterator[Callable[[int], bytes]]:
         yield file.read
 
 
-def _to_stdout() -> Callable[[bytes], object]:
-    """Writes and flushes, so that a reader has each line as soon as we have its block."""
+def _stdout_writer() -> Callable[[bytes], object]:
+    """A function that writes and flushes, so that a reader has each line as soon as we have its block."""
     stream = sys.stdout.buffer
     terminal = sys.stdout.isatty()
 
     def write(content: bytes) -> None:
         if terminal:
             lines = content.decode().split("\n")
-            content = "\n".join(plain_text(line, max(1, 12 * len(line))) for line in lines).encode()
+            # No line is cut; `plain_text` refuses a limit of 0.
+            content = "\n".join(plain_text(line, max(1, LONGEST_ESCAPE * len(line))) for line in lines).encode()
         stream.write(content)
         stream.flush()
 
     return write
 
 
-def _note_pairs(lines: Sequence[str], pairs: set[str]) -> None:
+def _add_homophones(lines: Sequence[str], homophone_words: set[str]) -> None:
     for line in lines:
         if "<" in line:
-            pairs.update(word for word in line.split(" ") if homophone(word) != word)
+            homophone_words.update(word for word in line.split(" ") if homophone(word) != word)
 
 
-def _tell(text: str) -> None:
-    click.echo(plain_text(text, LONGEST_TOLD), err=True)
+def _print_error(text: str) -> None:
+    click.echo(plain_text(text, MAX_MESSAGE_CHARS), err=True)

@@ -81,7 +81,7 @@ class ScoreCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Not synced to disk: an entry that a power cut damages is reported and computed again.
-            with atomic_stream(path, safe=False) as stream:
+            with atomic_stream(path, durable=False) as stream:
                 for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
                     stream.write(piece)
         except OSError as error:

@@ -29,7 +29,7 @@ from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.progress import tracked
-from harness.base.whole_file import MORE_ROOM, atomic_folder, atomic_stream, disk_errors
+from harness.base.whole_file import FREE_SPACE, atomic_folder, atomic_stream, disk_errors
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -99,7 +99,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
     if os.path.lexists(target):
         raise InputError(f"{target} exists", remedy="Name another file with -o, or remove it first")
     session = SessionFolder(folder).demand()
-    with resume_lock(session), disk_errors(f"{target} cannot be written", MORE_ROOM):
+    with resume_lock(session), disk_errors(f"{target} cannot be written", FREE_SPACE):
         findings = check(folder)
         if findings.damage:
             raise LogError(
@@ -137,7 +137,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
         raise InputError(f"{target} exists", remedy="Name another folder with -o")
     with disk_errors(f"{archive} cannot be read"):
         stream = archive.open("rb")
-    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", MORE_ROOM), _name_archive(archive):
+    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", FREE_SPACE), _name_archive(archive):
         members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
         manifest = _manifest_of(members, stream, limits)
         with atomic_folder(target) as part:

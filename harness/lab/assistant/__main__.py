@@ -19,6 +19,7 @@ import soxr
 from harness.base.child_process import python_command
 from harness.base.plugins import Group, load
 from harness.base.whole_file import atomic_stream
+from harness.devices.mqtt.options import DEFAULT_PORT
 from harness.lab.assistant.device import AssistantDevice
 from harness.lab.assistant.ears import RATE_HZ, Ears
 from harness.lab.assistant.faults import Faults
@@ -33,7 +34,8 @@ from harness.sound.playback import Playback
 
 _log = logging.getLogger("assistant")
 _HEARTBEAT_S = 1.0
-_FRAMES = 960  # 20 ms: half the work of the usual 10 ms, and low latency is not needed here
+_SOUND_RATE_HZ = 48000
+_FRAMES_PER_BUFFER = 960  # 20 ms: half the work of the usual 10 ms, and low latency is not needed here
 
 
 class StateFile:
@@ -42,7 +44,7 @@ class StateFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._state = DeviceState.STARTED
-        self._writing = threading.Lock()  # a second thread writes the heartbeat
+        self._write_lock = threading.Lock()  # a second thread writes the heartbeat
 
     def enter(self, state: DeviceState) -> None:
         self._state = state
@@ -50,7 +52,7 @@ class StateFile:
 
     def write(self) -> None:
         status = {"pid": os.getpid(), "state": str(self._state), "at_s": time.monotonic()}
-        with self._writing, atomic_stream(self._path, safe=False) as stream:
+        with self._write_lock, atomic_stream(self._path, durable=False) as stream:
             stream.write(json.dumps(status).encode())
 
     def keep_fresh(self, stop: threading.Event) -> None:
@@ -62,7 +64,7 @@ class Resampler:
     """Converts blocks at 48 kHz to int16 at 16 kHz, without gaps or clicks."""
 
     def __init__(self) -> None:
-        self._stream = soxr.ResampleStream(48000, RATE_HZ, 1, dtype="float32", quality="HQ")
+        self._stream = soxr.ResampleStream(_SOUND_RATE_HZ, RATE_HZ, 1, dtype="float32", quality="HQ")
         self._epoch: int | None = None
 
     def __call__(self, block: Block) -> npt.NDArray[np.int16]:
@@ -86,10 +88,10 @@ def run(
         recogniser.expect(context(settings.wake_phrase))
     engine = load(Group.WAKE_ENGINES, settings.wake_engine)(settings.wake_phrase)
     mouth = AssistantMouth(settings)
-    mouth.spoken("ready")
+    mouth.synthesise("ready")  # raises VoiceError here, not in the first answer, if the voice cannot speak
     host, port = address(mqtt)
     faults = Faults(settings.faults, settings.seed, use_counts)
-    device: AssistantDevice
+    device: AssistantDevice  # Assigned below. The callbacks use it only after `open`.
     # The environment names the sound server, so the assistant does not need a lab that is already up.
     playback = Playback(
         settings.speaker,
@@ -97,7 +99,7 @@ def run(
         on_ended=lambda play_id, stamp, complete: device.end_play(play_id),
         on_fault=lambda stamp, reason: _log.warning("speaker: %s", reason),
         on_back=lambda stamp: _log.warning("the speaker is back"),
-        frames_per_buffer=_FRAMES,
+        frames_per_buffer=_FRAMES_PER_BUFFER,
     )
     resampler = Resampler()
     capture = Capture(
@@ -106,10 +108,10 @@ def run(
         on_block=lambda block: device.hear(resampler(block)),
         on_fault=lambda stamp, reason: device.lose(back=False),
         on_back=lambda stamp: device.lose(back=True),
-        frames_per_buffer=_FRAMES,
+        frames_per_buffer=_FRAMES_PER_BUFFER,
     )
     reporter = Reporter(settings.device, settings.reports, host, port)
-    if not reporter.connected(10.0):
+    if not reporter.wait_connected(limit_s=10.0):
         raise LabError(f"the MQTT broker at {mqtt} does not answer", remedy="Check `mqtt` in the settings")
     device = AssistantDevice(
         settings=settings,
@@ -129,9 +131,9 @@ def run(
     finally:
         capture.close()
         playback.close()
-        if not device.restart:
+        if not device.restart:  # a restart imitates a power failure (see `main`)
             reporter.close()
-    return faults.used if device.restart else None
+    return faults.use_counts if device.restart else None
 
 
 def context(wake_phrase: str) -> str:
@@ -146,7 +148,9 @@ def address(text: str) -> tuple[str, int]:
     host, _, port = text.partition(":")
     if port and not port.isdecimal():
         raise LabError(f"{text!r} is not a broker address", remedy="Write host:port")
-    return host, int(port or 1883) if host else 0
+    if not host:
+        return "", 0
+    return host, int(port) if port else DEFAULT_PORT
 
 
 def main(arguments: list[str]) -> None:

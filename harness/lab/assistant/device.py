@@ -278,7 +278,7 @@ class AssistantDevice:
         if FaultAction.KEEP_TALKING in worse.actions:
             self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
         elif FaultAction.TWO_PART_ANSWER in worse.actions:
-            self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
+            self._speak(reply.text, self._mouth.synthesise("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
             music = self._mouth.music() if PLAY_MUSIC in reply.frame.intents else None
             self._speak(reply.text, opens=reply.open, last=music)
@@ -295,7 +295,7 @@ class AssistantDevice:
         last: Waveform | None = None,
     ) -> None:
         try:
-            sound = self._mouth.spoken(text)
+            sound = self._mouth.synthesise(text)
             if times > 1:
                 sound = concatenate(*[sound] * times, gap_s=_BREATH_S)
             if last is not None:

@@ -25,7 +25,7 @@ class FaultEffect:
 class Faults:
     """Applies the rules of the settings in order, and counts how often each was used.
 
-    used: the counts from before a restart, so that a rule for one time applies only once.
+    use_counts: the counts from before a restart, so that a rule for one time applies only once.
     """
 
     def __init__(self, rules: Sequence[FaultRule], seed: int, use_counts: Sequence[int] = ()) -> None:
@@ -34,7 +34,7 @@ class Faults:
         self._random = random.Random(seed)
 
     @property
-    def used(self) -> tuple[int, ...]:
+    def use_counts(self) -> tuple[int, ...]:
         """How often each rule was used."""
         return tuple(self._used)
 

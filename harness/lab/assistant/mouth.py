@@ -29,7 +29,7 @@ class AssistantMouth:
         self._settings = settings
         self._voice: Voice = load(Group.VOICES, settings.voice.engine)()
 
-    def spoken(self, text: str) -> Waveform:
+    def synthesise(self, text: str) -> Waveform:
         """The text in the assistant's voice; VoiceError if it cannot speak it."""
         spec: VoiceSpec = self._settings.voice
         return at_level(self._voice.speak(text, spec), self._settings.level_dbfs, repr(text))

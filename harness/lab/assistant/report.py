@@ -57,7 +57,7 @@ class Reporter:
             heartbeat = {"boot": self.boot, "time": round(time.monotonic(), 4)}
             self._client.publish(self._topic(ReportKind.HEARTBEAT), json.dumps(heartbeat), qos=0)
 
-    def connected(self, limit_s: float) -> bool:
+    def wait_connected(self, limit_s: float) -> bool:
         """Waits for the broker. True at once if there is nothing to report."""
         deadline = time.monotonic() + limit_s
         while self._client is not None and not self._client.is_connected():

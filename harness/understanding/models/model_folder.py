@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from harness.base.plain_json import from_plain
 from harness.base.plugins import Group, load, names
 from harness.base.ports import Understander
-from harness.base.whole_file import demand_folder, part_name, sync_to_disk, temporary_path
+from harness.base.whole_file import demand_folder, sync_to_disk, temporary_path, temporary_path_for
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.frozen import frozen
 
@@ -214,7 +214,7 @@ def _put(new_folder: Path, folder: Path) -> None:
     """Moves the folder into place. An existing one is moved aside first, and deleted last."""
     aside: Path | None = None
     if folder.exists():
-        aside = part_name(folder)
+        aside = temporary_path_for(folder)
         os.replace(folder, aside)
     try:
         os.replace(new_folder, folder)

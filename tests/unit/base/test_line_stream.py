@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.text_file import LONGEST_LINE, checked_encoding, fault_in, line_blocks
-from harness.base.whole_file import WholeFile, atomic_folder, part_name, parts_of, write_atomically
+from harness.base.whole_file import WholeFile, atomic_folder, temporary_path_for, temporary_paths_of, write_atomically
 from harness.model.errors import InputError, LogError, Place
 from tests.known import known
 
@@ -124,9 +124,9 @@ def test_a_name_of_nearly_255_bytes_is_written(tmp_path: Path) -> None:
         target = tmp_path / (letter * (255 // len(letter.encode())))
         write_atomically(target, b"whole")
         assert target.read_bytes() == b"whole"
-        part = part_name(target)
+        part = temporary_path_for(target)
         part.touch()
-        assert parts_of(target) == [part]
+        assert temporary_paths_of(target) == [part]
 
 
 def test_writing_to_a_link_replaces_its_target_and_keeps_the_link(tmp_path: Path) -> None:

@@ -384,7 +384,7 @@ def test_a_one_time_mishearing_happens_once_even_across_a_restart() -> None:
     assert faults.degrade(1, "what time is it").text == "what time is it"
     assert faults.degrade(2, "Moons of Mars").text == "movies"
     assert faults.degrade(3, "Moons of Mars").text == "Moons of Mars"
-    assert Faults(rules, 0, faults.used).degrade(1, "moons").text == "moons"
+    assert Faults(rules, 0, faults.use_counts).degrade(1, "moons").text == "moons"
 
 
 def test_random_faults_follow_the_seed_and_the_configured_rate() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.base.whole_file import part_name
+from harness.base.whole_file import temporary_path_for
 from harness.cli import group
 from harness.model.errors import InputError, LogError
 from harness.model.record import NoteWritten
@@ -337,7 +337,7 @@ def test_only_the_time_level_and_system_of_gzip_are_not_covered(session: Path, t
 
 
 def test_the_next_pack_names_what_a_killed_one_left(session: Path, tmp_path: Path) -> None:
-    left = part_name(tmp_path / "a.zip")
+    left = temporary_path_for(tmp_path / "a.zip")
     left.touch()
     (tmp_path / ".a.zip.notes.part").touch()  # not a name that pack gives
     packed = CliRunner().invoke(group, ["pack", str(session), "-o", str(tmp_path / "a.zip")])
