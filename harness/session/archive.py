@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, Protocol
 
 from pydantic import TypeAdapter
 
@@ -41,9 +41,11 @@ ROOT = "session/"
 TAR, ZIP = ".tar.gz", ".zip"
 _CHUNK = 1 << 20
 _MANIFEST_BYTES = 32 << 20  # About what _MOST_MEMBERS take, with 150 bytes each.
-_LONGEST_PART, _LONGEST, _DEEPEST = 255, 1000, 8  # File systems allow a name of 255 bytes.
+_MAX_PART_BYTES, _MAX_NAME_BYTES, _MAX_DEPTH = 255, 1000, 8  # File systems allow a name of 255 bytes.
 _MOST_MEMBERS = 200_000
-_SMALL_BYTES = 10_000_000
+_RATIO_EXEMPT_BYTES = 10_000_000  # below this the ratio is not checked
+_ZIP64_FROM_BYTES = 1 << 30
+_ENCRYPTED = 0x1
 _BLOCK_BYTES = 512  # Of tar.
 _NOT_KEPT = frozenset({"writer.lock", "engine.json", MANIFEST})
 
@@ -111,10 +113,10 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
         manifest = PackManifest(__version__, findings.rows, findings.clips or 0, findings.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
             raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
-        with atomic_stream(target) as stream, _packer(stream, suffix) as add:
-            # It does not name the folder, which may have been renamed.
-            head = _MANIFESTS.dump_json(manifest, indent=1)
-            add(MANIFEST, len(head), io.BytesIO(head))
+        with atomic_stream(target) as stream, _member_writer(stream, suffix) as add:
+            # The manifest does not name the folder, which may have been renamed.
+            manifest_json = _MANIFESTS.dump_json(manifest, indent=1)
+            add(MANIFEST, len(manifest_json), io.BytesIO(manifest_json))
             for file in tracked(files, "Packing files"):
                 with (folder / file.name).open("rb") as source:
                     hashed = _HashingReader(source)
@@ -137,7 +139,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
         raise InputError(f"{target} exists", remedy="Name another folder with -o")
     with disk_errors(f"{archive} cannot be read"):
         stream = archive.open("rb")
-    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", FREE_SPACE), _name_archive(archive):
+    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", FREE_SPACE), _named_errors(archive):
         members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
         manifest = _manifest_of(members, stream, limits)
         with atomic_folder(target) as part:
@@ -150,9 +152,9 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
                     raise _refusal(
                         f"{_show(name)} ({size} bytes) is in the place of {_show(file.name)} ({file.bytes} bytes)"
                     )
-                place = part / file.name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                with place.open("xb") as sink:
+                path = part / file.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("xb") as sink:
                     hashed = _HashingReader(source)
                     shutil.copyfileobj(hashed, sink, _CHUNK)
                     if hashed.sha256.hexdigest() != file.sha256:
@@ -162,21 +164,22 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
             if (extra := next(members, None)) is not None:
                 raise _refusal(f"{_show(extra[0])} is not in the manifest")
             try:
-                checked = check(part)
+                findings = check(part)
             except LogError as error:
                 raise _refusal(f"its session cannot be opened: {error.what.replace(str(part), str(target))}") from error
-            if checked.damage:
-                raise _refusal(f"its session is damaged: {checked.damage[0]}")
-            # Shows that the session came from elsewhere: `resume` asks before it runs the programs of others.
+            if findings.damage:
+                raise _refusal(f"its session is damaged: {findings.damage[0]}")
+            # The manifest marks the session as foreign: `resume` asks before it runs programs that others named.
             (part / MANIFEST).write_bytes(_MANIFESTS.dump_json(manifest, indent=1))
-            for index in part.glob("*-shm"):  # SQLite leaves it beside a write-ahead log that is only read
+            # SQLite leaves its shared-memory index beside a write-ahead log that was only read.
+            for index in part.glob("*-shm"):
                 index.unlink()
-    return manifest, checked
+    return manifest, findings
 
 
 def _names(folder: Path) -> Iterator[str]:
     """Files of a session in order; LogError for links, devices and names that `unpack` would refuse."""
-    names = _MemberNames()
+    names = _NameCheck()
     for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
         if stat.S_ISDIR(mode):
@@ -186,7 +189,7 @@ def _names(folder: Path) -> Iterator[str]:
         left_over = name.endswith(("-shm", ".part")) or (name.endswith("-wal") and not path.stat().st_size)
         if name in _NOT_KEPT or left_over:
             continue
-        if wrong := names.wrong(ROOT + name):
+        if wrong := names.add(ROOT + name):
             raise LogError(f"{_show(str(path))} cannot be packed: {wrong}", remedy="Rename it, or move it out")
         yield name
 
@@ -214,32 +217,33 @@ class _HashingReader:
 
 
 @contextmanager
-def _packer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int, Any], None]]:
+def _member_writer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int, BinaryIO | _HashingReader], None]]:
     """A function that adds a member: its name, bytes and content."""
     if suffix == TAR:
         with (
-            gzip.GzipFile("", "wb", 6, stream, mtime=0) as packed,
-            tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8") as tar,
+            gzip.GzipFile("", "wb", 6, stream, mtime=0) as gzip_stream,
+            tarfile.open(fileobj=gzip_stream, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8") as tar,
         ):
 
-            def add(name: str, size: int, source: Any) -> None:
-                head = tarfile.TarInfo(ROOT + name)
-                head.size = size
+            def add(name: str, size: int, source: BinaryIO | _HashingReader) -> None:
+                tar_info = tarfile.TarInfo(ROOT + name)
+                tar_info.size = size
                 try:
-                    tar.addfile(head, source)
+                    tar.addfile(tar_info, source)
                 except ValueError as error:
                     raise LogError(f"{_show(name)} does not fit into {TAR}: {error}", remedy=f"Use {ZIP}") from error
 
             yield add
     else:
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed_zip:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as zip_file:
 
-            def add_to_zip(name: str, size: int, source: Any) -> None:
-                head = zipfile.ZipInfo(ROOT + name)
-                # 3 is Unix, where the mode is that of a regular file.
-                head.compress_type, head.external_attr, head.create_system = zipfile.ZIP_DEFLATED, 0o100644 << 16, 3
-                # without it, zipfile refuses 2 GiB
-                with packed_zip.open(head, "w", force_zip64=size > 1 << 30) as sink:
+            def add_to_zip(name: str, size: int, source: BinaryIO | _HashingReader) -> None:
+                zip_info = zipfile.ZipInfo(ROOT + name)
+                zip_info.compress_type = zipfile.ZIP_DEFLATED
+                zip_info.external_attr = 0o100644 << 16  # A regular file, rw-r--r--, in the half for Unix.
+                zip_info.create_system = 3  # Unix.
+                # Files of 2 GiB need the 64-bit form, and zipfile does not know the size here.
+                with zip_file.open(zip_info, "w", force_zip64=size > _ZIP64_FROM_BYTES) as sink:
                     shutil.copyfileobj(source, sink, _CHUNK)
 
             yield add_to_zip
@@ -258,7 +262,7 @@ def _show(name: str) -> str:
 
 
 @contextmanager
-def _name_archive(archive: Path) -> Iterator[None]:
+def _named_errors(archive: Path) -> Iterator[None]:
     """Turns what is wrong inside the archive into an error that names it."""
     try:
         yield
@@ -269,15 +273,16 @@ def _name_archive(archive: Path) -> Iterator[None]:
         raise InputError(refused.what, place=Place(str(archive)), remedy=refused.remedy) from error
 
 
-class _MemberNames:
-    """Takes the names of members in order."""
+class _NameCheck:
+    """Checks the names of members one after another: characters, lengths, and clashes with earlier names."""
 
     def __init__(self) -> None:
-        self._spelt: dict[str, str] = {}
+        self._spelling_by_key: dict[str, str] = {}
+        """Path in NFC without case → its first spelling."""
         self._files: set[str] = set()
 
-    def wrong(self, name: str) -> str:
-        """Why a name is refused; "" when it is not."""
+    def add(self, name: str) -> str:
+        """Records a name. Returns why it is refused, or "" if it is accepted."""
         parts = name.split("/")
         if name.startswith("/") or "\\" in name or ":" in parts[0]:
             return "it is an absolute path or contains a backslash"
@@ -285,40 +290,43 @@ class _MemberNames:
             return f"it points outside {ROOT}"
         if not name.isprintable():
             return "it contains characters that cannot be printed"
-        if len(name.encode()) > _LONGEST or max(len(part.encode()) for part in parts) > _LONGEST_PART:
+        if len(name.encode()) > _MAX_NAME_BYTES or max(len(part.encode()) for part in parts) > _MAX_PART_BYTES:
             return "it is too long"
-        if len(parts) > _DEEPEST:
-            return f"it is more than {_DEEPEST} folders deep"
+        if len(parts) > _MAX_DEPTH:
+            return f"it is more than {_MAX_DEPTH} folders deep"
         for depth in range(1, len(parts) + 1):
             path = "/".join(parts[:depth])
             key = unicodedata.normalize("NFC", path).casefold()
-            earlier = self._spelt.get(key, path)
+            earlier = self._spelling_by_key.get(key, path)
             if earlier != path:
                 return f"it differs from {_show(earlier)} only in case or accents"
-            if path in self._files or (key in self._spelt and path == name):
+            if path in self._files or (key in self._spelling_by_key and path == name):
                 return "it occurs twice" if path == name else f"{_show(path)} is a file"
-            self._spelt[key] = path
+            self._spelling_by_key[key] = path
         self._files.add(name)
         return ""
 
 
-def _demand_name(names: _MemberNames, name: str) -> None:
-    if wrong := names.wrong(name):
+def _demand_name(names: _NameCheck, name: str) -> None:
+    if wrong := names.add(name):
         raise _refusal(f"the name {_show(name)} is refused: {wrong}")
 
 
 def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimits) -> PackManifest:
     """The manifest, whose names and sizes are acceptable; InputError."""
-    name, size, source = next(members, ("nothing", 0, stream))
+    first = next(members, None)
+    if first is None:
+        raise _refusal("it is not a session archive: it is empty")
+    name, size, source = first
     if name != ROOT + MANIFEST:
         raise _refusal(f"it is not a session archive: it begins with {_show(name)}, not with the manifest")
     if size > _MANIFEST_BYTES:
         raise _refusal(f"its manifest has {size} bytes; at most {_MANIFEST_BYTES} are accepted")
     try:
-        manifest = decode(_MANIFESTS, _whole(source, size))
+        manifest = decode(_MANIFESTS, _read_exactly(source, size))
     except CodecError as error:
         raise _refusal(f"its manifest cannot be read: {error.what}") from error
-    names = _MemberNames()
+    names = _NameCheck()
     _demand_name(names, ROOT + MANIFEST)
     if len(manifest.files) > _MOST_MEMBERS:
         raise _refusal(f"it has {len(manifest.files)} files; at most {_MOST_MEMBERS} are accepted")
@@ -326,18 +334,18 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
         _demand_name(names, ROOT + file.name)
         if file.bytes < 0:
             raise _refusal(f"{_show(file.name)} has {file.bytes} bytes")
-    total, packed = sum(file.bytes for file in manifest.files), os.fstat(stream.fileno()).st_size
+    total, archive_bytes = sum(file.bytes for file in manifest.files), os.fstat(stream.fileno()).st_size
     if total > limits.bytes:
         raise InputError(f"it holds {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
-    if total > max(_SMALL_BYTES, limits.ratio * packed):
+    if total > max(_RATIO_EXEMPT_BYTES, limits.ratio * archive_bytes):
         raise InputError(
-            f"it would expand from {packed} to {total} bytes, more than {exact(limits.ratio)} times its size",
+            f"it would expand from {archive_bytes} to {total} bytes, more than {exact(limits.ratio)} times its size",
             remedy="Raise --max-ratio",
         )
     return manifest
 
 
-def _whole(source: _ByteSource, size: int) -> bytes:
+def _read_exactly(source: _ByteSource, size: int) -> bytes:
     content = bytearray()
     while len(content) < size and (chunk := source.read(min(size - len(content), _CHUNK))):
         content += chunk
@@ -350,48 +358,51 @@ class _BoundedReader:
     """The next `size` bytes of a stream; EOFError when it ends before."""
 
     def __init__(self, stream: _ByteSource, size: int) -> None:
-        self._stream, self.left = stream, size
+        self._stream, self.remaining_bytes = stream, size
 
     def read(self, size: int, /) -> bytes:
-        chunk = self._stream.read(min(size, self.left))
-        if self.left and size and not chunk:
+        chunk = self._stream.read(min(size, self.remaining_bytes))
+        if self.remaining_bytes and size and not chunk:
             raise EOFError("the end is missing")
-        self.left -= len(chunk)
+        self.remaining_bytes -= len(chunk)
         return chunk
 
 
 def _tar_members(stream: BinaryIO) -> Iterator[Member]:
     """Members of a USTAR archive. Extended headers, whose size nobody bounds, are refused like links and devices."""
-    source, names = gzip.GzipFile(fileobj=stream, mode="rb"), _MemberNames()
-    while (block := _whole(source, _BLOCK_BYTES)) != bytes(_BLOCK_BYTES):
+    source, names = gzip.GzipFile(fileobj=stream, mode="rb"), _NameCheck()
+    while (block := _read_exactly(source, _BLOCK_BYTES)) != bytes(_BLOCK_BYTES):
         try:
-            head = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
             raise _refusal(f"it was altered: a header cannot be read: {error}") from error
-        if head.type != tarfile.REGTYPE:
-            raise _refusal(f"{_show(head.name)} is a link, a folder, a device or an extension, not a regular file")
-        if head.size < 0:
-            raise _refusal(f"{_show(head.name)} has {head.size} bytes")
-        _demand_name(names, head.name)
-        content = _BoundedReader(source, head.size)
-        yield head.name, head.size, content
-        _whole(source, content.left + -head.size % _BLOCK_BYTES)
+        if header.type != tarfile.REGTYPE:
+            raise _refusal(f"{_show(header.name)} is a link, a folder, a device or an extension, not a regular file")
+        if header.size < 0:
+            raise _refusal(f"{_show(header.name)} has {header.size} bytes")
+        _demand_name(names, header.name)
+        content = _BoundedReader(source, header.size)
+        yield header.name, header.size, content
+        padding_bytes = -header.size % _BLOCK_BYTES  # content is padded to whole blocks
+        _read_exactly(source, content.remaining_bytes + padding_bytes)
+    # After the first block of zeros only zeros may follow, at most a record of them.
     if any(source.read(tarfile.RECORDSIZE)) or source.read(1):
         raise _refusal("it was altered: data follows its end")
 
 
 def _zip_members(stream: BinaryIO) -> Iterator[Member]:
-    names = _MemberNames()
+    names = _NameCheck()
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
         if len(members) > _MOST_MEMBERS + 1:
             raise _refusal(f"it has {len(members)} members; at most {_MOST_MEMBERS} files are accepted")
         for member in members:
+            # 0: written by a system without Unix modes.
             if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.is_dir():
                 raise _refusal(f"{_show(member.filename)} is a link, a folder or a device, not a regular file")
             if member.orig_filename != member.filename:
                 raise _refusal(f"the name {_show(member.orig_filename)} is refused: it contains a zero byte")
-            if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            if member.flag_bits & _ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise _refusal(f"{_show(member.filename)} is encrypted or compressed by an unknown method")
             _demand_name(names, member.filename)
             with archive.open(member) as content:

@@ -149,7 +149,7 @@ class Attempt:
         return next((event for event in self.wakes if not self.begins_after(event)), None)
 
     @property
-    def known(self) -> bool:
+    def has_evidence(self) -> bool:
         """Whether there is evidence for or against recognition."""
         return self.standing() is not Recognition.UNKNOWN
 

@@ -151,8 +151,8 @@ class BenchCheck:
         if id in self._unopened:
             return self._unopened[id]
         with self._lock:
-            if id in self._state.lost | self._state.gone:
-                return f"lost ({self._state.why.get(id) or 'reason unknown'})"
+            if id in self._state.unreachable:
+                return f"lost ({self._state.loss_reasons.get(id) or 'reason unknown'})"
         return ""
 
     def _beats(self, id: str, begun_s: float, wait_s: float, given_up: threading.Event) -> bool:

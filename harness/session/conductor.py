@@ -104,7 +104,7 @@ class Conductor:
             for row in run.standing.cut_off():
                 run.append(row)
             if run.standing.cut:
-                self._takes.cut_s = clock.now_s()
+                self._takes.query_cut_s = clock.now_s()
             for decision in run.stage.decisions():
                 run.append(decision)
             self._takes.power.restore("the run begins")
@@ -281,7 +281,7 @@ class Conductor:
                 if machine is not None:
                     perform(machine.abort(now_s, f"by {by}"))
             case AnswerOperator(trial_id=trial_id, attempt=attempt):
-                if machine is None or machine.trial.id != trial_id or not machine.takes_answer(attempt):
+                if machine is None or machine.trial.id != trial_id or not machine.accepts_answer(attempt):
                     return f"no question about attempt {attempt} of {trial_id} is open"
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 perform(machine.feed(answer, now_s))
@@ -296,7 +296,7 @@ class Conductor:
                 if (
                     machine is not None
                     and isinstance(row, EffectAnswered)
-                    and (machine.trial.id, machine.take) == (row.trial_id, row.take)
+                    and (machine.trial.id, machine.take_number) == (row.trial_id, row.take)
                 ):
                     perform(machine.effect_answered(now_s, row.attempt))
             case Hello() | Replay():

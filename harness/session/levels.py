@@ -107,18 +107,18 @@ class LevelRule:
         return f"level_off: {level.loudspeaker} gave {gave} dB SPL instead of {nominal}"
 
 
-def silence_of(trial: Trial, called_s: float, started_s: float, microphone: Hears) -> str:
+def silence_of(trial: Trial, call_start_s: float, started_s: float, microphone: Hears) -> str:
     """Why a device that should sound after the opening of an attempt did not; "" if it did.
 
     It is compared with the quietest moment before the opening. started_s: when the first sample of the stimulus left.
-    called_s: from there to the phrase that follows the opening.
+    call_start_s: from there to the phrase that follows the opening.
     DeviceError if the microphone does not record.
     """
     opening = trial.recipe.opening
     if opening is None or not opening.sounds:
         return ""
-    ends_s = called_s - ((trial.recipe.lead_in_s or NOISE_BEFORE_S) if trial.recipe.noise is not None else 0.0)
-    begins_s = max(ends_s - SOUNDING_S, called_s - opening.pause_s + DIES_AWAY_S)
+    ends_s = call_start_s - ((trial.recipe.lead_in_s or NOISE_BEFORE_S) if trial.recipe.noise is not None else 0.0)
+    begins_s = max(ends_s - SOUNDING_S, call_start_s - opening.pause_s + DIES_AWAY_S)
     pause, _ = microphone.cut(started_s + begins_s, started_s + ends_s)
     before, _ = microphone.cut(started_s - QUIET_WITHIN_S, started_s)
     block = round(MOMENT_S * before.rate_hz)

@@ -198,8 +198,8 @@ class ListeningMachine(Take):
 
     def begin(self, now_s: float, *, not_before_s: float | None = None, seen: BenchState | None = None) -> list[Action]:
         """Begins the take; no sound before `not_before_s`. seen: how devices and links are at this moment."""
-        self._tell(now_s)
-        self._not_before_s = now_s if not_before_s is None else not_before_s
+        self._set_time(now_s)
+        self._earliest_sound_s = now_s if not_before_s is None else not_before_s
         if seen is not None:
             self._bench_state = seen.copy()
         self._enter(Phase.WAITING, "")
@@ -207,14 +207,14 @@ class ListeningMachine(Take):
 
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
         """Handles a player that cannot play the stimulus. sounding: the other players, which are stopped."""
-        self._tell(now_s)
+        self._set_time(now_s)
         self._sounding = set(sounding)
         if self._current is not None and self._current.play_id == play_id:
             self._interrupt(f"sound_refused: {why}")
         return self._advance()
 
-    def spoken(self, timing: StimulusTiming) -> None:
-        super().spoken(timing)
+    def set_spoken_timing(self, timing: StimulusTiming) -> None:
+        super().set_spoken_timing(timing)
         if self._current is not None:
             self._current.timing = timing
 
@@ -238,7 +238,7 @@ class ListeningMachine(Take):
             case _:
                 return self._last_number if self._phase in UNDER_WAY else None
 
-    def _take_in(self, observation: Observation) -> None:
+    def _apply(self, observation: Observation) -> None:
         target = next(
             (candidate for candidate in self._listening.targets if observation.source in candidate.sources), None
         )
@@ -254,7 +254,7 @@ class ListeningMachine(Take):
             self._disturb(attempt, observation)
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
-                self._take_in_own_sound(observation)
+                self._apply_own_sound(observation)
             case Overrun(source=source) if attempt is not None and self._asks_for_a_wake:
                 # A missed phrase with a gap tests nothing, and which samples were late is unknown.
                 if self._phase is Phase.PLAYING and source in (*attempt.through_air, *self.trial.noise_players):
@@ -303,7 +303,7 @@ class ListeningMachine(Take):
     def _asks_for_a_wake(self) -> bool:
         return self._listening.kind is not TrialKind.AMBIENT
 
-    def _take_in_own_sound(self, observation: StimulusStarted | StimulusEnded | StimulusHeard) -> None:
+    def _apply_own_sound(self, observation: StimulusStarted | StimulusEnded | StimulusHeard) -> None:
         attempt = self._current
         if attempt is None or observation.play_id != attempt.play_id:
             return
@@ -328,26 +328,26 @@ class ListeningMachine(Take):
 
     # Time
 
-    def _until(self) -> float | None:
+    def _phase_end_s(self) -> float | None:
         attempt = self._current
         match self._phase:
             case Phase.WAITING:
                 return self._waiting_until()
             case Phase.PLAYING if attempt:
-                return self._if_played(attempt.lost_at_s())
+                return self._limit_once_spoken(attempt.lost_at_s())
             case Phase.LISTENING if attempt:
                 return max(attempt.listens_until_s(), self._since_s)
-            case Phase.LINK:
+            case Phase.LINK_LOST:
                 return self._since_s + self._link_wait_s
             case _:
                 return None
 
     def _expected_end(self) -> float | None:
         # A stopped player ends within milliseconds, so its timeout would mislead.
-        return self._not_before_s if self._phase is Phase.WAITING and self._sounding else self._until()
+        return self._earliest_sound_s if self._phase is Phase.WAITING and self._sounding else self._phase_end_s()
 
     def _waiting_until(self) -> float:
-        until_s = self._not_before_s
+        until_s = self._earliest_sound_s
         if self._sounding:
             until_s = max(until_s, self._since_s + ENDING_S)
         longest_s = self._since_s + self._rule.response_max_s
@@ -359,15 +359,15 @@ class ListeningMachine(Take):
     def _busy_until(self, target: Target) -> tuple[float, str]:
         """Until when a device counts as busy by what it reports and the microphone hears, and why."""
         longest_s, quiet_s = self._since_s + self._rule.response_max_s, self._rule.context_wait_s
-        active = [self._bench_state.active[source] for source in target.sources if source in self._bench_state.active]
+        activities = self._bench_state.activities
         waits = (
             (activity.until(quiet_s, longest_s), activity.in_words(target.device))
-            for activity in active
-            if activity.state in _BUSY
+            for source in target.sources
+            if (activity := activities.get(source)) is not None and activity.state in _BUSY
         )
         return max(waits, default=(0.0, ""))
 
-    def _why(self) -> str:
+    def _display_reason(self) -> str:
         if self._phase is not Phase.WAITING:
             return self._reason
         until_s, why = max((self._busy_until(target) for target in self._in_the_room()), default=(0.0, ""))
@@ -379,17 +379,18 @@ class ListeningMachine(Take):
 
     def _awake_until(self, target: Target) -> float:
         """Until then, a further wake event of a device would count as part of its last one."""
-        woke_s = max((self._bench_state.woke_s.get(source, -math.inf) for source in target.sources), default=-math.inf)
+        last_wake_s = self._bench_state.last_wake_s
+        woke_s = max((last_wake_s.get(source, -math.inf) for source in target.sources), default=-math.inf)
         return woke_s + self._listening.settings.refractory_s
 
     # Steps
 
     def _step(self) -> None:
-        until_s = self._until()
+        until_s = self._phase_end_s()
         due = until_s is not None and self._now_s >= until_s
         attempt = self._current
         match self._phase:
-            case Phase.WAITING if due and not self._held:
+            case Phase.WAITING if due and not self._paused:
                 self._go_on()
             case Phase.PLAYING if attempt:
                 if not attempt.unfinished:
@@ -398,7 +399,7 @@ class ListeningMachine(Take):
                     self._interrupt(f"sound_lost: {', '.join(attempt.unfinished)} did not finish playing the stimulus")
             case Phase.LISTENING if attempt and (due or attempt.complete):
                 self._conclude(attempt)
-            case Phase.LINK:
+            case Phase.LINK_LOST:
                 if not self._missing():
                     self._enter(Phase.WAITING, self._reason)
                 elif due:
@@ -413,10 +414,9 @@ class ListeningMachine(Take):
         if verdict is not None:
             self._finish(verdict)
         elif missing:
-            reasons = (
-                f"{name}: {self._bench_state.why[name]}" if name in self._bench_state.why else name for name in missing
-            )
-            self._enter(Phase.LINK, f"waiting for {'; '.join(reasons)}")
+            loss_reasons = self._bench_state.loss_reasons
+            reasons = (f"{name}: {loss_reasons[name]}" if name in loss_reasons else name for name in missing)
+            self._enter(Phase.LINK_LOST, f"waiting for {'; '.join(reasons)}")
         else:
             self._start()
 
@@ -431,7 +431,7 @@ class ListeningMachine(Take):
         self._current = ListeningAttempt(self.trial, self._listening, self._timing, play_id, self._now_s)
         self._sounding = set(self._listening.players)
         self._enter(Phase.PLAYING, "")
-        self._ask_for_sound(self._last_sound_s)
+        self._start_attempt(self._last_sound_s)
 
     def _conclude(self, attempt: ListeningAttempt) -> None:
         targets = self._listening.targets
@@ -459,7 +459,7 @@ class ListeningMachine(Take):
         if verdict is not None:
             self._finish(verdict)
             return
-        self._not_before_s = self._now_s + RETRY_S
+        self._earliest_sound_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: repeating it")
 
     def _write(self, outcome: Outcome, cause: str) -> None:
@@ -469,7 +469,14 @@ class ListeningMachine(Take):
         attempt = self._current
         disturbed = "" if attempt is None else attempt.host.in_words(attempt.begun_s, math.inf)
         row = AttemptFinished(
-            self.trial.id, self.take, self._last_number, outcome, recognition, source, cause=cause, disturbed=disturbed
+            self.trial.id,
+            self.take_number,
+            self._last_number,
+            outcome,
+            recognition,
+            source,
+            cause=cause,
+            disturbed=disturbed,
         )
         self._write_row(row)
 
@@ -479,11 +486,11 @@ class ListeningMachine(Take):
         if self._sounding:
             self._actions.append(StopStimulus())
         self._write(Outcome.INTERRUPTED, cause)
-        self._not_before_s = self._now_s + RETRY_S
+        self._earliest_sound_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, in_words(cause))
 
     def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
-        self._tell(now_s)
+        self._set_time(now_s)
         if self._phase is Phase.DONE:
             return []
         if self._phase in UNDER_WAY:
@@ -491,9 +498,9 @@ class ListeningMachine(Take):
                 self._actions.append(StopStimulus())
             self._write(outcome, cause)
         self._finish(Verdict(outcome, None, cause))
-        return self._taken()
+        return self._drain_actions()
 
     def _missing(self) -> list[str]:
         sources = {source for target in self._listening.targets for source in target.sources}
         required = sources | {*self._listening.players, *self.trial.noise_players}
-        return sorted((self._bench_state.lost | self._bench_state.gone) & required)
+        return sorted(self._bench_state.unreachable & required)

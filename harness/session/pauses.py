@@ -301,7 +301,8 @@ class FaultPause:
 
     def _try_again(self, policy: OnFault, lost: list[str]) -> None:
         run, retry = self._run, f"retry {self._retries} of {policy.retries}"
-        why = "; ".join(f"{name} is still lost ({run.seen.why.get(name) or 'reason unknown'})" for name in lost)
+        reasons = run.seen.loss_reasons
+        why = "; ".join(f"{name} is still lost ({reasons.get(name) or 'reason unknown'})" for name in lost)
         if not lost:
             run.go_on(f"{ON_FAULT_BY}: {retry}")
         elif self._retries < policy.retries:
@@ -319,4 +320,4 @@ class FaultPause:
         """What the trial needs and is lost now."""
         sources = (source for target in trial.targets for source in target.sources)
         required = {*sources, *trial.players, trial.microphone}
-        return sorted((self._run.seen.lost | self._run.seen.gone) & required)
+        return sorted(self._run.seen.unreachable & required)

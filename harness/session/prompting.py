@@ -182,7 +182,8 @@ class Prompter:
         run, machine = self._run, turn.machine
         run.prompt = turn.prompt, turn.until_s
         question = in_a_line(turn.prompt)
-        run.append(OperatorAsked(machine.trial.id, machine.take, machine.attempt or 0, question, Question.SPEECH))
+        take_number, attempt = machine.take_number, machine.attempt or 0
+        run.append(OperatorAsked(machine.trial.id, take_number, attempt, question, Question.SPEECH))
         run.show_machine()
 
     def _hear(self, turn: _Turn, observation: SpeechStarted | SpeechEnded | Overrun) -> bool:
@@ -236,7 +237,7 @@ class Prompter:
             run.append(
                 StimulusSpoken(
                     machine.trial.id,
-                    machine.take,
+                    machine.take_number,
                     machine.attempt or 0,
                     talker=machine.trial.talker,
                     text=turn.text,
@@ -247,7 +248,7 @@ class Prompter:
                     duration_s=sound.duration_s,
                 )
             )
-            machine.spoken(timing)
+            machine.set_spoken_timing(timing)
         error_s = max(speech.starts.error_s, speech.ends.error_s)
         first, last = Stamp(first_s, error_s), Stamp(first_s + sound.duration_s, error_s)
         player, now_s = machine.trial.players[0], run.now_s()

@@ -92,15 +92,15 @@ class TrialMachine(Take):
         not_before_s: float | None = None,
         lost: Iterable[str] = (),
         last_sound_s: float | None = None,
-        cut_s: float | None = None,
+        query_cut_s: float | None = None,
     ) -> list[Action]:
         """Begins the take; no sound before `not_before_s`. lost: sources whose link is down at this moment.
 
-        cut_s: as the attribute, of the take before.
+        query_cut_s: as the attribute, of the take before.
         """
-        self._tell(now_s)
-        self.cut_s = cut_s
-        self._not_before_s = now_s if not_before_s is None else not_before_s
+        self._set_time(now_s)
+        self.query_cut_s = query_cut_s
+        self._earliest_sound_s = now_s if not_before_s is None else not_before_s
         self._lost_sources = set(lost) & self._needed()
         self._quiet.last_sound_s = last_sound_s
         remembers = self.trial.memory is not None and self.trial.memory.primed_by
@@ -109,7 +109,7 @@ class TrialMachine(Take):
 
     def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
         """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
-        self._tell(now_s)
+        self._set_time(now_s)
         if transcribing:
             self._transcribing_until_s = self._now_s + TRANSCRIBE_LIMIT_S
         if self._phase is Phase.FREEZING:
@@ -118,28 +118,28 @@ class TrialMachine(Take):
 
     def response_lost(self, now_s: float, why: str) -> list[Action]:
         """The response could not be stored, so raters cannot judge the attempt."""
-        self._tell(now_s)
+        self._set_time(now_s)
         if self._phase is Phase.FREEZING and self._current is not None:
             self._current.frozen = None
             self._interrupt(f"clip_lost: {why}")
         return self._advance()
 
     def transcribed(self, now_s: float) -> list[Action]:
-        self._tell(now_s)
+        self._set_time(now_s)
         self._transcribing_until_s = None
         return self._advance()
 
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
         """Handles a requested sound that cannot be played."""
-        self._tell(now_s)
+        self._set_time(now_s)
         if self._closing_id and play_id == self._closing_id:
             self._closing_done = True
         elif self._phase is Phase.PLAYING:
             self._interrupt(f"sound_refused: {why}")
         return self._advance()
 
-    def spoken(self, timing: StimulusTiming) -> None:
-        super().spoken(timing)
+    def set_spoken_timing(self, timing: StimulusTiming) -> None:
+        super().set_spoken_timing(timing)
         if self._current is not None:
             self._current.timing = timing
 
@@ -148,18 +148,18 @@ class TrialMachine(Take):
         """The last known sound of the device or the harness."""
         return self._quiet.last_sound_s
 
-    def takes_answer(self, attempt: int) -> bool:
+    def accepts_answer(self, attempt: int) -> bool:
         current = self._current
         return current is not None and current.number == attempt and current.asked and not self.finished
 
     def effect_answered(self, now_s: float, attempt: int) -> list[Action]:
-        self._tell(now_s)
+        self._set_time(now_s)
         if self._current is not None and self._current.number == attempt:
             self._current.effect_answered = True
         return self._advance()
 
     def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:
-        self._tell(now_s)
+        self._set_time(now_s)
         if self._phase is Phase.DONE:
             return []
         self._cut()
@@ -171,7 +171,7 @@ class TrialMachine(Take):
                 ended = self._current.verdict()
                 row = AttemptFinished(
                     self.trial.id,
-                    self.take,
+                    self.take_number,
                     ended.attempt,
                     outcome,
                     Recognition.UNKNOWN,
@@ -182,14 +182,14 @@ class TrialMachine(Take):
                 self._write_row(row)
             verdict = Verdict(outcome, None, cause)
         self._finish(verdict)
-        return self._taken()
+        return self._drain_actions()
 
     # Observations
 
     def _needed(self) -> set[str]:
         return {self.trial.loudspeaker, self.trial.microphone, *self.trial.sources} - {""}
 
-    def _take_in(self, observation: Observation) -> None:
+    def _apply(self, observation: Observation) -> None:
         owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
         self._credit(observation, owner.number if owner else None)
         if by_device(self.trial, observation.source) or observation.source == self.trial.microphone:
@@ -198,11 +198,11 @@ class TrialMachine(Take):
             self._revise(owner)
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
-                self._take_in_own_sound(observation, owner)
+                self._apply_own_sound(observation, owner)
             case SpeechStarted(at=at):
                 span = self._quiet.speech_started(at)
                 if span is not None and owner is not None and self.trial.responds:
-                    self._take_in_speech(span, owner)
+                    self._apply_speech(span, owner)
             case SpeechEnded(at=at):
                 self._quiet.speech_ended(at)
             case Earcon(ends=ends):
@@ -224,7 +224,7 @@ class TrialMachine(Take):
             case _:
                 pass
 
-    def _take_in_own_sound(
+    def _apply_own_sound(
         self, observation: StimulusStarted | StimulusEnded | StimulusHeard, owner: Attempt | None
     ) -> None:
         closing = bool(self._closing_id) and observation.play_id == self._closing_id
@@ -246,7 +246,7 @@ class TrialMachine(Take):
             case _:
                 pass
 
-    def _take_in_speech(self, span: Span, owner: Attempt) -> None:
+    def _apply_speech(self, span: Span, owner: Attempt) -> None:
         if owner is self._previous and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_answer: of attempt {owner.number}")
             if self._current is not None:  # a stall or a gap concerns the answer, whichever query it answers
@@ -289,14 +289,14 @@ class TrialMachine(Take):
         self._late_window = False
         super()._enter(phase, reason)
 
-    def _standing(self) -> tuple[object, ...]:
+    def _fingerprint(self) -> tuple[object, ...]:
         return self._phase, self._last_number, self._closings  # closing words are said within one phase
 
-    def _until(self) -> float | None:
+    def _phase_end_s(self) -> float | None:
         attempt = self._current
         match self._phase:
             case Phase.PLAYING if attempt:
-                return self._if_played(attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S)
+                return self._limit_once_spoken(attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S)
             case Phase.LISTENING if attempt:
                 return self._listens_until(attempt)
             case Phase.RESPONDING if attempt:
@@ -307,7 +307,7 @@ class TrialMachine(Take):
             case Phase.CHECKING if attempt:
                 wait_s = self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0
                 return self._settled_before(attempt, self._since_s + wait_s)
-            case Phase.LOOKING if attempt:
+            case Phase.CHECKING_EFFECT if attempt:
                 return looks_until_s(attempt) or self._since_s
             case Phase.ASKING | Phase.ASKING_EFFECT:
                 return self._since_s + self._rule.operator_wait_s
@@ -315,7 +315,7 @@ class TrialMachine(Take):
                 return self._closing_until()
             case Phase.WAITING:
                 return self._waiting_until()
-            case Phase.LINK:
+            case Phase.LINK_LOST:
                 return self._since_s + (DEVICE_BACK_S if self._lost_sources == {THE_DEVICE} else self._link_wait_s)
             case _:
                 return None
@@ -333,7 +333,7 @@ class TrialMachine(Take):
         return until_s if found_s is None else min(until_s, found_s)
 
     def _waiting_until(self) -> float:
-        until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
+        until_s = max(self._earliest_sound_s, self._transcribing_until_s or 0.0)
         part = self.trial.memory
         if part is not None and part.primed_by and self._current is None:  # the wait that this probe is about
             until_s = max(until_s, self._quiet.until(part.wait_s, self._since_s))
@@ -341,9 +341,9 @@ class TrialMachine(Take):
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
         if self._late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
-        if self.cut_s is not None:
+        if self.query_cut_s is not None:
             wait_s = self._rule.context_wait_s
-            until_s = max(until_s, self.cut_s + wait_s, self._quiet.until(wait_s, self._since_s))
+            until_s = max(until_s, self.query_cut_s + wait_s, self._quiet.until(wait_s, self._since_s))
         return max(until_s, self._busy_until())
 
     def _busy_until(self) -> float:
@@ -352,7 +352,7 @@ class TrialMachine(Take):
             return 0.0
         return self._device.until(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
 
-    def _why(self) -> str:
+    def _display_reason(self) -> str:
         if self._phase is Phase.WAITING:
             busy_until_s = self._busy_until()
             if self._now_s < busy_until_s and self._waiting_until() == busy_until_s:  # nothing else lasts longer
@@ -374,7 +374,7 @@ class TrialMachine(Take):
     # Steps
 
     def _step(self) -> None:
-        until_s = self._until()
+        until_s = self._phase_end_s()
         due = until_s is not None and self._now_s >= until_s
         attempt = self._current
         match self._phase:
@@ -395,14 +395,14 @@ class TrialMachine(Take):
             case Phase.FREEZING if due:
                 self._interrupt("clip_lost: it was not stored in time")
             case Phase.CHECKING if attempt and due:
-                if attempt.known:
+                if attempt.has_evidence:
                     self._conclude(attempt)
                 else:
                     self._ask(attempt)
-            case Phase.ASKING if attempt and (due or attempt.answer or attempt.known):
+            case Phase.ASKING if attempt and (due or attempt.answer or attempt.has_evidence):
                 self._conclude(attempt)
             # A late report can turn the verdict: then there is no answer whose effect could be judged.
-            case Phase.LOOKING if attempt and (
+            case Phase.CHECKING_EFFECT if attempt and (
                 due or self._lost_sources & set(self.trial.sources) or not self._answered()
             ):
                 self._ask_of_effect(attempt)
@@ -410,13 +410,14 @@ class TrialMachine(Take):
                 self._after_looking()
             case Phase.CLOSING:
                 self._close(due)
-            case Phase.WAITING if due and not self._held:
+            case Phase.WAITING if due and not self._paused:
                 self._go_on()
-            case Phase.LINK:
+            case Phase.LINK_LOST:
                 if due and self._lost_sources == {THE_DEVICE}:
                     self._lost_sources.clear()
                 if not self._lost_sources:
-                    self.cut_s = None if self.cut_s is None else self._now_s  # it could not be heard meanwhile
+                    if self.query_cut_s is not None:
+                        self.query_cut_s = self._now_s  # its answer could not be heard meanwhile
                     self._enter(Phase.WAITING, "")
                 elif due:
                     lost = ", ".join(sorted(self._lost_sources))
@@ -442,13 +443,13 @@ class TrialMachine(Take):
         attempt.asked = True
         question_text = frame_question(self.trial) or QUESTION
         self._enter(Phase.ASKING, question_text)
-        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, question_text))
+        self._actions.append(OperatorAsked(self.trial.id, self.take_number, attempt.number, question_text))
 
     def _conclude(self, attempt: Attempt) -> None:
         self._write_row(attempt.verdict())
         if self._answered() and (looks_until_s(attempt) is not None or question(attempt)):
             assert self.trial.effect is not None
-            self._enter(Phase.LOOKING, f"the effect: {self.trial.effect.wanted}")
+            self._enter(Phase.CHECKING_EFFECT, f"the effect: {self.trial.effect.wanted}")
         else:
             self._after_looking()
 
@@ -464,7 +465,8 @@ class TrialMachine(Take):
             self._after_looking()
             return
         self._enter(Phase.ASKING_EFFECT, question_text)
-        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, question_text, Question.EFFECT))
+        row = OperatorAsked(self.trial.id, self.take_number, attempt.number, question_text, Question.EFFECT)
+        self._actions.append(row)
 
     def _after_looking(self) -> None:
         is_open = self._may_be_open()
@@ -500,7 +502,7 @@ class TrialMachine(Take):
             return
         if close.say is not None and not self._closing_id and not self._lost_sources:
             self._closings += 1
-            self._closing_id = f"{self.trial.id}.t{self.take}.c{self._last_number}.{self._closings}"
+            self._closing_id = f"{self.trial.id}.t{self.take_number}.c{self._last_number}.{self._closings}"
             self._enter(Phase.CLOSING, f"says {close.say!r}")
             self._actions.append(SayClosing(close.say, self._closing_id))
             return
@@ -512,7 +514,7 @@ class TrialMachine(Take):
         """Ends the trial if it is decided; after silence it waits for a late answer first."""
         verdict = self._verdict()
         late_answer_possible = self._may_answer_late()
-        settled = not late_answer_possible and self.cut_s is None
+        settled = not late_answer_possible and self.query_cut_s is None
         if verdict is not None and settled and self._transcribing_until_s is None:
             self._finish(verdict)
         else:
@@ -523,10 +525,10 @@ class TrialMachine(Take):
     def _may_answer_late(self) -> bool:
         """Whether a first response may still come; without a voice, a report of what it understood."""
         attempt = self._current
-        return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.known)
+        return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.has_evidence)
 
     def _go_on(self) -> None:
-        self.cut_s = None
+        self.query_cut_s = None
         if self._owes_closing and not self._lost_sources and self._may_be_open():
             self._owes_closing = False
             self._enter(Phase.CLOSING, self._why_waiting())
@@ -535,7 +537,7 @@ class TrialMachine(Take):
         if verdict is not None:
             self._finish(verdict)
         elif self._lost_sources:
-            self._enter(Phase.LINK, f"waiting for {', '.join(sorted(self._lost_sources))}")
+            self._enter(Phase.LINK_LOST, f"waiting for {', '.join(sorted(self._lost_sources))}")
         else:
             self._start()
 
@@ -545,12 +547,12 @@ class TrialMachine(Take):
         self._previous = self._current
         self._began_idle = self._device.state is DeviceState.IDLE
         play_id = self._play_id(self._last_number)
-        self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
+        self._current = Attempt(self.trial, self.take_number, self._last_number, play_id, self._timing, self._now_s)
         # It talks over the query; if it goes on, that is its response.
         if self._quiet.span is not None and self.trial.responds:
             self._current.spans.append(self._quiet.span)
         self._enter(Phase.PLAYING, "")
-        self._ask_for_sound(quiet_since_s)
+        self._start_attempt(quiet_since_s)
 
     def _cut(self) -> None:
         """Ends the current query before its answer has ended."""
@@ -558,7 +560,7 @@ class TrialMachine(Take):
             self._actions.append(StopStimulus())
             self._quiet.sounded(self._now_s)  # until now; the report of its end may come after what is decided next
         if self._phase in (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING):
-            self.cut_s = self._now_s
+            self.query_cut_s = self._now_s
 
     def _interrupt(self, cause: str) -> None:
         """Ends the current attempt. It keeps a verdict that it already has (a late answer was coming)."""
@@ -568,4 +570,4 @@ class TrialMachine(Take):
         attempt.interruption = cause
         if attempt.number not in self._rows:
             self._write_row(attempt.verdict())
-        self._enter(Phase.LINK if self._lost_sources else Phase.WAITING, cause)
+        self._enter(Phase.LINK_LOST if self._lost_sources else Phase.WAITING, cause)

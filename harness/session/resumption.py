@@ -198,7 +198,7 @@ _ROWS_OF_TAKES = "'session_started', 'trial_started', 'trial_finished', 'rerun_a
 
 
 def with_checked_text(command: Command) -> Command:
-    """The command with what a person wrote as the log keeps it; InputError (`checked_text`)."""
+    """The command with its free text as the log stores it; InputError (`checked_text`)."""
     match command:
         case Pause(reason=text) | Skip(reason=text):
             return replace(command, reason=checked_text(text, "the reason"))

@@ -323,7 +323,7 @@ class Run:
         prompt = None
         if self.prompt is not None:
             (prompt, until_s), word, question = self.prompt, StateWord.ASKING, Question.SPEECH
-        if machine.held_now:
+        if machine.is_waiting_in_pause:
             word, until_s, reason, question = StateWord.PAUSED, None, self.paused_because, None
         self._tell(
             StateChanged(

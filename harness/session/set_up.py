@@ -82,7 +82,7 @@ class PowerCycling:
         devices: None: those whose connection is lost, or that the reason names.
         """
         run, heard = self._run, {target.device: target.sources for target in trial.targets}
-        lost = run.seen.lost | run.seen.gone
+        lost = run.seen.unreachable
         if devices is None:
             sources_named = set(re.findall(r"[\w.-]*\w", reason))
             devices = [device for device, sources in heard.items() if (lost | sources_named) & set(sources)]
@@ -165,7 +165,7 @@ class PowerCycling:
         return any(source in self._answered for source in sources) and not self._are_lost(sources)
 
     def _are_lost(self, sources: tuple[str, ...]) -> bool:
-        return bool((self._run.seen.lost | self._run.seen.gone) & set(sources))
+        return bool(self._run.seen.unreachable & set(sources))
 
     def _turn(self, devices: Iterable[str], *, on: bool) -> bool:
         """False if the run ends first."""

@@ -3,10 +3,10 @@
 A machine does nothing itself. Each call notes the time and what happened, steps until nothing changes any more, and
 returns actions, which `takes.py` carries out in order:
 
-    observation, command or tick ──► _take_in ──► _step, repeated ──► actions: rows to commit, sounds to play or stop
+    observation, command or tick ──► _apply ──► _step, repeated ──► actions: rows to commit, sounds to play or stop
 
-`_until` is when the present phase ends by itself. The conductor calls `tick` then, at the latest. An attempt ends with
-a row (AttemptFinished). From the rows of all attempts, `trial_verdict` decides whether another one follows.
+`_phase_end_s` is when the present phase ends by itself. The conductor calls `tick` then, at the latest. An attempt ends
+with a row (AttemptFinished). From the rows of all attempts, `trial_verdict` decides whether another one follows.
 """
 
 from __future__ import annotations
@@ -47,37 +47,47 @@ from harness.session.device_speech import Activity
 
 @frozen
 class StimulusTiming:
-    """Where the parts of a stimulus lie, in seconds from its first sample; wake_end_s None without a wake phrase.
+    """Where the parts of a stimulus lie, in seconds from its first sample; wake_… None without a wake phrase.
 
-    known: False until a person has spoken. other_phrases: where else a wake phrase is said (see `Opening`), in order.
+    has_timing: False until a person has spoken. other_phrases: where else a wake phrase is said (see `Opening`), in
+    order.
     """
 
     sha256: str
     query_start_s: float
     query_end_s: float
     duration_s: float
+    wake_start_s: float | None = None
     wake_end_s: float | None = None
     other_phrases: tuple[tuple[float, float], ...] = ()
-    wake_start_s: float | None = None
 
     @property
-    def known(self) -> bool:
+    def has_timing(self) -> bool:
         return bool(self.sha256)
 
     @classmethod
     def of(cls, stimulus: RenderedStimulus) -> StimulusTiming:
         """The timing of a rendered stimulus; one without a query part is all query."""
         duration_s = stimulus.waveform.duration_s
-        query = stimulus.span_s(Role.QUERY) or (0.0, duration_s)
-        wake = stimulus.span_s(Role.WAKE_PHRASE)
-        other = tuple(span for role in (Role.OPENING, Role.CLOSING) if (span := stimulus.span_s(role)))
-        wake_start_s, wake_end_s = wake or (None, None)
-        return cls(stimulus.sha256, query[0], query[1], duration_s, wake_end_s, other, wake_start_s)
+        query_start_s, query_end_s = stimulus.span_s(Role.QUERY) or (0.0, duration_s)
+        wake_start_s, wake_end_s = stimulus.span_s(Role.WAKE_PHRASE) or (None, None)
+        return cls(
+            stimulus.sha256,
+            query_start_s=query_start_s,
+            query_end_s=query_end_s,
+            duration_s=duration_s,
+            wake_start_s=wake_start_s,
+            wake_end_s=wake_end_s,
+            other_phrases=tuple(span for role in (Role.OPENING, Role.CLOSING) if (span := stimulus.span_s(role))),
+        )
 
     @classmethod
     def of_listening(cls, stimulus: RenderedStimulus, kind: TrialKind) -> StimulusTiming:
-        """As `of`, the query being the phrase (wake), phrase and command (command) or all of it (ambient)."""
-        timing = cls.of(stimulus)
+        """The timing for a trial of that kind.
+
+        The query is the wake phrase (wake), the phrase and the command (command) or the whole stimulus (ambient).
+        """
+        timing = cls.of(stimulus)  # the recipe of a wake trial has the phrase as its query
         wake = stimulus.span_s(Role.WAKE_PHRASE)
         if kind is TrialKind.COMMAND and wake is not None:
             return replace(timing, query_start_s=wake[0])
@@ -146,48 +156,62 @@ class DisplayedState:
 
 @dataclass(slots=True)
 class BenchState:
-    """lost: sources whose link is down. gone: connections whose device says that it is gone, or whose last will did.
+    """The last reports on devices and links, by source.
 
-    why: source → what was last said of its loss. active: source → what its device does. woke_s: … → last wake event.
+    - down_links: sources whose link is down.
+    - gone_devices: connections whose device says that it is gone, or whose last will does.
+    - loss_reasons: source → what was last reported of its loss.
+    - activities: source → what its device does.
+    - last_wake_s: source → its last wake event.
     """
 
-    lost: set[str] = field(default_factory=set)
-    gone: set[str] = field(default_factory=set)
-    why: dict[str, str] = field(default_factory=dict)
-    active: dict[str, Activity] = field(default_factory=dict)
-    woke_s: dict[str, float] = field(default_factory=dict)
+    down_links: set[str] = field(default_factory=set)
+    gone_devices: set[str] = field(default_factory=set)
+    loss_reasons: dict[str, str] = field(default_factory=dict)
+    activities: dict[str, Activity] = field(default_factory=dict)
+    last_wake_s: dict[str, float] = field(default_factory=dict)
 
     def see(self, observation: Observation) -> None:
         if isinstance(observation, Status):
-            self.active.setdefault(observation.source, Activity())
-        for source, activity in self.active.items():
+            self.activities.setdefault(observation.source, Activity())
+        for source, activity in self.activities.items():
             # The microphone hears speech, but not whose: it counts for every device.
             if observation.source == source or isinstance(observation, SpeechStarted | SpeechEnded):
                 activity.see(observation)
         match observation:
             case LinkLost(source=source, what=problem):
-                self.lost.add(source)
-                self.why[source] = problem
+                self.down_links.add(source)
+                self.loss_reasons[source] = problem
             case LinkBack(source=source):
-                self.lost.discard(source)
+                self.down_links.discard(source)
             case Status(source=source, state=state, detail=detail):
                 if state is DeviceState.GONE:
-                    self.gone.add(source)
-                    if source not in self.lost:  # else its driver has already said what is wrong with the link
-                        self.why[source] = f"it reported that it is gone{': ' if detail else ''}{detail}"
+                    self.gone_devices.add(source)
+                    if source not in self.down_links:  # else its driver has already said what is wrong with the link
+                        self.loss_reasons[source] = f"it reported that it is gone{': ' if detail else ''}{detail}"
                 else:
-                    self.gone.discard(source)
+                    self.gone_devices.discard(source)
             case ListeningProved(source=source):  # a last will may come after the device's new start
-                self.gone.discard(source)
+                self.gone_devices.discard(source)
             case Wake(source=source, at=at):
-                self.woke_s[source] = max(at.at_s, self.woke_s.get(source, at.at_s))
+                self.last_wake_s[source] = max(at.at_s, self.last_wake_s.get(source, at.at_s))
             case _:
                 pass
 
+    @property
+    def unreachable(self) -> set[str]:
+        """Sources whose link is down or whose device is gone."""
+        return self.down_links | self.gone_devices
+
     def copy(self) -> BenchState:
         """A separate copy that can change."""
-        active = {source: replace(activity) for source, activity in self.active.items()}
-        return BenchState(set(self.lost), set(self.gone), dict(self.why), active, dict(self.woke_s))
+        return BenchState(
+            down_links=set(self.down_links),
+            gone_devices=set(self.gone_devices),
+            loss_reasons=dict(self.loss_reasons),
+            activities={source: replace(activity) for source, activity in self.activities.items()},
+            last_wake_s=dict(self.last_wake_s),
+        )
 
 
 ENGINE_ENDED = "engine_ended"
@@ -231,7 +255,7 @@ def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Ve
     if len(counted) >= rule.max_attempts:
         return Verdict(counted[-1].outcome, counted[-1].attempt, counted[-1].cause)
     interrupted = [row for row in ordered if row.outcome is Outcome.INTERRUPTED and code(row.cause) != ENGINE_ENDED]
-    if len(interrupted) > rule.max_interruptions:  # that many are repeated
+    if len(interrupted) > rule.max_interruptions:  # up to that many are repeated
         return Verdict(Outcome.INTERRUPTED, None, f"too_many_interruptions: last {interrupted[-1].cause}")
     return None
 
@@ -248,14 +272,14 @@ class Phase(Enum):
     PLAYING = auto()
     LISTENING = auto()
     RESPONDING = auto()
-    FREEZING = auto()
-    CHECKING = auto()
+    FREEZING = auto()  # the response is cut and stored
+    CHECKING = auto()  # waits for evidence that the query was recognised, or was not
     ASKING = auto()
-    LOOKING = auto()
+    CHECKING_EFFECT = auto()  # waits for the report that the query had its effect
     ASKING_EFFECT = auto()
     CLOSING = auto()
     WAITING = auto()
-    LINK = auto()
+    LINK_LOST = auto()  # waits for a lost link or a device that has gone
     DONE = auto()
 
 
@@ -275,11 +299,11 @@ _WORDS = {
     Phase.FREEZING: StateWord.RESPONSE,
     Phase.CHECKING: StateWord.CHECKING,
     Phase.ASKING: StateWord.ASKING,
-    Phase.LOOKING: StateWord.CHECKING,
+    Phase.CHECKING_EFFECT: StateWord.CHECKING,
     Phase.ASKING_EFFECT: StateWord.ASKING,
     Phase.CLOSING: StateWord.CLOSING,
     Phase.WAITING: StateWord.WAITING,
-    Phase.LINK: StateWord.INTERRUPTED,
+    Phase.LINK_LOST: StateWord.INTERRUPTED,
     Phase.DONE: StateWord.FINISHED,
 }
 _ASKS = {Phase.ASKING: Question.RECOGNITION, Phase.ASKING_EFFECT: Question.EFFECT}
@@ -299,11 +323,11 @@ class TakeOptions(TypedDict, total=False):
 
 
 class Take:
-    """One take of one trial; the kinds of trials say when a phase ends (`_until`) and what follows (`_step`)."""
+    """One take of one trial; the kinds of trials say when a phase ends (`_phase_end_s`) and what follows (`_step`)."""
 
     def __init__(self, trial: Trial, take_number: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
         self.trial = trial
-        self.take = take_number
+        self.take_number = take_number
         self.attended = options.get("attended", False)
         self._timing = timing
         self._rule = trial.reprompt
@@ -314,50 +338,50 @@ class Take:
         self._now_s = 0.0
         self._since_s = 0.0
         self._reason = ""
-        self._not_before_s = 0.0
-        self._held = False
+        self._earliest_sound_s = 0.0
+        self._paused = False
         self._actions: list[Action] = []
-        self.cut_s: float | None = None
-        """When a query was cut whose answer may still come: the next sound keeps a context wait from then."""
+        self.query_cut_s: float | None = None
+        """When a query was cut short. Its answer may still come, so the next sound waits a context wait from then."""
 
     # Requests to every machine
 
     def tick(self, now_s: float) -> list[Action]:
         """Lets time pass."""
-        self._tell(now_s)
+        self._set_time(now_s)
         return self._advance()
 
     def feed(self, observation: Observation, now_s: float) -> list[Action]:
         """Takes a driver's observation. The first action credits it to an attempt."""
-        self._tell(now_s)
+        self._set_time(now_s)
         if self._phase is Phase.DONE:
             return [Observed(observation)]  # logged, but it belongs to no attempt
-        self._take_in(observation)
+        self._apply(observation)
         return self._advance()
 
     def interrupt(self, now_s: float, cause: str) -> list[Action]:
         """Interrupts the current attempt for an external reason (a full disk, a driver that refuses)."""
-        self._tell(now_s)
+        self._set_time(now_s)
         if self.under_way:
             self._interrupt(cause)
         return self._advance()
 
     def stop(self, now_s: float, cause: str) -> list[Action]:
         """The engine ends and will be resumed. The current attempt is interrupted, and the trial stays open."""
-        self._tell(now_s)
+        self._set_time(now_s)
         if self.under_way or self._phase is Phase.ASKING:  # then its verdict is still missing
             self._interrupt(cause)
         elif self._phase is Phase.CLOSING:
             self._actions.append(StopStimulus())
         self._enter(Phase.DONE, "stopped")
-        return self._taken()
+        return self._drain_actions()
 
     def hold(self) -> None:
         """No new attempt begins until `release`."""
-        self._held = True
+        self._paused = True
 
     def release(self, now_s: float) -> list[Action]:
-        self._held = False
+        self._paused = False
         return self.tick(now_s)
 
     def skip(self, now_s: float, reason: str) -> list[Action]:
@@ -372,7 +396,7 @@ class Take:
         """As skip, when the run itself cannot play the trial."""
         return self._end(now_s, Outcome.SKIPPED, cause)
 
-    def spoken(self, timing: StimulusTiming) -> None:
+    def set_spoken_timing(self, timing: StimulusTiming) -> None:
         """A person has said the stimulus of the current attempt."""
         self._timing = timing
 
@@ -382,7 +406,7 @@ class Take:
         """The harness's transcription is ready."""
         return self.tick(now_s)
 
-    def takes_answer(self, attempt: int) -> bool:
+    def accepts_answer(self, attempt: int) -> bool:
         """True when the operator was asked about that attempt and the trial is not over."""
         return False
 
@@ -391,8 +415,8 @@ class Take:
         return self.tick(now_s)
 
     @property
-    def called_s(self) -> float:
-        """Where the wake phrase begins in the stimulus, else the query."""
+    def call_start_s(self) -> float:
+        """Start of the wake phrase in the stimulus, or of the query if it has no phrase."""
         return self._timing.query_start_s if self._timing.wake_start_s is None else self._timing.wake_start_s
 
     @property
@@ -409,14 +433,14 @@ class Take:
         return self._phase is Phase.DONE
 
     @property
-    def held_now(self) -> bool:
+    def is_waiting_in_pause(self) -> bool:
         """True when a pause keeps the next attempt from beginning."""
-        return self._held and self._phase in (Phase.WAITING, Phase.LINK)
+        return self._paused and self._phase in (Phase.WAITING, Phase.LINK_LOST)
 
     @property
     def deadline_s(self) -> float | None:
         """When `tick` is due at the latest; None: wait for an observation or a command."""
-        return None if self._phase is Phase.DONE or self.held_now else self._until()
+        return None if self._phase is Phase.DONE or self.is_waiting_in_pause else self._phase_end_s()
 
     @property
     def attempt(self) -> int | None:
@@ -425,22 +449,27 @@ class Take:
 
     @property
     def state(self) -> DisplayedState:
-        until_s = None if self.held_now else self._expected_end()
+        until_s = None if self.is_waiting_in_pause else self._expected_end()
         return DisplayedState(
-            _WORDS[self._phase], self._since_s, until_s, self.attempt, self._why(), _ASKS.get(self._phase)
+            _WORDS[self._phase],
+            self._since_s,
+            until_s=until_s,
+            attempt=self.attempt,
+            reason=self._display_reason(),
+            asks=_ASKS.get(self._phase),
         )
 
     # Decisions of each kind of trial
 
-    def _until(self) -> float | None:
+    def _phase_end_s(self) -> float | None:
         """When the present phase ends by itself."""
         raise NotImplementedError
 
     def _expected_end(self) -> float | None:
         """When the present phase most likely ends, for display."""
-        return self._until()
+        return self._phase_end_s()
 
-    def _why(self) -> str:
+    def _display_reason(self) -> str:
         """The reason for the present phase, for display."""
         return self._reason
 
@@ -448,7 +477,7 @@ class Take:
         """Enters the next phase when this one is over; called until nothing changes."""
         raise NotImplementedError
 
-    def _take_in(self, observation: Observation) -> None:
+    def _apply(self, observation: Observation) -> None:
         """Credits an observation, and changes the state that it concerns."""
         raise NotImplementedError
 
@@ -460,28 +489,29 @@ class Take:
         """Ends the trial on request."""
         raise NotImplementedError
 
-    def _standing(self) -> tuple[object, ...]:
+    def _fingerprint(self) -> tuple[object, ...]:
         """The state that a step may change."""
         return self._phase, self._last_number
 
     # Time
 
-    def _tell(self, now_s: float) -> None:
-        self._now_s = max(self._now_s, now_s)  # what waited in the inbox is older than the last tick
+    def _set_time(self, now_s: float) -> None:
+        # An observation may have waited in the inbox, and be older than the last tick.
+        self._now_s = max(self._now_s, now_s)
 
     def _enter(self, phase: Phase, reason: str) -> None:
         self._phase, self._since_s, self._reason = phase, self._now_s, reason
 
-    def _taken(self) -> list[Action]:
+    def _drain_actions(self) -> list[Action]:
         actions, self._actions = self._actions, []
         return actions
 
     def _advance(self) -> list[Action]:
         before: tuple[object, ...] | None = None
-        while before != (now := self._standing()):
+        while before != (now := self._fingerprint()):
             before = now
             self._step()
-        return self._taken()
+        return self._drain_actions()
 
     def _next_attempt(self) -> None:
         """Counts it. A person says the stimulus of every attempt anew."""
@@ -489,21 +519,21 @@ class Take:
         if self.trial.talker:
             self._timing = UNSPOKEN
 
-    def _if_played(self, until_s: float) -> float | None:
+    def _limit_once_spoken(self, until_s: float) -> float | None:
         """A time by which a stimulus has ended; None before a person has spoken, who may take their time."""
-        return until_s if self._timing.known else None
+        return until_s if self._timing.has_timing else None
 
     # Rows
 
     def _play_id(self, number: int) -> str:
-        return f"{self.trial.id}.t{self.take}.a{number}"
+        return f"{self.trial.id}.t{self.take_number}.a{number}"
 
-    def _ask_for_sound(self, quiet_since_s: float | None) -> None:
-        """Commits to the attempt of the last number, and has its stimulus played."""
+    def _start_attempt(self, quiet_since_s: float | None) -> None:
+        """Adds the row that starts the latest attempt. `takes.py` plays the stimulus once the row is committed."""
         self._actions.append(
             AttemptStarted(
                 trial_id=self.trial.id,
-                take=self.take,
+                take=self.take_number,
                 attempt=self._last_number,
                 play_id=self._play_id(self._last_number),
                 stimulus_sha256=self._timing.sha256,
@@ -521,13 +551,19 @@ class Take:
 
     def _finish(self, verdict: Verdict) -> None:
         self._enter(Phase.DONE, "")
-        deciding = verdict.deciding_attempt
-        row = TrialFinished(self.trial.id, self.take, verdict.outcome, self._last_number, deciding, verdict.cause)
+        row = TrialFinished(
+            trial_id=self.trial.id,
+            take=self.take_number,
+            outcome=verdict.outcome,
+            attempts=self._last_number,
+            deciding_attempt=verdict.deciding_attempt,
+            cause=verdict.cause,
+        )
         self._actions.append(row)
 
     def _credit(self, observation: Observation, attempt: int | None) -> None:
         """The observation belongs to that attempt; None: to none."""
-        of_attempt = () if attempt is None else (self.trial.id, self.take, attempt)
+        of_attempt = () if attempt is None else (self.trial.id, self.take_number, attempt)
         self._actions.append(Observed(observation, *of_attempt))
 
     def _write_row(self, row: AttemptFinished) -> None:

@@ -118,7 +118,7 @@ class Takes:
 
     - liveness: which devices show that they are alive.
     - prompter: asks the talker of a trial to speak; None where nobody speaks.
-    - cut_s: when a query was cut whose answer may still come; no sound until a context wait after that.
+    - query_cut_s: when a query was cut whose answer may still come; no sound until a context wait after that.
     - transcribing: trial, take and attempt of the responses that the harness's recogniser works on.
     """
 
@@ -140,7 +140,7 @@ class Takes:
         self._last_played = ""
         self._attempt: AttemptStarted | None = None
         self._left_s: dict[str, float] = {}
-        self.cut_s: float | None = None
+        self.query_cut_s: float | None = None
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run)
         spoken = any(trial.talker for trial in run.trials.values())
@@ -242,12 +242,16 @@ class Takes:
         timing = StimulusTiming.of(stimulus)
         options = TakeOptions(before=before, attended=run.stage.attended(), link_wait_s=self._faults.link_wait_s)
         machine = TrialMachine(trial, number, timing, **options)
-        begins_s, cut_s = self._begins_s(trial, self._wait_s(trial, resumed)), self.cut_s
-        last_sound_s = run.last_sound_s if before or trial.memory or cut_s is not None else None
+        begins_s, query_cut_s = self._begins_s(trial, self._wait_s(trial, resumed)), self.query_cut_s
+        last_sound_s = run.last_sound_s if before or trial.memory or query_cut_s is not None else None
         self._run_machine(
             machine,
             lambda now_s: machine.begin(
-                now_s, not_before_s=begins_s, lost=run.seen.lost, last_sound_s=last_sound_s, cut_s=cut_s
+                now_s,
+                not_before_s=begins_s,
+                lost=run.seen.down_links,
+                last_sound_s=last_sound_s,
+                query_cut_s=query_cut_s,
             ),
         )
 
@@ -280,15 +284,15 @@ class Takes:
             run.serve()
         if machine.last_sound_s is not None:
             run.last_sound_s = machine.last_sound_s
-        self.cut_s = machine.cut_s
+        self.query_cut_s = machine.query_cut_s
         run.machine = None
         run.sounds.clear()
 
     def _begins_s(self, trial: Trial, wait_s: float | None) -> float | None:
         """When a trial may make its first sound. wait_s: from the last one; None: at once."""
-        last_s, cut_s = self._run.last_sound_s, self.cut_s
+        last_s, query_cut_s = self._run.last_sound_s, self.query_cut_s
         after_sound = [] if last_s is None or wait_s is None else [last_s + wait_s]
-        after_cut = [] if cut_s is None else [cut_s + trial.reprompt.context_wait_s]
+        after_cut = [] if query_cut_s is None else [query_cut_s + trial.reprompt.context_wait_s]
         return max(after_sound + after_cut, default=None)
 
     def _stimulus(self, trial: Trial, following: Iterable[TakeKey]) -> RenderedStimulus | HarnessError | None:
@@ -450,7 +454,7 @@ class Takes:
         if left_s is None or sound is None or not observation.complete or run.machine is None:
             return
         try:
-            if refusal := silence_of(run.machine.trial, run.machine.called_s, left_s, stage.microphone):
+            if refusal := silence_of(run.machine.trial, run.machine.call_start_s, left_s, stage.microphone):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
                 return
             if stage.levels is None:
@@ -478,7 +482,7 @@ class Takes:
         except DeviceError as error:
             run.append(FaultMet(stage.microphone.id, str(error)))
             return machine.response_lost(run.now_s(), error.what)
-        trial_id, take, attempt = machine.trial.id, machine.take, freeze.attempt
+        trial_id, take, attempt = machine.trial.id, machine.take_number, freeze.attempt
         clip = run.save_clip(waveform, start_s)
         run.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
         memory = machine.trial.memory
@@ -495,5 +499,5 @@ class Takes:
         trial_id, take, attempt = message.trial_id, message.take, message.attempt
         self.transcribing.discard((trial_id, take, attempt))
         run.append(ResponseTranscribed(trial_id, take, attempt, message.text, run.stage.recogniser_name))
-        if machine is not None and (machine.trial.id, machine.take) == (trial_id, take):
+        if machine is not None and (machine.trial.id, machine.take_number) == (trial_id, take):
             self.perform(machine.transcribed(arrived_s))

@@ -148,7 +148,7 @@ FAULTS = (
     Planted("answer_to_a_cut_query", "ca75af9c", Area.MATCHING, """
 @ session/query_trial.py
 -        if self._phase in (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING):
--            self.cut_s = self._now_s
+-            self.query_cut_s = self._now_s
 """, "the answer to a query that was cut becomes the next trial's response",
         "session/test_conductor.py::test_a_skipped_query_keeps_the_context_wait_for_what_its_device_still_says"),
     # Other faults that the history mended

@@ -23,7 +23,7 @@ import soundfile
 
 from harness.base.chain import row_hash
 from harness.base.foreign import plain_text
-from harness.base.row_store import INSERT
+from harness.base.row_store import APPLICATION_ID, INSERT
 from harness.model.errors import LogError
 from harness.model.record import NoteWritten, Record, ResponseFrozen, SessionStarted
 from harness.model.stimulus import Clip, Waveform
@@ -34,9 +34,11 @@ from harness.session.log.reader import LogReader, check, stored_bytes
 from tests.seen import until
 
 KEPT = Path(__file__).parents[2] / "data" / "kept" / "queries"
-COLUMNS = "seq, run, at_s, wall_s, kind, body, chain"
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
 ROW = "x AS seq, 1 AS run, 0.0 AS at_s, 0.0 AS wall_s, 'note_written' AS kind"
+INTERIOR_TABLE_PAGE = 5
+"""Type of a page of SQLite. Its header: type (1 byte), first free block (2), number of cells (2), start of the cells
+(2), free bytes (1), rightmost child (4). Then 2 bytes for the place of each cell."""
 CPU_S, MEMORY_MB = 30.0, 500
 """For five verbs in one process."""
 
@@ -44,14 +46,14 @@ CPU_S, MEMORY_MB = 30.0, 500
 def _tables(*statements: str) -> Callable[[Path], None]:
     """The kept log with other tables under its name."""
 
-    def strike(folder: Path) -> None:
+    def attack(folder: Path) -> None:
         with closing(sqlite3.connect(folder / "log.sqlite", isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE")
             for statement in statements:
                 connection.execute(statement)
             connection.execute("PRAGMA journal_mode=WAL")
 
-    return strike
+    return attack
 
 
 def _schema_of_megabytes(folder: Path) -> None:
@@ -68,32 +70,35 @@ def _many_tables(folder: Path) -> None:
 def _journal_that_names_a_file(folder: Path) -> None:
     """A hot journal: playing it back would remove the file that it names as its super-journal."""
     victim = str(folder.parent / "precious").encode()
-    head = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 0, 0, 1, 512, 4096)
-    end = struct.pack(">I", 1) + victim + struct.pack(">II", len(victim), sum(victim)) + head[:8]
-    (folder / "log.sqlite-journal").write_bytes(head.ljust(512, b"\0") + end)
+    # Rollback journal (sqlite.org/fileformat): magic, number of records, nonce, pages, bytes of a sector and of a page.
+    # At the end of the file: page number, name of the super-journal, its length, its checksum, magic.
+    magic = bytes.fromhex("d9d505f920a163d7")
+    header = magic + struct.pack(">5I", 0, 0, 1, 512, 4096)
+    end = struct.pack(">I", 1) + victim + struct.pack(">II", len(victim), sum(victim)) + magic
+    (folder / "log.sqlite-journal").write_bytes(header.ljust(512, b"\0") + end)
 
 
 def _rewrite(folder: Path, change: Callable[[bytearray, int, int], None]) -> None:
     """Changes bytes of the table: its content, the size of a page, and where the table's root page begins."""
     with closing(sqlite3.connect(folder / "log.sqlite")) as connection:
-        (page,) = connection.execute("PRAGMA page_size").fetchone()
-        (root,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'entries'").fetchone()
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        (root_page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'entries'").fetchone()
     content = bytearray((folder / "log.sqlite").read_bytes())
-    change(content, page, (root - 1) * page)
+    change(content, page_bytes, (root_page - 1) * page_bytes)
     (folder / "log.sqlite").write_bytes(content)
 
 
 def _pages_in_a_circle(folder: Path) -> None:
     """Each of 400 children of the root is the same page, three times over."""
 
-    def change(content: bytearray, page: int, root: int) -> None:
-        assert content[root] == 5, "the table has pages below its root"
-        leaf = content[root + 8 : root + 12]
-        cells = struct.unpack(">H", content[root + 3 : root + 5])[0]
-        first = struct.unpack(">H", content[root + 12 : root + 14])[0]
+    def change(content: bytearray, page_bytes: int, root_offset: int) -> None:
+        assert content[root_offset] == INTERIOR_TABLE_PAGE, "the table has pages below its root"
+        leaf = content[root_offset + 8 : root_offset + 12]
+        cells = struct.unpack(">H", content[root_offset + 3 : root_offset + 5])[0]
+        first = struct.unpack(">H", content[root_offset + 12 : root_offset + 14])[0]
         for number in range(cells):
-            content[root + 12 + 2 * number : root + 14 + 2 * number] = struct.pack(">H", first)
-        content[root + first : root + first + 4] = leaf
+            content[root_offset + 12 + 2 * number : root_offset + 14 + 2 * number] = struct.pack(">H", first)
+        content[root_offset + first : root_offset + first + 4] = leaf
 
     _rewrite(folder, change)
 
@@ -101,11 +106,11 @@ def _pages_in_a_circle(folder: Path) -> None:
 def _length_of_a_gigabyte(folder: Path) -> None:
     """The first cell of the first leaf says that its row has 2**30 bytes."""
 
-    def change(content: bytearray, page: int, root: int) -> None:
-        first = struct.unpack(">H", content[root + 12 : root + 14])[0]
-        leaf = (struct.unpack(">I", content[root + first : root + first + 4])[0] - 1) * page
+    def change(content: bytearray, page_bytes: int, root_offset: int) -> None:
+        first = struct.unpack(">H", content[root_offset + 12 : root_offset + 14])[0]
+        leaf = (struct.unpack(">I", content[root_offset + first : root_offset + first + 4])[0] - 1) * page_bytes
         cell = leaf + struct.unpack(">H", content[leaf + 8 : leaf + 10])[0]
-        content[cell : cell + 5] = bytes([0x84, 0x80, 0x80, 0x80, 0x00])
+        content[cell : cell + 5] = bytes([0x84, 0x80, 0x80, 0x80, 0x00])  # 2**30 as a varint of SQLite
 
     _rewrite(folder, change)
 
@@ -122,13 +127,13 @@ def _view_in_the_write_ahead_log(folder: Path) -> None:
 def _judgments(folder: Path) -> None:
     (folder / "judgments.sqlite").rename(folder / "log.aside")
     with closing(sqlite3.connect(folder / "judgments.sqlite", isolation_level=None)) as connection:
-        connection.execute("PRAGMA application_id=0x56484C47")
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute("PRAGMA user_version=1")
         connection.execute(f"CREATE VIEW entries AS {ENDLESS} SELECT {ROW}, '' AS body, NULL AS chain FROM n")
     (folder / "log.aside").unlink()
 
 
-FORMS: dict[str, Callable[[Path], None]] = {
+ATTACKS: dict[str, Callable[[Path], None]] = {
     "endless view": _tables(
         "DROP TABLE entries", f"CREATE VIEW entries AS {ENDLESS} SELECT {ROW}, '{{}}' AS body, NULL AS chain FROM n"
     ),
@@ -161,7 +166,7 @@ FORMS: dict[str, Callable[[Path], None]] = {
     "judgments": _judgments,
 }
 
-VERBS = """
+VERB_RUNNER = """
 import json, os, resource, sys
 from importlib import import_module
 from click.testing import CliRunner
@@ -174,28 +179,29 @@ for folder in sys.stdin:  # each in a process of its own, which need not import 
         os.wait()
         continue
     os.chdir(folder.rstrip())
-    told = {}
+    output_by_verb = {}
     for verb in ("unpack a.zip -o back", "show s", "show --check s", "resume s --plain", "report s --html r.html"):
-        ended = CliRunner().invoke(group, verb.split())
-        told[verb] = str(ended.exception if ended.exception and not ended.output else ended.output)
+        result = CliRunner().invoke(group, verb.split())
+        output_by_verb[verb] = str(result.exception if result.exception and not result.output else result.output)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak_kb = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    print(json.dumps({"told": told, "cpu_s": usage.ru_utime + usage.ru_stime, "mb": peak_kb / 1024}), flush=True)
+    outcome = {"output_by_verb": output_by_verb, "cpu_s": usage.ru_utime + usage.ru_stime, "mb": peak_kb / 1024}
+    print(json.dumps(outcome), flush=True)
     os._exit(0)
 """
 
 
 @pytest.fixture(scope="module")
-def verbs() -> Iterator[subprocess.Popen[str]]:
+def verb_runner() -> Iterator[subprocess.Popen[str]]:
     """Runs the verbs in each folder that it is sent."""
     with subprocess.Popen(
-        [sys.executable, "-c", VERBS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", VERB_RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as run:
         yield run
 
 
-def packed(folder: Path, archive: Path) -> None:
-    """An archive with a manifest that fits, as an attacker writes it."""
+def write_archive(folder: Path, archive: Path) -> None:
+    """Packs the folder with a manifest that fits, as an attacker would."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     files = [(name, (folder / name).read_bytes()) for name in names if not name.endswith("-shm")]
     entries = [{"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files]
@@ -206,24 +212,26 @@ def packed(folder: Path, archive: Path) -> None:
             stream.writestr(f"session/{name}", data)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_hostile_archive_is_refused_by_every_verb(form: str, tmp_path: Path, verbs: subprocess.Popen[str]) -> None:
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_archive_is_refused_by_every_verb(
+    attack: str, tmp_path: Path, verb_runner: subprocess.Popen[str]
+) -> None:
     folder = shutil.copytree(KEPT, tmp_path / "s")
     (tmp_path / "precious").write_bytes(b"precious")
-    FORMS[form](folder)
-    packed(folder, tmp_path / "a.zip")
+    ATTACKS[attack](folder)
+    write_archive(folder, tmp_path / "a.zip")
     before = sorted(path.name for path in tmp_path.iterdir())
-    assert verbs.stdin is not None
-    assert verbs.stdout is not None
-    print(tmp_path, file=verbs.stdin, flush=True)
-    outcome = json.loads(verbs.stdout.readline())
+    assert verb_runner.stdin is not None
+    assert verb_runner.stdout is not None
+    print(tmp_path, file=verb_runner.stdin, flush=True)
+    outcome = json.loads(verb_runner.stdout.readline())
     assert outcome["cpu_s"] < CPU_S
     assert outcome["mb"] < MEMORY_MB
     refusals = ("does not write", "damaged", "not part of a session log", "journal")
-    if form == "judgments":
-        del outcome["told"]["resume s --plain"]  # it reads none
-    for verb, words in outcome["told"].items():
-        assert any(refusal in words for refusal in refusals), (verb, words)
+    if attack == "judgments":
+        del outcome["output_by_verb"]["resume s --plain"]  # it reads none
+    for verb, output in outcome["output_by_verb"].items():
+        assert any(refusal in output for refusal in refusals), (verb, output)
     assert sorted(path.name for path in tmp_path.iterdir()) == before, "nothing is left, and nothing is removed"
 
 
@@ -239,7 +247,7 @@ def test_a_signal_ends_the_check_of_a_large_archive_and_leaves_nothing(
             row = (seq, 1, 0.0, 0.0, "note_written", json.dumps({"kind": "note_written", "text": "x" * 30, "by": "t"}))
             link = row_hash(link, row)
             connection.execute(INSERT, (*row, link))
-    packed(folder, tmp_path / "a.zip")
+    write_archive(folder, tmp_path / "a.zip")
     (work := tmp_path / "work").mkdir()
     harness = [sys.executable, "-c", "from harness.cli import main; main()"]
     command = [*harness, "unpack", str(tmp_path / "a.zip"), "-o", "back", "--max-ratio", "1000"]
@@ -250,15 +258,28 @@ def test_a_signal_ends_the_check_of_a_large_archive_and_leaves_nothing(
     assert not any(work.iterdir())
 
 
-def _written(folder: Path, *records: Record) -> Path:
+def _write_log(folder: Path, *records: Record) -> Path:
     with SqliteLog(folder) as log:
         for record in records:
             log.append(record)
     return folder
 
 
-def _began_with(name: str) -> SessionStarted:
-    return SessionStarted("s", "a", "A", "", "b", "", 1, "in process", (), (), ((name, "0" * 64),), tied=True)
+def _session_with_input(name: str) -> SessionStarted:
+    return SessionStarted(
+        session_id="s",
+        scenario_id="a",
+        title="A",
+        scenario_sha256="",
+        bench_id="b",
+        bench_sha256="",
+        seed=1,
+        sound_path="in process",
+        versions=(),
+        trials=(),
+        files=((name, "0" * 64),),
+        tied=True,
+    )
 
 
 @pytest.mark.parametrize("name", ["/proc/kmsg", "../elsewhere", "inputs/out", "a\0b"])
@@ -266,7 +287,7 @@ def test_session_input_outside_its_folder_is_damage(name: str, tmp_path: Path) -
     """Reading /proc/kmsg never ends, and a hash would tell whether a file of this host is a known one."""
     (tmp_path / "elsewhere").touch()
     (folder := tmp_path / "s").mkdir()
-    _written(folder, _began_with(name))
+    _write_log(folder, _session_with_input(name))
     (folder / "inputs").mkdir()
     (folder / "inputs" / "out").symlink_to(tmp_path / "elsewhere")
     assert f"{plain_text(name)} points outside the session" in check(folder).damage
@@ -276,7 +297,7 @@ def test_files_of_any_size_are_checked_in_little_memory(tmp_path: Path, monkeypa
     monkeypatch.setattr(reader, "_STORED_BYTES", 1000)
     sound = Waveform(np.zeros(480, np.float32), 48000)
     with SqliteLog(tmp_path) as log:
-        log.append(_began_with("session.json"))
+        log.append(_session_with_input("session.json"))
         clip = log.save_clip(sound, 0.0)
         log.append(ResponseFrozen("t", 1, 1, clip, Stamp(0.0), Stamp(0.1)))
     for path in (tmp_path / "log.seal", tmp_path / "session.json", tmp_path / "clips" / clip.name):
@@ -327,7 +348,7 @@ def test_only_the_sound_that_a_row_names_is_decoded(
 
 @pytest.mark.parametrize("column", ["at_s", "wall_s"])
 def test_a_row_of_a_time_that_no_clock_shows_is_named(column: str, tmp_path: Path) -> None:
-    _written(tmp_path, NoteWritten("x", "t"))
+    _write_log(tmp_path, NoteWritten("x", "t"))
     with closing(sqlite3.connect(tmp_path / "log.sqlite")) as connection, connection:
         connection.execute("DROP TRIGGER never_changed")
         connection.execute(f"UPDATE entries SET {column} = 9e999")

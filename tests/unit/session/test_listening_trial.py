@@ -151,7 +151,7 @@ def test_each_source_of_a_device_shows_that_it_woke_and_any_lost_one_interrupts(
     assert lost.attempts[0].outcome is Outcome.INTERRUPTED
     lost.ends("speaker", complete=False)
     lost.wait(RETRY_S + 1)
-    assert lost.machine.phase is Phase.LINK
+    assert lost.machine.phase is Phase.LINK_LOST
     lost.feed(LinkBack("shelf.led", lost.at()))
     assert lost.machine.phase is Phase.PLAYING
 
@@ -169,7 +169,7 @@ def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_
     state = BenchState()
     state.see(LinkLost("wired", Stamp(99.0), "unplugged"))
     play = Play(WIRED, seen=state)
-    assert play.machine.phase is Phase.LINK
+    assert play.machine.phase is Phase.LINK_LOST
     assert not play.started
     play.wait(59.0)
     assert play.verdict is None
@@ -182,7 +182,7 @@ def test_a_device_that_was_said_to_be_gone_is_back_when_it_shows_that_it_listens
     state = BenchState()
     state.see(Status("wired", Stamp(99.0), DeviceState.GONE))
     play = Play(WIRED, seen=state)
-    assert play.machine.phase is Phase.LINK
+    assert play.machine.phase is Phase.LINK_LOST
     play.feed(ListeningProved("wired", play.at(), Proof.HEARTBEAT))
     assert play.started
 
@@ -213,7 +213,7 @@ def test_refractory_time_is_awaited_by_air_and_not_by_wire() -> None:
 
 def test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run() -> None:
     """It wakes every 0.7 s: the refractory time after its last event never ends."""
-    play = Play(BY_AIR, seen=BenchState(woke_s={BY_AIR.connection: 100.0}))
+    play = Play(BY_AIR, seen=BenchState(last_wake_s={BY_AIR.connection: 100.0}))
     while not play.started and play.now_s < 100.0 + 2 * RULE.response_max_s:
         play.feed(Wake(BY_AIR.connection, play.at(), "alexa", 0.9, None))
         assert play.machine.state.reason == "shelf has just woken; waiting until it is quiet"
@@ -290,7 +290,7 @@ def test_pause_stop_and_skip() -> None:
     play.machine.hold()
     play.wait(5.0)
     assert not play.started
-    assert play.machine.held_now
+    assert play.machine.is_waiting_in_pause
     play.take(play.machine.release(play.now_s))
     assert play.started
     play.starts("wired", 0.0)

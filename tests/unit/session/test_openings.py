@@ -102,7 +102,7 @@ QUERY = StimulusTiming(
 )
 def test_a_query_is_asked_while_the_device_speaks(heard: list[Later], outcome: str, cause: str) -> None:
     machine = TrialMachine(query_trial(), 1, QUERY, link_wait_s=60.0)
-    assert machine.called_s == 6.1
+    assert machine.call_start_s == 6.1
     rehearsal = Rehearsal(machine, *[heard] * 9, timing=QUERY)
     rehearsal.run()
     first = rehearsal.rows()[0]

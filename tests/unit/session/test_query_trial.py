@@ -430,7 +430,7 @@ def test_pausing_holds_the_next_attempt_and_skipping_ends_the_trial() -> None:
     machine = TrialMachine(trial(), 1, TIMING)
     machine.hold()
     assert machine.begin(10.0) == []
-    assert machine.held_now
+    assert machine.is_waiting_in_pause
     assert machine.deadline_s is None
     assert machine.tick(500.0) == []
     (start,) = machine.release(600.0)

@@ -472,7 +472,7 @@ class Stopped(Rehearsal):
 
 @pytest.mark.parametrize(
     ("phase", "word", "asks"),
-    [(Phase.LOOKING, StateWord.CHECKING, None), (Phase.ASKING_EFFECT, StateWord.ASKING, Question.EFFECT)],
+    [(Phase.CHECKING_EFFECT, StateWord.CHECKING, None), (Phase.ASKING_EFFECT, StateWord.ASKING, Question.EFFECT)],
 )
 def test_a_stop_while_somebody_looks_keeps_the_verdict(phase: Phase, word: StateWord, asks: Question | None) -> None:
     rehearsal = Stopped(machine(BOTH, True), GOOD)
