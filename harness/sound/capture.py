@@ -93,14 +93,14 @@ class Capture:
         self._begin_epoch()
 
     def received(self, packet: Packet) -> None:
-        match packet.word:
+        match packet.kind:
             case PacketKind.BLOCK:
                 self._take(packet)
             case PacketKind.LOST:
                 self._on_overrun(1)
                 self._epoch += 1
             case _:
-                raise SoundError(f"a recording stream does not send {packet.word.name}")
+                raise SoundError(f"a recording stream does not send {packet.kind.name}")
 
     def faulted(self, stamp: Stamp, problem: str) -> None:
         if not self._coming_back:  # A stream that fails before its first block has not been back.

@@ -67,7 +67,7 @@ class Packet:
     the block, minus moment_s.
     """
 
-    word: PacketKind
+    kind: PacketKind
     number: int = 0
     frames: int = 0
     first_sample: int = 0
@@ -77,7 +77,7 @@ class Packet:
 
     def encode(self) -> bytes:
         head = HEAD.pack(
-            self.word, self.number, self.frames, self.first_sample, self.moment_s, self.reported_s, len(self.payload)
+            self.kind, self.number, self.frames, self.first_sample, self.moment_s, self.reported_s, len(self.payload)
         )
         return head + self.payload
 
@@ -93,15 +93,15 @@ class PacketReader:
         self._buffer += chunk
         packets = []
         while len(self._buffer) >= HEAD.size:
-            word, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._buffer)
-            kind = PacketKind(word)
+            kind_code, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._buffer)
+            kind = PacketKind(kind_code)
             end = HEAD.size + length
             if len(self._buffer) < end:
                 break
             payload = bytes(self._buffer[HEAD.size : end])
             packets.append(
                 Packet(
-                    word=kind,
+                    kind=kind,
                     number=number,
                     frames=frames,
                     first_sample=first_sample,
@@ -179,7 +179,7 @@ class PacketOutlet:
     def put(self, packet: Packet, *, can_wait: bool = False) -> None:
         """can_wait: for TICKS_AT_ONCE like it, or for the next that cannot."""
         # Only blocks hold sound, which fills the memory. The engine needs each of the other packets.
-        if packet.word is PacketKind.BLOCK and len(self._packets) > self._backlog:
+        if packet.kind is PacketKind.BLOCK and len(self._packets) > self._backlog:
             self._lost_frames += packet.frames
             return
         if self._lost_frames:
@@ -209,7 +209,7 @@ class Output:
     """The output that a sound goes to, from 1, of a device that is opened with that many; the others are silent."""
 
     number: int = 1
-    of: int = 1
+    count: int = 1
 
     @classmethod
     def written(cls, text: str) -> Output:
@@ -219,11 +219,11 @@ class Output:
 
     def frames(self, mono: bytes) -> bytes:
         """Samples of one output, with silence on the others."""
-        if self.of == 1:
+        if self.count == 1:
             return mono
-        frames = bytearray(len(mono) * self.of)
+        frames = bytearray(len(mono) * self.count)
         for byte in range(SAMPLE_BYTES):  # a slice with a step copies single bytes
-            frames[(self.number - 1) * SAMPLE_BYTES + byte :: SAMPLE_BYTES * self.of] = mono[byte::SAMPLE_BYTES]
+            frames[(self.number - 1) * SAMPLE_BYTES + byte :: SAMPLE_BYTES * self.count] = mono[byte::SAMPLE_BYTES]
         return bytes(frames)
 
 
@@ -296,7 +296,7 @@ class Recorder:
         reported_s = time_info["input_buffer_adc_time"] - time_info["current_time"]
         self._outlet.put(
             Packet(
-                word=PacketKind.BLOCK,
+                kind=PacketKind.BLOCK,
                 number=status,
                 frames=frames,
                 first_sample=self._sample,
@@ -314,7 +314,7 @@ def run_commands(player: Player | None) -> None:
     packets = PacketReader()
     while chunk := os.read(0, 1 << 16):
         for packet in packets.feed(chunk):
-            match packet.word:
+            match packet.kind:
                 case PacketKind.PLAY if player is not None:
                     player.play(packet.number, packet.payload)
                 case PacketKind.STOP if player is not None:
@@ -371,7 +371,7 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
         os.environ["PULSE_SINK" if plays else "PULSE_SOURCE"] = chosen.server_name
     pa_stream = portaudio.open(
         rate=arguments.rate_hz,
-        channels=arguments.output.of,
+        channels=arguments.output.count,
         format=pyaudio.paInt16,
         input=not plays,
         output=plays,

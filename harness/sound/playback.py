@@ -146,7 +146,7 @@ class Playback:
         self._clock = self._new_clock(packet.reported_s)
 
     def received(self, packet: Packet) -> None:
-        match packet.word:
+        match packet.kind:
             case PacketKind.TICK:
                 self._tick(packet)
             case PacketKind.STARTED:
@@ -160,7 +160,7 @@ class Playback:
                         play.end = packet.first_sample
                         play.complete = bool(packet.frames)
             case _:
-                raise SoundError(f"a playback stream does not send {packet.word.name}")
+                raise SoundError(f"a playback stream does not send {packet.kind.name}")
 
     def faulted(self, stamp: Stamp, problem: str) -> None:
         self._on_fault(stamp, problem)

@@ -47,27 +47,27 @@ class _WaveFile:
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz, self.assumed = sound.frames, sound.rate_hz, sound.assumed
         self._file, self._offset = file, sound.offset
-        self._before = state_of(file)
+        self._state_at_open = state_of(file)
 
 
 class MappedWave(_WaveFile):
     """A memory-mapped WAVE file. Blocks are read-only views of the file, without a copy."""
 
     def blocks(self) -> Iterator[Samples]:
-        number = self._file.fileno()
+        descriptor = self._file.fileno()
         try:
-            mapped = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
+            mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:  # ValueError: the file is empty by now
             raise UnusableSound(RejectReason.UNREADABLE, f"cannot be mapped: {error}") from error
         if len(mapped) < self._offset + 2 * self.samples:
             raise changed()
         samples = np.frombuffer(mapped, "<i2", self.samples, self._offset)
-        for first in range(0, self.samples, BLOCK_SAMPLES):
-            yield samples[first : first + BLOCK_SAMPLES]
+        for first_sample in range(0, self.samples, BLOCK_SAMPLES):
+            yield samples[first_sample : first_sample + BLOCK_SAMPLES]
             # Also releases what was read after this block: a day's file would fill the memory.
-            if state_of(self._file) != self._before:
+            if state_of(self._file) != self._state_at_open:
                 raise changed()
-            page_start = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
+            page_start = (self._offset + 2 * first_sample) // mmap.PAGESIZE * mmap.PAGESIZE
             mapped.madvise(mmap.MADV_DONTNEED, 0, page_start)
 
 
@@ -79,16 +79,16 @@ class StreamedWave(_WaveFile):
             yield np.frombuffer(self._file.getvalue(), "<i2", self.samples, self._offset)
             return
         try:
-            if self._before is not None:
+            if self._state_at_open is not None:
                 self._file.seek(0, os.SEEK_END)  # drops what was buffered with the header, before the check for changes
             self._file.seek(self._offset)
-            for first in range(0, self.samples, BLOCK_SAMPLES):
-                size = 2 * min(BLOCK_SAMPLES, self.samples - first)
+            for first_sample in range(0, self.samples, BLOCK_SAMPLES):
+                size = 2 * min(BLOCK_SAMPLES, self.samples - first_sample)
                 content = self._file.read(size)
                 if len(content) < size:
                     raise changed()
                 yield np.frombuffer(content, "<i2")
-                if state_of(self._file) != self._before:
+                if state_of(self._file) != self._state_at_open:
                     raise changed()
         except OSError as error:
             raise read_error(error) from error

@@ -1,7 +1,7 @@
 """A sound stream in a child process, and the thread that watches it.
 
-If no callback comes for 0.6 s, the thread ends the child by its process id and starts children until the stream runs.
-All callbacks to the owner come from this thread. Nothing here waits for the child without a limit.
+If no callback comes for SILENT_S, the thread ends the child by its process id and starts children until the stream
+runs. All callbacks to the owner come from this thread. Nothing here waits for the child without a limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import selectors
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from harness.base.child_process import ChildProcess, ended_words, python_command
@@ -53,7 +53,10 @@ class StreamOwner(Protocol):
 
 
 class SupervisedStream:
-    """One direction of one sound device, in a child process that may be killed at any time."""
+    """One direction of one sound device, in a child process that may be killed at any time.
+
+    A byte in the wake pipe wakes the watching thread from its select.
+    """
 
     def __init__(
         self,
@@ -79,7 +82,7 @@ class SupervisedStream:
         """Set by the owner when its times have settled."""
         self._failure: SoundError | None = None
         self._thread: threading.Thread | None = None
-        self._wake_in, self._wake_out = -1, -1
+        self._wake_read_fd, self._wake_write_fd = -1, -1
         self._running = False
         self._ran = False
 
@@ -98,10 +101,11 @@ class SupervisedStream:
         """True from `open` to `close`, also while the stream is lost."""
         return self._thread is not None
 
-    def open(self, silent: str) -> None:
-        """Returns when the owner's times have settled. SoundError if that takes more than 8 s or the stream fails.
+    def open(self, no_flow_problem: str) -> None:
+        """Returns when the owner's times have settled.
 
-        silent: what is wrong if it runs but nothing flows, for the error message.
+        SoundError if the stream fails, or takes longer than FIRST_OPEN_LIMIT_S to open or SETTLE_LIMIT_S to settle.
+        no_flow_problem: what is wrong if it runs but nothing flows, for the error message.
         """
         if self._thread is not None:
             raise SoundError(f"the stream of {self._device!r} is already open")
@@ -111,8 +115,8 @@ class SupervisedStream:
         self.flowing.clear()
         self._failure = None
         self._ran = False
-        self._wake_in, self._wake_out = os.pipe()
-        os.set_blocking(self._wake_out, False)
+        self._wake_read_fd, self._wake_write_fd = os.pipe()
+        os.set_blocking(self._wake_write_fd, False)
         self._thread = threading.Thread(target=self._watch, name=f"sound-{self._kind}-{self._device}", daemon=True)
         self._thread.start()
         self._first_answer.wait()
@@ -126,13 +130,13 @@ class SupervisedStream:
         if not self.flowing.wait(SETTLE_LIMIT_S):
             self.close()
             raise SoundError(
-                f"the device {self._device!r} was opened, but {silent} within {exact(SETTLE_LIMIT_S)} s",
+                f"the device {self._device!r} was opened, but {no_flow_problem} within {exact(SETTLE_LIMIT_S)} s",
                 remedy="If this host is busy, try again. To use another device, list the devices: "
                 + list_command(self._sound_server),
             )
 
     def close(self) -> None:
-        """Ends the child and the watching thread within 1.5 s, in any state."""
+        """Ends the child and the watching thread within CLOSE_LIMIT_S, in any state."""
         thread = self._thread
         if thread is None:
             return
@@ -141,11 +145,12 @@ class SupervisedStream:
         if thread is not threading.current_thread():
             thread.join(CLOSE_LIMIT_S)
         self._thread = None
-        wake_in, wake_out = self._wake_in, self._wake_out
-        self._wake_in, self._wake_out = -1, -1
+        pipe_fds = self._wake_read_fd, self._wake_write_fd
+        self._wake_read_fd, self._wake_write_fd = -1, -1
+        # A thread that still runs watches the pipe, and other files could get the numbers of closed descriptors.
         if not thread.is_alive():
-            os.close(wake_in)
-            os.close(wake_out)
+            for fd in pipe_fds:
+                os.close(fd)
 
     def send(self, packet: Packet) -> bool:
         """Queues a packet for the child; never waits. False if no running stream can take it."""
@@ -157,9 +162,9 @@ class SupervisedStream:
         return True
 
     def _wake(self) -> None:
-        # Full: it is awake already. Closed: there is no thread to wake.
-        with contextlib.suppress(BlockingIOError, OSError):
-            os.write(self._wake_out, b"!")
+        # BlockingIOError: the pipe is full, so the thread is about to wake. Another OSError: the stream is closed.
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write_fd, b"!")
 
     def _reap(self) -> str:
         """Ends the child; returns the last line that it wrote to standard error."""
@@ -175,14 +180,14 @@ class SupervisedStream:
         lost = False
         try:
             while not self._closing.is_set():
-                reason, ran = self._run_child(lost)
+                problem, ran = self._run_child(lost)
                 if self._closing.is_set():
                     return
                 if ran:
                     attempt, lost = 0, True
                 elif not lost:
                     # It never ran: `open` reports it and gives up.
-                    self._failure = self._failure or SoundError(reason)
+                    self._failure = self._failure or SoundError(problem)
                     return
                 self._closing.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
                 attempt += 1
@@ -198,57 +203,67 @@ class SupervisedStream:
     def _run_child(self, lost: bool) -> tuple[str, bool]:
         """Runs one child to its end. Returns why it ended, and whether its stream ever ran."""
         try:
-            options = [f"--device={self._device}", f"--sound-server={self._sound_server}"]
-            options.append(f"--frames-per-buffer={self._frames_per_buffer}")
-            if self._output.of > 1:
-                options.append(f"--output={self._output.number}/{self._output.of}")
-            self._child = child = ChildProcess(
-                python_command("harness.sound.child", self._kind, *options),
-                environment=environment_of(self._sound_server),
-            )
+            self._child = child = self._start_child()
         except (DeviceError, OSError) as error:
             return str(error), False
         packets = PacketReader()
         last_s = time.monotonic()
         limit_s = OPEN_LIMIT_S if lost else FIRST_OPEN_LIMIT_S
-        ran = False
-        why = ""
+        problem = ""
         with selectors.DefaultSelector() as selector:
             selector.register(child.stdout, selectors.EVENT_READ)
-            selector.register(self._wake_in, selectors.EVENT_READ)
-            while not self._closing.is_set() and not why:
-                ready = {key.fileobj for key, _ in selector.select(self._patience(selector, child, last_s + limit_s))}
-                if self._wake_in in ready:
-                    os.read(self._wake_in, 4096)
+            selector.register(self._wake_read_fd, selectors.EVENT_READ)
+            while not self._closing.is_set() and not problem:
+                timeout_s = self._prepare_select(selector, child, last_s + limit_s)
+                ready = {key.fileobj for key, _ in selector.select(timeout_s)}
+                if self._wake_read_fd in ready:
+                    os.read(self._wake_read_fd, 4096)
                 if child.stdout in ready:
-                    chunk = os.read(child.stdout.fileno(), 1 << 18)
-                    if not chunk:
+                    if chunk := os.read(child.stdout.fileno(), 1 << 18):
+                        problem = self._take_packets(packets.feed(chunk), lost)
+                    else:
                         child.wait(CLOSE_LIMIT_S)
-                        why = f"the sound process {ended_words(child.status or 0)}"
-                    for packet in packets.feed(chunk):
-                        if packet.word is PacketKind.FAILED:
-                            why = self._failure_text(packet)
-                            break
-                        if packet.word is PacketKind.OPENED:
-                            ran, limit_s = True, SILENT_S
-                            self._start_running(packet, lost)
-                        else:
-                            self._owner.received(packet)
+                        problem = f"the sound process {ended_words(child.status or 0)}"
                     last_s = time.monotonic()
+                    if self._running:
+                        limit_s = SILENT_S
                 elif time.monotonic() - last_s >= limit_s:
-                    why = f"no sound for {limit_s} s: the sound server is dead or frozen, or this host is overloaded"
+                    problem = (
+                        f"no sound for {limit_s} s: the sound server is dead or frozen, or this host is overloaded"
+                    )
                 self._write_outbox(child)
-        last_words = self._reap()
+        ran = self._running
+        if last_line := self._reap():
+            problem = f"{problem} ({last_line})"
         if ran and not self._closing.is_set():
             now_s = time.monotonic()
-            middle = Stamp((last_s + now_s) / 2, (now_s - last_s) / 2)
-            self._owner.faulted(middle, f"{why} ({last_words})" if last_words else why)
-        elif last_words:
-            why = f"{why} ({last_words})"
-        return why, ran
+            # Between the last callback and now; half of that time is the error.
+            loss_stamp = Stamp((last_s + now_s) / 2, (now_s - last_s) / 2)
+            self._owner.faulted(loss_stamp, problem)
+        return problem, ran
 
-    def _patience(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
-        """Seconds to wait for an event. Also waits for room in the pipe to the child while there is data to write."""
+    def _start_child(self) -> ChildProcess:
+        options = [f"--device={self._device}", f"--sound-server={self._sound_server}"]
+        options.append(f"--frames-per-buffer={self._frames_per_buffer}")
+        if self._output.count > 1:
+            options.append(f"--output={self._output.number}/{self._output.count}")
+        return ChildProcess(
+            python_command("harness.sound.child", self._kind, *options), environment=environment_of(self._sound_server)
+        )
+
+    def _take_packets(self, packets: Iterable[Packet], lost: bool) -> str:
+        """Passes packets to the owner. Returns the problem that the child reported, or ""."""
+        for packet in packets:
+            if packet.kind is PacketKind.FAILED:
+                return self._failure_text(packet)
+            if packet.kind is PacketKind.OPENED:
+                self._start_running(packet, lost)
+            else:
+                self._owner.received(packet)
+        return ""
+
+    def _prepare_select(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
+        """Watches for room in the pipe to the child while there is data to write. Returns the seconds to wait."""
         writing = child.stdin in selector.get_map()
         if self._outbox and not writing:
             selector.register(child.stdin, selectors.EVENT_WRITE)
@@ -278,7 +293,7 @@ class SupervisedStream:
                 except BlockingIOError:
                     return
                 except BrokenPipeError:
-                    # The other pipe shows its end.
+                    # The child has ended. Reading its standard output reports that.
                     self._outbox.clear()
                     return
                 if count == len(rest):

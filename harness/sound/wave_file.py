@@ -255,25 +255,25 @@ def _is_zero(file: BinaryIO, offset: int) -> bool:
 
 def _format(content: bytes) -> tuple[int, int]:
     """Rate and channels, from the content of the `fmt ` chunk."""
-    tag, channels, rate_hz, _, block, bits = struct.unpack_from("<HHIIHH", content)
-    if tag == _EXTENSIBLE:
+    format_tag, channels, rate_hz, _, block_bytes, bits = struct.unpack_from("<HHIIHH", content)
+    if format_tag == _EXTENSIBLE:
         if len(content) < 40:
             raise _unreadable("the `fmt ` chunk is too short for WAVE_FORMAT_EXTENSIBLE")
-        (tag,) = struct.unpack_from("<H", content, 24)
+        (format_tag,) = struct.unpack_from("<H", content, 24)
         if content[26:40] != _GUID_TAIL:
             raise UnusableSound(RejectReason.ENCODING, f"sub-format {content[24:40].hex()}; it must be 16-bit PCM")
-        (valid,) = struct.unpack_from("<H", content, 18)
-        if tag == _PCM and bits == 16 and valid not in (0, 16):
-            raise UnusableSound(RejectReason.ENCODING, f"only {valid} of 16 bits are used; all must be")
-    if tag != _PCM:
-        name = _FORMATS.get(tag, f"format 0x{tag:04x}")
+        (valid_bits,) = struct.unpack_from("<H", content, 18)
+        if format_tag == _PCM and bits == 16 and valid_bits not in (0, 16):
+            raise UnusableSound(RejectReason.ENCODING, f"only {valid_bits} of 16 bits are used; all must be")
+    if format_tag != _PCM:
+        name = _FORMATS.get(format_tag, f"format 0x{format_tag:04x}")
         raise UnusableSound(RejectReason.ENCODING, f"{name}, {bits} bits; it must be 16-bit PCM")
     if not channels or not rate_hz:
         raise _unreadable(f"the header declares {channels} channels and {rate_hz} Hz")
     if bits != 16:
         raise UnusableSound(RejectReason.ENCODING, f"{bits}-bit PCM; it must be 16-bit PCM")
-    if block != 2 * channels:
-        raise _unreadable(f"the header declares {block} bytes for {channels} samples of 16 bits")
+    if block_bytes != 2 * channels:
+        raise _unreadable(f"the header declares {block_bytes} bytes for {channels} samples of 16 bits")
     return rate_hz, channels
 
 

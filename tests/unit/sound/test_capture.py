@@ -82,7 +82,7 @@ def test_stream_that_fails_while_reopening_is_not_reported_back() -> None:
 
 PACKETS = st.builds(
     Packet,
-    word=st.sampled_from(PacketKind),
+    kind=st.sampled_from(PacketKind),
     number=st.integers(0, 2**32 - 1),
     frames=st.integers(0, 2**32 - 1),
     first_sample=st.integers(0, 2**64 - 1),
@@ -139,7 +139,7 @@ def test_plays_follow_one_another_without_a_gap_and_silence_is_around_them() -> 
     player.play(2, ramp(1000, 100))
     assert played(player, 2) == [*range(1, 701), *range(1000, 1100), *[0] * 160]
     events = [
-        (packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != PacketKind.TICK
+        (packet.kind, packet.number, packet.first_sample) for packet in sent.packets if packet.kind != PacketKind.TICK
     ]
     assert events == [
         (PacketKind.STARTED, 1, 480),
@@ -154,7 +154,7 @@ def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:
     player = Player(sent, 0)
     player.play(1, ramp(1, 960))
     assert played(player, 3) == [*range(1, 961), *[0] * 480]
-    ended = next(packet for packet in sent.packets if packet.word is PacketKind.ENDED)
+    ended = next(packet for packet in sent.packets if packet.kind is PacketKind.ENDED)
     assert (ended.first_sample, ended.frames) == (960, 1)
 
 
@@ -170,7 +170,7 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
     ended = [
         (packet.number, packet.frames, packet.first_sample)
         for packet in sent.packets
-        if packet.word is PacketKind.ENDED
+        if packet.kind is PacketKind.ENDED
     ]
     assert ended == [(1, 0, 480), (2, 0, 480), (3, 1, 490)]
     player.stop()
@@ -194,7 +194,7 @@ def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
     assert [packet.first_sample for packet in PacketReader().feed(outlet.take_all())] == [0, 480, 960, 1440]
     outlet.put(Packet(PacketKind.BLOCK, frames=480, first_sample=480 * 6))
     lost, block = PacketReader().feed(b"".join(outlet.take_all() for _ in range(4)))
-    assert (lost.word, lost.frames) == (PacketKind.LOST, 960)
+    assert (lost.kind, lost.frames) == (PacketKind.LOST, 960)
     assert block.first_sample == 480 * 6
 
 
@@ -205,7 +205,7 @@ def test_player_and_recorder_ticks_wait_only_for_each_other() -> None:
     assert len(PacketReader().feed(outlet.take_all())) == TICKS_AT_ONCE
     outlet.put(Packet(PacketKind.TICK, first_sample=480), can_wait=True)
     outlet.put(Packet(PacketKind.STARTED, 7, first_sample=960))
-    assert [packet.word for packet in PacketReader().feed(outlet.take_all())] == [PacketKind.TICK, PacketKind.STARTED]
+    assert [packet.kind for packet in PacketReader().feed(outlet.take_all())] == [PacketKind.TICK, PacketKind.STARTED]
 
 
 def test_the_child_starts_without_numpy() -> None:
