@@ -43,9 +43,10 @@ from harness.model.offline import (
     SpotRule,
 )
 
-_LINES_AT_ONCE = 1000
-_LINES_A_SECOND = 200  # Of sound. Chosen: twice as many as an engine writes that reports each 10 ms.
-_BLOCKS_A_SECOND = 10  # Always, so that results do not depend on how the file is read.
+_LINE_ALLOWANCE = 1000
+_MAX_LINES_PER_SECOND = 200  # Of sound. Chosen: twice as many as an engine writes that reports each 10 ms.
+"""A program that writes more lines than the allowance and these per second of the file's sound is at fault."""
+_BLOCKS_PER_SECOND = 10  # Always, so that results do not depend on how the file is read.
 _REMEDY = "docs/how-to/measure-a-program.md lists the lines that it may write"
 _START_REMEDY = "Check whether it is waiting for something. For a longer limit: -s start-limit-s=N"
 _SERVED_REMEDY = (
@@ -63,45 +64,51 @@ class Mode(Enum):
 class EngineConnection:
     """One engine, started when needed and restarted after a fault.
 
-    hello: of the engine (SERVED), or from the settings (ONCE). start_s: time limit for the hello. hang_s: time limit
-    without any progress.
+    hello: what the engine declared of itself (SERVED), or `default_hello`, made from the settings (ONCE).
+    start_limit_s: time limit for the hello. hang_limit_s: time limit without any progress.
     """
 
     def __init__(
-        self, command: tuple[str, ...], mode: Mode, default_hello: EngineHello, *, start_s: float, hang_s: float
+        self,
+        command: tuple[str, ...],
+        mode: Mode,
+        default_hello: EngineHello,
+        *,
+        start_limit_s: float,
+        hang_limit_s: float,
     ) -> None:
         self.command = command
         self._mode = mode
-        self._start_s, self._hang_s = start_s, hang_s
+        self._start_limit_s, self._hang_limit_s = start_limit_s, hang_limit_s
         self._pipe: ProgramPipe | None = None
-        self._file = 0
-        self.open_file: FileExchange | None = None
+        self._file_number = 0
+        self.current_exchange: FileExchange | None = None
         self.hello = default_hello
         if mode is Mode.SERVED:
             self.hello = self._start()[1]
 
     @property
     def pid(self) -> int | None:
-        """Of the process that leads the engine's group, while there is one."""
+        """Process id of the leader of the engine's process group; None when none runs."""
         return self._pipe.pid if self._pipe is not None and self._pipe.alive else None
 
-    def file(self) -> FileExchange:
+    def begin_file(self) -> FileExchange:
         """Begins a file; abandons one that has not ended."""
-        if self.open_file is not None:
-            self.open_file.leave()
-        self._file += 1
+        if self.current_exchange is not None:
+            self.current_exchange.abandon()
+        self._file_number += 1
         if self._mode is Mode.ONCE:
             self._close()
-            pipe = self._pipe = ProgramPipe(self.command, self._hang_s)
+            pipe = self._pipe = ProgramPipe(self.command, self._hang_limit_s)
         else:
             pipe = self._running_pipe()
-            pipe.send(protocol.begin(self._file))
-        self.open_file = FileExchange(pipe, self._mode, self._hang_s, self._file, self.hello)
-        return self.open_file
+            pipe.send(protocol.begin(self._file_number))
+        self.current_exchange = FileExchange(pipe, self._mode, self._hang_limit_s, self._file_number, self.hello)
+        return self.current_exchange
 
     def close(self) -> None:
         """Ends the engine."""
-        self.open_file = None
+        self.current_exchange = None
         self._close()
 
     def _running_pipe(self) -> ProgramPipe:
@@ -114,8 +121,8 @@ class EngineConnection:
 
     def _start(self) -> tuple[ProgramPipe, EngineHello]:
         self._close()
-        pipe = self._pipe = ProgramPipe(self.command, self._hang_s)
-        text = pipe.read_line(self._start_s, "has not sent its hello", _START_REMEDY)
+        pipe = self._pipe = ProgramPipe(self.command, self._hang_limit_s)
+        text = pipe.read_line(self._start_limit_s, "has not sent its hello", _START_REMEDY)
         if text is None:
             raise pipe.early_end_error("before its hello")
         try:
@@ -135,38 +142,41 @@ class FileExchange:
     Sound is sent in blocks of 100 ms, whatever the pieces fed, so that an engine sees the same blocks every time.
     """
 
-    def __init__(self, pipe: ProgramPipe, mode: Mode, hang_s: float, file_number: int, hello: EngineHello) -> None:
+    def __init__(
+        self, pipe: ProgramPipe, mode: Mode, hang_limit_s: float, file_number: int, hello: EngineHello
+    ) -> None:
         self._pipe = pipe
         self._mode = mode
-        self._hang_s = hang_s
+        self._hang_limit_s = hang_limit_s
         self._number = file_number
         self._hello = hello
-        self._blocks = FrameCutter(max(1, hello.rate_hz // _BLOCKS_A_SECOND))
+        self._block_cutter = FrameCutter(max(1, hello.rate_hz // _BLOCKS_PER_SECOND))
         self._sent_samples = 0
-        self._lines = 0
-        self._last_end = 0
-        self._next_score: dict[str, int] = {}
+        self._line_count = 0
+        self._last_end_sample = 0
+        self._next_score_sample: dict[str, int] = {}
+        """Phrase → the sample at which its next score is due."""
         self._reports: list[EngineEvent | EngineScores] = []
         self._ended = False
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Shape (n,), int16 at the engine's rate."""
-        for block in self._blocks.cut(samples):
+        for block in self._block_cutter.cut(samples):
             self._send(block)
-        self._look()
+        self._read_arrived_lines()
 
     def take(self, *, flush: bool) -> list[EngineEvent | EngineScores]:
         """Events and scores since the last take. flush: ends the file and waits for the rest."""
         if flush and not self._ended:
-            if len(self._blocks.rest):
-                self._send(self._blocks.rest)
+            if len(self._block_cutter.rest):
+                self._send(self._block_cutter.rest)
             self._end()
         elif not self._ended:
-            self._look()
+            self._read_arrived_lines()
         reports, self._reports = self._reports, []
         return reports
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Gives up the file and its process, since the process may have read any share of the file."""
         if not self._ended:
             self._ended = True
@@ -177,46 +187,48 @@ class FileExchange:
         framed = self._mode is Mode.SERVED
         self._pipe.send(protocol.sound(block) if framed else block.astype("<i2", copy=False).tobytes())
 
-    def _look(self) -> None:
+    def _read_arrived_lines(self) -> None:
         for text in self._pipe.read_arrived():
-            if self._hear(text):
+            if self._take_line(text):
                 raise self._fault("reported that the file is done before its end")
 
     def _end(self) -> None:
         self._ended = True
         if self._mode is Mode.SERVED:
             self._pipe.send(protocol.end(self._number))
-            while (text := self._pipe.read_line(self._hang_s, "has not reported that the file is done")) is not None:
-                if self._hear(text):
+            while (
+                text := self._pipe.read_line(self._hang_limit_s, "has not reported that the file is done")
+            ) is not None:
+                if self._take_line(text):
                     return
             raise self._pipe.early_end_error("before it reported that the file is done")
         self._pipe.end_input()
-        while (text := self._pipe.read_line(self._hang_s, "has neither written a line nor exited")) is not None:
-            self._hear(text)
+        while (text := self._pipe.read_line(self._hang_limit_s, "has neither written a line nor exited")) is not None:
+            self._take_line(text)
         if self._pipe.exit_status() != 0:
             raise self._pipe.early_end_error("after the last of the sound")
 
-    def _hear(self, text: str) -> bool:
+    def _take_line(self, text: str) -> bool:
         """Keeps the content of a line. True when it reports that the file is done."""
         if not text.strip():
             return False
-        self._lines += 1
-        if self._lines > _LINES_AT_ONCE + _LINES_A_SECOND * self._sent_samples / self._hello.rate_hz:
+        self._line_count += 1
+        if self._line_count > _LINE_ALLOWANCE + _MAX_LINES_PER_SECOND * self._sent_samples / self._hello.rate_hz:
             raise self._fault(
-                f"wrote {self._lines} lines in {seconds(self._sent_samples / self._hello.rate_hz)} of sound"
+                f"wrote {self._line_count} lines in {seconds(self._sent_samples / self._hello.rate_hz)} of sound"
             )
         try:
-            if self._mode is Mode.ONCE and self._lines == 1 and protocol.is_hello(text):
+            if self._mode is Mode.ONCE and self._line_count == 1 and protocol.is_hello(text):
                 self._check_same_kind(protocol.hello_of(text))
                 return False
-            of_frames = self._hello.kind is EngineKind.FRAME
-            line = protocol.line_of(text, self._hello.rate_hz, self._sent_samples, frames=of_frames)
+            expects_frames = self._hello.kind is EngineKind.FRAME
+            line = protocol.line_of(text, self._hello.rate_hz, self._sent_samples, frames=expects_frames)
         except ProtocolFault as fault:
             raise self._fault(str(fault)) from None
         match line:
-            case FileCompletion(file):
-                if file != self._number:
-                    raise self._fault(f"reported that another file is done ({file - self._number:+d})")
+            case FileCompletion(number):
+                if number != self._number:
+                    raise self._fault(f"reported that another file is done ({number - self._number:+d})")
                 return True
             case FileRefusal(why):
                 raise self._refusal(why)
@@ -232,20 +244,22 @@ class FileExchange:
         if event.end is None and self._hello.kind is EngineKind.WAKE:
             raise self._fault(f"did not report where {event.text!r} ends, as end (samples) or end_s")
         if event.end is not None:
-            if event.end < self._last_end:
-                raise self._fault(f"sent an event at sample {event.end} after one at sample {self._last_end}")
-            self._last_end = event.end
+            if event.end < self._last_end_sample:
+                raise self._fault(f"sent an event at sample {event.end} after one at sample {self._last_end_sample}")
+            self._last_end_sample = event.end
         self._reports.append(event)
 
     def _keep_scores(self, scores: EngineScores) -> None:
         declaration = self._hello.scores
         if declaration is None or scores.phrase not in self._hello.phrases:
             raise self._fault(f"sent scores of {scores.phrase!r}, which its hello does not declare")
-        if scores.end != self._next_score.get(scores.phrase, scores.end):
+        due_sample = self._next_score_sample.get(scores.phrase)
+        if due_sample is not None and scores.end != due_sample:
             raise self._fault(f"sent scores at sample {scores.end} that do not continue the previous ones")
-        self._next_score[scores.phrase] = scores.end + len(scores.scores) * declaration.step
-        if self._next_score[scores.phrase] - declaration.step > self._sent_samples:
+        last_sample = scores.end + (len(scores.scores) - 1) * declaration.step
+        if last_sample > self._sent_samples:
             raise self._fault(f"sent scores beyond the {self._sent_samples} samples that it was given")
+        self._next_score_sample[scores.phrase] = last_sample + declaration.step
         self._reports.append(scores)
 
     def _check_same_kind(self, hello: EngineHello) -> None:
@@ -312,13 +326,17 @@ class ProcessEngine:
             EngineKind(settings.get(KIND.name, KIND.default)),
             round(number(settings, RATE)),
         )
-        start_s, hang_s = number(settings, START_LIMIT), number(settings, HANG_LIMIT)
-        connection = EngineConnection(command, mode, default_hello, start_s=start_s, hang_s=hang_s)
+        start_limit_s, hang_limit_s = number(settings, START_LIMIT), number(settings, HANG_LIMIT)
+        connection = EngineConnection(
+            command, mode, default_hello, start_limit_s=start_limit_s, hang_limit_s=hang_limit_s
+        )
         if connection.hello.kind is not EngineKind.WAKE:
-            chosen: type[ProcessEngine] = UnderstandingProcess
+            engine_class: type[ProcessEngine] = UnderstandingProcess
         else:
-            chosen = ScoringProcess if connection.hello.scores else SpottingProcess
-        engine = object.__new__(chosen)
+            engine_class = ScoringProcess if connection.hello.scores else SpottingProcess
+        # Only the hello of the running program says which of these it is. Python calls `__init__` afterwards, since the
+        # object is a ProcessEngine.
+        engine = object.__new__(engine_class)
         engine._connection = connection
         return engine
 
@@ -358,7 +376,7 @@ class ProcessEngine:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that leads the engine's group, while there is one."""
+        """Process id of the leader of the engine's process group; None when none runs."""
         return self._connection.pid
 
     def close(self) -> None:
@@ -370,7 +388,7 @@ class SpottingProcess(ProcessEngine):
     """A program that reports detections."""
 
     def listen(self) -> _Spots:
-        return _Spots(self._connection.file(), self._spot_samples, self._refractory_samples)
+        return _Spots(self._connection.begin_file(), self._spot_samples, self._refractory_samples)
 
 
 class ScoringProcess(ProcessEngine):
@@ -379,62 +397,63 @@ class ScoringProcess(ProcessEngine):
     def begin(self) -> _Tracks:
         scores = self._connection.hello.scores
         assert scores is not None
-        return _Tracks(self._connection.file(), scores.step)
+        return _Tracks(self._connection.begin_file(), scores.step)
 
 
 class UnderstandingProcess(ProcessEngine):
     """A program that reports transcripts or frames."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        file = self._connection.file()
-        file.feed(samples)
-        events = [event for event in file.take(flush=True) if isinstance(event, EngineEvent)]
+        exchange = self._connection.begin_file()
+        exchange.feed(samples)
+        reports = [report for report in exchange.take(flush=True) if isinstance(report, EngineEvent)]
+        events = [event for event in reports if event.text.strip() or event.intents is not None]
         frames = [event for event in events if event.intents is not None]
-        events = [event for event in events if event.text.strip() or event.intents is not None]
         if not events:
             return None
         start = next((event.start for event in events if event.start is not None), 0)
         end = next((event.end for event in reversed(events) if event.end is not None), len(samples))
+        start = min(start, end)  # they may be of different events, and in any order
         score = events[0].score if len(events) == 1 else None
         text = " ".join(event.text.strip() for event in events if event.text.strip())
         if not frames:
-            return Said(text, min(start, end), end, score)
+            return Said(text, start, end, score)
         intents = tuple(sorted({intent for frame in frames for intent in frame.intents or ()}))
         slots = tuple(slot for frame in frames for slot in frame.slots or ())
-        return Said(text, min(start, end), end, score, intents, slots)
+        return Said(text, start, end, score, intents, slots)
 
 
 class _Spots:
-    def __init__(self, file: FileExchange, spot_samples: int, refractory_samples: int) -> None:
-        self._file = file
+    def __init__(self, exchange: FileExchange, spot_samples: int, refractory_samples: int) -> None:
+        self._exchange = exchange
         self._spot_samples = spot_samples
-        self._separated = RefractoryFilter(refractory_samples)
+        self._refractory_filter = RefractoryFilter(refractory_samples)
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        self._file.feed(samples)
+        self._exchange.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
         spots = []
-        for event in self._file.take(flush=flush):
+        for event in self._exchange.take(flush=flush):
             if not isinstance(event, EngineEvent) or event.end is None:
                 continue
-            if self._separated.counts(event.text, event.end):
+            if self._refractory_filter.counts(event.text, event.end):
                 start = max(0, event.end - self._spot_samples) if event.start is None else event.start
                 spots.append(OfflineSpot(event.text, start, event.end, event.score))
         return tuple(spots)
 
 
 class _Tracks:
-    def __init__(self, file: FileExchange, step: int) -> None:
-        self._file = file
+    def __init__(self, exchange: FileExchange, step: int) -> None:
+        self._exchange = exchange
         self._step = step
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        self._file.feed(samples)
+        self._exchange.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         parts_by_phrase = group_by(
-            (report.phrase, report) for report in self._file.take(flush=flush) if isinstance(report, EngineScores)
+            (report.phrase, report) for report in self._exchange.take(flush=flush) if isinstance(report, EngineScores)
         )
         return tuple(
             ScoreTrack(phrase, np.concatenate([part.scores for part in parts]), parts[0].end, self._step)
@@ -457,11 +476,11 @@ def _rule(
 ) -> tuple[SpotRule | None, int | None, tuple[OperatingPoint, ...]]:
     if scores is not None:
         return (*spot_rule(settings, scores.threshold, rate_hz), operating_points(scores.threshold))
-    of_scores = {setting.name for setting in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name, REFRACTORY.name}
-    vain = sorted(of_scores & settings.keys())
-    if vain:
+    score_settings = {setting.name for setting in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name, REFRACTORY.name}
+    unusable_settings = sorted(score_settings & settings.keys())
+    if unusable_settings:
         raise InputError(
-            f"{', '.join(vain)} cannot be set: this engine reports detections, not scores",
+            f"{', '.join(unusable_settings)} cannot be set: this engine reports detections, not scores",
             remedy="Set it in the engine's command line, if the engine has such an option",
         )
     return None, None, ()
