@@ -6,52 +6,69 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.base.grouping import group_by
 from harness.model.scenario import TrialKind
 from harness.statistics.intervals import Share
 from harness.wake.requests import RequestResult
 from harness.wake.wake_plays import CommandResult, Play
 
-SpeakerCounts = dict[str, list[int]]
-"""Speaker → [missed, trials]."""
+
+@dataclass(slots=True)
+class MissCounts:
+    missed: int = 0
+    trials: int = 0
+
+
+SpeakerCounts = dict[str, MissCounts]
+"""By speaker."""
 
 
 @dataclass(slots=True)
 class PlayTotals:
-    """Counts over the plays that count."""
+    """Counts over the plays that count.
+
+    - hits: of wake trials. doubled_hits: those that further events follow.
+    - matched_events: events of the phrase, also of commands and probes.
+    - suppressed_events: parts of another event. expected_events: of further phrases.
+    - speakers_by_condition: "axis=label" → counts.
+    - events_by_sources, events_by_inference: by the sources that reported them; by what they were inferred from.
+    - pauses: (words of the opening, pause after it in s, whether the phrase woke the device) → trials.
+    """
 
     wake_trials: int = 0
     hits: int = 0
-    doubled: int = 0
+    doubled_hits: int = 0
     probes: int = 0
     probes_heard: int = 0
     commands: Counter[CommandResult] = field(default_factory=Counter)
     speakers: SpeakerCounts = field(default_factory=dict)
-    cells: dict[str, SpeakerCounts] = field(default_factory=dict)
-    matched: int = 0
-    suppressed: int = 0
-    expected: int = 0
+    speakers_by_condition: dict[str, SpeakerCounts] = field(default_factory=dict)
+    matched_events: int = 0
+    suppressed_events: int = 0
+    expected_events: int = 0
     exposure_ns: int = 0
     unproven_ns: int = 0
-    seen_by: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    inferred: Counter[str] = field(default_factory=Counter)
+    events_by_sources: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    events_by_inference: Counter[str] = field(default_factory=Counter)
     pauses: Counter[tuple[str, float, bool]] = field(default_factory=Counter)
     requests: Counter[RequestResult] = field(default_factory=Counter)
 
     def add(self, play: Play, sign: int) -> None:
+        """Adds a play (sign 1) or takes it out again (sign -1)."""
         reading = play.reading
         if play.kind is TrialKind.WAKE:
             self.wake_trials += sign
             if reading.hit is not None:
                 self.hits += sign
             if reading.doubled:
-                self.doubled += sign
+                self.doubled_hits += sign
             is_missed, speaker = reading.hit is None, play.trial.speaker
             _tally(self.speakers, speaker, is_missed, sign)
             opening = play.trial.recipe.opening
             if opening is not None and not opening.sounds:
                 self.pauses[opening.say, opening.pause_s, not is_missed] += sign
             for axis, label in play.trial.conditions:
-                _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, is_missed, sign)
+                _tally(self.speakers_by_condition.setdefault(f"{axis}={label}", {}), speaker, is_missed, sign)
         if play.kind is TrialKind.PROBE:
             self.probes += sign
             if reading.hit is not None:
@@ -62,13 +79,13 @@ class PlayTotals:
                 self.requests[request] += sign
         for event in play.separate:
             if event.reports:
-                self.seen_by[event.sources] += sign
+                self.events_by_sources[event.sources] += sign
             if event.inferred:
-                self.inferred[event.inferred] += sign
+                self.events_by_inference[event.inferred] += sign
         if reading.hit is not None:
-            self.matched += sign
-        self.suppressed += sign * reading.suppressed
-        self.expected += sign * reading.expected
+            self.matched_events += sign
+        self.suppressed_events += sign * reading.suppressed
+        self.expected_events += sign * reading.expected
         # Whole nanoseconds, so that subtracting is exact and a sample keeps its length.
         self.exposure_ns += sign * round(reading.exposure_s * 1e9)
         self.unproven_ns += sign * round(reading.unproven_s * 1e9)
@@ -83,15 +100,17 @@ class PlayTotals:
 
 
 def _tally(tally: SpeakerCounts, speaker: str, is_missed: bool, sign: int) -> None:
-    counts = tally.setdefault(speaker, [0, 0])
-    counts[0] += sign * is_missed
-    counts[1] += sign
+    counts = tally.setdefault(speaker, MissCounts())
+    counts.trials += sign
+    if is_missed:
+        counts.missed += sign
 
 
 def shares(tally: SpeakerCounts) -> dict[str, Share]:
-    return {speaker: Share(*counts) for speaker, counts in tally.items()}
+    return {speaker: Share(counts.missed, counts.trials) for speaker, counts in tally.items()}
 
 
-def by_axis(cells: Mapping[str, SpeakerCounts]) -> list[tuple[str, SpeakerCounts]]:
-    axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
-    return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))
+def by_axis(speakers_by_condition: Mapping[str, SpeakerCounts]) -> list[tuple[str, SpeakerCounts]]:
+    """The conditions grouped by axis, in the order in which the axes first occurred."""
+    groups = group_by((cell[0].partition("=")[0], cell) for cell in speakers_by_condition.items())
+    return [cell for cells in groups.values() for cell in cells]

@@ -175,7 +175,7 @@ class DeviceFigures:
         open_plays = [play for play in self._recent if play.state is PlayState.RUNNING]
         waiting = sum(self._events.event_with(event.seq) is None for play in open_plays for event in play.events)
         sums, unmatched = self._sums, len(self._events.every(self.device))
-        return self._counted - sums.matched - sums.suppressed - sums.expected - unmatched - waiting
+        return self._counted - sums.matched_events - sums.suppressed_events - sums.expected_events - unmatched - waiting
 
     def explained(self, seq: int) -> bool | None:
         """Whether an event matches a stimulus or is part of an earlier event; None while this is open."""
@@ -324,13 +324,13 @@ class DeviceFigures:
             device=self.device,
             false_rejects=ratio(sums.false_rejects, self._speakers()),
             hits=sums.hits,
-            double_wakes=Share(sums.doubled, sums.hits),
+            double_wakes=Share(sums.doubled_hits, sums.hits),
             missed=sums.commands[CommandResult.MISSING],
             false_accepts=rate(counts.before, hours),
             after_review=rate(counts.after, hours),
             events=tuple((word, count) for word, count in counts.words.items() if count),
             in_vocabulary_events=counts.in_vocabulary,
-            suppressed=sums.suppressed,
+            suppressed=sums.suppressed_events,
             exposure_s=sums.exposure_s,
             unproven_s=sums.unproven_ns / 1e9,
             ambient_events_outside=counts.outside,
@@ -350,12 +350,12 @@ class DeviceFigures:
             decisions=tuple(self.decisions.items()),
             conditions=tuple(
                 (name, ratio(sum(speakers.shares, Share()), speakers))
-                for name, cell in by_axis(sums.cells)
+                for name, cell in by_axis(sums.speakers_by_condition)
                 if (speakers := Speakers.of(shares(cell))).shares
             ),
-            source_events=sums.seen_by.total(),
+            source_events=sums.events_by_sources.total(),
             disagreements=tuple(self._disagreements()),
-            inferred=tuple((evidence, count) for evidence, count in sums.inferred.most_common() if count),
+            inferred=tuple((evidence, count) for evidence, count in sums.events_by_inference.most_common() if count),
             recoveries=tuple(recoveries(sums.pauses)),
             requests=by_gap(sums.requests),
             first_sounds=self._first_sounds,
@@ -377,7 +377,7 @@ class DeviceFigures:
 
     def _disagreements(self) -> Iterator[Disagreement]:
         label, sources = self._target.label, self._target.sources
-        for reporters, count in self._sums.seen_by.most_common():
+        for reporters, count in self._sums.events_by_sources.most_common():
             missing = tuple(label(source) for source in sources if source not in reporters)
             if missing and count:
                 yield Disagreement(tuple(map(label, reporters)), missing, count)
