@@ -236,18 +236,23 @@ def slot_agreement(
 ) -> SlotAgreement:
     """From their slots for the same utterances, in the same order. Intervals are bootstrapped over utterances."""
     pairs = list(zip(first, second, strict=True))
-    exact = [len(set(left) & set(other)) for left, other in pairs]
-    overlaps = [_overlapping(left, other) for left, other in pairs]
-    totals = [len(left) + len(other) for left, other in pairs]
+    exact_matches = [len(set(first_slots) & set(second_slots)) for first_slots, second_slots in pairs]
+    overlaps = [_overlapping(first_slots, second_slots) for first_slots, second_slots in pairs]
+    totals = [len(first_slots) + len(second_slots) for first_slots, second_slots in pairs]
     concept_counts = []
     for concept in concepts:
-        sides = [(_of_concept(left, concept), _of_concept(other, concept)) for left, other in pairs]
-        common = sum(len(left & other) for left, other in sides)
-        counts = common, sum(len(left) for left, _ in sides) - common, sum(len(other) for _, other in sides) - common
-        if any(counts):
-            concept_counts.append((concept, *counts))
+        in_both = only_first = only_second = 0
+        for pair in pairs:
+            first_slots, second_slots = (_of_concept(slots, concept) for slots in pair)
+            in_both += len(first_slots & second_slots)
+            only_first += len(first_slots - second_slots)
+            only_second += len(second_slots - first_slots)
+        if in_both or only_first or only_second:
+            concept_counts.append((concept, in_both, only_first, only_second))
     return SlotAgreement(
-        _f1([2 * count for count in exact], totals, resamples), _f1(overlaps, totals, resamples), tuple(concept_counts)
+        _f1([2 * count for count in exact_matches], totals, resamples),
+        _f1(overlaps, totals, resamples),
+        tuple(concept_counts),
     )
 
 

@@ -44,7 +44,7 @@ class SittingApp(GuardedApp):
     ) -> None:
         super().__init__()
         self.room, self.desk, self._ends_with = room, desk, ends_with
-        self.sitting = JudgingScreen(room, desk, keys, player, names=names)
+        self.sitting = JudgingScreen(room, desk, keys, player, show_names=names)
 
     async def on_event(self, event: events.Event) -> None:
         """A key shows that the person is there, whatever panel is open."""

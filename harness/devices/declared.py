@@ -227,9 +227,9 @@ def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[st
     try:
         return TypeAdapter(driver_class.Options).validate_python({**(own_values or {}), **values})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{key}: {values.get(key)!r} is not valid: {first['msg']}") from error
+        first_error = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first_error["loc"])
+        raise InputError(f"{key}: {values.get(key)!r} is not valid: {first_error['msg']}") from error
 
 
 def source_of(

@@ -76,7 +76,7 @@ def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
     """Paths that a worker must be able to open. For each list: the first file that this machine can read, and its
     reference. If it can read none: the first few."""
     probes: list[tuple[str, ...]] = []
-    for group in _firsts(files):
+    for group in _probe_files(files):
         readable = next((file for file in group if not _closed(file.path)), None)
         if readable is None:
             probes.append(tuple(file.path for file in group))
@@ -87,14 +87,14 @@ def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
     return tuple(probes)
 
 
-def _firsts(files: Iterable[ListedFile]) -> list[Sequence[ListedFile]]:
+def _probe_files(files: Iterable[ListedFile]) -> list[Sequence[ListedFile]]:
     """The first files of each list. A list begins where the kind changes or line numbers start again."""
     lists: list[list[ListedFile]] = []
-    before: ListedFile | None = None
+    previous_file: ListedFile | None = None
     for file in files:
-        if before is None or file.kind is not before.kind or file.line <= before.line:
+        if previous_file is None or file.kind is not previous_file.kind or file.line <= previous_file.line:
             lists.append([])
-        before = file
+        previous_file = file
         if len(lists[-1]) < PROBES_PER_LIST and file.rejected is None:
             lists[-1].append(file)
     return [first_files for first_files in lists if first_files]

@@ -79,22 +79,22 @@ def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesSc
     Sources: Scott & Knott, Biometrics 30 (1974), for splits. Olshen et al., Biostatistics 5 (2004), for stretches.
     Pettitt, Applied Statistics 28 (1979), for ranks. Meinshausen, Biometrika 95 (2008), for the levels.
     """
-    roots = [_best_cut(each_series, 0, len(each_series.counts), seed) for each_series in series]
-    corrected = holm([None if root is None else root[1] for root in roots])
-    tests = sum(root is not None for root in roots)
+    best_cuts = [_best_cut(each_series, 0, len(each_series.counts), seed) for each_series in series]
+    corrected = holm([None if best_cut is None else best_cut[1] for best_cut in best_cuts])
+    test_count = sum(best_cut is not None for best_cut in best_cuts)
     scans = []
-    for each_series, root, p_holm in zip(series, roots, corrected, strict=True):
-        if root is None or p_holm is None:
+    for each_series, best_cut, p_holm in zip(series, best_cuts, corrected, strict=True):
+        if best_cut is None or p_holm is None:
             scans.append(SeriesScan())
             continue
-        points = _points(each_series, root[0], p_holm, tests, seed) if p_holm < 1 - CONFIDENCE else {}
-        scans.append(
-            SeriesScan(tuple(ChangePoint(session, points[session]) for session in sorted(points)), root[1], p_holm)
-        )
+        cut, p = best_cut
+        points = _points(each_series, cut, p_holm, test_count, seed) if p_holm < 1 - CONFIDENCE else {}
+        changes = tuple(ChangePoint(session, points[session]) for session in sorted(points))
+        scans.append(SeriesScan(changes, p, p_holm))
     return tuple(scans)
 
 
-def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int, seed: int) -> dict[int, float]:
+def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count: int, seed: int) -> dict[int, float]:
     """The changes of a series whose best cut is significant, each with its corrected p."""
     length = len(series.counts)
     points = dict.fromkeys(cut, p_holm)
@@ -102,7 +102,7 @@ def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int,
     while parts:
         start, end, above = parts.pop()
         inner = _best_cut(series, start, end, seed)
-        p = 1.0 if inner is None else max(above, inner[1] * tests * length / (end - start))
+        p = 1.0 if inner is None else max(above, inner[1] * test_count * length / (end - start))
         if inner is not None and p < 1 - CONFIDENCE:
             points |= dict.fromkeys(inner[0], p)
             parts += [(*part, p) for part in pairwise((start, *inner[0], end))]

@@ -85,11 +85,11 @@ def difference_text(kind: MeasureKind, difference: float | None, interval: Inter
     """A difference with its 95 % interval: `+8.33 points (+2.10 to +14.60)`."""
     if difference is None or interval is None:
         return numbers.NOTHING
-    write, unit = _WRITTEN[kind]
+    format_value, unit = _WRITTEN[kind]
     if kind is MeasureKind.TIME and abs(difference) >= 0.9995:  # would be written as 1000 ms
-        write, unit = numbers.signed, "s"
-    low, high = (write(end) if math.isfinite(end) else numbers.TOO_FEW for end in interval)
-    return f"{write(difference)} {unit} ({low} to {high})"
+        format_value, unit = numbers.signed, "s"
+    low, high = (format_value(bound) if math.isfinite(bound) else numbers.TOO_FEW for bound in interval)
+    return f"{format_value(difference)} {unit} ({low} to {high})"
 
 
 _WRITTEN: dict[MeasureKind, tuple[Callable[[float], str], str]] = {

@@ -130,11 +130,11 @@ def matched_pairs(differences: ArrayLike) -> float | None:
     Below FEWEST_NORMAL every way of swapping the pairs is counted. From there on by the normal distribution, which
     makes p too small for fewer. Source: Gillick & Cox, ICASSP (1989), 532–535, who ask for about 50.
     """
-    nonzero = np.asarray(differences, np.int64)
-    if len(nonzero) >= FEWEST_NORMAL and np.any(nonzero != nonzero[0]):
-        return normal_p(float(nonzero.sum()), len(nonzero) * float(nonzero.var(ddof=1)))
-    exact = swapped(nonzero.tolist())
-    return None if exact is None else exact.p
+    values = np.asarray(differences, np.int64)
+    if len(values) >= FEWEST_NORMAL and np.any(values != values[0]):
+        return normal_p(float(values.sum()), len(values) * float(values.var(ddof=1)))
+    swap_test = swapped(values.tolist())
+    return None if swap_test is None else swap_test.p
 
 
 def normal_p(total: float, variance: float) -> float | None:

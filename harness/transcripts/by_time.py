@@ -1,4 +1,8 @@
-"""Words of two ctm files side by side by their times alone, as sclite -T does it, also through alternatives."""
+"""Words of two ctm files side by side by their times alone, as sclite -T does it, also through alternatives.
+
+A pair costs how far apart begins and ends are, in seconds, and ANOTHER_WORD_S more if the words differ. A word that is
+left alone costs its duration.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Transcripts
 from harness.transcripts.alignment import ANOTHER_WORD_S, WordTimes, align_by_time, side_by_side
 from harness.transcripts.networks import (
+    ALONE_NOTHING,
     BOTH_NOTHING,
     NOTHING,
     NetworkAlignment,
@@ -23,27 +28,27 @@ _BRACES = frozenset("{}")
 
 
 def by_time(
-    references: Transcripts, hypotheses: Transcripts, shown: tuple[Sequence[str], Sequence[str]]
+    references: Transcripts, hypotheses: Transcripts, text_columns: tuple[Sequence[str], Sequence[str]]
 ) -> TextNetworks:
     """Aligns words by their times alone; InputError where a normalisation has changed their number."""
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, texts in enumerate(zip(*shown, strict=True)):
+    for row, texts in enumerate(zip(*text_columns, strict=True)):
         place = Place(references.file, references.lines[row])
-        times, heard = references.times[row], hypotheses.times[row]
+        reference_times, hypothesis_times = references.times[row], hypotheses.times[row]
         reference_words, hypothesis_words = (text.split() for text in texts)
+        # Only networks of words can align alternatives.
         if any(token in _BRACES or token == NOTHING for token in (*reference_words, *hypothesis_words)):
-            sides = [_side(text, word_times, place) for text, word_times in zip(texts, (times, heard), strict=True)]
-            if None in sides:
+            reference_side = _side(texts[0], reference_times, place)
+            hypothesis_side = _side(texts[1], hypothesis_times, place)
+            if reference_side is None or hypothesis_side is None:
                 raise _lost_error(references.ids[row], place)
-            demand_few_cells(len(times), len(heard), place)
-            first, second = (side for side in sides if side is not None)
-            aligned_by_row[row] = _TimedAlignment(first, second, None).path()
+            demand_few_cells(len(reference_times), len(hypothesis_times), place)
+            aligned_by_row[row] = _TimedAlignment(reference_side, hypothesis_side, same=None).path()
             continue
-        if len(reference_words) != len(times) or len(hypothesis_words) != len(heard):
+        if len(reference_words) != len(reference_times) or len(hypothesis_words) != len(hypothesis_times):
             raise _lost_error(references.ids[row], place)
-        aligned_by_row[row] = side_by_side(
-            reference_words, hypothesis_words, align_by_time(reference_words, hypothesis_words, times, heard, place)
-        )
+        path = align_by_time(reference_words, hypothesis_words, reference_times, hypothesis_times, place)
+        aligned_by_row[row] = side_by_side(reference_words, hypothesis_words, path)
     return aligned_by_row
 
 
@@ -54,7 +59,7 @@ def _lost_error(id_: str, place: Place) -> InputError:
 
 @frozen
 class _TimedNetworkWord(NetworkWord):
-    """absent: its duration."""
+    """A word with its times. `absent` is its duration, so a word of 2 s must not count as optional."""
 
     begin_s: float = 0.0
     end_s: float = 0.0
@@ -71,7 +76,7 @@ def _side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
         return None
     words: list[NetworkWord] = [NetworkWord("", "", 0.0)]
     for arc, (begin_s, end_s) in zip(network.arcs, times, strict=True):
-        absent = _ALONE_NOTHING_S if arc.nothing else end_s - begin_s
+        absent = ALONE_NOTHING if arc.nothing else end_s - begin_s
         words.append(
             _TimedNetworkWord(
                 text=arc.written,
@@ -86,9 +91,6 @@ def _side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
     return NetworkSide(words, [0, *(arc.node for arc in network.arcs)], network.entering)
 
 
-_ALONE_NOTHING_S = 0.001  # As in sclite -T.
-
-
 class _TimedAlignment(NetworkAlignment):
     whole_substitutions = False
 
@@ -96,10 +98,10 @@ class _TimedAlignment(NetworkAlignment):
         return [0.0, *(self.substitution(word, other) for other in self.hypothesis.words[1:])]
 
     def substitution(self, word: NetworkWord, other: NetworkWord) -> float:
-        """How far begins and ends are apart, in seconds."""
+        """How far begins and ends are apart, in seconds. `@` against `@` costs BOTH_NOTHING, as in sclite -T."""
         assert isinstance(word, _TimedNetworkWord)
         assert isinstance(other, _TimedNetworkWord)
         if word.nothing and other.nothing:
             return BOTH_NOTHING
-        apart_s = abs(word.begin_s - other.begin_s) + abs(word.end_s - other.end_s)
-        return apart_s + (0.0 if word.text == other.text else ANOTHER_WORD_S)
+        distance_s = abs(word.begin_s - other.begin_s) + abs(word.end_s - other.end_s)
+        return distance_s + (0.0 if word.text == other.text else ANOTHER_WORD_S)

@@ -226,23 +226,23 @@ class _English:
         self._say(readings, numeric=True)
 
     def _number(self, token: Token) -> None:
-        value = self._joined_thousands(token)
-        scale = self._peek()
-        if scale.kind == "sign" and scale.text in CURRENCIES and not self._amount_follows(1):
+        number_text = self._joined_thousands(token)
+        next_token = self._peek()
+        if next_token.kind == "sign" and next_token.text in CURRENCIES and not self._amount_follows(1):
             self.at += 1
-            self._say(self._money(value, scale.text, ""), numeric=True)
+            self._say(self._money(number_text, next_token.text, ""), numeric=True)
             return
-        if scale.text in CODES:
+        if (code := next_token.text) in CODES:
             self.at += 1
-            amounts = self._money(value, CODES[scale.text], "")
-            self._say([*amounts, *(f"{reading} {scale.text}" for reading in self._plain(value))], numeric=True)
+            amounts = self._money(number_text, CODES[code], "")
+            self._say([*amounts, *(f"{reading} {code}" for reading in self._plain(number_text))], numeric=True)
             return
-        readings = self._plain(value)
-        if len(value) == 2 and value[0] == "0" and not self.numeric and not self._peek().text[:1].isdigit():
-            readings = [*readings, *numerals.integer(value[1])]  # track 07
-        if value.isdigit() and len(value) <= 2 and self._before_month(int(value), readings):
+        readings = self._plain(number_text)
+        if len(number_text) == 2 and number_text[0] == "0" and not self.numeric and not self._peek().text[:1].isdigit():
+            readings = [*readings, *numerals.integer(number_text[1])]  # as in "track 07"
+        if number_text.isdigit() and len(number_text) <= 2 and self._before_month(int(number_text), readings):
             return
-        clock = re.fullmatch(r"(\d|1\d|2[0-4])\.([0-5]\d)", value)
+        clock = re.fullmatch(r"(\d|1\d|2[0-4])\.([0-5]\d)", number_text)
         if clock and (self._previous().text in _AT or _HALF_DAY.match(" ".join(self._peek(i).text for i in range(3)))):
             readings = [*readings, *numerals.times(int(clock[1]), int(clock[2]))]
         self._say(readings, numeric=True)

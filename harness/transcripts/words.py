@@ -170,13 +170,13 @@ class WordRules:
         """Words and choices as units."""
         if self.unit is TextUnit.WORD:
             return pieces
-        parts: list[Piece] = []
+        unit_pieces: list[Piece] = []
         for piece in pieces:
             if isinstance(piece, str):
-                parts += units(piece, self.unit)
+                unit_pieces += units(piece, self.unit)
             else:
-                parts.append(tuple(tuple(units(" ".join(reading), self.unit)) for reading in piece))
-        return tuple(parts)
+                unit_pieces.append(tuple(tuple(units(" ".join(reading), self.unit)) for reading in piece))
+        return tuple(unit_pieces)
 
     def all_readings(self, transcripts: Transcripts) -> Sequence[Readings] | None:
         """Of the texts, one for one; None if each has only one."""

@@ -168,32 +168,32 @@ class JudgingScreen(Screen[None]):
     CSS_PATH = Path(__file__).with_name("judging.tcss")
 
     def __init__(
-        self, room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool
+        self, room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, show_names: bool
     ) -> None:
         super().__init__()
-        self._room, self._desk, self._keys = room, desk, keys
+        self._room, self._desk, self._rater_keys = room, desk, keys
         self._player = player
-        self._names = names
+        self._show_names = show_names
         self._auto_play = player is not None
         self._item: Item | None = None
-        self._doubt = AzertyDigitCheck(keys.category)
+        self._azerty_check = AzertyDigitCheck(keys.category)
         self._message, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
-        key = self._keys.actions[RaterAction.TRANSCRIPT]
+        key = self._rater_keys.actions[RaterAction.TRANSCRIPT]
         yield SittingTitle()
         yield SittingProgress()
         with Container(id="work"):
             with Vertical(id="item"):
-                yield JudgedItem(key, names=self._names)
+                yield JudgedItem(key, show_names=self._show_names)
                 yield MovingWave()
                 yield Trouble()
                 yield DraftLine()
             with Vertical(id="beside"):
-                yield GuideKeys(self._keys)
+                yield GuideKeys(self._rater_keys)
                 yield Explanation()
         round_ = self._room.round
-        key = self._keys.actions[RaterAction.RELEASE_HELD]
+        key = self._rater_keys.actions[RaterAction.RELEASE_HELD]
         yield SittingEnd(round_.sessions, key, is_shared=bool(round_.raters))
         yield MessageLine()
         yield OfferedKeys()
@@ -252,7 +252,7 @@ class JudgingScreen(Screen[None]):
 
     def _offer(self, view: SittingView) -> None:
         playing = self._listening.playing is not None
-        keys = list_offers(view, self._keys, sounds=self._listening.has_player, playing=playing)
+        keys = list_offers(view, self._rater_keys, sounds=self._listening.has_player, playing=playing)
         self.query_one(OfferedKeys).show(keys)
 
     def _list_waiting(self) -> tuple[str, ...]:
@@ -281,7 +281,8 @@ class JudgingScreen(Screen[None]):
 
     def _meaning(self, key: str) -> tuple[Callable[[], object], bool] | None:
         """What a key does, and whether that writes a row; None for a key without a meaning here."""
-        category, action = self._keys.category(key) or self._keys.by_letter(key), self._keys.action(key)
+        category = self._rater_keys.category(key) or self._rater_keys.by_letter(key)
+        action = self._rater_keys.action(key)
         if self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
             return self._desk.go_on, True
         if category is not None:
@@ -291,7 +292,7 @@ class JudgingScreen(Screen[None]):
         return (self._toggle_auto_play, False) if key == AUTO_PLAY else None
 
     def _judge(self, key: str, category: Category) -> None:
-        if question := self._doubt.question(key, category):
+        if question := self._azerty_check.question(key, category):
             self._tell(question)
         else:
             self._write(lambda: self._desk.judge(category))
@@ -317,7 +318,7 @@ class JudgingScreen(Screen[None]):
             RaterAction.CONFIDENCE: lambda: desk.confidence(min(3, level + 1)),
             RaterAction.SUB_FLAG: self._sub_flag,
             RaterAction.AID: self._aid,
-            RaterAction.GUIDE: lambda: self.app.push_screen(ReadingPanel(guide_text(self._keys))),
+            RaterAction.GUIDE: lambda: self.app.push_screen(ReadingPanel(guide_text(self._rater_keys))),
             RaterAction.RELEASE_HELD: desk.release_held,
             RaterAction.QUIT: lambda: self.app.exit(self.status),
         }
@@ -395,7 +396,7 @@ class JudgingScreen(Screen[None]):
 
     def _aid(self) -> None:
         if self._item is not None and (aid := self._desk.begin_aid()) is not None:
-            panel = AidPanel(aid, self._item.query, self._keys.actions[RaterAction.AID])
+            panel = AidPanel(aid, self._item.query, self._rater_keys.actions[RaterAction.AID])
             self._ask(panel, lambda state: self._write(lambda: self._desk.conclude(state)))
 
     def _find(self) -> None:

@@ -32,9 +32,9 @@ class JudgedItem(Showing[SittingView]):
 
     DEFAULT_CSS = "JudgedItem { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, transcript_key: str, *, names: bool) -> None:
+    def __init__(self, transcript_key: str, *, show_names: bool) -> None:
         super().__init__()
-        self._key, self._names = transcript_key, names
+        self._key, self._show_names = transcript_key, show_names
 
     def draw(self, view: SittingView, width: int, height: int) -> Text:
         return Text() if view.item is None else fold(self.rows(view), self.app.console, width, height)
@@ -76,9 +76,9 @@ class JudgedItem(Showing[SittingView]):
         """The raters' judgments for an adjudicator; their names only if wanted."""
         rows = []
         for number, row in enumerate(item.inputs, start=1):
-            name = plain_text(row.rater, 30) if self._names else f"rater {number}"
-            text = Text(f"{name}: " if self._names else "", style=palette.QUIET)
-            rows.append(("given" if self._names else name, text.append(given_words(row), style=palette.ORANGE)))
+            name = plain_text(row.rater, 30) if self._show_names else f"rater {number}"
+            text = Text(f"{name}: " if self._show_names else "", style=palette.QUIET)
+            rows.append(("given" if self._show_names else name, text.append(given_words(row), style=palette.ORANGE)))
         return rows
 
 

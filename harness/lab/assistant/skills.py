@@ -168,13 +168,13 @@ class TimerSkill:
 
     def due(self, moment: Moment) -> tuple[str, ...]:
         """Announcements of timers and alarms that have ended. Each is returned once."""
-        finished = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
-        rung = [alarm for alarm in self.alarms if alarm.at <= moment.wall]
-        self.timers = [timer for timer in self.timers if timer not in finished]
-        self.alarms = [alarm for alarm in self.alarms if alarm not in rung]
+        due_timers = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
+        due_alarms = [alarm for alarm in self.alarms if alarm.at <= moment.wall]
+        self.timers = [timer for timer in self.timers if timer not in due_timers]
+        self.alarms = [alarm for alarm in self.alarms if alarm not in due_alarms]
         return (
-            *(f"Your timer for {timer.words} is done." for timer in finished),
-            *(f"It is {spoken_time(alarm.at)} This is your alarm." for alarm in rung),
+            *(f"Your timer for {timer.words} is done." for timer in due_timers),
+            *(f"It is {spoken_time(alarm.at)} This is your alarm." for alarm in due_alarms),
         )
 
     def _set_timer(self, query: str, moment: Moment) -> SkillAnswer:

@@ -221,7 +221,7 @@ class OfflineCounts:
 
     - lines: number of each key.
     - rejected: files by reason.
-    - named: the first of them.
+    - rejected_names: of the first of them.
     - first_rejected, first_error: the first file of each kind, and what is wrong with it.
     - first_copy: a file, and an earlier one with the same bytes.
     - inv_files, oov_files: without rejected ones. Files with a reference are in-vocabulary, long recordings with labels
@@ -239,7 +239,7 @@ class OfflineCounts:
 
     lines: Counter[LogKey] = field(default_factory=Counter)
     rejected: Counter[RejectReason] = field(default_factory=Counter)
-    named: list[str] = field(default_factory=list)
+    rejected_names: list[str] = field(default_factory=list)
     first_rejected: tuple[str, str] | None = None
     first_error: tuple[str, str] | None = None
     first_copy: tuple[str, str] | None = None
@@ -425,8 +425,8 @@ class Tally:
     def _add_rejected(self, reason: RejectReason, outcome: FileOutcome, name: str) -> None:
         counts = self.counts
         counts.rejected[reason] += 1
-        if name and len(counts.named) < MOST_REJECTS_NAMED:
-            counts.named.append(name)
+        if name and len(counts.rejected_names) < MOST_REJECTS_NAMED:
+            counts.rejected_names.append(name)
         if outcome.error:
             counts.first_error = counts.first_error or (name, outcome.error)
         elif outcome.rejected is not None:

@@ -356,9 +356,9 @@ def fault_lines(
         line = f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
         if log and counts.first_rejected:
             line += f". The REJECT lines of {log} list each; the first is {_fault_of(*counts.first_rejected)}"
-        elif counts.named:
-            unnamed = counts.rejected_files - len(counts.named)
-            line += ": " + ", ".join(plain_text(name, 100) for name in counts.named)
+        elif counts.rejected_names:
+            unnamed = counts.rejected_files - len(counts.rejected_names)
+            line += ": " + ", ".join(plain_text(name, 100) for name in counts.rejected_names)
             line += f" and {unnamed} more" if unnamed else ""
         yield line
     if errors := counts.count(LogKey.ERROR):

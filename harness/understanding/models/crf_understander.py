@@ -239,7 +239,7 @@ class CrfUnderstander:
                 for utterance in train
             ]
             wider = replace(rule, second=rule.words)
-            self._with_slots = fit_linear(texts, sets, labels, wider, second=second, seed=self._seed)
+            self._with_slots = fit_linear(texts, sets, labels, wider, second_forms=second, seed=self._seed)
 
     def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
         if self._intents is None:

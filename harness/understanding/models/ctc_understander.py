@@ -161,18 +161,18 @@ class TrainedCtc:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """InputError, with the file, if it is missing or damaged."""
-        path = folder / NAMES_FILE
+        path = folder / NAMES_FILE  # the file that is being read, for the error
         try:
-            names: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            characters, concepts, intents = (_texts(names[key]) for key in ("characters", "concepts", "intents"))
-            settings = tuple((str(name), str(value)) for name, value in names["settings"].items())
+            header: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            characters, concepts, intents = (_texts(header[key]) for key in ("characters", "concepts", "intents"))
+            settings = tuple((str(name), str(value)) for name, value in header["settings"].items())
             weights = {}
             for name in WEIGHTS:
                 path = folder / f"{name}.npy"
                 weights[name] = _read_array(path)
             path = folder / NAMES_FILE
-            alphabet, may_be_empty = Alphabet(characters, concepts), bool(names["may_be_empty"])
-            return cls(CtcHead(weights), alphabet, intents, may_be_empty, str(names["encoder"]), settings)
+            alphabet, may_be_empty = Alphabet(characters, concepts), bool(header["may_be_empty"])
+            return cls(CtcHead(weights), alphabet, intents, may_be_empty, str(header["encoder"]), settings)
         except (*DAMAGE, AttributeError, MemoryError) as error:
             raise damaged_model(path, error) from error
 

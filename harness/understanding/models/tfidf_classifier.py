@@ -33,8 +33,8 @@ DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zi
 REMEDY = f"Install it: {pip_install('understanding')}"
 WORD = r"(?u)\b\w+\b"
 """A word of the text. One letter is a word, too."""
-BLANK = r"\S+"
-"""A word of the second form of a text."""
+NON_BLANKS = r"\S+"
+"""A word of the second form of a text: anything between blanks."""
 SECOND = "second"
 View = tuple[str, int]
 """A kind of unit, and the longest run of units that is a feature."""
@@ -70,21 +70,22 @@ class LinearModel:
     weights: Floats
     intercepts: Floats
 
-    def probabilities(self, texts: Sequence[str], second: Sequence[str] = ()) -> Floats:
-        """Shape (texts, labels), 0–1, independent of each other. second: the second forms, if the rule has them."""
+    def probabilities(self, texts: Sequence[str], second_forms: Sequence[str] = ()) -> Floats:
+        """Shape (texts, labels), 0–1, independent of each other. second_forms: of the texts, if the rule has them."""
         if not texts:
             return np.zeros((0, len(self.labels)))
-        odds = np.tile(self.intercepts, (len(texts), 1))
+        log_odds = np.tile(self.intercepts, (len(texts), 1))
         start = 0
         for view, terms, idf in zip(_views(self.rule), self.terms, self.idf, strict=True):
             end = start + len(terms)
             if terms:
-                vectors = _vectoriser(view, terms)
-                vectors.idf_ = idf
-                odds += vectors.transform(second if view[0] == SECOND else texts) @ self.weights[:, start:end].T
+                vectoriser = _vectoriser(view, terms)
+                vectoriser.idf_ = idf
+                view_texts = second_forms if view[0] == SECOND else texts
+                log_odds += vectoriser.transform(view_texts) @ self.weights[:, start:end].T
             start = end
         # Beyond ±700 exp overflows, and the answer is 0 or 1 anyway.
-        probabilities: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
+        probabilities: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
         probabilities[:, self.intercepts == -math.inf] = 0
         probabilities[:, self.intercepts == math.inf] = 1
         return probabilities
@@ -92,8 +93,8 @@ class LinearModel:
     def save(self, folder: Path, name: str = NAME) -> None:
         """Writes `name`.json and `name`.npz into the folder."""
         rule = asdict(self.rule)
-        names = {"rule": rule, "labels": self.labels, "terms": self.terms}
-        (folder / f"{name}.json").write_text(json.dumps(names, ensure_ascii=False), encoding="utf-8")
+        header = {"rule": rule, "labels": self.labels, "terms": self.terms}
+        (folder / f"{name}.json").write_text(json.dumps(header, ensure_ascii=False), encoding="utf-8")
         arrays = {f"idf_{number}": idf for number, idf in enumerate(self.idf)}
         with (folder / f"{name}.npz").open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, weights=self.weights, intercepts=self.intercepts, **arrays)
@@ -105,15 +106,15 @@ def fit_linear(
     labels: Sequence[str],
     rule: LinearRule,
     *,
-    second: Sequence[str] = (),
+    second_forms: Sequence[str] = (),
     seed: int,
 ) -> LinearModel:
     """Trains a model. PluginError without scikit-learn, ValueError without texts.
 
-    second: the second forms, if the rule has them. The same arguments give the same model.
+    second_forms: of the texts, if the rule has them. The same arguments give the same model.
     """
-    if not texts or len(texts) != len(intents) or (rule.second and len(second) != len(texts)):
-        raise ValueError(f"{len(texts)} texts, {len(second)} second forms and {len(intents)} sets of labels")
+    if not texts or len(texts) != len(intents) or (rule.second and len(second_forms) != len(texts)):
+        raise ValueError(f"{len(texts)} texts, {len(second_forms)} second forms and {len(intents)} sets of labels")
     _sklearn()
     from scipy.sparse import hstack
     from sklearn.linear_model import LogisticRegression
@@ -122,23 +123,26 @@ def fit_linear(
     terms: list[tuple[str, ...]] = []
     idf: list[Floats] = []
     for view in _views(rule):
-        vectors = _vectoriser(view, None)
+        vectoriser = _vectoriser(view, None)
         try:
-            blocks.append(vectors.fit_transform(second if view[0] == SECOND else texts))
+            blocks.append(vectoriser.fit_transform(second_forms if view[0] == SECOND else texts))
         except ValueError:  # No text has a word, and scikit-learn refuses an empty vocabulary.
             terms.append(())
             idf.append(np.zeros(0))
             continue
-        terms.append(tuple(str(term) for term in vectors.get_feature_names_out()))
-        idf.append(np.asarray(vectors.idf_, dtype=np.float64))
+        terms.append(tuple(str(term) for term in vectoriser.get_feature_names_out()))
+        idf.append(np.asarray(vectoriser.idf_, dtype=np.float64))
     matrix = hstack(blocks, format="csr") if blocks else None
     weights = np.zeros((len(labels), sum(map(len, terms))))
     intercepts = np.zeros(len(labels))
     for row, label in enumerate(labels):
         has_label = np.array([label in intent_set for intent_set in intents])
         share = float(has_label.mean())
-        if share in (0, 1) or matrix is None:
-            intercepts[row] = math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(math.inf, share - 0.5)
+        if share in (0, 1):
+            intercepts[row] = math.inf if share == 1 else -math.inf
+            continue
+        if matrix is None:  # no text has a word: the frequency of the label is all there is
+            intercepts[row] = math.log(share / (1 - share))
             continue
         regression = LogisticRegression(
             C=rule.strength, solver="liblinear", random_state=seed, class_weight="balanced" if rule.balanced else None
@@ -150,23 +154,23 @@ def fit_linear(
 
 def load_linear(folder: Path, name: str = NAME) -> LinearModel:
     """The model that `save` wrote. InputError, with the file, if it is missing or damaged."""
-    names, arrays = folder / f"{name}.json", folder / f"{name}.npz"
-    path = names
+    json_path, npz_path = folder / f"{name}.json", folder / f"{name}.npz"
+    path = json_path  # the file that is being read, for the error
     try:
-        content = json.loads(names.read_text(encoding="utf-8"))
-        entry = content["rule"]
+        header = json.loads(json_path.read_text(encoding="utf-8"))
+        entry = header["rule"]
         runs = int(entry["words"]), int(entry["pieces"])
         rule = LinearRule(*runs, float(entry["strength"]), bool(entry["balanced"]), int(entry.get("second", 0)))
-        labels = tuple(str(label) for label in content["labels"])
-        terms = tuple(tuple(str(term) for term in view) for view in content["terms"])
-        path = arrays
-        with arrays.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        labels = tuple(str(label) for label in header["labels"])
+        terms = tuple(tuple(str(term) for term in view_terms) for view_terms in header["terms"])
+        path = npz_path
+        with npz_path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             weights, intercepts = _floats(archive["weights"]), _floats(archive["intercepts"])
             idf = tuple(_floats(archive[f"idf_{number}"]) for number in range(len(terms)))
         shapes_fit = weights.shape == (len(labels), sum(map(len, terms))) and intercepts.shape == (len(labels),)
         if (
             not shapes_fit
-            or [view_idf.shape for view_idf in idf] != [(len(view),) for view in terms]
+            or [view_idf.shape for view_idf in idf] != [(len(view_terms),) for view_terms in terms]
             or len(terms) != len(_views(rule))
         ):
             raise ValueError("the shapes of its arrays do not match")
@@ -204,7 +208,7 @@ def _vectoriser(view: View, terms: tuple[str, ...] | None) -> Any:
     if name == "char_wb":
         options = {"analyzer": name, "ngram_range": (min(2, longest), longest)}
     else:
-        options = {"token_pattern": BLANK if name == SECOND else WORD, "ngram_range": (1, longest)}
+        options = {"token_pattern": NON_BLANKS if name == SECOND else WORD, "ngram_range": (1, longest)}
     return TfidfVectorizer(**options, sublinear_tf=True, vocabulary=terms)
 
 

@@ -49,7 +49,7 @@ def test_model_uses_the_second_text_when_the_first_is_unfamiliar(tmp_path: Path)
     rule = LinearRule(words=1, second=2)
     shuts = [("whole",) if text.startswith("close") else ("half",) for text in TEXTS]
     strange = [f"w{number}" for number in range(len(TEXTS))]
-    model = fit_linear(strange, shuts, ["half", "whole"], rule, second=second, seed=1)
+    model = fit_linear(strange, shuts, ["half", "whole"], rule, second_forms=second, seed=1)
     texts = ["never heard of"] * 2, ["close the <thing>", "open the <thing>"]
     probabilities = model.probabilities(*texts)
     assert (probabilities > 0.5).tolist() == [[False, True], [True, False]]
