@@ -23,12 +23,13 @@ from tests.seen import until
 from tests.unit.sound.spoken import speech
 
 pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
+SPEECH_RATE_HZ = 16000
 AGREES_WITHIN_S = 0.06
 """Position and recording: a buffer of 20 ms, a poll of 5 ms, the lab's own 9 ms, and what a busy host adds."""
 
 
 @contextmanager
-def listening(device: str | None = "harness_speaker") -> Iterator[RaterPlayer]:
+def opened_player(device: str | None = "harness_speaker") -> Iterator[RaterPlayer]:
     player = open_player(device)
     try:
         yield player
@@ -37,31 +38,33 @@ def listening(device: str | None = "harness_speaker") -> Iterator[RaterPlayer]:
 
 
 def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_sound: LabSoundServer) -> None:
-    sound = Waveform(soxr.resample(speech("mars has two moons"), RATE_HZ, 16000).astype(np.float32), 16000)
+    samples = soxr.resample(speech("mars has two moons"), RATE_HZ, SPEECH_RATE_HZ).astype(np.float32)
+    sound = Waveform(samples, SPEECH_RATE_HZ)
     done: list[tuple[float, bool]] = []
     positions_s: list[tuple[float, float]] = []
-    with recorder() as (_, ring, _), listening() as player:
+    with recorder() as (_, ring, _), opened_player() as player:
         player.play(sound, lambda heard_s, whole: done.append((heard_s, whole)))
 
-        def over() -> bool:
+        def has_ended() -> bool:
             asked_s = time.monotonic()
             position_s = player.position_s
             answered_s = time.monotonic()
-            # A pair that was torn apart by another process on the way says nothing.
+            # If the host ran something else between both readings, the pair is too inexact to compare.
             if position_s is not None and position_s > 0 and answered_s - asked_s < 0.01:
                 positions_s.append((answered_s, position_s))
             return bool(done)
 
-        until(over, 20.0, "the end")
+        until(has_ended, 20.0, "the end")
         assert done == [(sound.duration_s, True)]
         assert player.position_s is None
-        whole, first_s = ring.cut(positions_s[0][0] - 0.3, positions_s[-1][0] + 0.1)
-    sent = soxr.resample(sound.samples, 16000, RATE_HZ)
-    alike = np.correlate(whole.samples, sent, mode="valid") if len(whole.samples) > len(sent) else np.zeros(1)
-    offset = int(np.argmax(np.abs(alike)))
-    part = whole.samples[offset : offset + len(sent)]
-    assert np.corrcoef(part, sent)[0, 1] > 0.98, "what arrived is not what was played"
-    began_s = first_s + offset / RATE_HZ
+        recording, recording_start_s = ring.cut(positions_s[0][0] - 0.3, positions_s[-1][0] + 0.1)
+    sent = soxr.resample(sound.samples, SPEECH_RATE_HZ, RATE_HZ)
+    is_long_enough = len(recording.samples) > len(sent)
+    correlation = np.correlate(recording.samples, sent, mode="valid") if is_long_enough else np.zeros(1)
+    offset = int(np.argmax(np.abs(correlation)))
+    received = recording.samples[offset : offset + len(sent)]
+    assert np.corrcoef(received, sent)[0, 1] > 0.98, "what arrived is not what was played"
+    began_s = recording_start_s + offset / RATE_HZ
     errors = [position_s - (at_s - began_s) for at_s, position_s in positions_s]
     assert len(errors) > 50
     assert max(map(abs, errors)) < AGREES_WITHIN_S, (min(errors), max(errors))
@@ -71,7 +74,7 @@ def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_so
 
 def test_stop_ends_playback_and_reports_how_much_was_heard(lab_sound: LabSoundServer) -> None:
     done: list[tuple[float, bool]] = []
-    with listening() as player:
+    with opened_player() as player:
         player.play(noise(20.0), lambda heard_s, whole: done.append((heard_s, whole)))
         until(lambda: (player.position_s or 0) > 0.4, 20.0, "half a second of it")
         player.stop()
@@ -87,7 +90,7 @@ def test_stop_ends_playback_and_reports_how_much_was_heard(lab_sound: LabSoundSe
 
 def test_another_sound_takes_the_place_of_the_first(lab_sound: LabSoundServer) -> None:
     done: list[tuple[str, bool]] = []
-    with listening() as player:
+    with opened_player() as player:
         player.play(noise(20.0), lambda _, whole: done.append(("first", whole)))
         until(lambda: (player.position_s or 0) > 0.1, 20.0, "the first")
         player.play(noise(0.3), lambda _, whole: done.append(("second", whole)))
@@ -97,7 +100,7 @@ def test_another_sound_takes_the_place_of_the_first(lab_sound: LabSoundServer) -
 
 def test_a_lost_server_is_reported_and_reopened_by_the_next_play(lab_sound: LabSoundServer) -> None:
     done: list[bool] = []
-    with listening() as player:
+    with opened_player() as player:
         player.play(noise(20.0), lambda _, whole: done.append(whole))
         until(lambda: (player.position_s or 0) > 0.1, 20.0, "the sound")
         assert lab_sound.pid is not None
@@ -117,12 +120,12 @@ def test_a_lost_server_is_reported_and_reopened_by_the_next_play(lab_sound: LabS
 
 
 def test_the_default_output_of_the_lab_is_one_that_no_device_hears(lab_sound: LabSoundServer) -> None:
-    with recorder("dut_mic") as (_, ring, _), listening(None) as player:
+    with recorder("dut_mic") as (_, ring, _), opened_player(None) as player:
         done: list[bool] = []
-        begun_s = time.monotonic()
+        began_s = time.monotonic()
         player.play(noise(0.3), lambda _, whole: done.append(whole))
         until(lambda: bool(done), 20.0, "the end")
-        sound, _ = ring.cut(begun_s, time.monotonic() - 0.05)
+        sound, _ = ring.cut(began_s, time.monotonic() - 0.05)
     assert not sound.samples.any()
 
 
@@ -132,17 +135,17 @@ def test_the_hosts_own_output_needs_no_name(lab_sound: LabSoundServer) -> None:
     done: list[bool] = []
     try:
         with recorder() as (_, ring, _):
-            begun_s = time.monotonic()
+            began_s = time.monotonic()
             player.play(noise(0.5), lambda _, whole: done.append(whole))
             until(lambda: bool(done), 20.0, "the end")
-            sound, _ = ring.cut(begun_s, time.monotonic())
+            sound, _ = ring.cut(began_s, time.monotonic())
         assert rms_dbfs(sound.samples) > -40
     finally:
         player.close()
 
 
 def test_an_unknown_device_is_refused_with_the_nearest_name(lab_sound: LabSoundServer) -> None:
-    with listening("harness_speeker") as player, pytest.raises(SoundError) as caught:
+    with opened_player("harness_speeker") as player, pytest.raises(SoundError) as caught:
         player.play(noise(0.2))
     assert "harness_speaker" in caught.value.remedy
     assert player.child_pid is None
@@ -150,6 +153,6 @@ def test_an_unknown_device_is_refused_with_the_nearest_name(lab_sound: LabSoundS
 
 def test_playing_without_a_lab_names_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HARNESS_LAB", str(tmp_path))
-    with listening(None) as player, pytest.raises(SoundError) as caught:
+    with opened_player(None) as player, pytest.raises(SoundError) as caught:
         player.play(noise(0.2))
     assert "harness admin lab up" in caught.value.remedy
