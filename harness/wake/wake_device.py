@@ -140,7 +140,7 @@ class DeviceFigures:
         play = self._homes.pop(event.seq, None)
         if play is not None:
             play.remove(event.seq)
-            if play.whole:
+            if play.is_complete:
                 self._settle(play)
         return was_shown
 
@@ -163,7 +163,7 @@ class DeviceFigures:
         play.add(event)
         if play.state is PlayState.OUTSIDE:
             self._put(event, play, exposed=False)
-        if play.whole:
+        if play.is_complete:
             self._settle(play)
         elif play.state is PlayState.OUTSIDE:
             self._settle_near(event, play)
@@ -204,7 +204,7 @@ class DeviceFigures:
             for event in play.events.copy():
                 self._settle_near(event, play)
             return
-        play.state, play.whole = PlayState.COUNTED, True
+        play.state, play.is_complete = PlayState.COUNTED, True
         if play.kind is TrialKind.AMBIENT and self.proofs.woken is not None:
             self.proofs.doubtful.append(play)
         self._settle(play, new=True)
@@ -251,13 +251,13 @@ class DeviceFigures:
     def heard_in_room(self, observation: StimulusHeard) -> None:
         """Sound through the air began where the microphone found it, which it may report after the attempt."""
         play = next((play for play in self._recent if play.row.play_id == observation.play_id), None)
-        if play is None or play.target.injected or play.heard is not None:
+        if play is None or play.target.injected or play.found_at is not None:
             return
-        play.heard = observation.at
+        play.found_at = observation.at
         self.changed = True
         self._gather(play)
         self._reorder_events(play)
-        if play.whole:
+        if play.is_complete:
             self._settle(play)
 
     def sounded(self, microphone: str, stamp: Stamp) -> None:
@@ -403,7 +403,9 @@ class DeviceFigures:
         """An event outside of the plays that were heard in full may lie in the window of one, or be part of its last
         event. owner: the broken play that it lies in."""
         for play in reversed(self._recent):
-            if play.whole and (_places(play, event) if owner is None else owner.on_audio_line is play.on_audio_line):
+            if play.is_complete and (
+                _places(play, event) if owner is None else owner.on_audio_line is play.on_audio_line
+            ):
                 from_s, to_s = play.span
                 if from_s <= (owner or play).place(event) <= to_s + play.settings.refractory_s:
                     self._settle(play)
@@ -414,7 +416,7 @@ class DeviceFigures:
 
         new: the play counts nowhere yet.
         """
-        line = [other for other in self._recent if other.whole and other.on_audio_line is play.on_audio_line]
+        line = [other for other in self._recent if other.is_complete and other.on_audio_line is play.on_audio_line]
         if play not in line:  # too long ago for its neighbours to be known
             line = [play]
         first, from_s = line.index(play), play.span[0] - play.settings.refractory_s
@@ -428,7 +430,7 @@ class DeviceFigures:
         broken = [
             other
             for other in self._recent
-            if not other.whole and other.state is PlayState.OUTSIDE and other.on_audio_line is play.on_audio_line
+            if not other.is_complete and other.state is PlayState.OUTSIDE and other.on_audio_line is play.on_audio_line
         ]
         loose = [(other.place(event), event) for other in broken for event in other.events]
         loose += [(play.place(event), event) for event in self._strays if not event.plays_only and _places(play, event)]

@@ -135,12 +135,12 @@ class Play:
 
     - started, ended: host times. audio_…: places on the device's audio line; None where it hears the room.
     - stalls: of the host, during it.
-    - heard: where the harness's microphone found the first sample, through the air only.
+    - found_at: where the harness's microphone found the first sample, through the air only.
     - sounds: when the microphone heard the device begin to make a sound, speech or a chime.
     - run: number of the run that it is in; each has its own proofs of listening.
     - stood_s: place of the last event that was shown during the play.
     - moved: places of events without a sample number that came from a neighbouring play, by their rows.
-    - whole: heard in full, also when a later take replaces it. Its events then stay what they are.
+    - is_complete: heard in full, also when a later take replaces it. Its events then stay what they are.
     """
 
     trial: Trial
@@ -152,7 +152,7 @@ class Play:
     ended: Stamp | None = None
     audio_start_s: float | None = None
     audio_end_s: float | None = None
-    heard: Stamp | None = None
+    found_at: Stamp | None = None
     stalls: list[HostStalled] = field(default_factory=list)
     state: PlayState = PlayState.RUNNING
     events: list[HeardWake] = field(default_factory=list)
@@ -163,7 +163,7 @@ class Play:
     moved: dict[int, float] = field(default_factory=dict)
     run: int = 0
     stood_s: float | None = None
-    whole: bool = False
+    is_complete: bool = False
     _spanned: tuple[object, Span] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -216,7 +216,7 @@ class Play:
     @property
     def origin(self) -> Stamp | None:
         """Host time of the first sample: from the microphone if it found the stimulus, else from the player."""
-        return self.heard or self.started
+        return self.found_at or self.started
 
     @property
     def end_s(self) -> float:
@@ -268,7 +268,7 @@ class Play:
     def span(self) -> Span:
         """The earliest and the last place of an event of its own: a window may begin before the sound."""
         # Asked for each event and each of the last plays, and changed by few of them.
-        times = self.started, self.ended, self.heard, self.audio_start_s, self.audio_end_s, self.row
+        times = self.started, self.ended, self.found_at, self.audio_start_s, self.audio_end_s, self.row
         if self._spanned is None or self._spanned[0] != times:
             self._spanned = times, self._span()
         return self._spanned[1]

@@ -252,7 +252,7 @@ FAULTS = (
         "wake/test_wake.py::test_the_groups_add_up_to_all_events"),
     Planted("placed_where_the_player_began", "6782cafb", Area.MATCHING, """
 @ wake/wake_plays.py
--        return self.heard or self.started
+-        return self.found_at or self.started
 +        return self.started
 """, "a stimulus lies where it left the player, and not where the microphone heard it",
         "wake/test_wake_exposure.py::test_through_the_air_a_phrase_lies_where_our_microphone_found_it"),
