@@ -286,7 +286,7 @@ class ProjectOutcome:
 
 
 def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
-    """Of a project as it stands."""
+    """The outcome of a project as it stands."""
     statuses = {example.id: ledger.standing(example.id, shares.annotators_needed(example.id)) for example in utterances}
     state_counts = Counter(status.state for status in statuses.values())
     accepted: Counter[str] = Counter()
@@ -359,7 +359,7 @@ def seeded_number(seed: int, purpose: str, utterance: str) -> int:
 
 
 class UtteranceAssignment:
-    """Of one project: utterances in the order of the file."""
+    """Who labels the utterances of a project, in the order of the file."""
 
     def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
         self._project = project

@@ -74,7 +74,7 @@ class _KnownQueue:
 
 
 class Queues:
-    """Of one project, from the ledger as it stands; only what its rows have touched since is looked at again."""
+    """The queues of one project, from the ledger as it stands. Only what its rows have touched since is read again."""
 
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project = project
@@ -223,7 +223,7 @@ def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[
 
 
 PACE_ACTS = 30
-"""Of how many of the last pages and utterances the pace is the median."""
+"""The pace is the median over so many of the last pages and utterances."""
 
 
 def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float | None:

@@ -91,12 +91,12 @@ class AnnotationReport:
 
     @property
     def for_person(self) -> Share:
-        """Of those proposed: struck, overridden or without consensus, so that a person had to label them."""
+        """The share of proposals that were struck, overridden or without consensus: a person had to label them."""
         return Share(self.struck + self.overridden + self.without_consensus, self.proposed)
 
     @property
     def hand_share(self) -> Share:
-        """Of all final ones: labelled by a person one by one. What is left of all is saved."""
+        """The share of final labels that a person gave one by one. The rest of the work is saved."""
         return Share(self.by_hand, self.final)
 
 

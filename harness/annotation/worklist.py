@@ -188,7 +188,7 @@ class Worklist:
         return {utterance for group in self.queue.groups if group.intents == intents for utterance in group.open}
 
     def next_page(self, postponed: Sequence[Intents]) -> PageDraft | None:
-        """Of the largest group; postponed: the groups that were left for the end."""
+        """The page of the largest group. postponed: the groups that were left for the end."""
         group = next_group(self.queue.groups, postponed)
         return None if group is None else PageDraft(group.intents, group.open[: self._project.page_size])
 

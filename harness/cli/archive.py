@@ -64,7 +64,7 @@ def pack(
         with drawn_progress():
             manifest, findings = packed(folder, target)
         click.echo(f"{plain_text(str(target))}: {_content(manifest)}, {target.stat().st_size} bytes")
-        _tell(findings)
+        _print_findings(findings)
         for part in temporary_paths_of(target):
             click.echo(
                 f"note   {plain_text(str(part))} is an incomplete archive. Remove it, "
@@ -102,14 +102,14 @@ def unpack(
     with drawn_progress():
         manifest, findings = unpacked(archive, target, UnpackLimits(max_size, max_ratio))
     click.echo(f"{plain_text(str(target))}: {_content(manifest)}, packed by version {plain_text(manifest.harness, 40)}")
-    _tell(findings)
+    _print_findings(findings)
 
 
 def _content(manifest: PackManifest) -> str:
     return f"{counted(manifest.rows, 'row')}, {counted(manifest.clips, 'clip')}, {counted(len(manifest.files), 'file')}"
 
 
-def _tell(findings: LogFindings) -> None:
+def _print_findings(findings: LogFindings) -> None:
     for note in findings.notes:
         click.echo(f"note   {plain_text(note, 400)}")
     for name, end in findings.ends:

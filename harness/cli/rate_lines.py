@@ -167,7 +167,7 @@ def _response(item: Item) -> str:
     return ", ".join(parts)
 
 
-LONGEST_TOLD = 60
+MAX_QUOTED_CHARS = 60
 
 
 class RateWord(Enum):
@@ -241,7 +241,7 @@ def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | InvalidComman
             return category
     if first.lower() in _BY_WORD:
         return TypedCommand(_BY_WORD[first.lower()], rest)
-    return InvalidCommand(f"'{plain_text(line, LONGEST_TOLD)}' is not a command. {_nearest(line, first)}")
+    return InvalidCommand(f"'{plain_text(line, MAX_QUOTED_CHARS)}' is not a command. {_nearest(line, first)}")
 
 
 def flag_of(rest: str) -> Flag | InvalidCommand:
@@ -254,14 +254,14 @@ def sub_flag_of(rest: str) -> SubFlag | InvalidCommand:
 
 
 def _no_word(rest: str, names: list[str]) -> InvalidCommand:
-    near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(_normal(rest)[:MAX_QUOTED_CHARS], names, n=1, cutoff=0.4)
     return InvalidCommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(names)}")
 
 
 def _nearest(line: str, first: str) -> str:
     words = [*_BY_WORD, *(category.value for category in Category)]
-    near = difflib.get_close_matches(_normal(line)[:LONGEST_TOLD], words, n=1) or difflib.get_close_matches(
-        _normal(first)[:LONGEST_TOLD], words, n=1
+    near = difflib.get_close_matches(_normal(line)[:MAX_QUOTED_CHARS], words, n=1) or difflib.get_close_matches(
+        _normal(first)[:MAX_QUOTED_CHARS], words, n=1
     )
     return f"Did you mean {near[0]!r}?" if near else "help lists the commands"
 

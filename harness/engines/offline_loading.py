@@ -148,12 +148,12 @@ class CataloguedEngine:
 
     @property
     def phrases(self) -> tuple[str, ...]:
-        """Of all models, each once."""
+        """The phrases of all models, each once."""
         return tuple(dict.fromkeys(phrase for model in self.models for phrase in model.phrases))
 
     @property
     def licences(self) -> tuple[str, ...]:
-        """Of all models, each once."""
+        """The licences of all models, each once."""
         return tuple(dict.fromkeys(model.licence for model in self.models))
 
 

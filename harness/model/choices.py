@@ -214,7 +214,7 @@ TWV_BETA = 999.9
 """What a false accept costs against a miss, in trials of a second: (C / V) (1 / P − 1) with C/V = 0.1, P = 10⁻⁴."""
 MOST_EPISODES = 30  # As in the MEDIA intents paper.
 SEED_SHARE = 1000 / 1240
-"""Of the labelled utterances, drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
+"""Share of the labelled utterances that is drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
 DEFAULT_CLASSIFIER = "tfidf"
 SPLIT = "split"
 """The column of a corpus that names the split of an utterance."""

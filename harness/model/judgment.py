@@ -230,7 +230,7 @@ class Exercise:
 
     @property
     def trial_id(self) -> str:
-        """Of its rows."""
+        """The trial id of its rows."""
         return f"{EXERCISE}{self.id}"
 
     def is_right(self, category: Category | None) -> bool:

@@ -23,14 +23,14 @@ class RowIds:
         self._request, self._given_count = request, 0
 
     def next(self) -> str:
-        """Of the next row."""
+        """The id of the next row."""
         if not self._request:
             return str(uuid.uuid4())
         self._given_count += 1
         return self._id(self._request, self._given_count)
 
     def first(self, request: str) -> str:
-        """Of the first row that a request writes."""
+        """The id of the first row that a request writes."""
         return self._id(request, 1)
 
     def _id(self, request: str, number: int) -> str:

@@ -548,7 +548,7 @@ class RecognitionRule:
 
     @property
     def name(self) -> str:
-        """Of the normalisation, as shown with every result."""
+        """The name of the normalisation, as shown with every result."""
         name = self.normalisation.value if self.rewriting is None else self.rewriting.id
         return f"{name}, {self.language}" if self.normalisation is Normalisation.SPOKEN and not self.english else name
 

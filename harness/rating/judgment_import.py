@@ -265,7 +265,7 @@ _SAME = (
 
 
 _UNKNOWN: dict[str, Any] = {"transcript_shown": None, "plays": None, "guideline_version": ""}
-"""Of a file without these columns: the defaults of a judgment are those of the harness's own desk."""
+"""Values for a file without these columns: the defaults of a judgment are those of the harness's own desk."""
 
 
 def _id_of(row: ParsedJudgment, place: _Place) -> str:

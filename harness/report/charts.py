@@ -228,7 +228,7 @@ class SoundPicture:
 
 
 def picture(samples: npt.NDArray[np.float32], rate_hz: int) -> SoundPicture:
-    """Of mono samples, shape (n,), full scale 1."""
+    """The picture of mono samples, shape (n,), full scale 1."""
     edges = np.linspace(0, len(samples), PICTURE + 1).astype(int)
     ends = [samples[low:high] if high > low else np.zeros(1) for low, high in pairwise(edges)]
     wave = "".join(

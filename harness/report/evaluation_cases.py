@@ -30,9 +30,9 @@ from harness.sound.stimuli.renderer import Renderer
 
 MOST_NAMED = 2000
 BEFORE_S, AFTER_S = 2.5, 1.0
-"""Of a false accept, around the moment at which it was known."""
+"""Sound of a false accept, before and after the moment at which it was known."""
 LONGEST_S = 6.0
-"""Of a missed file; of a longer one the part with its highest score."""
+"""Longest sound of a missed file. Of a longer file, it is the part with its highest score."""
 
 
 @frozen

@@ -316,7 +316,7 @@ def _sequential(limit: DeclaredLimit, stopping: Stopping, class_name: str) -> Ca
 
 
 def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
-    """Of a session or an evaluation, with the sentence that every surface shows."""
+    """The case of a limit of a session or an evaluation, with the sentence that every surface shows."""
     reason = None
     if limit.verdict is LimitVerdict.OPEN:
         reason = _OPEN

@@ -285,14 +285,14 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
 
 
 def _level(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
-    """Of several sessions: all counts together, or the median of their quantiles."""
+    """The value of several sessions: all counts together, or the median of their quantiles."""
     count, total = sum(value.count for value in values), sum(value.of for value in values)
     timed = followed.measure.counted is MeasureKind.TIME
     return TrendValue(median(value.value for value in values) if timed else count / total, count, total)
 
 
 def _interval(counted: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]) -> Interval | None:
-    """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
+    """The interval of after less before. Sessions are the units, except for rates per hour (Poisson)."""
     estimate = difference_of(counted, _columns_of(after), _columns_of(before), paired=False)
     return None if estimate is None else estimate.interval
 

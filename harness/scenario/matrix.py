@@ -25,7 +25,7 @@ from harness.scenario.keys import ExcludeKeys, MatrixKeys
 
 MAX_CELLS = 10_000
 LEAST_PAUSE_S = 1.5
-"""Of an opening after which the device must be heard."""
+"""Least pause of an opening after which the device must be heard."""
 Cell = tuple[tuple[AxisName, str], ...]
 LabelledValue = tuple[AxisValue, str]
 Resolve = Callable[[str, object, KeyPath], LabelledValue | None]

@@ -44,11 +44,11 @@ from harness.statistics.intervals import may_be_nothing
 from harness.transcripts.recognition import recognised
 from harness.understanding.reported_frames import understood
 
-LONGEST_TOLD = 200
+MAX_INTENTS_CHARS = 200
 """Characters that a cause quotes of a device's own text, since a cause is one line."""
 GAP_BEFORE_S = 0.3
-GAP_TOLD_S = 1.2
-"""A gap in the recording is doubtful if reported from GAP_BEFORE_S before a response begins to GAP_TOLD_S after."""
+GAP_REPORT_S = 1.2
+"""A gap in the recording is doubtful if reported from GAP_BEFORE_S before a response begins to GAP_REPORT_S after."""
 TAIL_S = 0.5
 """How long after its end a query delayed by gaps may still be heard."""
 _MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
@@ -208,10 +208,10 @@ class Attempt:
     def doubtful(self, response: Response) -> str:
         """Why a response may be the harness's own sound, shifted by a gap in a stream; "" without doubt.
 
-        The microphone reports a gap up to GAP_TOLD_S after it. Late blocks shift the rest of the stimulus.
+        The microphone reports a gap up to GAP_REPORT_S after it. Late blocks shift the rest of the stimulus.
         """
         begins_s = response.starts.at_s
-        if any(begins_s - GAP_BEFORE_S <= gap.at.at_s <= begins_s + GAP_TOLD_S for gap in self.host.gaps):
+        if any(begins_s - GAP_BEFORE_S <= gap.at.at_s <= begins_s + GAP_REPORT_S for gap in self.host.gaps):
             return "the recording has a gap where the response begins"
         end = self.query_end
         if self.host.late_sound and end is not None and begins_s <= end.at_s + TAIL_S:
@@ -438,10 +438,9 @@ class Attempt:
         if not frame.intents:
             return "nothing_understood"
         if not frame.intents_right:
-            intents = plain_text(joined(frame.intents), LONGEST_TOLD)
-            return (
-                f"intents_differ: {intents} instead of {plain_text(joined(expected.intents), LONGEST_TOLD) or 'none'}"
-            )
+            intents = plain_text(joined(frame.intents), MAX_INTENTS_CHARS)
+            expected_intents = plain_text(joined(expected.intents), MAX_INTENTS_CHARS)
+            return f"intents_differ: {intents} instead of {expected_intents or 'none'}"
         return "slots_differ"
 
     def _answered(self, response: Response) -> tuple[Outcome, str]:

@@ -38,9 +38,9 @@ LISTEN_S = 2.0
 BEAT_S = 6.0
 """Least wait for a heartbeat: drivers report about one in 5 s."""
 CLIP_BYTES_PER_S = 96_000
-"""Of a clip, 48 kHz and 16 bit, uncompressed."""
+"""Bytes of a second of a clip, 48 kHz and 16 bit, uncompressed."""
 ROWS_BYTES = 20_000
-"""Of the rows of one trial."""
+"""Bytes of the rows of one trial."""
 STIMULUS_S = 10.0
 """Usual length of a stored stimulus of a listening trial."""
 

@@ -23,7 +23,7 @@ from harness.sound.recordings import at_rate
 
 NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
 LONGEST_S = 20.0
-"""Of a longer sound, this much of its beginning is compared."""
+"""This much of the beginning of a longer sound is compared."""
 SOUNDING_S, SOUNDING_DB = 1.0, 6.0
 """A device sounds if this much of the pause after an opening is so much louder than the room was."""
 QUIET_WITHIN_S, MOMENT_S = 3.0, 0.25

@@ -243,7 +243,7 @@ class _Planner:
         return self._calibration(axis).dbfs(level) if in_spl else level
 
     def _calibration(self, axis: Mapping[AxisName, AxisValue]) -> Calibration:
-        """Of the loudspeaker of a cell; `check_compatibility` demands one for levels in dB SPL."""
+        """The calibration of the loudspeaker of a cell; `check_compatibility` demands one for levels in dB SPL."""
         speaker = self._speaker(axis.get("position"))
         assert speaker.calibration is not None, speaker.id
         return speaker.calibration

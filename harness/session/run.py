@@ -325,7 +325,7 @@ class Run:
             (prompt, until_s), word, question = self.prompt, StateWord.ASKING, Question.SPEECH
         if machine.is_waiting_in_pause:
             word, until_s, reason, question = StateWord.PAUSED, None, self.paused_because, None
-        self._tell(
+        self._send_state(
             StateChanged(
                 word,
                 shown.since_s,
@@ -341,9 +341,9 @@ class Run:
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Sends the clients a state that does not belong to a trial."""
         if self._shown_state is None or (self._shown_state.word, self._shown_state.reason) != (word, reason):
-            self._tell(StateChanged(word, self.now_s(), None, trial_id, None, reason))
+            self._send_state(StateChanged(word, self.now_s(), None, trial_id, None, reason))
 
-    def _tell(self, state: StateChanged) -> None:
+    def _send_state(self, state: StateChanged) -> None:
         if state != self._shown_state:
             self._shown_state = state
             self.stage.on_state(state)

@@ -38,7 +38,7 @@ class _Playing:
     start: int | None = None
     end: int | None = None
     complete: bool = True
-    told_start: bool = False
+    start_reported: bool = False
 
 
 class Playback:
@@ -184,9 +184,9 @@ class Playback:
         if self._coming_back:
             self._coming_back = False
             self._on_back(Stamp(packet.moment_s))
-        self._tell_due(packet.moment_s)
+        self._report_due(packet.moment_s)
 
-    def _tell_due(self, now_s: float) -> None:
+    def _report_due(self, now_s: float) -> None:
         """Reports the starts and ends whose samples have left by now, in order."""
         with self._lock:
             numbers = sorted(self._plays)
@@ -196,11 +196,11 @@ class Playback:
                 continue  # cut meanwhile, which has reported its end
             if play.start is None and play.end is None:
                 return
-            if play.start is not None and not play.told_start:
+            if play.start is not None and not play.start_reported:
                 stamp = Stamp(*self._clock.left(play.start))
                 if stamp.at_s > now_s:
                     return
-                play.told_start = True
+                play.start_reported = True
                 self._on_started(play.play_id, stamp)
             if play.end is not None:
                 stamp = Stamp(*self._clock.left(play.end))

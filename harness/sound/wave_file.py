@@ -46,7 +46,7 @@ _CHUNK_NAMES = frozenset(
     b"fmt |data|fact|LIST|bext|cue |plst|smpl|inst|note|labl|ltxt|id3 |ID3 |iXML|axml|chna|JUNK|junk|PAD |FLLR|PEAK|"
     b"cart|umid|afsp|DISP|acid|strc|slnt|wavl|ds64|_PMX|AFAn|minf|elm1|regn|link".split(b"|")
 )
-"""Of chunks that programs write, so that one with a wrong size is still known for a chunk."""
+"""Names of chunks that programs write, so that one with a wrong size is still recognised as a chunk."""
 _TAGS = (b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN")
 """What programs append to a file without a chunk around it: ID3 tags of version 1 and 2, APE tags, lyrics."""
 _LEAST_REST_S = 0.1
@@ -323,7 +323,7 @@ class PlainWave:
 MARK_BYTES = 16  # Of the longest mark, that of W64.
 _LONGEST_HEAD_BYTES = 4096
 _LONGEST_PAGE_BYTES = 65_307
-"""Of an Ogg stream, in bytes."""
+"""The longest page of an Ogg stream."""
 _NO_SIZE = 0xFFFFFFFF  # What AU files declare if their length is unknown.
 _STREAMED_FORM = 0x7F000000
 """A FORM chunk at least as long as SoX writes where it cannot know the length of an AIFF file."""

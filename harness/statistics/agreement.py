@@ -26,7 +26,7 @@ Sums = NDArray[np.float64]
 FEWEST_DEFINED = 0.95
 """An interval needs a value in so large a share of the resamples."""
 ROUGH_BELOW = 30
-"""Of fewer items, up to one interval in five missed the true value in simulations, instead of one in twenty."""
+"""With fewer items, up to one interval in five missed the true value in simulations, instead of one in twenty."""
 _SHARED, _EQUAL, _UNEQUAL, _LABELLED, _FIRST = range(5)  # Columns of the sums; from _FIRST on, one of each category.
 _BLOCK_CELLS = 1 << 21
 """Numbers that the bootstrap draws at a time."""

@@ -72,7 +72,7 @@ class DifferenceVerdict(StrEnum):
 def verdict_of(
     difference: float | None, p: float | None, *, more_is_better: bool, corrected: float | None = None
 ) -> DifferenceVerdict:
-    """Of the later system less the first. corrected: p for all tests (default: this is the only one)."""
+    """The verdict on the later system less the first. corrected: p for all tests (default: this is the only one)."""
     if difference is None or p is None:
         return DifferenceVerdict.UNDECIDED
     if difference and (p if corrected is None else corrected) < _BY_CHANCE:

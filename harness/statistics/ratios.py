@@ -19,7 +19,7 @@ from harness.statistics.significance import Discordance
 Numbers = NDArray[np.float64]
 K = TypeVar("K")
 FEWEST_RESAMPLED = 10
-"""Of fewer units there is no interval."""
+"""With fewer units there is no interval."""
 _AT_ONCE = 4_000_000
 """Numbers that are drawn and held at once."""
 
@@ -163,7 +163,7 @@ def of_clusters(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
 
 
 FEWEST_CLUSTERS = 3
-"""Of fewer clusters there is no interval."""
+"""With fewer clusters there is no interval."""
 
 
 def jackknife_interval(value: float | None, without_each: Numbers) -> Interval | None:

@@ -243,7 +243,7 @@ def consistent_interval(difference: float, interval: Interval, p: float, confide
 def independent_difference(
     first: tuple[float, Interval], second: tuple[float, Interval], p: float, error: float = 0.0
 ) -> Difference:
-    """Of two independent values with their intervals, in keeping with p. error: how far both may be off besides.
+    """The difference of two independent values, in keeping with p. error: how far both may be off besides.
 
     The distances of both intervals, added by their squares. Source: Zou & Donner, Statistics in Medicine 27 (2008),
     1693–1702.

@@ -29,13 +29,13 @@ Counts = tuple[tuple[int, int, int], ...]
 FEWEST_VOICES = 2
 """With fewer, nothing shows how much voices differ."""
 _CELLS, _FINE_CELLS = 64, 128
-"""Of the grid of p, over its whole range and then where the likelihood is."""
+"""Cells of the grid of p, over its whole range and then where the likelihood is."""
 _NEGLIGIBLE = 25.0
 """A log likelihood so far below the largest is left out."""
 
 _ROOTS = (np.arange(16) + 0.5) / 16
 _CORRELATIONS = _ROOTS**2
-"""Of the grid of r: dense near 0, where many trials of a voice show small differences."""
+"""The grid of r: dense near 0, where many trials of a voice show small differences."""
 # The density 2(1 − r), times the steps of r, which grow with its root.
 _LOG_WEIGHTS = np.log(_ROOTS * (1 - _CORRELATIONS) / (_ROOTS * (1 - _CORRELATIONS)).sum())
 _SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS

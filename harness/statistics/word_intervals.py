@@ -38,7 +38,7 @@ MOST_EXACT = 100
 LEAST_QUERIES = 6
 """With fewer, how they differ says too little of how further ones would."""
 FEWEST_UNITS = 10
-"""Of fewer units Student's t is wide enough by itself."""
+"""With fewer units, Student's t is wide enough by itself."""
 
 _BLOCK = 8192
 """Units at a time: what fits the caches is quicker than columns of new memory."""

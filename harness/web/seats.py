@@ -99,7 +99,7 @@ class BaseSeat(ABC):
     @property
     @abstractmethod
     def comment(self) -> str:
-        """Of the draft."""
+        """The comment of the draft."""
 
     @property
     @abstractmethod

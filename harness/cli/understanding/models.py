@@ -95,7 +95,7 @@ def train(
         make_understander(understander, chosen, seed)  # refuse wrong settings before reading any data
         splits = _splits_of(data, form)
         demand_place(out, force=force)
-        trained = train_one(understander, chosen, seed, splits.train, splits.held_out, _tell)
+        trained = train_one(understander, chosen, seed, splits.train, splits.held_out, _print_progress)
         save_model(understander, trained.understander, out, trained.facts, force=force)
         facts = trained.facts
     else:
@@ -113,7 +113,7 @@ def train(
                 raise InputError(problem, place=Place(str(sound_list)), remedy="Name it in only one list")
             sounds |= read
         demand_place(out, force=force)
-        system, facts = train_from_sound(name, chosen, seed, (splits.train, splits.held_out), sounds, _tell)
+        system, facts = train_from_sound(name, chosen, seed, (splits.train, splits.held_out), sounds, _print_progress)
         save_model(name, system, out, facts, force=force)
         understander = name
     from harness.understanding.comparison import Metric
@@ -121,7 +121,7 @@ def train(
     figures = ", ".join(f"{Metric(name).in_words} {percent(value, 2)}" for name, value in facts.held_out)
     held_out_text = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
     for note in facts.notes:
-        _tell(note)
+        _print_progress(note)
     shown = plain_text(str(out))
     click.echo(
         f"{shown}: {understander}, {facts.utterances:,} utterances, {fixed(facts.cpu_s, 1)} CPU s{held_out_text}"
@@ -205,7 +205,7 @@ def predict(
             for utterance, pairs in _understood(loaded, corpus.utterances):
                 target.write((_line(utterance, pairs if scores else None) + "\n").encode())
             target.keep()
-    _tell(f"{len(corpus.utterances):,} utterances")
+    _print_progress(f"{len(corpus.utterances):,} utterances")
 
 
 def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out: str, *, resample: bool) -> None:
@@ -224,14 +224,14 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
         for prediction in predictions(system, sounds, resample=resample):
             if prediction.refused:
                 refused += 1
-                _tell(f"{prediction.utterance.id}: {prediction.refused}; no prediction")
+                _print_progress(f"{prediction.utterance.id}: {prediction.refused}; no prediction")
             elif target is None:
                 click.echo(jsonl_line(prediction.utterance))
             else:
                 target.write((jsonl_line(prediction.utterance) + "\n").encode())
         if target is not None:
             target.keep()
-    _tell(
+    _print_progress(
         f"{counted(len(sounds), 'sound')}, {refused:,} without a prediction"
         if refused
         else counted(len(sounds), "sound")
@@ -291,8 +291,8 @@ def bench(
             assert splits.test is not None
             rows = []
             for contender in contenders:
-                _tell(f"{folder}: {contender.name}")
-                rows.append(bench_one(contender, (splits.train, splits.held_out, splits.test), seed, _tell))
+                _print_progress(f"{folder}: {contender.name}")
+                rows.append(bench_one(contender, (splits.train, splits.held_out, splits.test), seed, _print_progress))
             rows += _yardsticks(folder, yardstick)
             yield folder, {"seed": seed}, f"{len(splits.test.utterances):,} test utterances, seed {seed}", rows
 
@@ -307,8 +307,8 @@ def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed
         corpus = _keep_tagged(read_corpus(folder))
         rows = []
         for contender in contenders:
-            _tell(f"{folder}: {contender.name}")
-            rows.append(cross_validated(contender, corpus, folds, seed, _tell))
+            _print_progress(f"{folder}: {contender.name}")
+            rows.append(cross_validated(contender, corpus, folds, seed, _print_progress))
         title = f"{len(corpus.utterances):,} utterances in {folds} folds, seed {seed}; mean ± standard deviation"
         yield folder, {"seed": seed, "folds": folds}, title, rows
 
@@ -334,7 +334,7 @@ class _Splits:
     test: Corpus | None
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     """Prints a line of progress."""
     click.echo(plain_text(line), err=True)
 
@@ -436,7 +436,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
         except PluginError as error:
             if all_wanted or (contender is contenders[-1] and not usable):
                 raise
-            _tell(f"{contender.name} is skipped: {error.what}. {error.remedy}")
+            _print_progress(f"{contender.name} is skipped: {error.what}. {error.remedy}")
         else:
             usable.append(contender)
     return usable

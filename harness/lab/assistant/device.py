@@ -116,8 +116,8 @@ class AssistantDevice:
         while not stop.is_set() and not self.restart:
             with contextlib.suppress(queue.Empty):
                 self._calls.get(timeout=_TICK_S)()
-            self._look_at_the_clock()
-            self._tell_state()
+            self._do_what_is_due()
+            self._report_state()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def hear(self, samples: npt.NDArray[np.int16]) -> None:
@@ -252,7 +252,7 @@ class AssistantDevice:
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
-    def _look_at_the_clock(self) -> None:
+    def _do_what_is_due(self) -> None:
         if self._pending is not None and time.monotonic() >= self._pending[0]:
             _, reply, worse = self._pending
             self._pending = None
@@ -260,7 +260,7 @@ class AssistantDevice:
         if self._state is DeviceState.IDLE and (announcements := self._dialogue.due(self._now())):
             self._ring(_Announcement(" ".join(announcements), self._settings.rings))
 
-    def _tell_state(self) -> None:
+    def _report_state(self) -> None:
         """Reports changed state. At the start it reports everything, since a broker may keep an earlier run's state."""
         for name, value in self._dialogue.state.items():
             if self._reported_state.get(name) != value:

@@ -172,7 +172,7 @@ _DURATION = ValueUnit(
     lambda value_ms: f"{exact(value_ms)} ms" if value_ms < 1000 else f"{exact(value_ms / 1000)} s",
 )
 _PAUSE = ValueUnit(_pause, lambda ends_ms: f"{exact(ends_ms[0])} to {exact(ends_ms[1])} ms", _pause)
-"""Of the pauses that a scenario plays, which it gives in ms."""
+"""The pauses that a scenario plays, which it gives in ms."""
 _HOURS = ValueUnit(_hours, declared=lambda value: f"{exact(value)} h")
 _COUNT = ValueUnit(_count)
 NamedResult = tuple[str, LimitResult]

@@ -336,7 +336,7 @@ class MemoryFigures:
         )
 
     def _error_s(self, prime: str) -> float:
-        """Of the moment at which the answer to the prime ended, in the latest take of it that was answered."""
+        """Error of the moment at which the answer to the prime ended, in the latest take of it that was answered."""
         for _, take in sorted(self._takes.get(prime, {}).items(), reverse=True):
             if take.frozen:
                 return take.frozen[max(take.frozen)].ends.error_s

@@ -31,7 +31,7 @@ from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 _SAME = 1e-9  # More than the rounding of a share times a count.
 LONGEST_PAUSE_MS = 1000
-"""Of the self-test."""
+"""The longest pause of the self-test."""
 
 
 class ClauseVerdict(StrEnum):
@@ -257,7 +257,7 @@ def _responses(session: DeviceSession) -> ClauseResult:
 
 
 def _recognised_clause(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
-    """Of commands whose wake word was heard: the device was in its recognising state."""
+    """The clause on commands whose wake word was heard: the device was in its recognising state."""
 
     def judge(session: DeviceSession) -> ClauseResult:
         whole, unwoken = session.requests(condition)

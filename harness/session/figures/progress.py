@@ -490,7 +490,7 @@ class SessionFigures:
         )
 
     def _right_of(self, effects: Mapping[AttemptKey, EffectEvidence]) -> Share:
-        """Of first responses to what the scenario checks."""
+        """The share of right effects of first responses to what the scenario checks."""
         responses = [trial.response for trial in self._played.trials if trial.trial.effect is not None]
         keys = [(response.trial.id, response.take, response.attempt) for response in responses if response is not None]
         return right_of_known(effects[key] for key in keys if key in effects)

@@ -206,7 +206,7 @@ class TrialProgress:
 
     @property
     def last_verdict(self) -> AttemptFinished | None:
-        """Of the attempt that decided the take that counts, or else of its last one; None where none has ended."""
+        """The row of the attempt that decided the counting take, or else of its last one; None where none has ended."""
         take = self.counting
         if take is None or not take.attempts:
             return None
@@ -390,7 +390,7 @@ def tested(take: TakeProgress) -> list[AttemptProgress]:
 
 
 def heard_trial(trial: TrialProgress) -> TranscribedTrial | None:
-    """Of a query, by its latest finished take; None when that says nothing of the device, and for other kinds."""
+    """The transcript of a query, from its latest finished take; None if it tests nothing, and for other kinds."""
     take = trial.counting
     is_query = trial.trial.listening is None and trial.trial.memory is None and _tells_words(trial.trial)
     if take is None or take.outcome not in TESTED or not is_query:
@@ -408,7 +408,7 @@ def _tells_words(trial: Trial) -> bool:
 
 
 def heard_commands(wake: WakeFigures) -> Iterator[TranscribedTrial]:
-    """Of commands, one for each device that reports transcripts."""
+    """The transcripts of commands, one for each device that reports transcripts."""
     for device in wake.snapshot().devices:
         for play in wake.plays(device.device):
             if play.transcribes:
@@ -418,7 +418,7 @@ def heard_commands(wake: WakeFigures) -> Iterator[TranscribedTrial]:
 
 
 def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -> tuple[TranscribedTrial, ...]:
-    """Of a session: its queries, then its commands, each in the order of the plan."""
+    """The transcripts of a session: its queries, then its commands, each in the order of the plan."""
     queries = (query for trial in trials if (query := heard_trial(trial)) is not None)
     return (*queries, *heard_commands(wake)) if wake else tuple(queries)
 
@@ -516,7 +516,7 @@ def _said(attempt: AttemptProgress) -> AttemptTranscript:
 
 
 def deciding_words(take: TakeProgress | None) -> WordCounts | None:
-    """Of the attempt that decided a take; None without a transcript."""
+    """The word counts of the attempt that decided a take; None without a transcript."""
     return take.deciding.words if take and take.deciding else None
 
 

@@ -117,7 +117,7 @@ class Truth:
     speech: list[float] = field(default_factory=list)
     """When somebody began to speak who was not asked."""
     wires: list[dict[str, Any]] = field(default_factory=list)
-    """Of each device that a driver reaches: its restarts, and what the driver told of them and of its link."""
+    """For each device that a driver reaches: its restarts, and what the driver reported of them and of its link."""
 
 
 class SimulatedRoom:
