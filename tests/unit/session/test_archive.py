@@ -194,6 +194,7 @@ def extra(name: str, kind: bytes = tarfile.REGTYPE, index: int = 1) -> Edit:
 
 
 HOSTILE: dict[str, tuple[Edit, str]] = {
+    "no members": (lambda members: members.clear(), "it is empty"),
     "parent": (listed("../evil"), "points outside"),
     "deeper parent": (listed("clips/../../evil"), "points outside"),
     "empty part": (listed("clips//evil"), "points outside"),
