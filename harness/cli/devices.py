@@ -201,7 +201,7 @@ def test(
         watched = reach.watching(loaded[0].path, source)
         silent = not _watch_source(watched, source, seconds)
         if isinstance(source, HasRate):
-            _tell_held_back(watched, source.hold_back_s)
+            _print_held_back(watched, source.hold_back_s)
             if watched.noise and not watched.has_frames:
                 _try_rates(source)
     if wrong or silent:
@@ -276,7 +276,7 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
     return watched.mapped > 0
 
 
-def _tell_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
+def _print_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
     """Prints how much later than the promptest line others arrived, by their device times.
 
     hold_back_s: what a session assumes without the key. Late lines show that it is too short, prompt ones never that

@@ -212,7 +212,7 @@ class AssistLink:
             raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {hint}")
 
     def _follow(self) -> None:
-        self._tell("home-assistant", {"version": self.version, "satellite": self.satellite}, self._now())
+        self._report("home-assistant", {"version": self.version, "satellite": self.satellite}, self._now())
         self._ask("subscribe_entities", begun=True, entity_ids=[self.satellite])
         while not self._stop.is_set():
             now_s = self._now_s()
@@ -289,7 +289,7 @@ class AssistLink:
         """When it was, by our clock."""
         return self._clock.host_time(round(at_s * 1e6))
 
-    def _tell(self, kind: str, data: object, stamp: Stamp) -> None:
+    def _report(self, kind: str, data: object, stamp: Stamp) -> None:
         self._tell_line(json.dumps({"type": kind, "data": data}), stamp)
 
     def _take_states(self, event: Any) -> None:
@@ -312,8 +312,8 @@ class AssistLink:
         if state == _LISTENING and since_s is not None:
             self._listened.append(since_s)
             if previous and previous not in _AWAY:
-                self._tell("satellite-woke", {"from": previous}, stamp)
-        self._tell("satellite", {"state": state, "from": previous}, stamp)
+                self._report("satellite-woke", {"from": previous}, stamp)
+        self._report("satellite", {"state": state, "from": previous}, stamp)
         self._due_s = self._now_s()
 
     def _list_satellites(self) -> list[tuple[str, str]]:
@@ -349,7 +349,7 @@ class AssistLink:
             if run.ours:
                 new, run.reported_events = events[run.reported_events :], len(events)
                 for event in new:
-                    self._tell_stage(event, events)
+                    self._report_stage(event, events)
                 under_way = under_way or (not run.over and _has(events, "stt-start"))
         return under_way
 
@@ -363,21 +363,21 @@ class AssistLink:
         matches = (0 <= listened_s - start_s <= SAME_S for start_s in starts for listened_s in self._listened)
         return any(matches) if starts else None
 
-    def _tell_stage(self, event: Any, events: list[Any]) -> None:
+    def _report_stage(self, event: Any, events: list[Any]) -> None:
         kind, data, stamp = str(event["type"]), event["data"] or {}, self._host_stamp(_time(event))
         if kind in _WITHOUT_RESULT:
             return
-        self._tell(kind, data, stamp)
+        self._report(kind, data, stamp)
         if kind == "intent-end":
             response = data["intent_output"]["response"]
             if response.get("response_type") == "error":  # no_intent_match, no_valid_targets and others
-                self._tell("no-intent", {"code": response.get("data", {}).get("code", "")}, stamp)
+                self._report("no-intent", {"code": response.get("data", {}).get("code", "")}, stamp)
             elif data.get("processed_locally", True):
-                self._tell_intent(
+                self._report_intent(
                     next(run_event["data"] for run_event in events if run_event["type"] == "intent-start"), stamp
                 )
 
-    def _tell_intent(self, start: Any, stamp: Stamp) -> None:
+    def _report_intent(self, start: Any, stamp: Stamp) -> None:
         """Runs do not name the intent: asks what Home Assistant makes of the same words."""
         keys = {name: start[name] for name in ("language", "device_id") if start.get(name)}
         try:
@@ -386,7 +386,7 @@ class AssistLink:
             return  # an agent that cannot say
         outcome = (answer["results"] or [None])[0] or {}
         if outcome.get("match") and outcome.get("intent"):
-            self._tell("intent", {"name": outcome["intent"]["name"], "slots": outcome.get("slots", {})}, stamp)
+            self._report("intent", {"name": outcome["intent"]["name"], "slots": outcome.get("slots", {})}, stamp)
 
 
 def _has(events: list[Any], kind: str) -> bool:

@@ -34,16 +34,16 @@ class ManagedLab:
             if failure := json.loads(answer):
                 raise LabError(failure)
             if keep:
-                self._tell("keep")
+                self._send_line("keep")
         except BaseException:
             self.end()
             raise
 
     def keep_until_exit(self, pid: int) -> None:
         """The lab also lives until this engine has ended."""
-        self._tell(f"until {pid}")
+        self._send_line(f"until {pid}")
 
-    def _tell(self, line: str) -> None:
+    def _send_line(self, line: str) -> None:
         with contextlib.suppress(OSError):  # the keeper was killed: the lab runs on, without it
             self._keeper.stdin.write(f"{line}\n".encode())
 

@@ -232,7 +232,7 @@ class JudgingScreen(Screen[None]):
             self._begin_item(view.item)
         self._offer(view)
 
-    def _tell(self, message: str, colour: str = palette.YELLOW) -> None:
+    def _set_notice(self, message: str, colour: str = palette.YELLOW) -> None:
         self._message, self._colour = message, colour
 
     def _show_message(self, view: SittingView) -> None:
@@ -268,14 +268,14 @@ class JudgingScreen(Screen[None]):
         meaning = self._meaning(key)
         if meaning is None:
             if key in DIGIT_ROW:
-                self._tell(NEEDS_SHIFT)
+                self._set_notice(NEEDS_SHIFT)
                 self.show()
             return
         act, writes = meaning
         event.stop()
         event.prevent_default()
         self._message = ""
-        if not writes or guarded_app(self).counts(event, self.on_key, self._tell):
+        if not writes or guarded_app(self).counts(event, self.on_key, self._set_notice):
             act()
         self.show()
 
@@ -293,7 +293,7 @@ class JudgingScreen(Screen[None]):
 
     def _judge(self, key: str, category: Category) -> None:
         if question := self._azerty_check.question(key, category):
-            self._tell(question)
+            self._set_notice(question)
         else:
             self._write(lambda: self._desk.judge(category))
 
@@ -348,7 +348,7 @@ class JudgingScreen(Screen[None]):
         """The room has read its files again. The item on screen stays while it is still open."""
         message.stop()
         if message.fault:
-            self._tell(f"updates cannot be read: {message.fault}")
+            self._set_notice(f"updates cannot be read: {message.fault}")
         else:
             self._room.update(self._desk)
         if self.app.screen is self:
@@ -368,9 +368,9 @@ class JudgingScreen(Screen[None]):
                     try:
                         take(answer)
                     except InputError as error:
-                        self._tell(str(error))
+                        self._set_notice(str(error))
                 else:
-                    self._tell("that response is no longer on screen; nothing was done")
+                    self._set_notice("that response is no longer on screen; nothing was done")
             self.show()
 
         self.app.push_screen(panel, answered)
@@ -407,7 +407,7 @@ class JudgingScreen(Screen[None]):
             if words is None:
                 return
             if not responses:
-                self._tell("none of your responses has these words")
+                self._set_notice("none of your responses has these words")
                 self.show()
                 return
             choices = responses[:MOST_FOUND]
@@ -443,7 +443,7 @@ class JudgingScreen(Screen[None]):
         if self._item is None:
             return
         if not self._listening.has_player:
-            self._tell("there is no sound here; judge the text, or use a computer with a loudspeaker")
+            self._set_notice("there is no sound here; judge the text, or use a computer with a loudspeaker")
             return
         self._listening.play(self._item, sound)
         self._cursor.resume()
@@ -465,10 +465,10 @@ class JudgingScreen(Screen[None]):
 
     def _toggle_auto_play(self) -> None:
         if not self._listening.has_player:
-            self._tell("there is no sound here")
+            self._set_notice("there is no sound here")
             return
         self._auto_play = not self._auto_play
-        self._tell(
+        self._set_notice(
             f"each response plays {'automatically' if self._auto_play else 'only when you press its key'}",
             palette.GREEN,
         )
@@ -482,7 +482,7 @@ class JudgingScreen(Screen[None]):
         message.stop()
         self._heard(self._listening.ended(message))
         if message.fault:
-            self._tell(f"the sound failed: {message.fault}; play again to retry")
+            self._set_notice(f"the sound failed: {message.fault}; play again to retry")
         self._redraw()
 
     def on_sound_failed(self, message: SoundFailed) -> None:
@@ -493,7 +493,7 @@ class JudgingScreen(Screen[None]):
             wave = self.query_one(MovingWave)
             if not wave.drawn:
                 wave.clear("no sound to draw")
-            self._tell(f"no sound: {problem}")
+            self._set_notice(f"no sound: {problem}")
             self._redraw()
 
     def _redraw(self) -> None:

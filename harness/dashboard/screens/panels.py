@@ -166,13 +166,13 @@ class LinePrompt(Panel):
             yield Static(id="said", markup=False)
 
     def on_mount(self) -> None:
-        self._tell("")
+        self._set_notice("")
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._tell("")
+        self._set_notice("")
 
-    def _tell(self, message: str) -> None:
+    def _set_notice(self, message: str) -> None:
         """Shows why the text was not taken, or what the keys do."""
         ends = self.query_one(VerbatimInput).value.count("\n")
         keys = (f"{counted(ends + 1, 'line')}   " if ends else "") + "enter send   escape leave"
@@ -188,10 +188,10 @@ class LinePrompt(Panel):
         try:
             line = checked_text(line, "the text")
         except InputError as error:
-            self._tell(f"Not accepted: {error}.")
+            self._set_notice(f"Not accepted: {error}.")
             return
         if self._required and not line:
-            self._tell("Please write something, or press escape.")
+            self._set_notice("Please write something, or press escape.")
             return
         self.dismiss(line)
 

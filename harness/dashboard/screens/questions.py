@@ -185,7 +185,7 @@ class AskingPanel(QuestionPanel):
         answer = self._wording.answers.get(event.key)
         if answer is None and event.key != "escape":
             return
-        counts = guarded_app(self).counts(event, lambda _: None, lambda message: self._tell(message))
+        counts = guarded_app(self).counts(event, lambda _: None, lambda message: self._set_notice(message))
         if counts and answer is None:
             return  # its binding acts
         event.stop()
@@ -198,14 +198,14 @@ class AskingPanel(QuestionPanel):
             else:
                 self._send("")
 
-    def _tell(self, message: str, colour: str = palette.YELLOW) -> None:
+    def _set_notice(self, message: str, colour: str = palette.YELLOW) -> None:
         self.query_one("#said", Static).update(Text(message, style=colour))
 
     def action_send(self) -> None:
         try:
             self._send(checked_text(self.query_one(VerbatimInput).value, "the answer"))
         except InputError as error:
-            self._tell(f"Not accepted: {error}.", palette.RED)
+            self._set_notice(f"Not accepted: {error}.", palette.RED)
 
     def action_leave(self) -> None:
         if self.has_class("-heard"):
@@ -225,7 +225,7 @@ class AskingPanel(QuestionPanel):
             recognised = {"yes": True, "no": False}.get(self._word)
             command = AnswerOperator(new_id(), self._operator, trial_id, attempt, recognised, detail)
         self._sent = True
-        self._tell("…")
+        self._set_notice("…")
         self.post_message(CommandWanted(command, "answer", self._on_answer))
 
     def _on_answer(self, answer: Answered) -> None:
@@ -235,4 +235,4 @@ class AskingPanel(QuestionPanel):
             self.dismiss(True)
             return
         self._sent = False
-        self._tell(f"Not accepted: {plain_text(answer.why, 120) or 'the engine gave no reason'}", palette.RED)
+        self._set_notice(f"Not accepted: {plain_text(answer.why, 120) or 'the engine gave no reason'}", palette.RED)

@@ -243,15 +243,15 @@ class RatingScreen(Sheet):
         category = dict(KEYS).get(key) or BY_LETTER.get(key)
         if category is None and key not in ("u", "x", "f", "c"):
             if key in DIGIT_ROW:
-                self._tell(NEEDS_SHIFT)
+                self._post_notice(NEEDS_SHIFT)
             return
         event.stop()
         event.prevent_default()
-        if not guarded_app(self).counts(event, self.on_key, self._tell):
+        if not guarded_app(self).counts(event, self.on_key, self._post_notice):
             return
         if category is not None:
             if question := self._doubt.question(key, category):
-                self._tell(question)
+                self._post_notice(question)
             else:
                 if self._saving is not None:
                     # The next response is not on screen yet, so keys are ignored.
@@ -261,7 +261,7 @@ class RatingScreen(Sheet):
             actions = {"x": self.action_skip, "f": self.action_flag, "c": self.action_comment, "u": self.action_undo}
             actions[key]()
 
-    def _tell(self, message: str) -> None:
+    def _post_notice(self, message: str) -> None:
         self.post_message(NoticeWanted(message))
 
     def action_skip(self) -> None:
@@ -276,7 +276,7 @@ class RatingScreen(Sheet):
             if _key(self._item) == item_key:
                 self._give("put aside", JudgmentStatus.FLAGGED, flags=(FLAGS[index][0].value,))
             else:
-                self._tell("that response is no longer on screen; nothing was done")
+                self._post_notice("that response is no longer on screen; nothing was done")
 
         if item_key is not None:
             self.app.push_screen(ChoicePanel("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
