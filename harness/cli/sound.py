@@ -226,7 +226,8 @@ def record(
     if due:
         with Talker(listener, clock) as heard:
             for number, text in enumerate(due, 1):
-                missing += not _record_prompt(heard, folder, text, f"{number} of {len(due)}", wait)
+                if not _record_prompt(heard, folder, text, f"{number} of {len(due)}", wait):
+                    missing += 1
     click.echo(f"{len(due) - missing} recorded, {missing} missing.")
     if missing < len(due) or not due:
         click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))

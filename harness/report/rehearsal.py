@@ -153,12 +153,14 @@ class _DeviceCounts:
             self.exposure_s += ambience.duration_s
             self.accepts += int(random.poisson(device.accepts_per_hour * ambience.duration_s / 3600))
         elif trial.kind in PHRASE_KINDS:
-            missed = next(draws) < device.missed_share
+            is_missed = next(draws) < device.missed_share
             self.phrases[trial.speaker] += 1
-            self.missed[trial.speaker] += missed
+            if is_missed:
+                self.missed[trial.speaker] += 1
             if trial.kind is TrialKind.COMMAND:
                 self.commands += 1
-                self.understood += not missed and next(draws) >= device.misheard_share
+                if not is_missed and next(draws) >= device.misheard_share:
+                    self.understood += 1
 
     def figures(self, name: str) -> DeviceWake:
         """Without intervals, which take time."""

@@ -194,11 +194,14 @@ def compare(
         other = second_frames.get(frame.id)
         if other is None:
             continue
-        if not frame.missing and not other.missing:
+        if frame.missing and other.missing:
+            neither += 1
+        elif other.missing:
+            only_first += 1
+        elif frame.missing:
+            only_second += 1
+        else:
             shared.append((frame, other))
-        only_first += not frame.missing and other.missing
-        only_second += frame.missing and not other.missing
-        neither += frame.missing and other.missing
     first_counts, second_counts = [frame.counts for frame, _ in shared], [other.counts for _, other in shared]
     return FrameComparison(
         first=first.predicted,

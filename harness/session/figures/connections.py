@@ -121,7 +121,8 @@ class Connections:
         device = self._of(source)
         if not device.lost_sources:
             device.away_s = at_s if device.has_power else None
-            device.lost += device.has_power
+            if device.has_power:
+                device.lost += 1
         device.lost_sources[source] = device.lost_sources.get(source, False) or by_driver
 
     def _return(self, source: str, at_s: float) -> None:

@@ -111,7 +111,8 @@ class DeviceSession:
         for play in self.plays:
             if (request := play.request) is not None and condition in (None, condition_of(play.trial)):
                 whole += Share(bool(request.arrived), 1)
-                unwoken += not request.woken
+                if not request.woken:
+                    unwoken += 1
         return whole, unwoken
 
     def responses(self) -> Share:
