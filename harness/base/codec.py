@@ -6,6 +6,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.base.garbage_collection import return_freed_memory
 from harness.model.errors import HarnessError
 from harness.model.record import ByKind, Record
 
@@ -13,6 +14,8 @@ T = TypeVar("T")
 
 EVENTS_SCHEMA = "voice-harness.events.1"
 """Of rows as JSON lines. Kinds and fields are added; another change makes another schema."""
+_LONG = 1_000_000
+"""Bytes or characters; only the plan of a session of hundreds of trials is longer."""
 RECORDS: TypeAdapter[Record] = TypeAdapter(Annotated[Record, ByKind()])
 
 
@@ -30,8 +33,10 @@ def decode(adapter: TypeAdapter[T], text: bytes | str) -> T:
     try:
         # Past the adapter's options, which take as long as a short row.
         value: T = adapter.validator.validate_json(text)
-        return value
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])
         raise CodecError(f"not a valid message: {location or 'text'}: {first['msg']}") from error
+    if len(text) > _LONG:
+        return_freed_memory()
+    return value

@@ -1,7 +1,8 @@
-"""A pause of Python's garbage collector while millions of objects are made that stay."""
+"""Memory of readers of long logs: a pause of Python's garbage collector, and what a parser has freed."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,3 +23,9 @@ def gc_paused() -> Iterator[None]:
         if was_enabled:
             gc.freeze()
             gc.enable()
+
+
+def return_freed_memory() -> None:
+    """Gives the system what the parser of a long text has freed: glibc would keep it, apart from Python's memory."""
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)

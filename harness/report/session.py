@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -85,10 +84,6 @@ class WholeSession:
                     pass
                 case SessionStarted() as row:
                     started = row
-                    # What the parser of a long plan has freed goes back to the system: glibc would keep it, apart
-                    # from Python's.
-                    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
-                        trim(0)
                 case EngineStarted(clock_speed=found_speed):
                     speed = found_speed
                 case StimulusStored(sha256=sha256, clip=clip):
