@@ -100,6 +100,8 @@ class Resumption:
         self.rows = entry.seq
         self.lives.add(entry.record, entry.at_s)
         match entry.record:
+            case Observed(observation=Wake()):  # most rows
+                self.wakes.add(entry.seq)
             case SessionStarted(trials=trials):
                 for trial in trials:
                     self.add_take((trial.id, 1))
@@ -125,8 +127,6 @@ class Resumption:
                 self.frozen[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
             case JudgmentGiven(judgment=judgment):
                 self.judgments.add(judgment.id)
-            case Observed(observation=Wake()):
-                self.wakes.add(entry.seq)
             case SettingsNoted(source=source, of=SettingsStage.ORIGINAL, settings=settings):
                 # The first value noted stays: a resumed run finds what an earlier one has set.
                 self.originals[source] = {**dict(settings), **self.originals.get(source, {})}

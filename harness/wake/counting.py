@@ -118,7 +118,7 @@ def _merge(
     for index, at_s in enumerate(events_s):
         if is_within_refractory(at_s, owner_s, refractory_s[index]):
             begun_windows = windows[bisect_right(starts, owner_s) : bisect_right(starts, at_s)]
-            if not any(window.end_s >= at_s for window in begun_windows):
+            if not begun_windows or all(window.end_s < at_s for window in begun_windows):
                 repeats.append((index, owner))
                 continue
         separate.append(index)

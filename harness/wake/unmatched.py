@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 
 from harness.model.record import Clip, ReviewVerdict
@@ -38,7 +38,7 @@ class UnmatchedEvents:
         self._events: dict[int, UnmatchedWake] = {}
         self._pending: set[int] = set()
         self._order: list[int] = []
-        self._counts: dict[str, EventCounts] = {}
+        self._counts: defaultdict[str, EventCounts] = defaultdict(EventCounts)
         self._clips: dict[int, Clip] = {}
         self._reviews: dict[int, tuple[ReviewVerdict | None, str]] = {}
 
@@ -79,7 +79,7 @@ class UnmatchedEvents:
         return tuple(event for seq in self._order if (event := self._events[seq]).device == device)
 
     def counts(self, device: str) -> EventCounts:
-        return self._counts.setdefault(device, EventCounts())
+        return self._counts[device]
 
     def counted(self, event: UnmatchedWake, reviewed: bool) -> bool:
         if not event.exposed or (event.in_vocabulary and not self.count_in_vocabulary):

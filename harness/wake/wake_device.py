@@ -416,7 +416,8 @@ class DeviceFigures:
 
         new: the play counts nowhere yet.
         """
-        line = [other for other in self._recent if other.is_complete and other.on_audio_line is play.on_audio_line]
+        neighbours = [other for other in self._recent if other.on_audio_line is play.on_audio_line]
+        line = [other for other in neighbours if other.is_complete]
         if play not in line:  # too long ago for its neighbours to be known
             line = [play]
         first, from_s = line.index(play), play.span[0] - play.settings.refractory_s
@@ -427,11 +428,7 @@ class DeviceFigures:
                 from_s = min(from_s, window.start_s)
         earlier_s = (last_s for other in reversed(line[:first]) if (last_s := other.last_s) is not None)
         plays = line[first:]
-        broken = [
-            other
-            for other in self._recent
-            if not other.is_complete and other.state is PlayState.OUTSIDE and other.on_audio_line is play.on_audio_line
-        ]
+        broken = [other for other in neighbours if not other.is_complete and other.state is PlayState.OUTSIDE]
         loose = [(other.place(event), event) for other in broken for event in other.events]
         loose += [(play.place(event), event) for event in self._strays if not event.plays_only and _places(play, event)]
         assignments = assign(plays, loose, next(earlier_s, -math.inf))

@@ -10,7 +10,7 @@ from harness.model.effect import EffectEvidence
 from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import counted
-from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread
+from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread, Wake
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -432,9 +432,9 @@ class SessionFigures:
         return 0.0 if self._run_began_s is None else max(0.0, until_s - self._run_began_s)
 
     def _observe(self, observation: Observation) -> None:
-        self._self_wakes.observe(observation)
-        self._connections.observe(observation)
         match observation:
+            case Wake():  # most observations
+                self._self_wakes.woke(observation)
             case Overrun(source=source, count=count):
                 self._late_blocks += count
                 self._late_reports[source] += 1
@@ -446,7 +446,7 @@ class SessionFigures:
             case Unread(count=count):
                 self._head = replace(self._head, unread=self._head.unread + count)
             case _:
-                pass  # Other observations change no result here.
+                self._connections.observe(observation)
 
     def add_later(self, entry: Entry) -> None:
         """Takes a judgment, or the answer to an effect question, from the file of raters; after the log's own rows.

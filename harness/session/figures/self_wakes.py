@@ -6,7 +6,7 @@ import math
 from collections import Counter, deque
 
 from harness.model.frozen import frozen
-from harness.model.observation import Observation, Wake
+from harness.model.observation import Wake
 from harness.model.record import Record, ResponseFrozen, SessionStarted
 from harness.model.trial import Trial
 from harness.statistics.intervals import Share
@@ -39,11 +39,11 @@ class SelfWakes:
         self._woke: Counter[tuple[str, str]] = Counter()
         self._reporting: dict[str, None] = {}
 
-    def observe(self, observation: Observation) -> None:
-        if isinstance(observation, Wake) and not observation.inferred:
-            self._latest.append((observation.at.at_s, observation.source))
-            self._newest_s = max(self._newest_s, observation.at.at_s)
-            self._reporting[self._device_of.get(observation.source, observation.source)] = None
+    def woke(self, wake: Wake) -> None:
+        if not wake.inferred:
+            self._latest.append((wake.at.at_s, wake.source))
+            self._newest_s = max(self._newest_s, wake.at.at_s)
+            self._reporting[self._device_of.get(wake.source, wake.source)] = None
 
     def take(self, row: Record) -> None:
         if isinstance(row, SessionStarted):
