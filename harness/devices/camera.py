@@ -124,16 +124,16 @@ class CameraFrames:
         self._cv2.utils.logging.setLogLevel(self._cv2.utils.logging.LOG_LEVEL_ERROR)
         name = plain_text(str(options.source), 200)
         self._capture = self._open_capture()
-        came, self._first = self._capture.read()
-        self._first_s = clock.now_s()
+        came, self._first_frame = self._capture.read()
+        self._first_frame_s = clock.now_s()
         if not came:
             self._capture.release()
             raise DeviceError(
                 f"the camera {name} delivers no picture",
                 remedy="Check that it is connected, that no other program uses it, and that `source` is correct",
             )
-        self.last = self._first
-        height, width = self._first.shape[:2]
+        self.last = self._first_frame
+        height, width = self._first_frame.shape[:2]
         x, y, box_width, box_height = self.box = options.box or (0, 0, width, height)
         if x + box_width > width or y + box_height > height:
             self._capture.release()
@@ -161,9 +161,9 @@ class CameraFrames:
 
     def _play(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
         """Each frame of a file at its recorded time after the first one. Such a time has no error of its own."""
-        frame, position_s, number = self._first, 0.0, 0
+        frame, position_s, number = self._first_frame, 0.0, 0
         while not stop.is_set():
-            at_s = self._first_s + position_s
+            at_s = self._first_frame_s + position_s
             while (left_s := at_s - self._clock.now_s()) > 0 and not stop.is_set():
                 stop.wait(self._clock.real_s(left_s))
             tell(self._line(frame, position_s), Stamp(at_s))
@@ -195,7 +195,7 @@ class CameraFrames:
             at_s = self._exposed_s(now_s)
             start_s = (waited_s if at_s is None else at_s) - hold_back_s
             end_s = now_s if at_s is None else at_s
-            tell(self._line(frame, now_s - self._first_s), Stamp((start_s + end_s) / 2, (end_s - start_s) / 2))
+            tell(self._line(frame, now_s - self._first_frame_s), Stamp((start_s + end_s) / 2, (end_s - start_s) / 2))
         return ""
 
     def _exposed_s(self, now_s: float) -> float | None:
@@ -244,17 +244,17 @@ class Camera(ReadingsStream):
 
     def __init__(self, id: str, options: CameraOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)
-        self._played = False
+        self._file_was_played = False
 
     def open(self, sink: Sink) -> None:
-        self._played = False
+        self._file_was_played = False
         super().open(sink)
 
     def connect(self) -> ReadingsFarEnd:
-        if self._played:
+        if self._file_was_played:
             raise DeviceError("the video has ended", remedy="Name a camera or a URL, or a longer video")
         frames = CameraFrames(self._options, self._clock)
-        self._played = bool(self._options.is_file)
+        self._file_was_played = bool(self._options.is_file)
         return ReadingsFarEnd(f"camera {self.id}", frames.measure)
 
     @staticmethod

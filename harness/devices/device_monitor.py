@@ -84,7 +84,7 @@ class DeviceMonitor:
         self.lines = self.mapped = self.unmapped = self.retained = 0
         self.device = device or self.profile.id
         self._path, self._folder = Path(self.profile.path), folder
-        self._look_at_s = 0.0
+        self._checked_s = 0.0
         self._recent: deque[DeviceOutput] = deque()
         self._recent_bytes = 0
         self._begin()
@@ -96,10 +96,10 @@ class DeviceMonitor:
         self._probe = Decoder()
         self.has_frames = False
         """Whether frames arrive that the profile does not expect."""
-        self._gathered: list[str] = []
-        self._gathered_seen: tuple[Observation, ...] = ()
-        self._gathering = False
-        self._level_told_s = -math.inf
+        self._sample_lines: list[str] = []
+        self._sample_observations: tuple[Observation, ...] = ()
+        self._sample_is_open = False
+        self._level_row_s = -math.inf
         self.latest = ""
         """The last line that a threshold has read, and its state."""
 
@@ -177,9 +177,9 @@ class DeviceMonitor:
 
         While it is invalid, it is reread each time: the error may be in a file that it has only just named.
         """
-        if now_s - self._look_at_s < LOOK_S:
+        if now_s - self._checked_s < LOOK_S:
             return False
-        self._look_at_s = now_s
+        self._checked_s = now_s
         # Hashes, not times: a file that is saved while it is read differs from what was read.
         if not self.problem and all(_sha256_of(profile.path) == profile.sha256 for profile in self.profile.files):
             return False
@@ -212,11 +212,11 @@ class DeviceMonitor:
         if reading.level:
             self.latest = plain_text(f"{reading.text}  {reading.level}", LONGEST)
         if reading.level and not reading.observations:
-            if 0 <= reading.at.at_s - self._level_told_s < LEVEL_EVERY_S:
+            if 0 <= reading.at.at_s - self._level_row_s < LEVEL_EVERY_S:
                 self.lines += 1
                 self.mapped += 1
                 return False
-            self._level_told_s = reading.at.at_s
+            self._level_row_s = reading.at.at_s
         return True
 
     def _row(self, reading: LineReading, output: DeviceOutput) -> MonitorRow:
@@ -228,18 +228,18 @@ class DeviceMonitor:
                 error_s = stamp.error_s
             wall_s = output.wall_s + stamp.at_s - reading.at.at_s
             return MonitorRow(wall_s, _line_text(reading.text), words, True, device_s=reading.device_s, error_s=error_s)
-        if not self._gathering:
-            self._gathered, self._gathered_seen = [], ()
-        self._gathering = reading.waiting
-        self._gathered_seen += reading.observations
+        if not self._sample_is_open:
+            self._sample_lines, self._sample_observations = [], ()
+        self._sample_is_open = reading.waiting
+        self._sample_observations += reading.observations
         if reading.text:
-            self._gathered.append(reading.text)
+            self._sample_lines.append(reading.text)
         words = _words(reading.observations)
         if reading.rule is not None and not words:
             words = f"lines[{reading.rule}]: waiting for more lines, or nothing to report"
         # A sample must end where no observation is incomplete, or it would give that one as well.
-        complete = not reading.waiting and len(self._gathered) <= MOST_LINES
-        snippet = _line_snippet(self._gathered, self._gathered_seen) if complete else ""
+        complete = not reading.waiting and len(self._sample_lines) <= MOST_LINES
+        snippet = _line_snippet(self._sample_lines, self._sample_observations) if complete else ""
         line = _line_text(reading.text)
         stamp = reading.observations[0].at if reading.observations else reading.at
         # With a baud rate, the stamps of the source are those of a session, and have an error.
@@ -328,15 +328,15 @@ def _words(results: tuple[Observation, ...]) -> str:
 def _line_snippet(lines: list[str], results: tuple[Observation, ...]) -> str:
     if not lines:
         return ""
-    return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_gives(results)}]\n"
+    return f"  - lines: [{', '.join(_quote(line) for line in lines)}]\n    gives: [{_observations_yaml(results)}]\n"
 
 
 def _message_snippet(topic: str, text: str, results: tuple[Observation, ...]) -> str:
     # The payload is kept as it arrived, as text.
-    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_gives(results)}]\n"
+    return f"  - topic: {_quote(topic)}\n    payload: {_quote(text)}\n    gives: [{_observations_yaml(results)}]\n"
 
 
-def _gives(results: tuple[Observation, ...]) -> str:
+def _observations_yaml(results: tuple[Observation, ...]) -> str:
     return ", ".join(
         format_fields(sample_fields(observation)) for observation in results if not isinstance(observation, LogLine)
     )

@@ -516,7 +516,7 @@ class EsphomeDevice(AnsweringStream):
         deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
             if threads.monotonic() > deadline_s or self._stop.wait(STOP_CHECK_S):
-                fault = f"the connection to {self.id} was lost: {self._why_ended}"
+                fault = f"the connection to {self.id} was lost: {self._end_reason}"
                 raise DeviceError(fault, remedy="Switch it on, then run: harness run resume")
         return cast(EsphomeLink, link)
 

@@ -54,7 +54,7 @@ class EsphomeAssistant:
         self._client, self._use, self._media = client, use, media
         self._report, self._end_link = report, end_link
         self._loop = asyncio.get_running_loop()
-        self._subscribed = self._refused = False
+        self._subscribed = self._device_refused_client = False
         self._port = 0
         self._datagrams: asyncio.DatagramTransport | None = None
         self._command: CommandSound | None = None
@@ -75,11 +75,11 @@ class EsphomeAssistant:
         if not by_api:
             await self._listen_to_datagrams()
         client.subscribe_voice_assistant(
-            handle_start=self._start, handle_stop=self._stop, handle_audio=self._hear_both if by_api else None
+            handle_start=self._start, handle_stop=self._stop, handle_audio=self._receive_channels if by_api else None
         )
         await client.device_info()  # a line about a refusal comes before the answer
         self._subscribed = True
-        if self._refused:
+        if self._device_refused_client:
             raise AssistantTaken(
                 f"another client is the voice assistant of {name}",
                 remedy="Disable the device in Home Assistant, or disconnect the other client, then try again",
@@ -89,7 +89,7 @@ class EsphomeAssistant:
         """A line of the device's log."""
         if _REFUSED not in line:
             return
-        self._refused = True
+        self._device_refused_client = True
         if self._subscribed:
             self._remark("the device refused another client, such as Home Assistant: the harness is its assistant")
 
@@ -101,7 +101,7 @@ class EsphomeAssistant:
 
     async def _listen_to_datagrams(self) -> None:
         """Listens for sound in UDP packets, for firmware without sound over the API."""
-        protocol_factory = lambda: _Datagrams(self._client.connected_address, self._hear)  # noqa: E731
+        protocol_factory = lambda: _Datagrams(self._client.connected_address, self._receive_sound)  # noqa: E731
         transport, _ = await self._loop.create_datagram_endpoint(protocol_factory, local_addr=("0.0.0.0", 0))
         self._datagrams = transport
         self._port = transport.get_extra_info("sockname")[1]
@@ -139,11 +139,11 @@ class EsphomeAssistant:
             self._report("assistant.stop=the device ended the run")
             self._end_run()
 
-    async def _hear_both(self, data: bytes, _: bytes | None) -> None:
+    async def _receive_channels(self, data: bytes, _: bytes | None) -> None:
         """The first channel is the one for recognition."""
-        self._hear(data)
+        self._receive_sound(data)
 
-    def _hear(self, data: bytes) -> None:
+    def _receive_sound(self, data: bytes) -> None:
         if self._command is not None and data and self._command.feed(data, self._use.now_s()):
             self._end_command()
 
@@ -152,10 +152,10 @@ class EsphomeAssistant:
     def _drop(self) -> None:
         if self._answering is not None:
             self._answering.cancel()
-        if (command := self._take_command()) is not None:
+        if (command := self._pop_command()) is not None:
             self._loop.run_in_executor(None, self._use.keep_command, command)
 
-    def _take_command(self) -> CommandSound | None:
+    def _pop_command(self) -> CommandSound | None:
         command, self._command = self._command, None
         if self._limit is not None:
             self._limit.cancel()
@@ -163,7 +163,7 @@ class EsphomeAssistant:
 
     def _end_command(self) -> None:
         """The speech of the command has ended, or the time for it."""
-        if (command := self._take_command()) is not None:
+        if (command := self._pop_command()) is not None:
             self._report("assistant.state=thinking")
             kept_command = self._loop.run_in_executor(None, self._use.keep_command, command)
             self._answering = self._loop.create_task(self._answer(kept_command))
@@ -250,8 +250,8 @@ class _Datagrams(asyncio.DatagramProtocol):
     """Sound over UDP. host: where it must come from."""
 
     def __init__(self, host: str | None, hear: Callable[[bytes], None]) -> None:
-        self._host, self._hear = host, hear
+        self._host, self._on_sound = host, hear
 
     def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
         if sender[0] == self._host:
-            self._hear(data)
+            self._on_sound(data)

@@ -124,8 +124,8 @@ class AssistLink:
         self._runs: dict[str, _AssistRun] = {}
         # Fewer pings than a board gets: for each, Home Assistant renders a template.
         self._clock, self._schedule = DeviceClock(), PingSchedule(2.0, burst=8, gap_s=0.05)
-        self._due_s = float("-inf")
-        self._tell_line: Callable[[str, Stamp], None] = lambda line, stamp: None
+        self._runs_due_s = float("-inf")
+        self._on_line: Callable[[str, Stamp], None] = lambda line, stamp: None
         token = websocket.read_token(options.token_env)
         _, self._errors = websocket.demand_library()
         self._socket = websocket.open_socket(options.socket_url)
@@ -140,7 +140,7 @@ class AssistLink:
 
     def measure(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
         """Reports until the connection ends or `stop`; why it ended."""
-        self._tell_line, self._stop = tell, stop
+        self._on_line, self._stop = tell, stop
         try:
             self._guard(self._follow)
         except _DriverClosing:
@@ -175,10 +175,10 @@ class AssistLink:
             ) from error
 
     def _begin(self, token: str) -> None:
-        if self._next()["type"] != "auth_required":
+        if self._next_message()["type"] != "auth_required":
             raise ValueError("no login")
         self._socket.send(json.dumps({"type": "auth", "access_token": token}))
-        answer = self._next()
+        answer = self._next_message()
         if answer["type"] == "auth_invalid":
             variable = self._options.token_env
             why = plain_text(str(answer.get("message", "")), 100)
@@ -189,14 +189,14 @@ class AssistLink:
         self.version = plain_text(str(answer["ha_version"]), 40)
         self._find_satellite()
         self._ping()
-        pipelines = self._ask("assist_pipeline/pipeline/list")["pipelines"]
+        pipelines = self._request("assist_pipeline/pipeline/list")["pipelines"]
         self._pipelines = [str(pipeline["id"]) for pipeline in pipelines]
         for pipeline, run in self._list_satellites():
             events = self._events(pipeline, run)
             self._runs[run] = _AssistRun(len(events), over=_has(events, "run-end"))
 
     def _find_satellite(self) -> None:
-        entities = (str(entity["entity_id"]) for entity in self._ask("get_states"))
+        entities = (str(entity["entity_id"]) for entity in self._request("get_states"))
         satellites = sorted(plain_text(entity_id, 80) for entity_id in entities if entity_id.startswith(SATELLITES))
         hint = f"Its satellites: {', '.join(satellites)}"
         if not satellites:
@@ -212,17 +212,19 @@ class AssistLink:
             raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {hint}")
 
     def _follow(self) -> None:
-        self._report("home-assistant", {"version": self.version, "satellite": self.satellite}, self._now())
-        self._ask("subscribe_entities", begun=True, entity_ids=[self.satellite])
+        self._report("home-assistant", {"version": self.version, "satellite": self.satellite}, self._stamp_now())
+        self._request("subscribe_entities", begun=True, entity_ids=[self.satellite])
         while not self._stop.is_set():
             now_s = self._now_s()
-            if now_s >= self._due_s:
-                self._due_s = float("inf")  # a change of the state while the runs are read makes them due again
+            if now_s >= self._runs_due_s:
+                self._runs_due_s = float("inf")  # a change of the state while the runs are read makes them due again
                 if self._read_runs():
-                    self._due_s = min(self._due_s, now_s + POLL_S)
+                    self._runs_due_s = min(self._runs_due_s, now_s + POLL_S)
             if not self._schedule.wait_s(self._now_s()):
                 self._ping()
-            self._receive(min(STOP_CHECK_S, max(0.0, min(self._schedule.wait_s(now_s), self._due_s - self._now_s()))))
+            self._receive(
+                min(STOP_CHECK_S, max(0.0, min(self._schedule.wait_s(now_s), self._runs_due_s - self._now_s())))
+            )
 
     def wake_phrases(self) -> tuple[str, ...]:
         """The phrases that the satellite listens for now; () if Home Assistant does not know them, as with Wyoming."""
@@ -230,7 +232,7 @@ class AssistLink:
 
         def ask() -> None:
             with contextlib.suppress(_CommandError):
-                configuration = self._ask("assist_satellite/get_configuration", entity_id=self.satellite)
+                configuration = self._request("assist_satellite/get_configuration", entity_id=self.satellite)
                 words = {
                     wake_word["id"]: plain_text(str(wake_word["wake_word"]), 80)
                     for wake_word in configuration["available_wake_words"]
@@ -240,7 +242,7 @@ class AssistLink:
         self._guard(ask)
         return tuple(phrases)
 
-    def _next(self) -> Any:
+    def _next_message(self) -> Any:
         """The next message of the login."""
         return json.loads(self._socket.recv(timeout=ANSWER_LIMIT_S))
 
@@ -253,10 +255,10 @@ class AssistLink:
         messages = document if isinstance(document, list) else [document]
         for message in messages:
             if message.get("id") == self._states and message["type"] == "event":
-                self._take_states(message["event"])
+                self._handle_states(message["event"])
         return [message for message in messages if message.get("id") == self._number]
 
-    def _ask(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
+    def _request(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
         """What a command gives: its result or its first event. begun: its events are those of the state."""
         self._number = next(self._ids)
         if begun:
@@ -277,12 +279,12 @@ class AssistLink:
         """Reads Home Assistant's clock, at some time between question and answer."""
         sent_s = self._now_s()
         self._schedule.sent(sent_s)
-        read_us = round(float(self._ask("render_template", answer="event", template=CLOCK)["result"]) * 1e6)
+        read_us = round(float(self._request("render_template", answer="event", template=CLOCK)["result"]) * 1e6)
         self._clock.ping(sent_s, read_us, read_us, self._now_s())
         self._schedule.answered()
-        self._ask("unsubscribe_events", subscription=self._number)
+        self._request("unsubscribe_events", subscription=self._number)
 
-    def _now(self) -> Stamp:
+    def _stamp_now(self) -> Stamp:
         return Stamp(self._now_s())
 
     def _host_stamp(self, at_s: float) -> Stamp:
@@ -290,9 +292,9 @@ class AssistLink:
         return self._clock.host_time(round(at_s * 1e6))
 
     def _report(self, kind: str, data: object, stamp: Stamp) -> None:
-        self._tell_line(json.dumps({"type": kind, "data": data}), stamp)
+        self._on_line(json.dumps({"type": kind, "data": data}), stamp)
 
-    def _take_states(self, event: Any) -> None:
+    def _handle_states(self, event: Any) -> None:
         changes = [
             *event.get("a", {}).items(),
             *((id, change.get("+", {})) for id, change in event.get("c", {}).items()),
@@ -305,7 +307,7 @@ class AssistLink:
     def _change(self, state: str, since_s: float | None) -> None:
         previous, self._state = self._state, state
         way_s = self._options.hold_back_ms / 2000
-        stamp = self._now()
+        stamp = self._stamp_now()
         if previous and since_s is not None:  # the first state may have begun long ago
             host_stamp = self._host_stamp(since_s)
             stamp = Stamp(host_stamp.at_s - way_s, host_stamp.error_s + way_s)
@@ -314,19 +316,19 @@ class AssistLink:
             if previous and previous not in _AWAY:
                 self._report("satellite-woke", {"from": previous}, stamp)
         self._report("satellite", {"state": state, "from": previous}, stamp)
-        self._due_s = self._now_s()
+        self._runs_due_s = self._now_s()
 
     def _list_satellites(self) -> list[tuple[str, str]]:
         """Pipeline and run of the runs that Home Assistant still knows."""
         runs = []
         for pipeline in self._pipelines:
-            pipeline_runs = self._ask("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
+            pipeline_runs = self._request("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
             runs += [(pipeline, str(run["pipeline_run_id"])) for run in pipeline_runs]
         return runs
 
     def _events(self, pipeline: str, run: str) -> list[Any]:
         try:
-            record = self._ask("assist_pipeline/pipeline_debug/get", pipeline_id=pipeline, pipeline_run_id=run)
+            record = self._request("assist_pipeline/pipeline_debug/get", pipeline_id=pipeline, pipeline_run_id=run)
         except _CommandError as error:
             if error.code == "not_found":  # newer runs took its place
                 return []
@@ -381,7 +383,7 @@ class AssistLink:
         """Runs do not name the intent: asks what Home Assistant makes of the same words."""
         keys = {name: start[name] for name in ("language", "device_id") if start.get(name)}
         try:
-            answer = self._ask("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)
+            answer = self._request("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)
         except _CommandError:
             return  # an agent that cannot say
         outcome = (answer["results"] or [None])[0] or {}

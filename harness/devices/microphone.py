@@ -87,7 +87,7 @@ class Microphone:
         self._queue: queue.Queue[_Item] = threads.bounded_queue(_QUEUE_BLOCKS)
         self._capture: Capture | None = None
         self._thread: threading.Thread | None = None
-        self._hears_as = Hearing
+        self._hearing_class = Hearing
         self._hearing: Hearing | None = None
         self._sink: Sink | None = None
         self._levels: list[Block] = []
@@ -102,16 +102,16 @@ class Microphone:
         """Opens the device; PluginError for an unknown detector, SoundError when the device is missing."""
         detector = plugins.load(Group.SPEECH_DETECTORS, self._options.speech_detector)()
         rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
-        self._hearing = self._hears_as(self.id, detector, rules=rules, earcons=self._earcons)
+        self._hearing = self._hearing_class(self.id, detector, rules=rules, earcons=self._earcons)
         self._sink = sink
         self._thread = threads.thread(self._listen, self._hearing, sink, name=f"{self.id}-hearing")
         self._thread.start()
         self._capture = Capture(
             self._options.sound_device,
             self._surroundings.sound_server,
-            on_block=self._take,
-            on_fault=lambda stamp, reason: self._put(lambda: self._lose(stamp, reason)),
-            on_back=lambda stamp: self._put(lambda: self._report_link_back(stamp)),
+            on_block=self._queue_block,
+            on_fault=lambda stamp, reason: self._queue_entry(lambda: self._report_loss(stamp, reason)),
+            on_back=lambda stamp: self._queue_entry(lambda: self._report_link_back(stamp)),
             on_overrun=self._overran,
         )
         try:
@@ -127,14 +127,14 @@ class Microphone:
             self._capture = None
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._put(None)
+            self._queue_entry(None)
             thread.join(2.0)
         self._levels = []
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
         hearing = self._hearing
         if hearing is not None:
-            self._put(lambda: hearing.own_sound(play_id, waveform, starts_at_s))
+            self._queue_entry(lambda: hearing.own_sound(play_id, waveform, starts_at_s))
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         return self._ring.cut(start_s, end_s, wait_s=1.0)
@@ -146,7 +146,7 @@ class Microphone:
     def noise_floor_dbfs(self) -> float | None:
         return self._hearing.floor_dbfs if self._hearing is not None and self._thread is not None else None
 
-    def _take(self, block: Block) -> None:
+    def _queue_block(self, block: Block) -> None:
         self._ring.put(block)
         self._levels = [*self._levels[1 - _METER_BLOCKS :], block]
         try:
@@ -154,7 +154,7 @@ class Microphone:
         except queue.Full:
             self._lost_blocks += 1
 
-    def _put(self, entry: _Item) -> None:
+    def _queue_entry(self, entry: _Item) -> None:
         """Queues an entry that must not be lost; drops the oldest block if there is no room."""
         while True:
             try:
@@ -173,13 +173,13 @@ class Microphone:
 
     def _listen(self, hearing: Hearing, sink: Sink) -> None:
         try:
-            self._hear(hearing, sink)
+            self._process_queue(hearing, sink)
         except Exception:  # such as of a speech detector: from here on, nothing would be heard
             for source in self._sources:
                 sink(LinkLost(source, Stamp(self._surroundings.clock.now_s()), BROKEN))
             raise
 
-    def _hear(self, hearing: Hearing, sink: Sink) -> None:
+    def _process_queue(self, hearing: Hearing, sink: Sink) -> None:
         while (entry := self._queue.get()) is not None:
             if self._lost_blocks:
                 count, self._lost_blocks = self._lost_blocks, 0
@@ -190,7 +190,7 @@ class Microphone:
             else:
                 entry()
 
-    def _lose(self, stamp: Stamp, reason: str) -> None:
+    def _report_loss(self, stamp: Stamp, reason: str) -> None:
         self._levels = []
         if self._hearing is not None and self._sink is not None:
             for observation in self._hearing.interrupted():

@@ -59,8 +59,8 @@ class OrderAnswers:
 
         self._done_expression = regex.compile(order.done)
         self._failed = regex.compile(order.failed) if order.failed else None
-        self._until_s = threads.monotonic() + order.within_s
-        self._last = ""
+        self._deadline_s = threads.monotonic() + order.within_s
+        self._last_text = ""
         _ = self.left_s  # raises if the order was given up before it began
 
     @property
@@ -68,9 +68,9 @@ class OrderAnswers:
         """Time until the next look, at most LOOK_S; DeviceError when the order has no time left."""
         if self._given_up.is_set():
             raise DeviceError(f"{self._order.words}: abandoned, because the run is ending")
-        left_s = self._until_s - threads.monotonic()
+        left_s = self._deadline_s - threads.monotonic()
         if left_s <= 0:
-            detail = f"its last line was {self._last!r}" if self._last else "it sent nothing"
+            detail = f"its last line was {self._last_text!r}" if self._last_text else "it sent nothing"
             raise DeviceError(
                 f"{self._order.words}: not done within {exact(self._order.within_s)} s; {detail}",
                 remedy="Check that it is on and can move. Otherwise, correct `done` or `within_s` in the bench",
@@ -79,16 +79,16 @@ class OrderAnswers:
 
     def take(self, text: str) -> bool:
         """Whether this says that the order is done. DeviceError if it says that it has failed."""
-        self._last = plain_text(text.strip(), _SHOWN_CHARACTERS)
+        self._last_text = plain_text(text.strip(), _SHOWN_CHARACTERS)
         try:
             if self._failed is not None and self._failed.search(text, timeout=MATCH_LIMIT_S):
                 raise DeviceError(
-                    f"{self._order.words}: it reports {self._last!r}", remedy="Check the equipment and the bench"
+                    f"{self._order.words}: it reports {self._last_text!r}", remedy="Check the equipment and the bench"
                 )
             return self._done_expression.search(text, timeout=MATCH_LIMIT_S) is not None
         except TimeoutError as error:
             raise DeviceError(
-                f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last!r}",
+                f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last_text!r}",
                 remedy="Write a simpler expression",
             ) from error
 
@@ -112,7 +112,7 @@ class PositionerSetting:
         self.stand = stand
         self._driver = driver
         self._clock = clock
-        self._place = ""
+        self._position = ""
 
     @property
     def by_hand(self) -> bool:
@@ -120,7 +120,7 @@ class PositionerSetting:
         return isinstance(self._driver, AsksOperator)
 
     def settings(self) -> Mapping[str, DeviceSetting]:
-        return {self.stand.moves: DeviceSetting(self.stand.moves, self._place)}
+        return {self.stand.moves: DeviceSetting(self.stand.moves, self._position)}
 
     def request(self, value: str) -> str:
         """What the operator is asked to do; "" if no operator moves it."""
@@ -131,12 +131,12 @@ class PositionerSetting:
 
         If the operator moves it, they have done so already.
         """
-        self._place = ""
+        self._position = ""
         given_up = given_up or threads.event()
         if isinstance(self._driver, TakesOrders):
             self._driver.carry_out(self.stand.order(value), given_up)
             given_up.wait(self._clock.real_s(self.stand.settle_s))
-        self._place = value
+        self._position = value
 
 
 class DevicePower:

@@ -88,16 +88,16 @@ class CommandSound:
         for _ in range(_QUIET_FRAMES):
             self._frames.floor.feed(_QUIET_DBFS)
         self._resampled = soxr.ResampleStream(rate_hz, ANALYSIS_HZ, 1, dtype="float32")
-        self._rest = b""
+        self._partial_frame = b""
         self._pieces: list[Samples] = []
         self._samples = self._speech = self._silence = 0
-        self._spoken = False
+        self._has_speech = False
 
     def feed(self, data: bytes, at_s: float) -> bool:
         """Whether the command has ended: its speech, or the time for it."""
-        data, size = self._rest + data, 2 * self.channels
+        data, size = self._partial_frame + data, 2 * self.channels
         end = len(data) - len(data) % size
-        self._rest = data[end:]
+        self._partial_frame = data[end:]
         channel_samples = np.frombuffer(data[:end], "<i2").reshape(-1, self.channels)
         samples = (channel_samples.mean(axis=1) / 32768).astype(np.float32)
         self._pieces.append(samples)
@@ -109,10 +109,10 @@ class CommandSound:
             self._speech += frame.speech
             self._silence = 0 if frame.speech else self._silence + 1
             if self._silence >= 100 * _SILENCE_S:  # a frame has 10 ms
-                if self._spoken:
+                if self._has_speech:
                     return True
                 self._speech = 0
-            self._spoken = self._spoken or self._speech >= 100 * _SPEECH_S
+            self._has_speech = self._has_speech or self._speech >= 100 * _SPEECH_S
         return self._samples >= self._limit_s * self.rate_hz
 
     def waveform(self) -> Waveform | None:

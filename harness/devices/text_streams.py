@@ -258,7 +258,7 @@ class TextStream:
         self._bell: threads.Bell | None = None
         self._lateness = Lateness()
         self._last_lines = deque[str](maxlen=_LINES_IN_ERROR)  # before it was ready
-        self._why_ended = ""
+        self._end_reason = ""
 
     def connect(self) -> FarEnd:
         """Opens the far end; DeviceError when it is not there."""
@@ -292,7 +292,9 @@ class TextStream:
         if not self._was_ready:
             lines = f"; the last lines: {' / '.join(self._last_lines)}" if self._last_lines else ""
             self.close()
-            raise DeviceError(f"{self.id}: {self._why_ended}{lines}", remedy="Run it by hand, and check what it prints")
+            raise DeviceError(
+                f"{self.id}: {self._end_reason}{lines}", remedy="Run it by hand, and check what it prints"
+            )
 
     def close(self) -> None:
         self._stop.set()
@@ -324,7 +326,7 @@ class TextStream:
             ) from error
 
     def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:
-        self._why_ended = BROKEN
+        self._end_reason = BROKEN
         try:
             with self._outlet.reports_errors():
                 self._use_all(far_end, bell)
@@ -337,18 +339,18 @@ class TextStream:
         self._back_off_s = self.BACK_OFF_S[0]
         while far_end is not None:
             began_s = self._clock.now_s()
-            self._why_ended = self._read_to_end(far_end, bell)
+            self._end_reason = self._read_to_end(far_end, bell)
             with self._outlet.lock:
                 self._far_end = None
             far_end.close()
             if not self._was_ready or self._stop.is_set():
                 return  # `open` reports what failed
-            self._outlet.lose(FAR_END, self._why_ended)
+            self._outlet.lose(FAR_END, self._end_reason)
             if self._clock.now_s() - began_s > self.BACK_OFF_S[1]:
                 self._back_off_s = self.BACK_OFF_S[0]
-            far_end = self._open_again()
+            far_end = self._reopen()
 
-    def _open_again(self) -> FarEnd | None:
+    def _reopen(self) -> FarEnd | None:
         """Waits until the far end is back; None when the stream is closed or the login refused."""
         while not self._stop.wait(self._back_off_s):
             self._back_off_s = min(self._back_off_s * 2, self.BACK_OFF_S[1])
@@ -390,7 +392,7 @@ class TextStream:
                 data, arrival = b"", Stamp(now_s, self._lateness.seconds)
             if not is_ready:
                 if data:
-                    unfinished_line, awaited = self._look_for(awaited, unfinished_line + data)
+                    unfinished_line, awaited = self._match_awaited(awaited, unfinished_line + data)
                 # A device that was silent may be so again: an open connection does not show that it is back.
                 settled = now_s - began_s > self.SETTLE_S and not (self._was_ready and options.silence_limit_s)
                 if awaited is None and (options.ready or settled or (data and self._was_ready)):
@@ -407,7 +409,7 @@ class TextStream:
                 return f"no line arrived for {seconds(now_s - received_s)}"
         return ""
 
-    def _look_for(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
+    def _match_awaited(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
         """The unfinished line, and the pattern as long as no line has matched it."""
         *lines, rest = data.split(b"\n")
         for line in lines:

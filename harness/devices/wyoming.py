@@ -161,7 +161,7 @@ class PipelineEnd:
     def __init__(self) -> None:
         self._answers = True
         self._sounds_from_s = 0.0
-        self._due_s: float | None = None
+        self._answer_end_s: float | None = None
 
     def ends(self, event: bytes, at_s: float) -> bool:
         """Whether this event ends the run. event: an event as a line of JSON, in order of arrival."""
@@ -171,27 +171,27 @@ class PipelineEnd:
         data = parsed["data"]
         match parsed["type"]:
             case "run-pipeline":
-                self._answers, self._due_s = data.get("end_stage") == "tts", None
+                self._answers, self._answer_end_s = data.get("end_stage") == "tts", None
             case "transcript":
                 return not self._answers
             case "error":
-                self._due_s = None
+                self._answer_end_s = None
                 return True
             case "audio-start":
-                self._sounds_from_s, self._due_s = at_s, None
+                self._sounds_from_s, self._answer_end_s = at_s, None
             case "audio-stop":
                 length_ms = data.get("timestamp")
                 if isinstance(length_ms, int | float) and 0 < length_ms < _LONGEST_ANSWER_MS:
-                    self._due_s = max(at_s, self._sounds_from_s + length_ms / 1000) + PLAYED_LATE_S
+                    self._answer_end_s = max(at_s, self._sounds_from_s + length_ms / 1000) + PLAYED_LATE_S
             case _:
-                self._due_s = None
+                self._answer_end_s = None
         return False
 
     def due(self, now_s: float) -> bool:
         """Whether an answer is over whose end was not reported; once."""
-        if self._due_s is None or now_s < self._due_s:
+        if self._answer_end_s is None or now_s < self._answer_end_s:
             return False
-        self._due_s = None
+        self._answer_end_s = None
         return True
 
 
@@ -218,13 +218,13 @@ class WyomingRelay:
         self.received_s = now_s()
         """When the last byte of the satellite or the server came."""
         self._options, self._now_s = options, now_s
-        self._take_lines, self._on_joined, self._on_left = take_lines, joined, left
+        self._on_lines, self._on_joined, self._on_left = take_lines, joined, left
         self._sound = sound
         self._lock = threads.lock()
         self._stop = threads.event()
         self._lateness = Lateness()  # of the thread that accepts; the others are as late
         self._pipeline = PipelineEnd()
-        self._open: list[_ClientConnection] = []
+        self._connections: list[_ClientConnection] = []
         self._threads: list[threading.Thread] = []
         self._listening = tcp.listen(options.address)
         self._start(self._accept)
@@ -232,7 +232,7 @@ class WyomingRelay:
     def close(self) -> None:
         self._stop.set()
         with self._lock:
-            for connection in self._open:
+            for connection in self._connections:
                 connection.cut()
         deadline_s = threads.monotonic() + JOIN_S
         for thread in self._threads:
@@ -263,12 +263,12 @@ class WyomingRelay:
                 if not ready:
                     self._lateness.slept(now_s - before_s, TICK_S)
                 with self._lock:
-                    for connection in self._open:
+                    for connection in self._connections:
                         if not connection.settled and not connection.ended and now_s - connection.began_s > SETTLE_S:
                             connection.settled = True
                             self._on_joined()
                     has_ended = self._pipeline.due(now_s)
-                    self._take_lines(PIPELINE_ENDED if has_ended else b"", Stamp(now_s, self._lateness.seconds))
+                    self._on_lines(PIPELINE_ENDED if has_ended else b"", Stamp(now_s, self._lateness.seconds))
                 if ready:
                     try:
                         client, _ = self._listening.accept()
@@ -277,7 +277,7 @@ class WyomingRelay:
                     except OSError:
                         self._stop.wait(TICK_S)  # such as too many open files: the client still waits
                         continue
-                    if len(self._open) < MOST_CONNECTIONS:
+                    if len(self._connections) < MOST_CONNECTIONS:
                         self._start(self._serve, client)
                     else:
                         client.close()
@@ -293,7 +293,7 @@ class WyomingRelay:
                 return
         connection = _ClientConnection(client, server, self._now_s())
         with self._lock:
-            self._open.append(connection)
+            self._connections.append(connection)
         if self._stop.is_set():  # `close` may have cut the others just before
             connection.cut()
         if server is not None:
@@ -328,12 +328,12 @@ class WyomingRelay:
             with self._lock:
                 if connection.settled and not connection.ended:
                     connection.settled = False
-                    if not any(other.settled for other in self._open):
+                    if not any(other.settled for other in self._connections):
                         self._on_left(why)
                 connection.ended = True
                 connection.reading -= 1
                 if not connection.reading:
-                    self._open.remove(connection)
+                    self._connections.remove(connection)
                     for end in connection.ends:
                         end.close()
 
@@ -354,7 +354,7 @@ class WyomingRelay:
                 lines += b"\n%b\n" % segment.content if segment.is_frame else segment.content
                 if segment.is_frame and self._pipeline.ends(segment.content, stamp.at_s):
                     lines += PIPELINE_ENDED
-            self._take_lines(bytes(lines), stamp)
+            self._on_lines(bytes(lines), stamp)
 
 
 class WyomingServer(AnsweringStream):
@@ -365,7 +365,7 @@ class WyomingServer(AnsweringStream):
 
     def __init__(self, id: str, options: WyomingOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)
-        self._profile = _of_lines(surroundings.profile)
+        self._profile = _line_profile(surroundings.profile)
 
     def new_answerer(self) -> Answerer:
         return Answerer(self._options.recogniser, self._options.voice, self._options.answer)
@@ -398,7 +398,7 @@ class Wyoming:
         self._options = options
         self._now_s = surroundings.clock.now_s
         self._outlet = DriverOutlet(id, surroundings)
-        self._profile = _of_lines(surroundings.profile)
+        self._profile = _line_profile(surroundings.profile)
         self._connected = threads.event()
         self._relay: WyomingRelay | None = None
         self._server = WyomingServer(id, options, surroundings) if options.mode is WyomingMode.SERVER else None
@@ -425,7 +425,12 @@ class Wyoming:
         self._outlet.open(sink)
         try:
             self._relay = WyomingRelay(
-                options, self._now_s, self._take_lines, self._on_joined, self._on_left, sound=_maps_sound(self._profile)
+                options,
+                self._now_s,
+                self._handle_lines,
+                self._on_joined,
+                self._on_left,
+                sound=_maps_sound(self._profile),
             )
         except DeviceError:
             self._outlet.close()
@@ -445,7 +450,7 @@ class Wyoming:
         if relay is not None:
             relay.close()
 
-    def _take_lines(self, lines: bytes, stamp: Stamp) -> None:
+    def _handle_lines(self, lines: bytes, stamp: Stamp) -> None:
         for observation in self._console.feed(lines, stamp):
             if self._throttle.passes(observation):
                 self._outlet.tell(observation)
@@ -509,7 +514,7 @@ class Wyoming:
         return options.server or options.address
 
 
-def _of_lines(profile: DeviceProfile | None) -> DeviceProfile | None:
+def _line_profile(profile: DeviceProfile | None) -> DeviceProfile | None:
     """The profile for lines of JSON, since the driver has found the events already; None without a profile."""
     return profile and replace(profile, console=replace(profile.console, framing=Framing.LINES))
 
@@ -528,10 +533,10 @@ class WyomingSource(StreamSource):
         super().__init__(options.address, lambda: self._start_relay(options, sound))
 
     def _start_relay(self, options: WyomingOptions, sound: bool) -> BinaryIO:
-        self._relay = WyomingRelay(options, threads.monotonic, self._put, sound=sound)
+        self._relay = WyomingRelay(options, threads.monotonic, self._queue_lines, sound=sound)
         return cast(BinaryIO, self)
 
-    def _put(self, lines: bytes, _: Stamp) -> None:
+    def _queue_lines(self, lines: bytes, _: Stamp) -> None:
         if lines:
             self._lines.put(lines)
 

@@ -77,8 +77,8 @@ class ServerLink:
         self._signals.setblocking(False)
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()
         self._command: CommandSound | None = None
-        self._wanted = self._plays = False
-        self._played = threads.event()
+        self._expects_command = self._plays_answer = False
+        self._answer_was_played = threads.event()
         self._threads = [threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._work)]
 
     def _await_acceptance(self, stop: threading.Event) -> None:
@@ -121,7 +121,7 @@ class ServerLink:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._played.set()
+        self._answer_was_played.set()
         listening, working = self._threads
         if listening.ident is not None:
             listening.join(JOIN_S)
@@ -135,11 +135,11 @@ class ServerLink:
     def _listen(self) -> None:
         try:
             for segment, at_s in self._early_segments:
-                self._take(segment, at_s)
+                self._handle(segment, at_s)
             while data := self._socket.recv(PIECE_BYTES):
                 at_s = self._use.now_s()
                 for segment in self._events.feed(data, 0.0):
-                    self._take(segment, at_s)
+                    self._handle(segment, at_s)
         except (OSError, DeviceError) as error:
             if self._end_reason != BROKEN:  # else the other thread has ended and closed the socket
                 self._end_reason = str(error)
@@ -151,18 +151,18 @@ class ServerLink:
             with contextlib.suppress(OSError):
                 self._signals.shutdown(socket.SHUT_WR)
 
-    def _take(self, segment: StreamSegment, at_s: float) -> None:
+    def _handle(self, segment: StreamSegment, at_s: float) -> None:
         if segment.is_payload:
-            if self._wanted and self._command is not None and self._command.feed(segment.content, at_s):
-                self._over()
+            if self._expects_command and self._command is not None and self._command.feed(segment.content, at_s):
+                self._end_command()
             return
         if not segment.is_frame:
-            self._put(segment.content, at_s)
+            self._queue_line(segment.content, at_s)
             return
         event = json.loads(segment.content)
         kind, data = event["type"], event["data"]
         if kind not in _UNREPORTED:
-            self._put(b"\n%b\n" % segment.content, at_s)
+            self._queue_line(b"\n%b\n" % segment.content, at_s)
         match kind:
             case "ping":
                 self._send("pong", data)
@@ -170,32 +170,32 @@ class ServerLink:
                 self._use.tell(DeviceDescribed(self._use.id, Stamp(at_s), _describe(data)))
             case "run-pipeline" if data.get("start_stage") == "asr":
                 self._drop()
-                self._wanted, self._plays = True, data.get("end_stage") == "tts"
+                self._expects_command, self._plays_answer = True, data.get("end_stage") == "tts"
                 self._event("transcribe")
             case "run-pipeline" if data.get("start_stage") == "wake":
                 raise DeviceError(
                     f"{self._address} leaves wake word detection to its server",
                     remedy="Give it a wake word service (--wake-uri), or write mode: proxy",
                 )
-            case "audio-chunk" if self._wanted:
+            case "audio-chunk" if self._expects_command:
                 rate_hz, channels = _format(data)
                 self._command = self._command or CommandSound(rate_hz, channels, self._use.limit_s)
                 if (rate_hz, channels) != (self._command.rate_hz, self._command.channels):
                     raise DeviceError("the satellite changed its sound format in a command", remedy="Restart it")
             case "played":
-                self._played.set()
-            case "audio-stop" if self._wanted:
-                self._over()
+                self._answer_was_played.set()
+            case "audio-stop" if self._expects_command:
+                self._end_command()
 
-    def _over(self) -> None:
+    def _end_command(self) -> None:
         """The command has ended: its sound is kept, and answered."""
-        self._wanted, command, self._command = False, self._command, None
+        self._expects_command, command, self._command = False, self._command, None
         self._event("voice-stopped")
         self._jobs.put(partial(self._answer, command))
 
     def _drop(self) -> None:
         """A command was cut off: its sound is kept."""
-        self._wanted, command, self._command = False, self._command, None
+        self._expects_command, command, self._command = False, self._command, None
         if command is not None:
             self._jobs.put(partial(self._use.keep_command, command))
 
@@ -229,7 +229,7 @@ class ServerLink:
             self._understood("")
         elif recogniser is None:
             self._release(ends=False)
-            self._say("")
+            self._speak_answer("")
         else:
             recogniser.transcribe_later(waveform, lambda words: self._jobs.put(partial(self._understood, words)))
 
@@ -243,7 +243,7 @@ class ServerLink:
             self._release()
         else:
             self._event("transcript", {"text": words})
-            self._say(words)
+            self._speak_answer(words)
 
     def _release(self, *, ends: bool = True) -> None:
         """Lets the satellite wait for its wake word again. Nobody knows the words, so this is not reported.
@@ -254,10 +254,10 @@ class ServerLink:
         if ends:
             self._end()
 
-    def _say(self, words: str) -> None:
+    def _speak_answer(self, words: str) -> None:
         answerer = self._use.answerer
         text = "" if answerer is None else answerer.answer(words).strip()
-        if answerer is None or not text or not self._plays:
+        if answerer is None or not text or not self._plays_answer:
             self._end()
             return
         self._event("synthesize", {"text": text})
@@ -267,19 +267,19 @@ class ServerLink:
             self._use.tell(LogLine(self._use.id, Stamp(self._use.now_s()), f"the answer was not spoken: {error}"))
             self._end()
             return
-        self._played.clear()
+        self._answer_was_played.clear()
         sound: dict[str, object] = {"rate": ANSWER_HZ, "width": 2, "channels": 1}
         content = np.clip(samples * 32767, -32768, 32767).astype("<i2").tobytes()
         self._event("audio-start", {**sound, "timestamp": 0})
         for start in range(0, len(content), 2 * _CHUNK_SAMPLES):
             self._send("audio-chunk", sound, content[start : start + 2 * _CHUNK_SAMPLES])
         self._send("audio-stop", {"timestamp": 1000 * len(samples) // ANSWER_HZ})
-        if not self._played.wait(len(samples) / ANSWER_HZ + PLAYED_LATE_S):
+        if not self._answer_was_played.wait(len(samples) / ANSWER_HZ + PLAYED_LATE_S):
             self._end()
 
     def _end(self) -> None:
         """Reports the end of a command for which the satellite reports none."""
-        self._put(PIPELINE_ENDED, self._use.now_s())
+        self._queue_line(PIPELINE_ENDED, self._use.now_s())
 
     # Both
 
@@ -288,7 +288,7 @@ class ServerLink:
         at_s = self._use.now_s()
         self._send(kind, data)
         line = json.dumps({"type": kind, "data": data or {}}, ensure_ascii=False)
-        self._put(b"\n%b\n" % line.encode("utf-8", "replace"), at_s)
+        self._queue_line(b"\n%b\n" % line.encode("utf-8", "replace"), at_s)
 
     def _send(self, kind: str, data: dict[str, object] | None = None, payload: bytes = b"") -> None:
         header: dict[str, object] = {"type": kind, "data": data or {}}
@@ -297,7 +297,7 @@ class ServerLink:
         with self._sending:
             self._socket.sendall(json.dumps(header).encode() + b"\n" + payload)
 
-    def _put(self, line: bytes, at_s: float) -> None:
+    def _queue_line(self, line: bytes, at_s: float) -> None:
         self._lines.append((line, at_s))
         with contextlib.suppress(OSError):  # full: the reader will look anyway
             self._signals.send(b"\0")

@@ -319,7 +319,7 @@ FAULTS = (
         "wake/test_voices.py::test_false_rejects_of_one_voice_are_not_as_many_independent_trials"),
     Planted("restart_after_what_it_cut", "c1fe3dec", Area.DRIVERS, """
 @ devices/framing/board_session.py
--            self._tell_started(boot, stamp, next(iter(starts), words))
+-            self._report_start_once(boot, stamp, next(iter(starts), words))
 +            detail = next(iter(starts), words)
 @ devices/framing/board_session.py
          self.await_hello(stamp.at_s)

@@ -71,7 +71,7 @@ _OVERSLEPT_S = 1.0
 _NEVER = float("-inf")
 
 
-def _silent(silent_s: float) -> str:
+def _silence_text(silent_s: float) -> str:
     return f"the board has not answered for {seconds(silent_s)}; its port is still there"
 
 
@@ -93,7 +93,7 @@ class BoardSession:
         ping_period_s: float = 1.0,
         answer_limit_s: float = 4.0,
         last_command: int | None = None,
-        silent: Callable[[float], str] = _silent,
+        silent: Callable[[float], str] = _silence_text,
     ) -> None:
         self.clock = DeviceClock()
         self.boots = Boots(alone=wire.loses)
@@ -106,7 +106,7 @@ class BoardSession:
         self.repeated = self.missing = self.completed = 0
         self._source, self._outlet, self._wire = source, outlet, wire
         self._encoding, self._injects = encoding, injects
-        self._answer_limit_s, self._silent = answer_limit_s, silent
+        self._answer_limit_s, self._silence_text = answer_limit_s, silent
         self._last_command = last_command
         self._commands = BoardCommands(wire.command_again_s, last_command)
         self._schedule = PingSchedule(ping_period_s)
@@ -116,12 +116,12 @@ class BoardSession:
         self._acks: deque[Outgoing] = deque(maxlen=_MOST_ACKS)
         self._unconfirmed: deque[tuple[ReceivedMessage, Stamp]] = deque(maxlen=_MOST_UNCONFIRMED)
         self._asks_hello = self._asks_sync = self._asks_reset = False
-        self._described = "", ""
+        self._last_description = "", ""
         self._reported_boot = ""
         self._is_gone = False
         self._last_ack: messages.AudioAck | None = None
         self._asked_hello_s = self._pinged_s = self._received_s = _NEVER
-        self._proved_s = self._clock_reported_s = self._progress_s = self._used_s = _NEVER
+        self._proved_s = self._clock_reported_s = self._progress_s = self._foreign_use_s = _NEVER
         self._opened_s = self._ticked_s = float("inf")
 
     # Queries of a driver
@@ -165,8 +165,8 @@ class BoardSession:
 
     def used_by_another(self, reason: str, now_s: float) -> None:
         """Another program uses the board: nothing counts until that program has been quiet for a while."""
-        is_new = now_s - self._used_s >= USED_QUIET_S  # one message may show it in several ways
-        self._used_s = now_s
+        is_new = now_s - self._foreign_use_s >= USED_QUIET_S  # one message may show it in several ways
+        self._foreign_use_s = now_s
         self._outlet.lose(USED, reason, urgent=is_new)  # report the reason before the sound that it cut off
         self.await_hello(now_s)
 
@@ -218,7 +218,7 @@ class BoardSession:
             text = f"the board answers, but has accepted no sound for {exact(NO_PROGRESS_S)} s"
             self._outlet.remark(text)
             self._end(now_s, complete=False, why=text)
-        if now_s - self._used_s >= USED_QUIET_S:
+        if now_s - self._foreign_use_s >= USED_QUIET_S:
             self._outlet.back(USED)
         if now_s - self._ticked_s > _OVERSLEPT_S:
             # On a busy host this thread may have slept, with the answer still unread. Do not blame the board.
@@ -227,7 +227,7 @@ class BoardSession:
         silent_s = now_s - self._received_s
         # A frozen board accepts no more bytes on a serial port, so a ping cannot be sent either.
         is_asked = self._wire.loses or self._pinged_s > self._received_s
-        return self._silent(silent_s) if self.known and is_asked and silent_s > self._answer_limit_s else ""
+        return self._silence_text(silent_s) if self.known and is_asked and silent_s > self._answer_limit_s else ""
 
     def due(self, now_s: float) -> list[Outgoing]:
         """The messages to send now."""
@@ -355,8 +355,8 @@ class BoardSession:
             self._outlet.remark(
                 f"the board speaks framing version {hello.protocol}, the harness version {messages.PROTOCOL}"
             )
-        if (hello.firmware or hello.serial) and self._described != (hello.firmware, hello.serial):
-            self._described = hello.firmware, hello.serial
+        if (hello.firmware or hello.serial) and self._last_description != (hello.firmware, hello.serial):
+            self._last_description = hello.firmware, hello.serial
             self._outlet.tell(DeviceDescribed(self._source, stamp, hello.firmware, hello.serial))
         self.hello, self._hello_at, self._asks_hello = hello, stamp, False
         if not self.known or self._asks_sync:
@@ -396,7 +396,7 @@ class BoardSession:
                 if event.boot == boot
                 if isinstance(event.message, messages.StatusEvent) and event.message.state is DeviceState.STARTED
             ]
-            self._tell_started(boot, stamp, next(iter(starts), words))
+            self._report_start_once(boot, stamp, next(iter(starts), words))
         self._reported_boot = boot  # the first boot, and a boot that returns, is not a restart
         self.repeated, self.missing = self.counted_repeats, self.lost_events  # before the events' own counts restart
         if not self._wire.loses:
@@ -418,7 +418,7 @@ class BoardSession:
         """Events that arrived twice, over all boots."""
         return self.repeated + self.events.repeated
 
-    def _tell_started(self, boot: str, stamp: Stamp, detail: str) -> bool:
+    def _report_start_once(self, boot: str, stamp: Stamp, detail: str) -> bool:
         """Reports a start once per boot; returns False when it was already reported."""
         if self._reported_boot == boot:
             return False
@@ -502,7 +502,7 @@ class BoardSession:
     def _report_event(self, event: messages.Event | messages.Log, stamp: Stamp) -> None:
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.STARTED:
             # On a serial port, its hello has already reported this.
-            if not self._wire.loses and not self._tell_started(self.boots.current, stamp, event.detail):
+            if not self._wire.loses and not self._report_start_once(self.boots.current, stamp, event.detail):
                 self._outlet.remark(f"status: started {event.detail}".rstrip())
             return
         if isinstance(event, messages.StatusEvent) and event.state is DeviceState.GONE:
@@ -514,12 +514,12 @@ class BoardSession:
                 self.await_hello(stamp.at_s)
             return
         if event.time_us is not None:
-            stamp = self.clock.host_time(event.time_us) if self.clock.fitted else self._by_hello(event.time_us, stamp)
+            stamp = self.clock.host_time(event.time_us) if self.clock.fitted else self._hello_time(event.time_us, stamp)
         reported = observation(event, self._source, stamp, self.sender)
         if stamp.at_s + stamp.error_s >= self._opened_s:  # a board also sends what it kept from before this session
             self._outlet.tell(reported)
 
-    def _by_hello(self, time_us: int, stamp: Stamp) -> Stamp:
+    def _hello_time(self, time_us: int, stamp: Stamp) -> Stamp:
         """The time of an event that arrived before the first answer to a ping, by the clock in the hello."""
         if self.hello is None:
             return stamp

@@ -66,20 +66,20 @@ class Boots:
         self.current = ""
         self.rivals: tuple[str, ...] = ()
         """The boots that answer under one name; empty when there is one board."""
-        self._alone = alone
+        self._one_board = alone
         self._contested_s = float("-inf")
-        self._alive_s: dict[str, float] = {}
+        self._last_sign_s: dict[str, float] = {}
         """When each boot that has sent a hello last showed that it runs."""
 
     def is_known(self, boot: str) -> bool:
         """Whether its hello has arrived."""
-        return boot in self._alive_s
+        return boot in self._last_sign_s
 
     def hello(self, boot: str, now_s: float) -> HelloResult:
         is_known, previous_boot = self.is_known(boot), self.current
-        self._alive_s[boot] = now_s
+        self._last_sign_s[boot] = now_s
         if self.rivals:
-            alive = tuple(other_boot for other_boot, at_s in self._alive_s.items() if now_s - at_s < QUIET_S)
+            alive = tuple(other_boot for other_boot, at_s in self._last_sign_s.items() if now_s - at_s < QUIET_S)
             if len(alive) > 1 or now_s - self._contested_s < QUIET_S:
                 return HelloResult.RIVALS
             self.rivals = ()
@@ -87,7 +87,7 @@ class Boots:
             return HelloResult.RETURNED if is_known else HelloResult.RESTARTED
         if boot == previous_boot:
             return HelloResult.SAME
-        if is_known and not self._alone:
+        if is_known and not self._one_board:
             self._contest(boot, now_s)
             return HelloResult.RIVALS
         self.current = boot
@@ -97,7 +97,7 @@ class Boots:
         """A boot has answered a recent question. Returns True if this first reveals a second board."""
         if not self.is_known(boot):
             return False
-        self._alive_s[boot] = now_s
+        self._last_sign_s[boot] = now_s
         if boot == self.current or self.rivals:
             return False
         self._contest(boot, now_s)
@@ -127,8 +127,8 @@ class ResentEvents:
 
     def __init__(self) -> None:
         self.repeated = self.missing = 0
-        self._expected: int | None = None
-        self._from_first = self._is_first = False
+        self._expected_seq: int | None = None
+        self._starts_at_next = self._start_is_guess = False
         self._waiting: dict[int, StampedEvent] = {}
         self._waited_s = 0.0
         self._looked_s = float("inf")
@@ -136,29 +136,29 @@ class ResentEvents:
 
     @property
     def begun(self) -> bool:
-        return self._expected is not None or self._from_first
+        return self._expected_seq is not None or self._starts_at_next
 
     def begin(self, last: int | None) -> None:
         """Events up to `last` (None: unknown) belong to an earlier session: acknowledged, but not reported."""
-        self._expected = None if last is None else last + 1
-        self._from_first = last is None
+        self._expected_seq = None if last is None else last + 1
+        self._starts_at_next = last is None
         self._waiting.clear()
         self._delivered.clear()
         self._waited_s = 0.0
 
     def offer(self, seq: int, event: Event | Log | None, stamp: Stamp) -> EventDecision:
         """Accepts an event; `due` then returns those ready to be reported."""
-        if self._from_first:
-            self._expected = max(1, seq - KEPT_BY_BOARD + 1)
-            self._from_first, self._is_first = False, True
-        if self._expected is None:
+        if self._starts_at_next:
+            self._expected_seq = max(1, seq - KEPT_BY_BOARD + 1)
+            self._starts_at_next, self._start_is_guess = False, True
+        if self._expected_seq is None:
             return EventDecision.IGNORE
-        if seq < self._expected:
+        if seq < self._expected_seq:
             if seq in self._delivered and self._delivered[seq] != event:  # one number, two events: not the same boot
                 return EventDecision.ASK_WHO
             self.repeated += 1
             return EventDecision.ACKNOWLEDGE
-        if seq >= self._expected + _AHEAD:
+        if seq >= self._expected_seq + _AHEAD:
             return EventDecision.ASK_WHO
         if seq in self._waiting:
             self.repeated += 1
@@ -167,15 +167,15 @@ class ResentEvents:
 
     def due(self) -> list[StampedEvent]:
         ready: list[StampedEvent] = []
-        while self._expected is not None and (arrived := self._waiting.pop(self._expected, None)) is not None:
+        while self._expected_seq is not None and (arrived := self._waiting.pop(self._expected_seq, None)) is not None:
             ready.append(arrived)
-            self._delivered[self._expected] = arrived[0]
-            self._expected += 1
+            self._delivered[self._expected_seq] = arrived[0]
+            self._expected_seq += 1
         while len(self._delivered) > _AHEAD:
             del self._delivered[next(iter(self._delivered))]
         if ready:
             self._waited_s = 0.0
-            self._is_first = False
+            self._start_is_guess = False
         return ready
 
     def skip(self, alive_s: float) -> int:
@@ -184,15 +184,15 @@ class ResentEvents:
         alive_s: until when the board was known to be alive. It is called often, so stalls of either side hardly count.
         """
         step_s, self._looked_s = alive_s - self._looked_s, alive_s
-        if self._expected is None or not self._waiting:
+        if self._expected_seq is None or not self._waiting:
             self._waited_s = 0.0
             return 0
         self._waited_s += min(max(0.0, step_s), _STEP_S)
         if self._waited_s < GAP_LIMIT_S:
             return 0
         self._waited_s = 0.0
-        if self._is_first:  # the number that `offer` began at was a guess, so nothing is missing
-            self._expected = min(self._waiting)
+        if self._start_is_guess:  # the number that `offer` began at was a guess, so nothing is missing
+            self._expected_seq = min(self._waiting)
             return 0
         return self._give_up(min(self._waiting))
 
@@ -206,14 +206,14 @@ class ResentEvents:
 
     def up_to(self, number: int) -> bool:
         """Whether all events up to that one were reported or given up."""
-        return self._expected is not None and self._expected > number
+        return self._expected_seq is not None and self._expected_seq > number
 
     def _give_up(self, first: int) -> int:
-        assert self._expected is not None
-        count = max(0, first - self._expected)
-        self._expected += count
+        assert self._expected_seq is not None
+        count = max(0, first - self._expected_seq)
+        self._expected_seq += count
         self.missing += count
-        self._waiting = {number: event for number, event in self._waiting.items() if number >= self._expected}
+        self._waiting = {number: event for number, event in self._waiting.items() if number >= self._expected_seq}
         return count
 
 
@@ -365,8 +365,8 @@ class BoardCommands:
     """
 
     def __init__(self, again_s: float, last: int | None) -> None:
-        self._again_s = again_s
-        self._last = last
+        self._resend_s = again_s
+        self._last_number = last
         self._waiting: list[BoardCommand] = []
 
     def add(self, message: TextCommand | Set) -> BoardCommand:
@@ -394,20 +394,20 @@ class BoardCommands:
 
     def carried_out(self, last: int) -> None:
         """The board reports which command it carried out last."""
-        self._last = max(self._last or 0, last)
+        self._last_number = max(self._last_number or 0, last)
         while self._waiting and 0 < self._waiting[0].number <= last:
             self.acknowledge(self._waiting[0].number)
 
     def due(self, now_s: float) -> tuple[tuple[TextCommand | Set, int], ...]:
-        if not self._waiting or self._last is None:
+        if not self._waiting or self._last_number is None:
             return ()
         first = self._waiting[0]
         if first.next_s > now_s:
             return ()
         if not first.number:
-            self._last = first.number = ((self._last + 1) & _MOST_NUMBER) or 1  # 0 means "not sent yet"
-        first.next_s = now_s + self._again_s
+            self._last_number = first.number = ((self._last_number + 1) & _MOST_NUMBER) or 1  # 0 means "not sent yet"
+        first.next_s = now_s + self._resend_s
         return ((first.message, first.number),)
 
     def wait_s(self, now_s: float) -> float | None:
-        return max(0.0, self._waiting[0].next_s - now_s) if self._waiting and self._last is not None else None
+        return max(0.0, self._waiting[0].next_s - now_s) if self._waiting and self._last_number is not None else None

@@ -180,20 +180,20 @@ class SimpleDevice:
     def __init__(self, behaviour: InProcessOptions, seed: int) -> None:
         self._behaviour = behaviour
         self._seed = seed
-        self._spoke_s: float | None = None
+        self._answer_end_s: float | None = None
         self._calls = random.Random(f"{seed}:memory")
         self._texts: dict[str, str] = {}
         self._frames: dict[str, ExpectedFrame] = {}
-        self._times: dict[str, int] = {}
+        self._play_counts: dict[str, int] = {}
 
     def remembers(self, called_s: float) -> bool:
         """Whether it still remembers its last answer at that time."""
         lasts_s = self._behaviour.memory_s * math.exp(self._behaviour.memory_spread * self._calls.gauss(0.0, 1.0))
-        return self._spoke_s is not None and called_s <= self._spoke_s + lasts_s
+        return self._answer_end_s is not None and called_s <= self._answer_end_s + lasts_s
 
     def spoke(self, until_s: float) -> None:
         """Notes the end of its answer."""
-        self._spoke_s = until_s
+        self._answer_end_s = until_s
 
     def answer(self, reaction: DeviceReaction, remembers: bool) -> str:
         """The text of its answer; a device with a memory says whether it remembered."""
@@ -212,7 +212,7 @@ class SimpleDevice:
         text = self._texts.get(waveform_sha)
         if text is None:
             return None
-        times = self._times[waveform_sha] = self._times.get(waveform_sha, 0) + 1
+        times = self._play_counts[waveform_sha] = self._play_counts.get(waveform_sha, 0) + 1
         chance = random.Random(f"{self._seed}:{waveform_sha}:{times}")
         draw, phrase = chance.random(), chance.randrange(4)
         latency_s = self._behaviour.latency_s * chance.uniform(0.8, 1.2)

@@ -81,13 +81,13 @@ class Air:
         self._due_calls: list[tuple[float, int, str, Callable[[], None]]] = []
         self._order = itertools.count()
         self._sounds: list[AirSound] = []
-        self._open = True
+        self._is_open = True
         self._thread = threads.thread(self._run, name="in-process-air")
         self._thread.start()
 
     def close(self) -> None:
         with self._changed:
-            self._open = False
+            self._is_open = False
             self._changed.notify_all()
         if threads.current_thread() is not self._thread:
             self._thread.join(1.0)
@@ -136,7 +136,7 @@ class Air:
             )
         if wait_s > 0:
             with self._changed:
-                self._changed.wait_for(lambda: not self._open or self._clock.now_s() >= end_s, wait_s)
+                self._changed.wait_for(lambda: not self._is_open or self._clock.now_s() >= end_s, wait_s)
         count = round((end_s - start_s) * RATE_HZ)
         noise = np.random.default_rng(round(start_s * 1000)).standard_normal(count) * 10 ** (FLOOR_DBFS / 20)
         mixed = noise.astype(np.float32)
@@ -159,12 +159,12 @@ class Air:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while self._open and not (self._due_calls and self._due_calls[0][0] <= self._clock.now_s()):
+                while self._is_open and not (self._due_calls and self._due_calls[0][0] <= self._clock.now_s()):
                     wait_s = (
                         self._clock.real_s(self._due_calls[0][0] - self._clock.now_s()) if self._due_calls else None
                     )
                     self._changed.wait(None if wait_s is None else max(0.0, wait_s))
-                if not self._open:
+                if not self._is_open:
                     return
                 happen = heapq.heappop(self._due_calls)[3]
             happen()
@@ -226,7 +226,7 @@ class InProcess:
         self._room: _Room | None = None
         self._playing: tuple[str, float, float] | None = None
         self._lock = threads.rlock()
-        self._lost = False
+        self._link_is_lost = False
         self._texts: dict[str, tuple[str, ExpectedFrame | None]] = {}
         self._phrases: dict[str, ScriptedPhrase] = {}
         self._audio_line_s = 0.0
@@ -260,11 +260,11 @@ class InProcess:
             self._playing = None
 
     def _open_room(self) -> _Room:
-        if self._room is None or self._lost:
+        if self._room is None or self._link_is_lost:
             raise DeviceError(f"{self.id} is not open", remedy="Open it first, or wait until it is connected again")
         return self._room
 
-    def _tell(self, observation: Observation) -> None:
+    def _emit(self, observation: Observation) -> None:
         sink = self._sink
         if sink is not None:
             sink(observation)
@@ -284,11 +284,11 @@ class InProcess:
             sound = room.air.sound(self.id, starts_s, waveform)
             self._playing = (play_id, starts_s, sound.ends_s)
         tag = f"{self.id}:{play_id}"
-        room.air.schedule(starts_s, tag, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
+        room.air.schedule(starts_s, tag, lambda: self._emit(StimulusStarted(self.id, Stamp(starts_s), play_id)))
         room.air.schedule(sound.ends_s, tag, lambda: self._end(play_id, sound.ends_s, complete=True))
         ear = room.ear
         stimulus_heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
-        room.air.schedule(sound.ends_s + NOTICED_S, tag, lambda: ear._tell(stimulus_heard))
+        room.air.schedule(sound.ends_s + NOTICED_S, tag, lambda: ear._emit(stimulus_heard))
         sha = waveform_sha256(waveform)
         for connection in room.present:
             if connection.surroundings.profile is not None and not connection.options.injection:
@@ -327,8 +327,8 @@ class InProcess:
                 self._audio_line_s += sent_s or 0.0
         audio_line_s = self._audio_line_s if self.options.injection else None
         if self.options.injection:
-            self._tell(ListeningProved(self.id, Stamp(at_s), Proof.ACKNOWLEDGED, audio_line_s))
-        self._tell(StimulusEnded(self.id, Stamp(at_s), play_id, complete, audio_line_s))
+            self._emit(ListeningProved(self.id, Stamp(at_s), Proof.ACKNOWLEDGED, audio_line_s))
+        self._emit(StimulusEnded(self.id, Stamp(at_s), play_id, complete, audio_line_s))
 
     # A connection that injects sound
 
@@ -343,7 +343,7 @@ class InProcess:
             audio_line_s = self._audio_line_s
         tag = f"{self.id}:{play_id}"
         stimulus_started = StimulusStarted(self.id, Stamp(starts_s), play_id, audio_line_s)
-        room.air.schedule(starts_s, tag, lambda: self._tell(stimulus_started))
+        room.air.schedule(starts_s, tag, lambda: self._emit(stimulus_started))
         self._listen(
             room,
             tag=tag,
@@ -385,7 +385,7 @@ class InProcess:
             stamp = Stamp(starts_s + place_s / speed, 0.0 if wired else 0.01)
             observation = make(stamp, first_s + place_s if wired else None)
             room.air.schedule(
-                stamp.at_s, tag, lambda: self._tell(observation) if kind is None else self._report(kind, observation)
+                stamp.at_s, tag, lambda: self._emit(observation) if kind is None else self._report(kind, observation)
             )
 
         def proof(stamp: Stamp, audio_s: float | None) -> Observation:
@@ -513,32 +513,32 @@ class InProcess:
             response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(reaction, remembers))
             connection._report(ObservationKind.RESPONSE, response)
             speech_started = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
-            room.air.schedule(begins_s + NOTICED_S, "device", lambda: ear._tell(speech_started))
+            room.air.schedule(begins_s + NOTICED_S, "device", lambda: ear._emit(speech_started))
             speech_ended = SpeechEnded(ear.id, Stamp(ends_s, 0.01))
-            room.air.schedule(ends_s + NOTICED_S, "device", lambda: ear._tell(speech_ended))
+            room.air.schedule(ends_s + NOTICED_S, "device", lambda: ear._emit(speech_ended))
 
         room.air.schedule(min(wake_end_s + WAKES_AFTER_S, query_end_s), tag, wakes)
 
     def _report(self, kind: ObservationKind, observation: Observation) -> None:
         profile = self.surroundings.profile
         kinds = {ObservationKind.WAKE, ObservationKind.TRANSCRIPT} if profile is None else profile.reports
-        if self.options.reports and kind in kinds and not self._lost:
-            self._tell(observation)
+        if self.options.reports and kind in kinds and not self._link_is_lost:
+            self._emit(observation)
 
     # Faults, to test how a session handles them
 
     def lose_link(self, reason: str) -> None:
         """Simulates a lost device: the sound ends, LinkLost follows, and `play` and `cut` refuse."""
         self.stop()
-        self._lost = True
-        self._tell(LinkLost(self.id, Stamp(self._clock.now_s()), reason))
+        self._link_is_lost = True
+        self._emit(LinkLost(self.id, Stamp(self._clock.now_s()), reason))
 
     def mend_link(self) -> None:
         """Ends `lose_link`."""
-        self._lost = False
-        self._tell(LinkBack(self.id, Stamp(self._clock.now_s())))
+        self._link_is_lost = False
+        self._emit(LinkBack(self.id, Stamp(self._clock.now_s())))
 
     def restart(self) -> None:
         """Simulates a reset: the sound is cut off, and the device reports that it has started."""
         self.stop()
-        self._tell(Status(self.id, Stamp(self._clock.now_s()), DeviceState.STARTED))
+        self._emit(Status(self.id, Stamp(self._clock.now_s()), DeviceState.STARTED))

@@ -250,8 +250,8 @@ class MqttBoard:
         self._id, self._now_s, self._outlet, self._publish = id, clock.now_s, outlet, publish
         self._broker_owes = broker_owes
         self._owner = secrets.token_hex(4)
-        self._feeding = ForeignSenderDetector(self._owner)
-        self._said_unseen = self._ended = False
+        self._foreign_sender = ForeignSenderDetector(self._owner)
+        self._reported_unseen = self._is_closed = False
         self._changed = threads.condition(outlet.lock)
         self.session = BoardSession(
             id,
@@ -260,7 +260,7 @@ class MqttBoard:
             encoding=Encoding[options.encoding.name],
             realtime=options.pace is InjectionPace.REALTIME,
             answer_limit_s=options.answer_wait_s,
-            silent=self._silent,
+            silent=self._silence_text,
         )
         self._thread = threads.thread(self._work, name=f"{id}-board")
 
@@ -270,7 +270,7 @@ class MqttBoard:
     def close(self) -> None:
         """A sound that plays ends without an event."""
         with self._changed:
-            self._ended = True
+            self._is_closed = True
             self.session.playing = None
             self._changed.notify_all()
         # A thread cannot wait for its own end.
@@ -300,8 +300,8 @@ class MqttBoard:
         with self._changed:
             completed = self.session.completed
             self.session.take(received, stamp)
-            if self.session.completed > completed and not self._feeding.echoed and not self._said_unseen:
-                self._said_unseen = True
+            if self.session.completed > completed and not self._foreign_sender.echoed and not self._reported_unseen:
+                self._reported_unseen = True
                 self._outlet.remark(
                     "the broker does not deliver in/audio to the harness, so sound from other programs goes unnoticed"
                 )
@@ -310,7 +310,7 @@ class MqttBoard:
     def take_echo(self, topic: str, payload: bytes) -> None:
         """Takes the echo of a message on `vh/<device>/in/…`, from the harness or another program."""
         with self._changed:
-            if description := self._feeding.stranger(topic, payload):
+            if description := self._foreign_sender.stranger(topic, payload):
                 text = f"another program sends this board {description} (vh/…/{topic}): two programs use it"
                 self.session.used_by_another(text, self._now_s())
 
@@ -361,7 +361,7 @@ class MqttBoard:
                 remedy="Check whether the board restarted or was lost",
             )
 
-    def _silent(self, silent_s: float) -> str:
+    def _silence_text(self, silent_s: float) -> str:
         if self._broker_owes() > _BROKER_ANSWERS_S:
             return f"the broker does not answer, and the board has been silent for {seconds(silent_s)}"
         return f"the board has been silent for {seconds(silent_s)}; the broker answers"
@@ -369,18 +369,18 @@ class MqttBoard:
     def _work(self) -> None:
         while True:
             with self._changed:
-                if self._ended:
+                if self._is_closed:
                     return
-                outgoing, wait_s = self._due(self._now_s())
+                outgoing, wait_s = self._due_messages(self._now_s())
                 if not outgoing:
                     self._changed.wait(wait_s)
                     continue
                 for topic, payload, _ in outgoing:
-                    self._feeding.gives(topic, payload)
+                    self._foreign_sender.gives(topic, payload)
             for topic, payload, qos in outgoing:
                 self._publish(topic, payload, qos)
 
-    def _due(self, now_s: float) -> tuple[list[tuple[str, bytes, int]], float]:
+    def _due_messages(self, now_s: float) -> tuple[list[tuple[str, bytes, int]], float]:
         """What to publish now, and how long to wait if there is nothing."""
         if silent := self.session.tick(now_s):
             # Report the loss before the sound that it cut off, so that the session knows the reason.

@@ -86,10 +86,10 @@ class MqttDevice:
         self._board: MqttBoard | None = None
         self._hermes: HermesSound | None = None
         self._lease: Reservation | None = None
-        self._gone_before = False
+        self._had_last_will = False
         self._heartbeat = profile.heartbeat if profile is not None else None
-        self._beat_rule = for_device((self._heartbeat.rule,) if self._heartbeat is not None else (), self._device)
-        self._beat_s: float | None = None
+        self._heartbeat_rule = for_device((self._heartbeat.rule,) if self._heartbeat is not None else (), self._device)
+        self._heartbeat_s: float | None = None
         self._closing = threads.event()
         self._beating: threading.Thread | None = None
 
@@ -143,10 +143,10 @@ class MqttDevice:
         without its board: LinkLost reports the address that the board must use.
         """
         self._outlet.open(sink)
-        self._gone_before = False
+        self._had_last_will = False
         if self._vh:
             self._board = MqttBoard(
-                self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
+                self.id, self._options, self._surroundings.clock, self._outlet, self._send_message, self._broker_owes
             )
         if self._injection in (MqttInjection.HERMES, MqttInjection.PLAY_BYTES):
             kind = HermesMicrophone if self._injection is MqttInjection.HERMES else HermesSpeaker
@@ -158,11 +158,11 @@ class MqttDevice:
             self._link.open()
             if self._board is not None:
                 self._watch = self._open_watch(self._board)
-            self._meet(self._link)
+            self._wait_for_board(self._link)
             if self._hermes is not None:
                 self._hermes.open()
             if self._heartbeat is not None:
-                self._beat_s = None
+                self._heartbeat_s = None
                 self._closing.clear()
                 watching = threads.thread(self._watch_heartbeat, self._heartbeat)
                 self._beating = watching
@@ -182,7 +182,7 @@ class MqttDevice:
         )
 
     def _new_link(self) -> BrokerLink:
-        topics = {mapping.topic for mapping in (*self._mappings, *self._beat_rule)}
+        topics = {mapping.topic for mapping in (*self._mappings, *self._heartbeat_rule)}
         if self._vh:
             # One subscription to all of its topics, so that no message comes twice.
             of_board = self._prefix + "+"
@@ -195,7 +195,7 @@ class MqttDevice:
             clock=self._surroundings.clock,
             folder=self._surroundings.folder,
             topics=sorted(topics),
-            events=LinkEvents(self._up, self._on_down, self._message, self._outlet.remark),
+            events=LinkEvents(self._on_up, self._on_down, self._message, self._outlet.remark),
             optional=[self._lease_topic] if self._injection is MqttInjection.HERMES else [],
             client=self.client,
         )
@@ -227,7 +227,7 @@ class MqttDevice:
             return None
         return watch
 
-    def _meet(self, link: BrokerLink) -> None:
+    def _wait_for_board(self, link: BrokerLink) -> None:
         if self._options.tls_insecure:
             self._outlet.remark("the broker's certificate is not checked (tls_insecure)")
         address = "{}:{}".format(*link.address)
@@ -244,7 +244,7 @@ class MqttDevice:
                 self._outlet.lose(BOARD, f"the board has not connected to the embedded broker at {address} yet")
             return
         if not board.wait_until_met(self._options.hello_wait_s):
-            why = "its last will reports that it is gone" if self._gone_before else "no answer"
+            why = "its last will reports that it is gone" if self._had_last_will else "no answer"
             raise DeviceError(
                 f"{self.id}: no hello on {self._prefix}hello at {address}: {why}",
                 remedy="Check that the board is on, uses this broker and has this name (topic_device). Check that the "
@@ -325,7 +325,7 @@ class MqttDevice:
             raise DeviceError(f"{self.id} does not accept text over MQTT, or is not open", remedy="Write `framing: vh`")
         board.command(message)
 
-    def _to_board(self, topic: str, payload: bytes, qos: int) -> None:
+    def _send_message(self, topic: str, payload: bytes, qos: int) -> None:
         self._publish(self._prefix + topic, payload, qos)
 
     def _publish(self, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
@@ -343,12 +343,12 @@ class MqttDevice:
                 self._publish(ask, payload.encode(), 0)
             if self._closing.wait(heartbeat.within_s / 3):  # asks more than once within the limit
                 return
-            silent_s = self._surroundings.clock.now_s() - self._beat_s if self._beat_s is not None else 0.0
+            silent_s = self._surroundings.clock.now_s() - self._heartbeat_s if self._heartbeat_s is not None else 0.0
             if silent_s > heartbeat.within_s:
                 self._throttle.link_lost()
                 self._outlet.lose(_HEARTBEAT, f"the device showed no sign of life for {seconds(silent_s)}")
 
-    def _up(self) -> None:
+    def _on_up(self) -> None:
         self._outlet.back("broker")
         if self._lease is not None:
             self._lease.link_up()
@@ -368,7 +368,7 @@ class MqttDevice:
         if self._lease is not None:
             self._lease.link_down()
         self._throttle.link_lost()
-        self._beat_s = None  # silence while the broker is gone means nothing
+        self._heartbeat_s = None  # silence while the broker is gone means nothing
         self._outlet.lose("broker", reason)
 
     def _message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
@@ -378,7 +378,7 @@ class MqttDevice:
         if retained:
             self.retained += 1
             if topic == self._prefix + "status":
-                self._gone_before = b'"gone"' in payload[:MAX_PAYLOAD_BYTES]
+                self._had_last_will = b'"gone"' in payload[:MAX_PAYLOAD_BYTES]
             return
         if len(payload) > MAX_PAYLOAD_BYTES:
             self.too_long += 1
@@ -393,12 +393,12 @@ class MqttDevice:
             board.take(topic.removeprefix(self._prefix), payload, stamp)
             self.duplicates = board.session.counted_repeats
             return
-        if self._heartbeat is not None and topic_matches(self._beat_rule[0].topic, topic):
+        if self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic):
             if any(
                 isinstance(observation, ListeningProved)
-                for observation in observations(self._beat_rule, topic, payload, stamp, "")
+                for observation in observations(self._heartbeat_rule, topic, payload, stamp, "")
             ):
-                self._beat_s = stamp.at_s
+                self._heartbeat_s = stamp.at_s
                 self._outlet.back(_HEARTBEAT)
             return
         for observation in self._judge_numbers(topic, payload, stamp):
@@ -440,7 +440,7 @@ class MqttSource:
         self.queue = DeviceOutputQueue()
         self.trouble = ""
         self._folder = tempfile.TemporaryDirectory(prefix="harness-monitor-")
-        events = LinkEvents(self._up, self._on_down, self._message, lambda _: None)
+        events = LinkEvents(self._on_up, self._on_down, self._message, lambda _: None)
         self._link = BrokerLink("monitor", options, HostClock(), Path(self._folder.name), topics, events)
         self.name = " ".join((options.address, *topics))
 
@@ -452,7 +452,7 @@ class MqttSource:
         self._link.close()
         self._folder.cleanup()
 
-    def _up(self) -> None:
+    def _on_up(self) -> None:
         self.trouble = self._link.client_id_conflict
 
     def _on_down(self, reason: str) -> None:

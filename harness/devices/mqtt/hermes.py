@@ -81,11 +81,11 @@ class HermesSound:
     def stop(self) -> None:
         """Ends the sound. Hermes cannot stop what a device plays itself, so the device may continue."""
         with self._outlet.lock:
-            self._end(self._now(), complete=False)
+            self._end(self._stamp_now(), complete=False)
 
     def link_down(self) -> None:
         with self._outlet.lock:
-            self._end(self._now(), complete=False, why="the link to the broker is lost")
+            self._end(self._stamp_now(), complete=False, why="the link to the broker is lost")
 
     def close(self) -> None:
         """A sound that plays ends without an event."""
@@ -100,7 +100,7 @@ class HermesSound:
         """The current sample."""
         raise NotImplementedError
 
-    def _now(self) -> Stamp:
+    def _stamp_now(self) -> Stamp:
         return Stamp(self._clock.now_s())
 
     def _end(self, stamp: Stamp, *, complete: bool, why: str = "") -> None:
@@ -176,7 +176,7 @@ class HermesMicrophone(HermesSound):
             if late_s > LATEST_S:  # the host stood still, so these samples were never sent
                 with self._outlet.lock:
                     why = f"its frames were {seconds(late_s)} late"
-                    self._end(self._now(), complete=False, why=why)
+                    self._end(self._stamp_now(), complete=False, why=why)
                 due_s = self._clock.now_s()
             self._publish_frame(due_s, late_s)
             due_s += FRAME_S
@@ -215,7 +215,7 @@ class HermesSpeaker(HermesSound):
         super().__init__(id, PLAY_TOPIC, surroundings, outlet, publish)
         self._site = site
         self.topics = (f"hermes/audioServer/{site}/playFinished",)
-        self._began_s = 0.0
+        self._play_began_s = 0.0
         self._timer: threads.DelayedCall | None = None
 
     def play(self, play_id: str, waveform: Waveform) -> None:
@@ -227,12 +227,12 @@ class HermesSpeaker(HermesSound):
             if self._playing is not None:
                 raise DeviceError(f"{self._id} is already playing {self._playing.play_id}", remedy="Stop it first")
             self._playing = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples), started=True)
-            self._began_s = self._clock.now_s()
+            self._play_began_s = self._clock.now_s()
             self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
             overdue_after_s = self._clock.real_s(waveform.duration_s + _FINISH_WAIT_S)
             self._timer = threads.DelayedCall(overdue_after_s, self._overdue, play_id, name=f"{self._id}-hermes")
             self._timer.start()
-            self._outlet.tell(StimulusStarted(self._id, Stamp(self._began_s, _BEGIN_ERROR_S), play_id))
+            self._outlet.tell(StimulusStarted(self._id, Stamp(self._play_began_s, _BEGIN_ERROR_S), play_id))
 
     def take(self, topic: str, payload: bytes, stamp: Stamp) -> None:
         """Takes a `playFinished`; those of other sounds are ignored."""
@@ -245,7 +245,7 @@ class HermesSpeaker(HermesSound):
             playing = self._playing
             if playing is None or play_id != playing.play_id:
                 return
-            delay_s = stamp.at_s - self._began_s - len(playing.samples) / playing.rate_hz
+            delay_s = stamp.at_s - self._play_began_s - len(playing.samples) / playing.rate_hz
             if delay_s < -_BEGIN_ERROR_S:
                 why = f"the device finished {seconds(-delay_s)} too early"
                 self._outlet.remark(f"{play_id}: {why}")
@@ -260,14 +260,14 @@ class HermesSpeaker(HermesSound):
         self._cancel()
 
     def _position(self) -> int:
-        return round((self._clock.now_s() - self._began_s) * self._rate_hz)
+        return round((self._clock.now_s() - self._play_began_s) * self._rate_hz)
 
     def _overdue(self, play_id: str) -> None:
         with self._outlet.lock:
             if self._playing is not None and self._playing.play_id == play_id:
                 why = f"no {self.topics[0]} arrived, so it may not have been played"
                 self._outlet.remark(f"{play_id}: {why}")
-                self._end(self._now(), complete=False, why=why)
+                self._end(self._stamp_now(), complete=False, why=why)
 
     def _end(self, stamp: Stamp, *, complete: bool, why: str = "") -> None:
         self._cancel()

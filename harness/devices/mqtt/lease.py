@@ -71,13 +71,13 @@ class Lease:
         self.other = ""
         """The present or last owner."""
         self._name = name
-        self._since_s = 0.0
-        self._other_until_s: float | None = None
+        self._state_since_s = 0.0
+        self._other_expires_s: float | None = None
         self._is_due = False
 
     def link_up(self, now_s: float) -> None:
         self._enter(LeaseState.CLAIMED, now_s, due=True)
-        self._other_until_s = None
+        self._other_expires_s = None
 
     def link_down(self) -> None:
         self.state = LeaseState.NONE
@@ -89,19 +89,19 @@ class Lease:
         lease = _read(payload)
         if lease is None:
             if not payload and self.state is LeaseState.TAKEN:
-                self._other_until_s = None
+                self._other_expires_s = None
                 self._enter(LeaseState.CLAIMED, now_s, due=True)
             elif not payload and self.state is LeaseState.HELD:
                 self._is_due = True  # another harness withdrew the claim that had replaced this lease
             return
         if lease.owner == self.owner:
             if not retained and self.state in (LeaseState.CLAIMED, LeaseState.UNSEEN):
-                is_disputed = self._other_until_s is not None and self._other_until_s > wall_s
+                is_disputed = self._other_expires_s is not None and self._other_expires_s > wall_s
                 self._enter(LeaseState.DISPUTED if is_disputed else LeaseState.HELD, now_s)
             return
         self.other = lease.name
         if retained:
-            self._other_until_s = lease.until_s
+            self._other_expires_s = lease.until_s
             return
         if self.state is LeaseState.HELD and not (lease.held and lease.owner < self.owner):
             self._is_due = True  # if both hold it, since one was offline, the lower name keeps it
@@ -110,10 +110,10 @@ class Lease:
 
     def due(self, now_s: float, wall_s: float) -> bytes | None:
         """The payload to publish now (retained)."""
-        gone_s = now_s - self._since_s
+        gone_s = now_s - self._state_since_s
         match self.state:
             case LeaseState.CLAIMED if not self._is_due and gone_s >= ECHO_S:
-                is_disputed = self._other_until_s is not None and self._other_until_s > wall_s
+                is_disputed = self._other_expires_s is not None and self._other_expires_s > wall_s
                 self._enter(LeaseState.TAKEN if is_disputed else LeaseState.UNSEEN, now_s)
             case LeaseState.DISPUTED if gone_s >= DEFENCE_S:
                 self._enter(LeaseState.HELD, now_s, due=True)
@@ -121,18 +121,18 @@ class Lease:
                 self._enter(LeaseState.HELD, now_s, due=True)
             case LeaseState.TAKEN if gone_s >= EXPIRES_S:
                 self._enter(LeaseState.CLAIMED, now_s, due=True)
-                self._other_until_s = None
+                self._other_expires_s = None
         if not self._is_due or self.state in (LeaseState.NONE, LeaseState.TAKEN):
             return None
         self._is_due = False
         if self.state is LeaseState.CLAIMED:
-            self._since_s = now_s
+            self._state_since_s = now_s
         expires = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
         is_held = self.state is LeaseState.HELD
         return json.dumps({"owner": self.owner, "name": self._name, "until": expires, "held": is_held}).encode()
 
     def _enter(self, state: LeaseState, now_s: float, *, due: bool = False) -> None:
-        self.state, self._since_s, self._is_due = state, now_s, due
+        self.state, self._state_since_s, self._is_due = state, now_s, due
 
 
 def _read(payload: bytes) -> _SeenLease | None:
@@ -168,11 +168,11 @@ class Reservation:
         self._topic = topic
         self._clock = clock
         self._publish = publish
-        self._on_taken, self._free = on_taken, free
+        self._on_taken, self._on_free = on_taken, free
         self._changed = threads.condition()
-        self._ended = self._waited = False
+        self._is_closed = self._wait_has_ended = False
         self._reported_state = LeaseState.NONE
-        self._thread = threads.thread(self._keep, name="mqtt-lease")
+        self._thread = threads.thread(self._run, name="mqtt-lease")
         self._thread.start()
 
     def link_up(self) -> None:
@@ -195,7 +195,7 @@ class Reservation:
             settled = (LeaseState.HELD, LeaseState.TAKEN, LeaseState.UNSEEN)
             self._changed.wait_for(lambda: self._lease.state in settled, ECHO_S + DEFENCE_S + 1.0)
             state, other = self._lease.state, self._lease.other
-            self._waited = True
+            self._wait_has_ended = True
         if state is LeaseState.TAKEN:
             raise DeviceError(
                 f"{self._topic}: the board is reserved by {other}",
@@ -206,7 +206,7 @@ class Reservation:
     def close(self) -> None:
         """Releases the lease."""
         with self._changed:
-            self._ended = True
+            self._is_closed = True
             is_held = self._lease.state in (LeaseState.HELD, LeaseState.DISPUTED, LeaseState.CLAIMED)
             self._lease.link_down()
             self._changed.notify_all()
@@ -214,10 +214,10 @@ class Reservation:
         if is_held:
             self._publish(self._topic, b"")
 
-    def _keep(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._changed:
-                if self._ended:
+                if self._is_closed:
                     return
                 payload = self._lease.due(self._clock.now_s(), self._clock.wall_s())
                 state, other = self._lease.state, self._lease.other
@@ -229,12 +229,12 @@ class Reservation:
             if payload is not None:
                 self._publish(self._topic, payload)
             previous, self._reported_state = self._reported_state, state
-            if not self._waited or previous is state:
+            if not self._wait_has_ended or previous is state:
                 continue
             if state is LeaseState.TAKEN:
                 self._on_taken(f"the board is reserved by {other}")
             elif state is LeaseState.HELD:
-                self._free()
+                self._on_free()
 
 
 def _user() -> str:

@@ -69,12 +69,12 @@ class KeepAlive:
         self._round_trips_s: deque[float] = deque(maxlen=_ROUND_TRIPS_KEPT)
         self.count = 0
         self._connected = True
-        self._alive_s = now_s()  # when the last pulse that was answered had been sent
+        self._answered_sent_s = now_s()  # when the last pulse that was answered had been sent
         self._absent_since_s: float | None = None  # None while the broker answers
-        self._stalls = StallDetector(_LOOK_S, self._alive_s)
+        self._stalls = StallDetector(_LOOK_S, self._answered_sent_s)
         self._stop = threads.event()
-        self._beat_now = threads.event()
-        self._thread = threads.thread(self._beat, name="mqtt-pulse")
+        self._pulse_now = threads.event()
+        self._thread = threads.thread(self._run, name="mqtt-pulse")
 
     @property
     def error_s(self) -> float:
@@ -96,7 +96,7 @@ class KeepAlive:
             oldest_s = min(self._unanswered.values(), default=now_s)
             # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse.
             # So it may while the host itself does, which then sees no answer.
-            silent_s = now_s - self._alive_s
+            silent_s = now_s - self._answered_sent_s
             is_prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s
             return usual_s + blind_s if is_prompt else max(usual_s + blind_s, silent_s)
 
@@ -112,7 +112,7 @@ class KeepAlive:
 
     def stop(self) -> None:
         self._stop.set()
-        self._beat_now.set()
+        self._pulse_now.set()
         if self._thread.is_alive() and self._thread is not threads.current_thread():
             self._thread.join(0.5)
 
@@ -137,7 +137,7 @@ class KeepAlive:
             self._unanswered.clear()
             self._connected = False
             if self._absent_since_s is None:
-                self._absent_since_s = self._alive_s
+                self._absent_since_s = self._answered_sent_s
 
     def link_up(self) -> None:
         """The connection is up (again)."""
@@ -146,20 +146,20 @@ class KeepAlive:
             self._early_answers.clear()
             self._connected = True
         # Queued messages arrive before the answer to this pulse.
-        self._beat_now.set()
+        self._pulse_now.set()
 
     def _add_round_trip(self, sent_s: float, answered_s: float) -> None:
         self._round_trips_s.append(answered_s - sent_s)
-        self._alive_s = max(self._alive_s, sent_s)
+        self._answered_sent_s = max(self._answered_sent_s, sent_s)
         self._absent_since_s = None
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         topic = f"vh/_pulse/{self._client._client_id.decode()}"
         looked_s = self._now_s()
         due_s = looked_s + _PERIOD_S
         while not self._stop.is_set():
-            is_early = self._beat_now.wait(_LOOK_S)
-            self._beat_now.clear()
+            is_early = self._pulse_now.wait(_LOOK_S)
+            self._pulse_now.clear()
             now_s = self._now_s()
             with self._lock:
                 self._stalls.look(now_s)
@@ -236,7 +236,7 @@ class BrokerLink:
         self._subscribed = threads.event()
         self._answered = threads.event()
         self._refusal = ""
-        self._lost = False
+        self._link_is_lost = False
         self._ends_s: deque[float] = deque(maxlen=2)  # when the last connections ended
         self._lock = threads.lock()
         self._closing = False
@@ -279,11 +279,11 @@ class BrokerLink:
 
     @property
     def up(self) -> bool:
-        return self._subscribed.is_set() and not self._lost and not self._closing
+        return self._subscribed.is_set() and not self._link_is_lost and not self._closing
 
     def open(self) -> None:
         """Returns when every topic is subscribed to; DeviceError when the broker does not answer or refuses."""
-        self._closing = self._lost = False
+        self._closing = self._link_is_lost = False
         self._refusal = ""
         self._subscribed.clear()
         self._answered.clear()
@@ -337,9 +337,9 @@ class BrokerLink:
         client, self._client = self._client, None
         if client is not None:
             client.disconnect()
-            _within(_END_LIMIT_S, client.loop_stop)
+            _call_with_limit(_END_LIMIT_S, client.loop_stop)
             if was_up and self._options.address != EMBEDDED:
-                _within(_END_LIMIT_S, self._forget)
+                _call_with_limit(_END_LIMIT_S, self._forget)
         embedded, self._embedded = self._embedded, None
         if embedded is not None:
             embedded.give_back()
@@ -373,7 +373,7 @@ class BrokerLink:
         if context is not None:
             client.tls_set_context(context)
             client.tls_insecure_set(self._options.tls_insecure)
-        client.on_socket_open = self._guard(_without_delay)
+        client.on_socket_open = self._guard(_disable_send_delay)
         return client
 
     def _forget(self) -> None:
@@ -452,7 +452,7 @@ class BrokerLink:
     def _note_subscriptions(self) -> None:
         with self._lock:
             is_first = not self._subscribed.is_set()
-            is_back, self._lost = self._lost, False
+            is_back, self._link_is_lost = self._link_is_lost, False
             self._subscribed.set()
         self._answered.set()
         if self._pulse is not None:
@@ -498,9 +498,9 @@ class BrokerLink:
         if self._pulse is not None:
             self._pulse.link_down()
         with self._lock:
-            if self._lost or self._closing or not self._subscribed.is_set():
+            if self._link_is_lost or self._closing or not self._subscribed.is_set():
                 return
-            self._lost = True
+            self._link_is_lost = True
         self._events.down(reason)
 
     def _on_publish(self, _: mqtt.Client, __: object, number: int, *___: object) -> None:
@@ -514,14 +514,14 @@ class BrokerLink:
             self._events.message(message.topic, bytes(message.payload), stamp, message.retain)
 
 
-def _within(limit_s: float, action: Callable[[], object]) -> None:
+def _call_with_limit(limit_s: float, action: Callable[[], object]) -> None:
     """Runs a call with a time limit, since connecting cannot be cancelled."""
     thread = threads.thread(action, name="mqtt-end")
     thread.start()
     thread.join(limit_s)
 
 
-def _without_delay(_: mqtt.Client, __: object, connection: object) -> None:
+def _disable_send_delay(_: mqtt.Client, __: object, connection: object) -> None:
     # Otherwise small messages would wait 44 ms for each other.
     if isinstance(connection, socket.socket):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

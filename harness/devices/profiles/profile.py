@@ -319,7 +319,7 @@ def _check_sample(sample: SampleKeys, key_path: At, findings: Findings) -> None:
 _ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")
 
 
-def _of_payload(key_path: At) -> bool:
+def _is_in_payload(key_path: At) -> bool:
     """Whether the value is in a payload: the device's own JSON, in which null is allowed."""
     return len(key_path) > 3 and key_path[0] == "samples" and key_path[2] == "payload"
 
@@ -332,7 +332,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     A relative path starts at `beside`. named_by: the profile that takes this one's lines.
     """
     path = find_profile(path_or_id, beside=beside)
-    sha256, content, findings = read_content(path, FileKind.DEVICE, ProfileKeys, _of_payload)
+    sha256, content, findings = read_content(path, FileKind.DEVICE, ProfileKeys, _is_in_payload)
     check_rules(content, findings)
     findings.refuse()
     keys = ProfileKeys.model_validate(content)
@@ -355,7 +355,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         reports=frozenset(keys.reports),
         mappings=(
             *(_read_mapping(rule) for rule in keys.mappings if rule.topic),
-            *_of_messages(lines, keys.console.topic),
+            *_message_mappings(lines, keys.console.topic),
         ),
         messages=(*own_messages, *(message for profile in lines_of for message in profile.messages)),
         context_wait_s=keys.context_wait_s,
@@ -437,11 +437,11 @@ def _is_profile(path: Path) -> bool:
 
 
 def _heartbeat(keys: HeartbeatKeys) -> Heartbeat:
-    rule = MessageMapping(keys.topic, ObservationKind.LISTENING, when=_when(keys.when))
+    rule = MessageMapping(keys.topic, ObservationKind.LISTENING, when=_conditions_of(keys.when))
     return Heartbeat(rule, keys.within_s, keys.ask, keys.payload)
 
 
-def _when(keys: Mapping[str, str | int | float | bool]) -> tuple[tuple[str, str], ...]:
+def _conditions_of(keys: Mapping[str, str | int | float | bool]) -> tuple[tuple[str, str], ...]:
     return tuple((pointer, value if isinstance(value, str) else json.dumps(value)) for pointer, value in keys.items())
 
 
@@ -451,7 +451,7 @@ def _read_mapping(rule: MappingKeys) -> MessageMapping:
         kind=rule.kind,
         fields=tuple(rule.fields.items()),
         values=tuple(rule.values.items()),
-        when=_when(rule.when),
+        when=_conditions_of(rule.when),
         score_scale=rule.score_scale,
         match=rule.match or "",
         type=rule.type or "",
@@ -476,7 +476,7 @@ def _line(rule: LineKeys) -> LineMapping:
     )
 
 
-def _of_messages(lines: Sequence[LineMapping], topic: str | None) -> Iterator[MessageMapping]:
+def _message_mappings(lines: Sequence[LineMapping], topic: str | None) -> Iterator[MessageMapping]:
     """Rules for messages that are lines. Those over several lines, or with a condition, have none."""
     if topic is None:
         return

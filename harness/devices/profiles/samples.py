@@ -121,12 +121,12 @@ def _differs(expected: Mapping[str, PlainValue], actual: Fields) -> bool:
         return True
     for name in FIELDS[ObservationKind(kind)]:
         empty = _EMPTY.get(name, "")
-        if not _same(expected.get(name, empty), actual.get(name, empty)):
+        if not _values_match(expected.get(name, empty), actual.get(name, empty)):
             return True
-    return "device_s" in expected and not _same(expected["device_s"], actual.get("device_s"))
+    return "device_s" in expected and not _values_match(expected["device_s"], actual.get("device_s"))
 
 
-def _same(expected: PlainValue, actual: PlainValue) -> bool:
+def _values_match(expected: PlainValue, actual: PlainValue) -> bool:
     if isinstance(expected, float | int) and isinstance(actual, float | int) and not isinstance(expected, bool):
         return abs(expected - actual) <= SCORE_STEP
     return expected == actual

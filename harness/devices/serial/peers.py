@@ -216,7 +216,7 @@ class ConsolePeer:
     ) -> None:
         self.console = console
         self._source = source
-        self._tell = outlet.tell
+        self._report = outlet.tell
         self.rate_hz = rate_hz
         self._realtime = realtime
         self._dialogue = TflmDialogue()
@@ -243,7 +243,7 @@ class ConsolePeer:
     def tick(self, now_s: float, error_s: float) -> str:
         for observation in self.console.feed(b"", Stamp(now_s, error_s)):
             if self._throttle.passes(observation):
-                self._tell(observation)
+                self._report(observation)
         self._dialogue.tick(now_s)
         self._report_progress(now_s)
         return ""
@@ -263,7 +263,7 @@ class ConsolePeer:
         if not playing.started:
             playing.started, self._started_s = True, now_s
             self._dialogue.begin(playing.samples, now_s)
-            self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._audio_line_s(0)))
+            self._report(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._audio_line_s(0)))
         limit = len(playing.samples)
         if self._realtime:
             limit = min(limit, int((now_s - self._started_s + _REALTIME_AHEAD_S) * playing.rate_hz))
@@ -280,7 +280,7 @@ class ConsolePeer:
     def play(self, play_id: str, sound: Pcm, now_s: float) -> None:
         self.stop(now_s)
         if not self.ready:
-            self._tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
+            self._report(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
         self._playing = ActivePlay(play_id, sound, RATE_HZ, 0, len(sound))
         self._settled_s = None
@@ -308,7 +308,7 @@ class ConsolePeer:
     def _read(self, data: bytes, stamp: Stamp) -> None:
         for observation in self.console.feed(data, stamp):
             if self._throttle.passes(observation):
-                self._tell(self._add_place(observation))
+                self._report(self._add_place(observation))
 
     def _add_place(self, event: Observation) -> Observation:
         """Adds the place on the audio line: the last sample acknowledged is the latest possible cause."""
@@ -323,7 +323,7 @@ class ConsolePeer:
         if playing is None or not playing.started:
             return
         if self._dialogue.failed:
-            self._tell(LogLine(self._source, Stamp(now_s), f"injection: {self._dialogue.failed}"))
+            self._report(LogLine(self._source, Stamp(now_s), f"injection: {self._dialogue.failed}"))
             self._end(now_s, complete=False)
         elif self._dialogue.complete:
             if self._settled_s is None:
@@ -337,7 +337,7 @@ class ConsolePeer:
     def _prove(self, now_s: float) -> None:
         self._proved_s = now_s
         audio_s = self._audio_line_s(self._dialogue.acknowledged)
-        self._tell(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, audio_s))
+        self._report(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, audio_s))
 
     def _audio_line_s(self, sample: int) -> float:
         return (self._earlier_samples + sample) / self.rate_hz if self.rate_hz else 0.0
@@ -348,4 +348,4 @@ class ConsolePeer:
             return
         if playing.started:
             self._earlier_samples += len(playing.samples) if complete else self._dialogue.sent
-        self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._audio_line_s(0)))
+        self._report(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._audio_line_s(0)))

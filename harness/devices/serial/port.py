@@ -152,9 +152,9 @@ class OpenPort:
         except BlockingIOError:
             return b""
         except OSError as error:
-            raise self._gone(error) from error
+            raise self._lost_error(error) from error
         if not chunk:
-            raise self._gone()  # also when a network bridge has closed the connection
+            raise self._lost_error()  # also when a network bridge has closed the connection
         return chunk
 
     def write(self, data: bytes) -> int:
@@ -164,7 +164,7 @@ class OpenPort:
         except BlockingIOError:
             return 0
         except OSError as error:
-            raise self._gone(error) from error
+            raise self._lost_error(error) from error
 
     def close(self) -> None:
         """Closes in any state; unsent bytes are dropped."""
@@ -173,7 +173,7 @@ class OpenPort:
         with contextlib.suppress(OSError, termios.error, TypeError):
             self._handle.close()
 
-    def _gone(self, error: OSError | None = None) -> PortLost:
+    def _lost_error(self, error: OSError | None = None) -> PortLost:
         # EIO is what an unplugged port gives. Its text says less than the message.
         why = f" ({error.strerror})" if error is not None and error.errno != errno.EIO else ""
         # The path comes last, since a narrow screen may cut it off.
@@ -204,7 +204,7 @@ def _open_exclusively(path: str, baud: int) -> serial.Serial:
         return serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
     except (OSError, termios.error, ValueError) as error:  # SerialException is an OSError
         if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
-            problem, remedy = _other_file(path)
+            problem, remedy = _file_error(path)
             raise DeviceError(problem, remedy=remedy) from error
         code = getattr(error, "errno", None)
         # pyserial's error about a lock has no number.
@@ -214,7 +214,7 @@ def _open_exclusively(path: str, baud: int) -> serial.Serial:
         raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(error)) from error
 
 
-def _other_file(path: str) -> tuple[str, str]:
+def _file_error(path: str) -> tuple[str, str]:
     """What a file is that is not a serial port, and the remedy."""
     if stat.S_ISSOCK(os.stat(path).st_mode):
         remedy = "Start QEMU with -chardev socket,id=c,host=127.0.0.1,port=47011,server=on,wait=off"
@@ -283,7 +283,7 @@ def _check_port(path: str, lasting: dict[str, str], *, on_bench: bool) -> Check:
         remedy = "Plug the board in, and read the kernel messages with dmesg"
         return Check("port", Level.FAIL, f"{path}: {error.strerror}", remedy)
     if not stat.S_ISCHR(file_status.st_mode):
-        return Check("port", Level.FAIL, *_other_file(path))
+        return Check("port", Level.FAIL, *_file_error(path))
     if not os.access(path, os.R_OK | os.W_OK):
         group = _group_name(file_status.st_gid)
         remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"

@@ -66,7 +66,7 @@ class LogLimit:
         self.left_out = 0
         self._source, self._per_s, self._burst = source, per_s, burst
         self._tokens = burst
-        self._at_s: float | None = None
+        self._updated_s: float | None = None
 
     def admits(self, now_s: float) -> bool:
         """Whether the log accepts one more line now; otherwise it is counted."""
@@ -89,8 +89,8 @@ class LogLimit:
         return LogLine(self._source, stamp, f"{lines} left out: more than {exact(self._per_s)} per second")
 
     def _refill(self, now_s: float) -> None:
-        gone_s = 0.0 if self._at_s is None else max(0.0, now_s - self._at_s)
-        self._at_s = now_s
+        gone_s = 0.0 if self._updated_s is None else max(0.0, now_s - self._updated_s)
+        self._updated_s = now_s
         self._tokens = min(self._burst, self._tokens + gone_s * self._per_s)
 
 
@@ -220,12 +220,12 @@ class Console:
     def _text(self, data: bytes, stamp: Stamp) -> Iterator[LineReading]:
         start = 0
         for end in _LINE_ENDS.finditer(data):
-            self._gather(data[start : end.start()], stamp)
+            self._append(data[start : end.start()], stamp)
             yield from self._end_line(stamp)
             start = end.end()
-        self._gather(data[start:], stamp)
+        self._append(data[start:], stamp)
 
-    def _gather(self, data: bytes, stamp: Stamp) -> None:
+    def _append(self, data: bytes, stamp: Stamp) -> None:
         if data and not self._line:
             self._first_piece = stamp, len(data)
         room = max(0, self._settings.max_line_bytes - len(self._line))

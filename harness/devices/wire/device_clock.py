@@ -72,7 +72,7 @@ class DeviceClock:
     def __init__(self) -> None:
         self.boot = ""
         self._origin: _Bar | None = None
-        self._last_s = 0.0
+        self._last_device_s = 0.0
         # Bars relative to the origin: device time, host time minus device time, half width. First all, then the best.
         self._bars: Floats = np.zeros((3, 0))
         self._x: Floats = np.zeros(0)
@@ -107,7 +107,7 @@ class DeviceClock:
             self._forget()
         if self._origin is None:
             self._origin = bar
-        self._last_s = bar.device_s
+        self._last_device_s = bar.device_s
         x = bar.device_s - self._origin.device_s
         y = bar.host_s - self._origin.host_s - x
         self._bars = np.concatenate((self._bars[:, 1 - KEPT_PINGS :], ((x,), (y,), (half_s,))), axis=1)
@@ -136,7 +136,7 @@ class DeviceClock:
         level, slope = self._fit_line()
         offset_s = self._origin.host_s - self._origin.device_s + level - slope * self._origin.device_s
         skew_ppm = (1 / (1 + slope) - 1) * 1e6
-        return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(self._last_s * 1e6)).error_s)
+        return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(self._last_device_s * 1e6)).error_s)
 
     def _forget(self) -> None:
         self._bars = np.zeros((3, 0))
@@ -218,7 +218,7 @@ class PingSchedule:
         self._gap_s = gap_s
         self._every_s = every_s
         self._pings_left = 0
-        self._last_s = self._last_burst_s = float("-inf")
+        self._last_ping_s = self._last_burst_s = float("-inf")
         self._unanswered = False
 
     def burst(self) -> None:
@@ -237,11 +237,11 @@ class PingSchedule:
             step_s = min(step_s, self._gap_s * _GROWTH ** (self._burst - self._pings_left))
             if self._unanswered:
                 step_s = min(self._period_s, max(step_s, _UNANSWERED_S))
-        return max(0.0, self._last_s + step_s - now_s)
+        return max(0.0, self._last_ping_s + step_s - now_s)
 
     def sent(self, now_s: float) -> None:
         """A ping was sent."""
-        self._last_s, self._unanswered = now_s, True
+        self._last_ping_s, self._unanswered = now_s, True
         if self._pings_left > 0:
             self._pings_left -= 1
             self._last_burst_s = now_s

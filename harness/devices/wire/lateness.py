@@ -30,19 +30,19 @@ class StallDetector:
     """Notices that the host stood still, for threads that cannot: another one looks every so often."""
 
     def __init__(self, every_s: float, now_s: float) -> None:
-        self._late_s: deque[float] = deque(maxlen=_LOOKS_KEPT)
+        self._delays_s: deque[float] = deque(maxlen=_LOOKS_KEPT)
         self._every_s, self._looked_s = every_s, now_s
-        self._began_s = self._over_s = now_s
+        self._stall_began_s = self._stall_ends_s = now_s
 
     def look(self, now_s: float) -> None:
         if now_s - self._looked_s > 2 * self._every_s:
-            self._began_s, self._over_s = self._looked_s, now_s + self._every_s
-        self._late_s.append(max(0.0, now_s - self._looked_s - self._every_s))
+            self._stall_began_s, self._stall_ends_s = self._looked_s, now_s + self._every_s
+        self._delays_s.append(max(0.0, now_s - self._looked_s - self._every_s))
         self._looked_s = now_s
 
     def blind_s(self, now_s: float) -> float:
         """How long what is read now may have lain there: as late as recent looks were, and since a stall began."""
-        late_s = max(self._late_s, default=0.0)
+        late_s = max(self._delays_s, default=0.0)
         if now_s - self._looked_s > 2 * self._every_s:
             return late_s + now_s - self._looked_s
-        return late_s + now_s - self._began_s if now_s < self._over_s else late_s
+        return late_s + now_s - self._stall_began_s if now_s < self._stall_ends_s else late_s

@@ -134,7 +134,7 @@ class LineClock:
         if len(self._bins) < PROVEN_POINTS:
             return None
         slope, _ = self._drift()
-        return max(self._above(self._bins[-1].high_at_s, slope))
+        return max(self._bin_lateness(self._bins[-1].high_at_s, slope))
 
     def add(self, time: DeviceTime, stamp: Stamp) -> None:
         """Adds a line's device time and its arrival."""
@@ -155,10 +155,10 @@ class LineClock:
             return
         newest = self._bins[-1] if self._bins else None
         if newest is None or not 0 <= d - newest.start_s < BIN_S:
-            self._leave_a_jump()
+            self._forget_before_jump()
             self._bins.append(_Bin(d, d, high, high - low, d, high))
             self._fit = None
-            self._leave_a_stray()
+            self._forget_stray()
             return
         if high < newest.high:
             newest.high_at_s, newest.high, newest.width = d, high, high - low
@@ -178,7 +178,7 @@ class LineClock:
             return unproven
         arrived_s = stamp.at_s + stamp.error_s
         slope, drift = self._drift()
-        above = self._above(d, slope)
+        above = self._bin_lateness(d, slope)
         if max(above) > CREDIBLE_S:
             return unproven
         low, high = self._fit_offset(d, slope, drift, above)
@@ -195,7 +195,7 @@ class LineClock:
         """The bounds of the offset at a device time."""
         high, best = self._envelope(d, slope, drift)
         near_count = sum(drift * abs(d - bucket.high_at_s) <= max(above) / 4 for bucket in self._bins)
-        farthest = self._farthest(best.width, above, near_count)
+        farthest = self._envelope_error(best.width, above, near_count)
         if drift == TICKS_DRIFT:
             farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
         return high - farthest - 2 * drift * abs(d - best.high_at_s), high
@@ -205,7 +205,7 @@ class LineClock:
         if not self._bins:
             return False
         slope, drift = self._drift()
-        return high < self._fit_offset(d, slope, drift, self._above(d, slope))[0]
+        return high < self._fit_offset(d, slope, drift, self._bin_lateness(d, slope))[0]
 
     def _is_lost(self, d: float, low: float) -> bool:
         """Whether so many lines in a row are incredibly late that the clock has stood still; one may be two, joined."""
@@ -231,12 +231,12 @@ class LineClock:
             key=lambda bound: bound[0],
         )
 
-    def _above(self, d: float, slope: float) -> list[float]:
+    def _bin_lateness(self, d: float, slope: float) -> list[float]:
         """How far above the promptest line the latest one of each bin came."""
         prompt = min(bucket.high + slope * (d - bucket.high_at_s) for bucket in self._bins)
         return [bucket.late + slope * (d - bucket.late_at_s) - prompt for bucket in self._bins]
 
-    def _farthest(self, width: float, above: list[float], n: int) -> float:
+    def _envelope_error(self, width: float, above: list[float], n: int) -> float:
         """How far the envelope may lie above the truth.
 
         width: longest time from writing to reading. n: number of bins near enough to be part of the envelope.
@@ -249,7 +249,7 @@ class LineClock:
             return max(width - spread, by_spread)
         return max(width, by_spread)
 
-    def _leave_a_jump(self) -> None:
+    def _forget_before_jump(self) -> None:
         """Forgets lines from before the clock stood still: since then every line seems late by that time."""
         bins = list(self._bins)
         for count in range(JUMP_BINS, min(2 * JUMP_BINS, len(bins) - PROVEN_POINTS) + 1):
@@ -261,13 +261,13 @@ class LineClock:
                 self._bins = deque(newer, maxlen=KEPT)
                 return
 
-    def _leave_a_stray(self) -> None:
+    def _forget_stray(self) -> None:
         """Forgets the only line that is incredibly late, which was held back: no drift could be fitted with it.
 
         Not one of the newest: the clock may have stood still since.
         """
         if len(self._bins) > PROVEN_POINTS:
-            above = self._above(self._bins[-1].high_at_s, self._drift()[0])
+            above = self._bin_lateness(self._bins[-1].high_at_s, self._drift()[0])
             latest = above.index(max(above))
             if sum(lateness > CREDIBLE_S for lateness in above) == 1 and latest < len(above) - JUMP_BINS:
                 del self._bins[latest]

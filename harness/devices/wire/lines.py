@@ -230,7 +230,7 @@ class LineRules:
         self._time_kind = settings.clock
         self._takes_audio = takes_audio
         self._clock = clock or LineClock()
-        self._opened: list[_OpenObservation] = []
+        self._pending: list[_OpenObservation] = []
 
     def __len__(self) -> int:
         """The number of rules."""
@@ -244,25 +244,25 @@ class LineRules:
             self._clock.add(time, stamp)
         if readings := [*self._levels(text, raw, stamp, time)]:
             return [*results, *readings]
-        for pending in reversed(self._opened):
+        for pending in reversed(self._pending):
             pending.lines += 1
         readings = self._continue(text, raw, stamp) or self._begin(text, raw, stamp, time, results)
         results += readings
-        for pending in [pending for pending in self._opened if pending.lines >= pending.rule.mapping.within_lines]:
+        for pending in [pending for pending in self._pending if pending.lines >= pending.rule.mapping.within_lines]:
             results.insert(-1, self._close(pending))
-        if len(results) == 1 and not self._opened:
+        if len(results) == 1 and not self._pending:
             return results
-        last = replace(results[-1], waiting=bool(self._opened))
+        last = replace(results[-1], waiting=bool(self._pending))
         return [*(replace(reading, waiting=True) for reading in results[:-1]), last]
 
     def expire(self, now_s: float) -> list[LineReading]:
         """Observations that have waited long enough for their lines."""
-        overdue = [pending for pending in self._opened if now_s - pending.since_s > pending.rule.mapping.within_s]
+        overdue = [pending for pending in self._pending if now_s - pending.since_s > pending.rule.mapping.within_s]
         return [self._close(pending) for pending in overdue]
 
     def flush(self) -> list[LineReading]:
         """Observations that still wait, with what they have."""
-        return [self._close(pending) for pending in list(self._opened)]
+        return [self._close(pending) for pending in list(self._pending)]
 
     def _levels(self, text: str, raw: str, arrival: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
         """One result per threshold that reads numbers from the line."""
@@ -304,7 +304,7 @@ class LineRules:
 
     def _continue(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
         """Adds the line to an observation that waits, if it belongs to one."""
-        for pending in reversed(self._opened):
+        for pending in reversed(self._pending):
             rule = pending.rule
             if rule.until is not None and self._search(rule.until, text, rule):
                 reading = self._close(pending)
@@ -338,7 +338,7 @@ class LineRules:
     ) -> list[LineReading]:
         """Starts an observation with the line, or gives one at once, or leaves the line unmapped."""
         # A block of scores ends with the first line that is not a score.
-        for pending in [pending for pending in self._opened if pending.scores and pending.rule.until is None]:
+        for pending in [pending for pending in self._pending if pending.scores and pending.rule.until is None]:
             results.append(self._close(pending))
         for rule in self._rules:
             if rule.slow >= MAX_SLOW:
@@ -356,10 +356,10 @@ class LineRules:
                 self._clock.add(time, stamp)
             else:
                 time = time or line_time
-            return [self._take_by(rule, match, raw, stamp, time)]
+            return [self._reading_by_rule(rule, match, raw, stamp, time)]
         return [LineReading(raw, stamp, device_s=line_time.device_s if line_time else None)]
 
-    def _take_by(
+    def _reading_by_rule(
         self, rule: _Rule, match: regex.Match[str], raw: str, arrival: Stamp, time: DeviceTime | None
     ) -> LineReading:
         mapping, groups = rule.mapping, _groups(match)
@@ -372,15 +372,15 @@ class LineRules:
         if not mapping.more and not mapping.until:
             reading = self._complete(new)
             return LineReading(raw, arrival, reading.observations, rule.number, reading.why, device_s)
-        outdated = [pending for pending in self._opened if pending.rule is rule] or self._opened[: -MAX_OPEN + 1]
+        outdated = [pending for pending in self._pending if pending.rule is rule] or self._pending[: -MAX_OPEN + 1]
         observations: tuple[Observation, ...] = ()
         for pending in outdated:
             observations += self._close(pending).observations
-        self._opened.append(new)
+        self._pending.append(new)
         return LineReading(raw, arrival, observations, rule.number, "", device_s)
 
     def _close(self, pending: _OpenObservation) -> LineReading:
-        self._opened.remove(pending)
+        self._pending.remove(pending)
         return self._complete(pending)
 
     def _complete(self, pending: _OpenObservation) -> LineReading:
@@ -388,7 +388,7 @@ class LineRules:
         rule, mapping, fields = pending.rule, pending.rule.mapping, pending.fields
         nothing = LineReading("", pending.at, (), rule.number, "", fields.device_s)
         if mapping.block is not None:
-            best = _best(pending)
+            best = _best_word(pending)
             above = {word for word, score in pending.scores.items() if score >= mapping.block.threshold}
             earlier, rule.reported = rule.reported, rule.reported & above
             if best is None or best in earlier:
@@ -426,7 +426,7 @@ def _pairs(match: regex.Match[str]) -> tuple[tuple[str, str], ...]:
     return tuple(zip(slots, values, strict=True))[:MAX_SLOTS]
 
 
-def _best(pending: _OpenObservation) -> str | None:
+def _best_word(pending: _OpenObservation) -> str | None:
     """The word with the highest score, when it reaches the threshold and is a phrase."""
     block = pending.rule.mapping.block
     if block is None or not pending.scores:

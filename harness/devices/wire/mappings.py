@@ -225,7 +225,7 @@ def _observation(
         case ObservationKind.INTENT:
             name = text("name")
             slots = _slots(resolve_pointer(document, fields["slots"])) if "slots" in fields else ()
-            slots += _own_slots(document, fields)
+            slots += _named_slots(document, fields)
             intent = dict(mapping.values).get(name, name)
             return Intent(source, stamp, intent, slots, _scale_score(mapping, document, fields))
         case ObservationKind.NOT_UNDERSTOOD:
@@ -318,7 +318,7 @@ def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
     raise MappingError("the slots are neither an object nor a list")
 
 
-def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def _named_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """Slots that a rule names one by one, slot_NAME: /pointer; missing ones are omitted."""
     slots: list[tuple[str, str]] = []
     for name, pointer in fields.items():

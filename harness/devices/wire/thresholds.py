@@ -53,15 +53,15 @@ class ThresholdState:
         self._match = regex.compile(threshold.match) if threshold.match else None
         self._value_names = {name for state in threshold.states for name, _, _ in state.ranges}
         self._current_state: LevelState | None = None
-        self._next: LevelState | None = None
-        self._next_at = Stamp(0.0)
-        self._next_began_s = self._since_s = 0.0
-        self._before_s: float | None = None
+        self._next_state: LevelState | None = None
+        self._next_stamp = Stamp(0.0)
+        self._next_began_s = self._state_since_s = 0.0
+        self._last_certain_s: float | None = None
 
     @property
     def words(self) -> str:
         """The current state, for the monitor."""
-        waits = f", perhaps {self._next.name}" if self._next else ""
+        waits = f", perhaps {self._next_state.name}" if self._next_state else ""
         return f"{self._rule.name}: {self._current_state.name if self._current_state else 'no state yet'}{waits}"
 
     def numbers(self, text: str) -> dict[str, float] | None:
@@ -81,29 +81,29 @@ class ThresholdState:
     def take(self, numbers: Mapping[str, float], stamp: Stamp) -> StateChange | None:
         """The change that this reading confirms. Readings come in order."""
         earliest_s = stamp.at_s - stamp.error_s
-        if self._before_s is None:
-            self._before_s = earliest_s
+        if self._last_certain_s is None:
+            self._last_certain_s = earliest_s
         state = self._judge(numbers)
         if state is None or state is self._current_state:
-            if self._next is not None:
-                self._next, self._since_s = None, stamp.at_s
+            if self._next_state is not None:
+                self._next_state, self._state_since_s = None, stamp.at_s
             # After a flash, the state is certain again once it has lasted for its minimum length.
-            if state is None or stamp.at_s - self._since_s >= state.min_s - _TINY_S:
-                self._before_s = earliest_s
+            if state is None or stamp.at_s - self._state_since_s >= state.min_s - _TINY_S:
+                self._last_certain_s = earliest_s
             return None
-        if state is not self._next:
-            start_s = min(self._before_s, earliest_s)
+        if state is not self._next_state:
+            start_s = min(self._last_certain_s, earliest_s)
             end_s = stamp.at_s + stamp.error_s
-            self._next, self._next_began_s = state, stamp.at_s
-            self._next_at = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
+            self._next_state, self._next_began_s = state, stamp.at_s
+            self._next_stamp = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
         if stamp.at_s - self._next_began_s < state.min_s - _TINY_S:
             return None
-        previous, self._current_state, self._next = self._current_state, state, None
-        self._since_s, self._before_s = self._next_began_s, earliest_s
-        return StateChange(self._rule.name, state.name, previous.name if previous else None, self._next_at)
+        previous, self._current_state, self._next_state = self._current_state, state, None
+        self._state_since_s, self._last_certain_s = self._next_began_s, earliest_s
+        return StateChange(self._rule.name, state.name, previous.name if previous else None, self._next_stamp)
 
     def _judge(self, numbers: Mapping[str, float]) -> LevelState | None:
-        for candidate in (self._next, self._current_state):
+        for candidate in (self._next_state, self._current_state):
             if candidate is not None and candidate.ranges and self._holds(candidate, numbers, widened=True):
                 return candidate
         in_order = sorted(self._rule.states, key=lambda state: not state.ranges)

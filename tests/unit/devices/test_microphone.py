@@ -21,7 +21,7 @@ class FailingHearing:
 
 def test_a_speech_detector_that_fails_is_a_lost_link() -> None:
     microphone, observations = Microphone("mic", MicrophoneOptions("none"), Around()), Seen()
-    microphone._take(Block(0, 50.0, 0.001, np.zeros(480, np.float32), 1))
+    microphone._queue_block(Block(0, 50.0, 0.001, np.zeros(480, np.float32), 1))
     with pytest.raises(ZeroDivisionError):
         microphone._listen(cast(Any, FailingHearing()), observations)
     assert [(lost.source, lost.what) for lost in observations.of(LinkLost)] == [("mic", BROKEN)]

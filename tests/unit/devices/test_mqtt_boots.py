@@ -59,9 +59,9 @@ class Bench(Seen):
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.02)):
             self.now_s += 0.02
-            out, _ = self.board._due(self.now_s)
+            out, _ = self.board._due_messages(self.now_s)
             for topic, payload, _ in out:
-                self.board._feeding.gives(topic, payload)
+                self.board._foreign_sender.gives(topic, payload)
                 self.board.take_echo(topic, payload)
                 for boot in self.on:
                     self.answer(boot, topic, payload)
@@ -196,7 +196,7 @@ def test_foreign_sound_ends_playback_and_is_a_lost_link() -> None:
 def test_duplicate_sound_from_a_second_sender_is_noticed() -> None:
     bench = met()
     payload = b"\0\0" + bytes(8) + b"\1" * 640
-    bench.board._feeding.gives("in/audio", payload)
+    bench.board._foreign_sender.gives("in/audio", payload)
     bench.board.take_echo("in/audio", payload)
     assert not bench.lost()
     bench.board.take_echo("in/audio", payload)

@@ -122,7 +122,7 @@ def test_a_lost_device_and_a_missing_heartbeat_are_told_apart() -> None:
     assert (silent.level, silent.says) == (Level.FAIL, "dut_link: no heartbeat in 10 s")
 
     def proves(run: House) -> None:
-        run.drivers[2]._tell(ListeningProved("dut_link", Stamp(run.clock.now_s()), Proof.HEARTBEAT))
+        run.drivers[2]._emit(ListeningProved("dut_link", Stamp(run.clock.now_s()), Proof.HEARTBEAT))
 
     assert looked(devices, test_bench, proves)["devices"][-1].says == "dut_link: connected, heartbeat seen"
     lost = looked(devices, test_bench, lambda run: run.drivers[2].lose_link("the plug is pulled"))["devices"][-1]
