@@ -83,10 +83,10 @@ def main(settings: Path) -> None:
             lab.down()
 
 
-def _leave(number: int, frame: object) -> None:
+def _exit_on_signal(number: int, frame: object) -> None:
     sys.exit(128 + number)  # the status that shells give to a signal
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     main(Path(sys.argv[1]))

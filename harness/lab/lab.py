@@ -77,7 +77,7 @@ class Lab:
             self.started = ()
             state = self._state()
             self._await_killed_parts()
-            missing = tuple(part for part in PARTS if not self._alive(part))
+            missing = tuple(part for part in PARTS if not self._is_alive(part))
             if state is not None and missing != PARTS:
                 self._refuse_others(state, settings_path, room)
                 if not missing:
@@ -230,9 +230,11 @@ class Lab:
     def _await(self, part: str, ready: Callable[[], bool], limit_s: float) -> None:
         deadline = time.monotonic() + limit_s
         while not ready():
-            if not self._alive(part) or time.monotonic() > deadline:
+            if not self._is_alive(part) or time.monotonic() > deadline:
                 detail = self._last_line(part)
-                problem = "exited immediately" if not self._alive(part) else f"was not ready after {exact(limit_s)} s"
+                problem = (
+                    "exited immediately" if not self._is_alive(part) else f"was not ready after {exact(limit_s)} s"
+                )
                 raise LabError(f"the {part} {problem}: {detail}", remedy=f"Read {self.log_path(part)}")
             time.sleep(_POLL_S)
 
@@ -312,7 +314,7 @@ class Lab:
     def _started_process(self, part: str) -> KnownProcess | None:
         return read_process(self._pid_path(part))
 
-    def _alive(self, part: str) -> bool:
+    def _is_alive(self, part: str) -> bool:
         process = self._started_process(part)
         return process is not None and process.alive()
 

@@ -194,7 +194,7 @@ class LabSoundServer:
                     os.kill(self.pid, number)
                     # A frozen daemon receives the first signal only when it runs again.
                     os.kill(self.pid, signal.SIGCONT)
-                if self._gone_within(patience_s):
+                if self._wait_for_exit(patience_s):
                     break
             else:
                 raise LabError(f"the sound server (process {self.pid}) does not stop")
@@ -215,13 +215,13 @@ class LabSoundServer:
         self._gains_db[Mouth(mouth), Ear(ear)] = gain_db
 
     def _set_leg(self, mouth: Mouth, ear: Ear, gain_db: float | None) -> None:
-        leg = str(self._leg(mouth, ear))
+        leg = str(self._sink_input_index(mouth, ear))
         if gain_db is not None:
             volume = round(_UNITY * 10 ** (gain_db / 60))
             self._pactl("set-sink-input-volume", leg, str(volume))
         self._pactl("set-sink-input-mute", leg, "1" if gain_db is None else "0")
 
-    def _leg(self, mouth: Mouth, ear: Ear) -> int:
+    def _sink_input_index(self, mouth: Mouth, ear: Ear) -> int:
         """Index of the sink input through which a mouth's combine sink plays into an ear."""
         sinks = {sink["index"]: sink for sink in self._list("sinks")}
         owner = next((str(sink["owner_module"]) for sink in sinks.values() if sink["name"] == mouth.value), None)
@@ -302,7 +302,7 @@ class LabSoundServer:
         # A zombie has no command line.
         return words[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in words
 
-    def _gone_within(self, limit_s: float) -> bool:
+    def _wait_for_exit(self, limit_s: float) -> bool:
         deadline = time.monotonic() + limit_s
         while self.running():
             if time.monotonic() > deadline:

@@ -67,11 +67,11 @@ class Capture:
         self._on_overrun = on_overrun
         self._frames_per_buffer = frames_per_buffer
         self._stream = SupervisedStream("capture", device, sound_server, frames_per_buffer, self)
-        self._in_lab = sound_server == "virtual_lab"
+        self._is_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock()
         self._epoch = 0
-        self._coming_back = False
-        self._warm = False
+        self._is_resuming = False
+        self._times_are_settled = False
         self._unsettled: deque[Packet] = deque()
 
     @property
@@ -89,13 +89,13 @@ class Capture:
 
     def opened(self, packet: Packet, resumed: bool) -> None:
         del packet  # PortAudio's latency is not used: see stream_clock
-        self._coming_back = resumed
+        self._is_resuming = resumed
         self._begin_epoch()
 
     def received(self, packet: Packet) -> None:
         match packet.kind:
             case PacketKind.BLOCK:
-                self._take(packet)
+                self._add_packet(packet)
             case PacketKind.LOST:
                 self._on_overrun(1)
                 self._epoch += 1
@@ -103,51 +103,51 @@ class Capture:
                 raise SoundError(f"a recording stream does not send {packet.kind.name}")
 
     def faulted(self, stamp: Stamp, problem: str) -> None:
-        if not self._coming_back:  # A stream that fails before its first block has not been back.
+        if not self._is_resuming:  # A stream that fails before its first block has not been back.
             self._on_fault(stamp, problem)
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
         # Only the first blocks of a stream wait for their times. After a gap, times continue.
-        self._warm = False
+        self._times_are_settled = False
         self._unsettled.clear()
         self._clock = self._new_clock()
 
     def _new_clock(self) -> StreamClock:
         buffer_s = self._frames_per_buffer / RATE_HZ
-        if self._in_lab:
+        if self._is_lab:
             # Its sinks render a block as soon as its first sample is due, without waiting for the last one.
             return StreamClock(Latency(-0.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
         # Without a report: a block is delivered when its last sample has been recorded, or a buffer later.
         return StreamClock(Latency(-1.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
 
-    def _take(self, packet: Packet) -> None:
+    def _add_packet(self, packet: Packet) -> None:
         missing_s = self._clock.observe(packet)
         if missing_s:
             self._epoch += 1
         if missing_s or packet.number & _OVERFLOWS:
             self._on_overrun(1)
-        if not self._warm:
-            self._wait(packet)
-        if self._warm:
+        if not self._times_are_settled:
+            self._keep_unsettled(packet)
+        if self._times_are_settled:
             while self._unsettled:
                 self._give(self._unsettled.popleft())
             self._give(packet)
 
-    def _wait(self, packet: Packet) -> None:
+    def _keep_unsettled(self, packet: Packet) -> None:
         """Keeps blocks from before the times had settled: a caller of on_back may cut from just before it."""
-        self._warm = self._clock.settled
+        self._times_are_settled = self._clock.settled
         if packet.number & _OVERFLOWS:
             self._unsettled.clear()  # their position is unknown
-        elif not self._warm and packet.first_sample >= FILLED_S * RATE_HZ:
+        elif not self._times_are_settled and packet.first_sample >= FILLED_S * RATE_HZ:
             self._unsettled.append(packet)
 
     def _give(self, packet: Packet) -> None:
         at_s, error_s = self._clock.time_of(packet.first_sample)
         samples = np.frombuffer(packet.payload, dtype="<i2").astype(np.float32) / np.float32(32768)
         self._stream.flowing.set()
-        if self._coming_back:
-            self._coming_back = False
+        if self._is_resuming:
+            self._is_resuming = False
             self._on_back(Stamp(at_s, error_s))
         self._on_block(Block(packet.first_sample, at_s, error_s, samples, self._epoch))
 
@@ -161,7 +161,7 @@ class RingBuffer:
     """Keeps the blocks of the last `length_s` seconds; thread-safe."""
 
     def __init__(self, length_s: float) -> None:
-        self._keep = int(length_s * RATE_HZ)
+        self._max_samples = int(length_s * RATE_HZ)
         self._blocks: deque[Block] = deque()
         self._held_samples = 0
         self._arrived = threads.condition()
@@ -170,7 +170,7 @@ class RingBuffer:
         with self._arrived:
             self._blocks.append(block)
             self._held_samples += len(block.samples)
-            while self._held_samples - len(self._blocks[0].samples) >= self._keep:
+            while self._held_samples - len(self._blocks[0].samples) >= self._max_samples:
                 self._held_samples -= len(self._blocks.popleft().samples)
             self._arrived.notify_all()
 

@@ -238,7 +238,7 @@ class Player:
         self._plays: deque[tuple[int, memoryview]] = deque()
         self._offset = 0
         self._stop_until = 0
-        self._without_play = 0
+        self._idle_ticks = 0
 
     def play(self, number: int, samples: bytes) -> None:
         self._plays.append((number, memoryview(samples)))
@@ -250,7 +250,7 @@ class Player:
 
     def callback(self, _in: object, frames: int, time_info: Mapping[str, float], status: int) -> tuple[bytes, int]:
         moment_s = time.monotonic()
-        self._cut()
+        self._end_stopped()
         bytes_left = frames * SAMPLE_BYTES
         parts: list[bytes | memoryview] = []
         while bytes_left and self._plays:
@@ -270,12 +270,12 @@ class Player:
         parts.append(bytes(bytes_left))
         reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
         tick = Packet(PacketKind.TICK, status, frames, self._sample, moment_s, reported_s)
-        self._without_play = 0 if self._plays else self._without_play + 1
-        self._outlet.put(tick, can_wait=self._without_play > IDLE_AFTER)
+        self._idle_ticks = 0 if self._plays else self._idle_ticks + 1
+        self._outlet.put(tick, can_wait=self._idle_ticks > IDLE_AFTER)
         self._sample += frames
         return self._output.frames(b"".join(parts)), self._carry_on
 
-    def _cut(self) -> None:
+    def _end_stopped(self) -> None:
         """Ends plays that are to be stopped, before the block of this callback."""
         while self._plays and self._plays[0][0] <= self._stop_until:
             number, _ = self._plays.popleft()
@@ -333,11 +333,11 @@ def devices(portaudio: Any) -> list[SoundDevice]:
             SoundDevice(index, str(description["name"]), inputs, outputs, int(description["defaultSampleRate"]))
         )
     if any(device.name == PULSE for device in sound_devices):
-        sound_devices += of_server(sound_devices, _of_server("sinks"), _of_server("sources"))
+        sound_devices += of_server(sound_devices, _server_names("sinks"), _server_names("sources"))
     return sound_devices
 
 
-def _of_server(kind: str) -> list[str]:
+def _server_names(kind: str) -> list[str]:
     """Names of PulseAudio's (or PipeWire's) sinks or sources; empty without the server or its tool."""
     try:
         result = subprocess.run(

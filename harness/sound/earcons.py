@@ -116,51 +116,51 @@ class EarconFinder:
     """
 
     def __init__(self, earcons: tuple[LearnedEarcon, ...]) -> None:
-        self._matched = [_MatchedFilter(earcon) for earcon in earcons]
+        self._filters = [_MatchedFilter(earcon) for earcon in earcons]
         self.reset()
 
     def reset(self) -> None:
-        self._held: Mono = np.zeros(_HALF_TAPS + _AROUND, np.float32)  # an earcon may begin with the first sample
-        self._origin = -len(self._held)
+        self._samples: Mono = np.zeros(_HALF_TAPS + _AROUND, np.float32)  # an earcon may begin with the first sample
+        self._origin = -len(self._samples)
         self._waiting = 0
-        self._best: tuple[float, int, _MatchedFilter] | None = None
-        self._over = 0
-        for matcher in self._matched:
+        self._match: tuple[float, int, _MatchedFilter] | None = None
+        self._last_end = 0
+        for matcher in self._filters:
             matcher.next, matcher.least = 0, 0.0
 
     @property
     def settled(self) -> int:
         """No earcon that is not reported yet begins before this sample."""
-        judged = min((matcher.next for matcher in self._matched), default=self._end)
-        return judged if self._best is None else min(judged, self._best[1] - _AROUND)
+        judged = min((matcher.next for matcher in self._filters), default=self._end)
+        return judged if self._match is None else min(judged, self._match[1] - _AROUND)
 
     @property
     def _end(self) -> int:
-        return self._origin + len(self._held)
+        return self._origin + len(self._samples)
 
     def feed(self, samples: Mono) -> list[EarconDetection]:
-        self._held = np.concatenate((self._held, samples))
+        self._samples = np.concatenate((self._samples, samples))
         self._waiting += len(samples)
         if self._waiting < _HOP:
             return []
         self._waiting = 0
         earcons: list[EarconDetection] = []
-        for matcher in self._matched:
+        for matcher in self._filters:
             self._judge(matcher)
-        while self._best is not None:
-            _, start, best = self._best
-            if min(matcher.next for matcher in self._matched) <= start + best.length:
+        while self._match is not None:
+            _, start, best = self._match
+            if min(matcher.next for matcher in self._filters) <= start + best.length:
                 break
             earcons.append(self._detection(best, start))
-            self._over, self._best = start + best.length, None
-            for matcher in self._matched:  # what was judged together with it, but lies after it
+            self._last_end, self._match = start + best.length, None
+            for matcher in self._filters:  # what was judged together with it, but lies after it
                 matcher.least = _ECHO_SHARE * float(self._scores(matcher, start, start + 1)[1][0])
-                matcher.next = min(matcher.next, self._over)
+                matcher.next = min(matcher.next, self._last_end)
                 self._judge(matcher)
-        needed_from = min(matcher.next for matcher in self._matched) if self._best is None else self._best[1]
+        needed_from = min(matcher.next for matcher in self._filters) if self._match is None else self._match[1]
         spare = needed_from - _AROUND - _HALF_TAPS - self._origin
         if spare > ANALYSIS_HZ:  # not for less, since it copies all that is kept
-            self._held, self._origin = self._held[spare:], self._origin + spare
+            self._samples, self._origin = self._samples[spare:], self._origin + spare
         return earcons
 
     def _judge(self, matcher: _MatchedFilter) -> None:
@@ -169,35 +169,35 @@ class EarconFinder:
         if end <= matcher.next:
             return
         scores, energies = self._scores(matcher, matcher.next, end)
-        if self._over:
-            echoes = max(0, self._over + round(_ECHO_S * ANALYSIS_HZ) - matcher.next)
+        if self._last_end:
+            echoes = max(0, self._last_end + round(_ECHO_S * ANALYSIS_HZ) - matcher.next)
             scores[:echoes][energies[:echoes] < matcher.least] = 0.0
-        usable = scores[max(0, self._over - matcher.next) :]
+        usable = scores[max(0, self._last_end - matcher.next) :]
         first = end - len(usable)
         if len(usable):
             offset = int(np.argmax(usable))
             start, score = first + offset, float(usable[offset])
             # What begins after the best so far has ended is another earcon.
             if score >= matcher.earcon.threshold and self._is_better(start, score):
-                self._best = score, start, matcher
+                self._match = score, start, matcher
         matcher.next = end
 
     def _is_better(self, start: int, score: float) -> bool:
-        if self._best is None:
+        if self._match is None:
             return True
-        best, begins, matcher = self._best
+        best, begins, matcher = self._match
         return score > best and start < begins + matcher.length
 
     def _scores(self, matcher: _MatchedFilter, first: int, end: int) -> tuple[_Values, _Values]:
         low = first - _HALF_TAPS - self._origin
-        return matcher.scores(self._held[low : end - 1 + matcher.length + _HALF_TAPS - self._origin])
+        return matcher.scores(self._samples[low : end - 1 + matcher.length + _HALF_TAPS - self._origin])
 
     def _detection(self, matcher: _MatchedFilter, start: int) -> EarconDetection:
         scores = self._scores(matcher, start - _AROUND, start + _AROUND + 1)[0]
         peak = float(scores[_AROUND])
         drop = min(max(_DROP * (1 - peak), _LEAST_DROP), _MOST_DROP)
         offsets = np.flatnonzero(scores >= (1 - drop) * peak) - _AROUND
-        sound = self._held[start - self._origin : start - self._origin + matcher.length]
+        sound = self._samples[start - self._origin : start - self._origin + matcher.length]
         level_dbfs = 10 * float(np.log10(max(float(np.mean(np.square(sound, dtype=np.float64))), 1e-12)))
         error_s = float(np.abs(offsets).max()) / ANALYSIS_HZ + _LEAST_ERROR_S
         return EarconDetection(matcher.earcon, start, start + matcher.length, min(1.0, peak), error_s, level_dbfs)

@@ -81,14 +81,14 @@ class Endpoints:
     def __init__(self, rules: EndpointRules | None = None) -> None:
         self.rules = rules or EndpointRules()
         self._bridge = _count(self.rules.bridge_ms)
-        self._hold = _count(self.rules.hold_ms)
+        self._hold_frames = _count(self.rules.hold_ms)
         self._earcon_max = _count(self.rules.earcon_max_ms)
         self._min_speech = _count(self.rules.min_speech_ms)
         self.reset()
 
     def reset(self) -> None:
         self._stretch: list[SoundFrame] = []
-        self._began: SpeechOnset | None = None
+        self._open_onset: SpeechOnset | None = None
         self._peak_dbfs = -200.0
         self._last_loud = 0
         self._last_speech = 0
@@ -96,16 +96,16 @@ class Endpoints:
     @property
     def speaking(self) -> bool:
         """True between a SpeechOnset and its SpeechOffset."""
-        return self._began is not None
+        return self._open_onset is not None
 
     def forget_from(self, frame: float) -> None:
         """Drops unreported sound from this frame on: it was the harness's own stimulus."""
-        if self._began is None and self._stretch and self._stretch[-1].index >= frame:
+        if self._open_onset is None and self._stretch and self._stretch[-1].index >= frame:
             remaining = [sound_frame for sound_frame in self._stretch if sound_frame.index < frame]
             self.reset()
-            if remaining and self._loudest(remaining) > remaining[-1].floor_dbfs + self.rules.rise_db:
+            if remaining and self._highest_level(remaining) > remaining[-1].floor_dbfs + self.rules.rise_db:
                 self._stretch = remaining
-                self._peak_dbfs = self._loudest(remaining)
+                self._peak_dbfs = self._highest_level(remaining)
                 self._last_loud = self._last_speech = remaining[-1].index
 
     def feed(self, frame: SoundFrame) -> Iterator[EndpointEvent]:
@@ -124,8 +124,8 @@ class Endpoints:
             self._peak_dbfs = max(self._peak_dbfs, frame.level_dbfs)
         quiet = frame.index - self._last_loud >= self._bridge
         is_over = frame.index - self._last_speech >= 3 * self._bridge  # it may be loud, but it is not speech any more
-        if self._began is None:
-            yield from self._hear_undecided(frame, quiet, is_over)
+        if self._open_onset is None:
+            yield from self._decide(frame, quiet, is_over)
         elif quiet or is_over:
             yield self._finish()
             self.reset()
@@ -138,20 +138,20 @@ class Endpoints:
             floor = max(floor, self._peak_dbfs - self.rules.depth_db)
         return not frame.masked and frame.level_dbfs > floor
 
-    def _hear_undecided(self, frame: SoundFrame, quiet: bool, is_over: bool) -> Iterator[EndpointEvent]:
+    def _decide(self, frame: SoundFrame, quiet: bool, is_over: bool) -> Iterator[EndpointEvent]:
         """Decides whether the sound is speech, tones or nothing, as soon as that is certain."""
         length = frame.index - self._stretch[0].index + 1
-        if not quiet and length < self._hold:
+        if not quiet and length < self._hold_frames:
             return
-        pieces = self._pieces()
+        pieces = self._loud_runs()
         tones = [piece for piece in pieces if self._tonal(piece)]
         voiced = [piece for piece in pieces if piece not in tones]
-        first = self._first_speech() if self._enough(voiced) else None
-        if voiced and first is not None and not self._only_tones(tones, length, quiet):
+        first = self._first_speech_frame() if self._has_enough_speech(voiced) else None
+        if voiced and first is not None and not self._is_tonal_only(tones, length, quiet):
             lead = [piece for piece in tones if piece[-1].index < voiced[0][0].index]
             yield from (self._tone(piece) for piece in lead[:1] if len(piece) >= 5)
-            self._began = self._onset(max(first, voiced[0][0].index), voiced[0][0].index if lead else None)
-            yield self._began
+            self._open_onset = self._onset(max(first, voiced[0][0].index), voiced[0][0].index if lead else None)
+            yield self._open_onset
             if quiet:
                 yield self._finish()
                 self.reset()
@@ -160,19 +160,19 @@ class Endpoints:
                 yield self._tone([sound_frame for piece in tones for sound_frame in piece])
             self.reset()
         elif tones and length > self._earcon_max:
-            self._began = self._onset(self._stretch[0].index, self._stretch[0].index)
-            yield self._began
+            self._open_onset = self._onset(self._stretch[0].index, self._stretch[0].index)
+            yield self._open_onset
         elif is_over and not tones and length > 3 * self._bridge:
             # Noise may go on for long: only its last part can lead up to speech.
             del self._stretch[: -2 * self._bridge]
 
-    def _only_tones(self, tones: list[list[SoundFrame]], length: int, quiet: bool) -> bool:
+    def _is_tonal_only(self, tones: list[list[SoundFrame]], length: int, quiet: bool) -> bool:
         """Still undecided: almost all of the sound is tones, and the rest may be their decay."""
         tonal = sum(map(len, tones))
-        loud = sum(map(len, self._pieces()))
+        loud = sum(map(len, self._loud_runs()))
         return tonal > 0.8 * loud and (quiet or length <= self._earcon_max)
 
-    def _pieces(self) -> list[list[SoundFrame]]:
+    def _loud_runs(self) -> list[list[SoundFrame]]:
         """Runs of loud frames, split at gaps of 40 ms or more."""
         threshold = self._threshold()
         pieces: list[list[SoundFrame]] = []
@@ -193,11 +193,11 @@ class Endpoints:
     def _threshold(self) -> float:
         return max(self._stretch[-1].floor_dbfs + self.rules.rise_db, self._peak_dbfs - self.rules.depth_db)
 
-    def _enough(self, voiced: list[list[SoundFrame]]) -> bool:
+    def _has_enough_speech(self, voiced: list[list[SoundFrame]]) -> bool:
         """Whether there is enough speech besides tones and own sound. The decay of a tone does not count."""
         return sum(frame.speech for piece in voiced for frame in piece) >= self._min_speech
 
-    def _first_speech(self) -> int | None:
+    def _first_speech_frame(self) -> int | None:
         """First frame of the detector's first dense run; None if there are too few speech frames."""
         speech = [frame.index for frame in self._stretch if frame.speech]
         for position, index in enumerate(speech):
@@ -253,5 +253,5 @@ class Endpoints:
         return self._peak_dbfs - self._stretch[-1].floor_dbfs if self._stretch else 0.0
 
     @staticmethod
-    def _loudest(frames: list[SoundFrame]) -> float:
+    def _highest_level(frames: list[SoundFrame]) -> float:
         return max(frame.level_dbfs for frame in frames)

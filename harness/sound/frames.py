@@ -142,15 +142,15 @@ class Timeline:
 
     def at(self, sample: float) -> Stamp:
         """Host time of a sample (may be fractional); ValueError without an anchor."""
-        first, at_s, error_s = self._nearest(sample, 0)
+        first, at_s, error_s = self._nearest_anchor(sample, 0)
         return Stamp(at_s + (sample - first) / self.rate_hz, error_s)
 
     def sample(self, at_s: float) -> float:
         """Sample at a host time, extrapolated beyond the last anchor; ValueError without an anchor."""
-        first, anchor_s, _ = self._nearest(at_s, 1)
+        first, anchor_s, _ = self._nearest_anchor(at_s, 1)
         return first + (at_s - anchor_s) * self.rate_hz
 
-    def _nearest(self, value: float, column: int) -> tuple[int, float, float]:
+    def _nearest_anchor(self, value: float, column: int) -> tuple[int, float, float]:
         if not self._anchors:
             raise ValueError("no block has arrived yet")
         # Callers almost always need the newest anchors.
@@ -176,17 +176,17 @@ class Decimator:
         self.reset()
 
     def reset(self) -> None:
-        self._past_samples: Mono = np.zeros(len(self._taps) - 1, np.float32)
+        self._previous_samples: Mono = np.zeros(len(self._taps) - 1, np.float32)
         self._phase = 0
 
     def feed(self, samples: Mono) -> Mono:
         """The next output samples, float32 (m,)."""
         if not len(samples):
             return samples
-        with_past = np.concatenate((self._past_samples, samples))
+        with_past = np.concatenate((self._previous_samples, samples))
         by_fft = len(samples) > 4096
         filtered = convolve(with_past, self._taps) if by_fft else np.convolve(with_past, self._taps, "valid")
-        self._past_samples = with_past[-(len(self._taps) - 1) :]
+        self._previous_samples = with_past[-(len(self._taps) - 1) :]
         output = filtered[self._phase :: self.factor].astype(np.float32)
         self._phase = (self._phase - len(samples)) % self.factor
         return output

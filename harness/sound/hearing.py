@@ -252,16 +252,16 @@ class OwnVoiceGate:
         self.reset()
 
     def reset(self) -> None:
-        self._held: Mono = np.zeros(0, np.float32)
+        self._samples: Mono = np.zeros(0, np.float32)
         self._origin = 0
-        self._passed = 0
+        self._passed_to = 0
         self._ours_until = 0
         self._stimuli: list[_Stimulus] = []
         self.heard: list[LocatedPlay] = []
 
     @property
     def _end(self) -> int:
-        return self._origin + len(self._held)
+        return self._origin + len(self._samples)
 
     def expect(self, play_id: str, samples: Mono, start: int, *, reported: bool = False) -> None:
         """A stimulus (16 kHz) whose first sample leaves at sample `start` of the recording, by the host clocks.
@@ -278,12 +278,12 @@ class OwnVoiceGate:
 
     def feed(self, samples: Mono, floor_dbfs: float) -> list[GatedSound]:
         """Takes the next samples; returns what can be passed on now. New places of stimuli are added to `heard`."""
-        self._held = np.concatenate((self._held, samples))
+        self._samples = np.concatenate((self._samples, samples))
         passed: list[GatedSound] = []
         while self._stimuli:
             stimulus = self._stimuli[0]
-            self._pass_plain(max(self._passed, min(self._end, stimulus.done_until)), passed)
-            if self._passed < stimulus.done_until or not self._settle(stimulus):
+            self._pass_plain(max(self._passed_to, min(self._end, stimulus.done_until)), passed)
+            if self._passed_to < stimulus.done_until or not self._locate(stimulus):
                 break
             end = min(stimulus.end, stimulus.done_until + _PIECE)
             if len(self._stimuli) > 1:
@@ -299,21 +299,21 @@ class OwnVoiceGate:
                 self._stimuli.pop(0)
         else:
             self._pass_plain(self._end, passed)
-        spare = min(self._passed, self._end - _HISTORY) - self._origin
+        spare = min(self._passed_to, self._end - _HISTORY) - self._origin
         if (spare > 0 and not self._stimuli) or spare > _HISTORY:
-            keep_from = self._passed - _HISTORY if self._stimuli else self._origin + spare
-            cut = max(0, min(keep_from, self._passed) - self._origin)
-            self._held = self._held[cut:]
+            keep_from = self._passed_to - _HISTORY if self._stimuli else self._origin + spare
+            cut = max(0, min(keep_from, self._passed_to) - self._origin)
+            self._samples = self._samples[cut:]
             self._origin += cut
         return passed
 
     def _pass_plain(self, end: int, passed: list[GatedSound]) -> None:
-        if end > self._passed:
-            samples = self._held[self._passed - self._origin : end - self._origin]
+        if end > self._passed_to:
+            samples = self._samples[self._passed_to - self._origin : end - self._origin]
             passed.append(GatedSound(samples, np.zeros(len(samples), np.bool_)))
-            self._passed = end
+            self._passed_to = end
 
-    def _settle(self, stimulus: _Stimulus) -> bool:
+    def _locate(self, stimulus: _Stimulus) -> bool:
         """Searches for the stimulus once enough of it has passed. True if it was found or given up."""
         if stimulus.located or stimulus.failed:
             return True
@@ -327,7 +327,7 @@ class OwnVoiceGate:
         if not is_last and (self._end - soonest) % (_SOON // 2) >= FRAME_SAMPLES:  # a search is slow: one each 40 ms
             return False
         first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
-        match = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)
+        match = locate(self._samples[first - self._origin : min(self._end, latest) - self._origin], part)
         threshold = LEAST_CORRELATION if is_last else _SURE
         if match and match.correlation >= threshold:
             start = match.start + first - stimulus.skipped
@@ -345,7 +345,7 @@ class OwnVoiceGate:
         if stimulus.located is None or first < _LEAD or len(part) < _REST:
             return
         begin = max(stimulus.done_until + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
-        match = locate(self._held[begin - self._origin : end - self._origin], part)
+        match = locate(self._samples[begin - self._origin : end - self._origin], part)
         if match and match.correlation >= _SURE:
             start = match.start + begin - first
             if abs(start - stimulus.located.start) > _APART:
@@ -354,7 +354,7 @@ class OwnVoiceGate:
     def _pass_cleaned(self, stimulus: _Stimulus, end: int, floor_dbfs: float, passed: list[GatedSound]) -> None:
         """Removes the stimulus from [done_until, end), and passes on what was not passed yet."""
         begin = max(stimulus.done_until, self._origin)
-        recording = self._held[begin - self._origin : end - self._origin]
+        recording = self._samples[begin - self._origin : end - self._origin]
         count = len(recording)
         own_sound = np.zeros(count, np.float32)
         shift = begin - stimulus.start
@@ -379,10 +379,10 @@ class OwnVoiceGate:
                 masks[: max(0, self._ours_until - begin)] |= begin < stimulus.start
             else:
                 masks[max(0, stimulus.start + len(stimulus.samples) + _TAIL - begin) :] = False
-        fresh = max(0, self._passed - begin)
+        fresh = max(0, self._passed_to - begin)
         if fresh < count:
             passed.append(GatedSound(cleaned[fresh:], masks[fresh:], cleaned is not recording))
-            self._passed = end
+            self._passed_to = end
 
 
 _HEARD_ERROR_S = 0.0003
@@ -416,7 +416,7 @@ class ChimeFilter:
 
     def reset(self) -> None:
         self._finder.reset()
-        self._held: Mono = np.zeros(0, np.float32)
+        self._samples: Mono = np.zeros(0, np.float32)
         self._masks: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._leftover: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._origin = 0
@@ -433,7 +433,7 @@ class ChimeFilter:
 
     def feed(self, passed: list[GatedSound]) -> list[GatedSound]:
         for piece in passed:
-            self._held = np.concatenate((self._held, piece.samples))
+            self._samples = np.concatenate((self._samples, piece.samples))
             self._masks = np.concatenate((self._masks, piece.masks))
             self._leftover = np.concatenate((self._leftover, piece.masks & piece.removed))
             self._new_chimes += filter(self._is_real, self._finder.feed(piece.samples))
@@ -442,8 +442,8 @@ class ChimeFilter:
             self._masks[max(0, first) : max(0, round(chime.end) + _RINGS - self._origin)] = True
         # A chime that is still to come may mask what lies before it by the error of its time.
         count = max(0, self._finder.settled - _BEFORE_CHIME - self._origin)
-        free = GatedSound(self._held[:count], self._masks[:count])
-        self._held, self._masks, self._leftover = self._held[count:], self._masks[count:], self._leftover[count:]
+        free = GatedSound(self._samples[:count], self._masks[:count])
+        self._samples, self._masks, self._leftover = self._samples[count:], self._masks[count:], self._leftover[count:]
         self._origin += len(free.samples)
         return [free] if count else []
 
@@ -486,8 +486,8 @@ class Hearing:
         self._chimes = ChimeFilter(earcons) if earcons else None
         self._own_plays: list[_OwnPlay] = []
         self._epoch: int | None = None
-        self._first = 0
-        self._next = 0
+        self._first_sample = 0
+        self._next_sample = 0
         self._floor_dbfs: float | None = None
 
     @property
@@ -506,7 +506,7 @@ class Hearing:
 
     def _expect(self, play: _OwnPlay) -> int:
         factor = self._decimator.factor
-        start = round((self._timeline.sample(play.starts_at_s) - self._first + self._decimator.delay) / factor)
+        start = round((self._timeline.sample(play.starts_at_s) - self._first_sample + self._decimator.delay) / factor)
         self._gate.expect(play.play_id, play.samples, start, reported=play.heard)
         return start
 
@@ -516,7 +516,7 @@ class Hearing:
             return ()
         observations: tuple[Observation, ...] = ()
         if self._endpoints.speaking:
-            observations = (SpeechEnded(self._source, self._timeline.at(self._next)),)
+            observations = (SpeechEnded(self._source, self._timeline.at(self._next_sample)),)
         self._epoch = None
         self._floor_dbfs = None
         return observations
@@ -524,11 +524,11 @@ class Hearing:
     def feed(self, block: Block) -> tuple[Observation, ...]:
         """The observations that this block allows."""
         observations: list[Observation] = []
-        begins = block.epoch != self._epoch or block.first_sample != self._next
+        begins = block.epoch != self._epoch or block.first_sample != self._next_sample
         if begins:
             observations.extend(self.interrupted())
             self._begin(block)
-        self._next = block.first_sample + len(block.samples)
+        self._next_sample = block.first_sample + len(block.samples)
         self._timeline.add(block.first_sample, block.at_s, block.error_s)
         if begins:
             for own_play in self._own_plays:
@@ -550,7 +550,7 @@ class Hearing:
 
     def _begin(self, block: Block) -> None:
         self._epoch = block.epoch
-        self._first = block.first_sample
+        self._first_sample = block.first_sample
         self._timeline.clear()
         self._decimator.reset()
         self._frames.reset()
@@ -573,7 +573,7 @@ class Hearing:
                 pass  # Earcon says it; no state of the device follows from it.
 
     def _stamp(self, analysis_sample: float, error_s: float) -> Stamp:
-        sample = self._first + analysis_sample * self._decimator.factor - self._decimator.delay
+        sample = self._first_sample + analysis_sample * self._decimator.factor - self._decimator.delay
         stamp = self._timeline.at(sample)
         return Stamp(stamp.at_s, stamp.error_s + error_s)
 

@@ -46,18 +46,18 @@ class ConstantStretches:
     def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
         self._stretches = stretches
         self._position = 0
-        self._open = list(range(len(stretches)))
+        self._pending = list(range(len(stretches)))
         self.values: dict[int, int] = {}
 
     @property
     def decided(self) -> bool:
         """Whether no further block can change the result."""
-        return not self._open
+        return not self._pending
 
     def observe_blocks(self, blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
         """The same blocks."""
         for block in blocks:
-            self._look(block)
+            self._compare(block)
             yield block
 
     def read(self, blocks: Iterable[npt.NDArray[np.int16]]) -> None:
@@ -66,13 +66,13 @@ class ConstantStretches:
             if self.decided:
                 return
 
-    def _look(self, block: npt.NDArray[np.int16]) -> None:
+    def _compare(self, block: npt.NDArray[np.int16]) -> None:
         begin, self._position = self._position, self._position + len(block)
         still_open: list[int] = []
-        for number, index in enumerate(self._open):
+        for number, index in enumerate(self._pending):
             first, end = self._stretches[index]
             if first >= self._position:
-                still_open += self._open[number:]
+                still_open += self._pending[number:]
                 break
             part = block[max(0, first - begin) : max(0, end - begin)]
             if len(part):
@@ -84,7 +84,7 @@ class ConstantStretches:
                 self.values[index] = value
             if end > self._position:
                 still_open.append(index)
-        self._open = still_open
+        self._pending = still_open
 
 
 def is_silent(samples: Samples) -> bool:

@@ -155,8 +155,8 @@ def path_words(check: PathCheck) -> str:
         best = fixed(check.best_correlation, 3)
         lines += [
             f"  heard         {len(check.heard)} of {check.played}, correlation up to {best}",
-            f"  round trip    {_middle(check, 'round_trip_ms', 1)}, from the call to play",
-            f"  path          {_middle(check, 'path_ms', 2)}, loudspeaker to microphone",
+            f"  round trip    {_median_text(check, 'round_trip_ms', 1)}, from the call to play",
+            f"  path          {_median_text(check, 'path_ms', 2)}, loudspeaker to microphone",
             f"  timestamps    stated error up to {fixed(check.stamp_error_ms, 1)} ms",
             f"  level         {fixed(level[1], 1)} dBFS, noise floor {fixed(check.noise_dbfs, 1)} dBFS",
         ]
@@ -165,7 +165,7 @@ def path_words(check: PathCheck) -> str:
     return "\n".join([*lines, _verdict(check)])
 
 
-def _middle(check: PathCheck, name: str, decimals: int) -> str:
+def _median_text(check: PathCheck, name: str, decimals: int) -> str:
     low, median, high = (fixed(value, decimals) for value in _percentiles(check, name))
     return f"{median} ms (p5 to p95: {low} to {high})"
 

@@ -71,13 +71,13 @@ class Playback:
         self._on_overrun = on_overrun
         self._frames_per_buffer = frames_per_buffer
         self._stream = SupervisedStream("playback", device, sound_server, frames_per_buffer, self, output)
-        self._in_lab = sound_server == "virtual_lab"
+        self._is_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock(2 * frames_per_buffer / RATE_HZ)
         self._lock = threads.lock()
         self._plays: dict[int, _Playing] = {}
         self._number = 0
         self._due: deque[int] = deque()
-        self._coming_back = False
+        self._is_resuming = False
         self._now_s = 0.0
 
     @property
@@ -110,7 +110,7 @@ class Playback:
             number = self._number
             self._plays[number] = _Playing(play_id, samples)
         if not self._stream.send(Packet(PacketKind.PLAY, number, payload=words.tobytes())):
-            self._cut(Stamp(self._now_s), only=number)
+            self._end_plays(Stamp(self._now_s), only=number)
 
     def stop(self) -> None:
         """Ends the current play and all that wait; on_ended(complete=False) follows for each."""
@@ -142,7 +142,7 @@ class Playback:
         return rms_dbfs(meter)
 
     def opened(self, packet: Packet, resumed: bool) -> None:
-        self._coming_back = resumed
+        self._is_resuming = resumed
         self._clock = self._new_clock(packet.reported_s)
 
     def received(self, packet: Packet) -> None:
@@ -164,11 +164,11 @@ class Playback:
 
     def faulted(self, stamp: Stamp, problem: str) -> None:
         self._on_fault(stamp, problem)
-        self._cut(stamp)
+        self._end_plays(stamp)
 
     def _new_clock(self, stated_s: float) -> StreamClock:
         """A clock for a stream whose buffers hold `stated_s` according to PortAudio."""
-        if self._in_lab:
+        if self._is_lab:
             return StreamClock(Latency(stated_s + _LAB_EXTRA_S, _LAB_ERROR_S), None)
         buffer_s = self._frames_per_buffer / RATE_HZ
         return StreamClock(Latency(stated_s + 2 * buffer_s, 2 * buffer_s), buffer_s)
@@ -181,8 +181,8 @@ class Playback:
         if not self._clock.settled:
             return
         self._stream.flowing.set()
-        if self._coming_back:
-            self._coming_back = False
+        if self._is_resuming:
+            self._is_resuming = False
             self._on_back(Stamp(packet.moment_s))
         self._report_due(packet.moment_s)
 
@@ -211,7 +211,7 @@ class Playback:
                 if not cut:
                     self._on_ended(play.play_id, stamp, play.complete)
 
-    def _cut(self, stamp: Stamp, only: int | None = None) -> None:
+    def _end_plays(self, stamp: Stamp, only: int | None = None) -> None:
         """Ends plays that cannot continue."""
         with self._lock:
             numbers = [only] if only is not None else sorted(self._plays)

@@ -40,7 +40,7 @@ class RecogniserProcess:
     def __init__(self, name: str, *, nice: int = 5, limit_s: float = 20.0, load_limit_s: float = 60.0) -> None:
         self._entry = name
         self.name = name
-        self._nice = nice
+        self._niceness = nice
         self._limit_s = limit_s
         self._load_limit_s = load_limit_s
         self._child: ChildProcess | None = None
@@ -86,7 +86,7 @@ class RecogniserProcess:
         answer: str | HarnessError
         for _ in range(2):
             try:
-                answer = self._ask(waveform)
+                answer = self._transcribe(waveform)
                 break
             except _ChildDied as died:
                 answer = EngineError(f"the recogniser {self._entry} exited twice on the same sound: {died}")
@@ -95,7 +95,7 @@ class RecogniserProcess:
                 break
         done(answer)
 
-    def _ask(self, waveform: Waveform) -> str:
+    def _transcribe(self, waveform: Waveform) -> str:
         child = self._running_process()
         content = np.ascontiguousarray(waveform.samples, dtype=np.float32).tobytes()
         deadline = time.monotonic() + self._limit_s
@@ -117,7 +117,7 @@ class RecogniserProcess:
         self._end_child()
         try:
             self._child = ChildProcess(
-                python_command("harness.sound.recogniser_process", self._entry, str(self._nice)),
+                python_command("harness.sound.recogniser_process", self._entry, str(self._niceness)),
                 # Never the network, and one thread: what is timed here must not wait for it.
                 environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
             )
@@ -178,12 +178,12 @@ def serve(recogniser: Recogniser, source: BinaryIO, sink: BinaryIO) -> None:
         if len(content) < size:
             return
         try:
-            _say(sink, OK, recogniser.transcribe(Waveform(np.frombuffer(content, dtype=np.float32), rate_hz)))
+            _write_answer(sink, OK, recogniser.transcribe(Waveform(np.frombuffer(content, dtype=np.float32), rate_hz)))
         except (HarnessError, RuntimeError, ValueError) as error:
-            _say(sink, FAILED, str(error))
+            _write_answer(sink, FAILED, str(error))
 
 
-def _say(sink: BinaryIO, outcome: int, text: str) -> None:
+def _write_answer(sink: BinaryIO, outcome: int, text: str) -> None:
     content = text.encode("utf-8", errors="replace")
     sink.write(HEAD.pack(outcome, len(content)) + content)
     sink.flush()
@@ -198,9 +198,9 @@ def main(name: str, nice: int) -> None:
     try:
         recogniser: Recogniser = load(Group.RECOGNISERS, name)()
     except HarnessError as error:
-        _say(sink, FAILED, str(error))
+        _write_answer(sink, FAILED, str(error))
         return
-    _say(sink, OK, recogniser.name)
+    _write_answer(sink, OK, recogniser.name)
     serve(recogniser, sys.stdin.buffer, sink)
 
 

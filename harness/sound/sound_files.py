@@ -300,7 +300,7 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
     hash first, and the system may cache it. A file in a store is copied to this computer, so that it is sent once.
     UnusableSound if the file is not usable. InputError if the package of a store is not installed.
     """
-    file = _held_or_open(path)
+    file = _read_or_open(path)
     try:
         if hashed and not isinstance(file, io.BytesIO) and state_of(file) is None:
             # From a store. The copy is an unnamed file on this computer, which disappears when it is closed.
@@ -356,11 +356,11 @@ def _refuse_others(status: os.stat_result) -> None:
         raise UnusableSound(RejectReason.UNREADABLE, f"{kind}, not a file")
 
 
-def _held_or_open(path: str) -> BinaryIO:
+def _read_or_open(path: str) -> BinaryIO:
     """The bytes of a short file in memory, or an open file if it is longer."""
     local = local_file(path)
     if local is None:
-        return _held_of_store(open_address(path))
+        return _read_from_store(open_address(path))
     number, before = _open_unchanged(local)
     if before.st_size > HELD_BYTES:
         return os.fdopen(number, "rb")
@@ -376,7 +376,7 @@ def _held_or_open(path: str) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _held_of_store(file: BinaryIO) -> BinaryIO:
+def _read_from_store(file: BinaryIO) -> BinaryIO:
     try:
         if file.seek(0, os.SEEK_END) > HELD_BYTES:
             return file

@@ -54,18 +54,18 @@ class SampleClock:
 
     def __init__(self, rate_hz: int) -> None:
         self.rate_hz = rate_hz
-        self._begun: float | None = None
+        self._stream_start_s: float | None = None
         self._ahead_s = 0.0
         self._restart()
 
     def _restart(self) -> None:
-        self._first: float | None = None
+        self._first_s: float | None = None
         self._minima: deque[tuple[float, float]] = deque(maxlen=WINDOWS)
         self._window: tuple[float, float] | None = None
         self._window_from = 0.0
-        self._late_from: float | None = None
-        self._late_least = 0.0
-        self._latest = 0.0
+        self._late_since_s: float | None = None
+        self._least_late_s = 0.0
+        self._latest_s = 0.0
         self._slope = 0.0
         self._base = 0.0
         self._spread_s = FIRST_SPREAD_S
@@ -74,7 +74,7 @@ class SampleClock:
     @property
     def settled(self) -> bool:
         """Whether enough deliveries have been observed that the anchor is not a late one."""
-        return self._first is not None and self._latest - self._first >= SETTLED_S
+        return self._first_s is not None and self._latest_s - self._first_s >= SETTLED_S
 
     @property
     def ahead_s(self) -> float:
@@ -91,40 +91,40 @@ class SampleClock:
         """
         nominal = sample / self.rate_hz
         offset = moment_s - nominal
-        if self._first is None:
-            self._first, self._latest = nominal, nominal
+        if self._first_s is None:
+            self._first_s, self._latest_s = nominal, nominal
             self._window, self._window_from = (nominal, offset), nominal
             self._base = offset
-            self._begun = nominal if self._begun is None else self._begun
+            self._stream_start_s = nominal if self._stream_start_s is None else self._stream_start_s
             self._recent.append((nominal, offset))
             return 0.0
         self._recent.append((nominal, offset))
         late_s = offset - self._expected_s(nominal)
-        if late_s < -STEP_S and self._begun is not None and nominal - self._begun >= FILLED_S:
+        if late_s < -STEP_S and self._stream_start_s is not None and nominal - self._stream_start_s >= FILLED_S:
             self._ahead_s = min(self._ahead_s - late_s, AHEAD_LIMIT_S)
         if late_s < -EARLY_S and self.settled:
             self._restart()
             return self.observe(sample, moment_s)
         if self.settled and late_s > LATE_S:
-            if self._late_from is None:
-                self._late_from, self._late_least = nominal, late_s
-            self._late_least = min(self._late_least, late_s)
-            if nominal - self._late_from >= GAP_S:
-                missing_s = self._late_least
+            if self._late_since_s is None:
+                self._late_since_s, self._least_late_s = nominal, late_s
+            self._least_late_s = min(self._least_late_s, late_s)
+            if nominal - self._late_since_s >= GAP_S:
+                missing_s = self._least_late_s
                 self._restart()
                 # This delivery may be late for another reason than the gap.
                 self.observe(sample, moment_s - late_s + missing_s)
                 return missing_s
-            self._latest = nominal
+            self._latest_s = nominal
             return 0.0
-        self._late_from = None
-        self._latest = nominal
+        self._late_since_s = None
+        self._latest_s = nominal
         self._take(nominal, offset)
         return 0.0
 
     def time_of(self, sample: int) -> tuple[float, float]:
         """The time of that sample and its error, in seconds; ValueError before the first observation."""
-        if self._first is None:
+        if self._first_s is None:
             raise ValueError("nothing has been observed yet")
         nominal = sample / self.rate_hz
         return nominal + self._expected_s(nominal), BASE_ERROR_S + self._spread_s
@@ -135,7 +135,7 @@ class SampleClock:
         Late deliveries count as jitter until they have been late for GAP_S. But samples may also be missing: at most
         as much as the smallest delay of the deliveries since. ValueError before the first observation.
         """
-        if self._first is None:
+        if self._first_s is None:
             raise ValueError("nothing has been observed yet")
         nominal = sample / self.rate_hz
         least_s = float("inf")
@@ -147,7 +147,7 @@ class SampleClock:
 
     def sample_at(self, moment_s: float) -> int:
         """The sample that was due at a time, rounded."""
-        if self._first is None:
+        if self._first_s is None:
             raise ValueError("nothing has been observed yet")
         return round((moment_s - self._base) / (1 + self._slope) * self.rate_hz)
 

@@ -36,7 +36,7 @@ class ArithmeticSkill:
         if match := re.search(rf"\b{_N} percent of {_N}\b", query):
             share, total = float(match[1]), float(match[2])
             request = _calculation_frame(share, "percent of", total)
-            return _spoken_result(
+            return _result_answer(
                 f"{say_number(share)} percent of {say_number(total)} is", share * total / 100, request
             )
         if match := _SUM.search(query):
@@ -83,10 +83,10 @@ def _calculate(left: float, name: str, right: float, request: ReportedFrame) -> 
             if right == 0:
                 return SkillAnswer("Nothing can be divided by zero.", request)
             value = left / right if math.isfinite(right) else right  # too large, not 0
-    return _spoken_result(f"{say_number(left)} {name} {say_number(right)} is", value, request)
+    return _result_answer(f"{say_number(left)} {name} {say_number(right)} is", value, request)
 
 
-def _spoken_result(sentence: str, value: float, request: ReportedFrame) -> SkillAnswer:
+def _result_answer(sentence: str, value: float, request: ReportedFrame) -> SkillAnswer:
     if not math.isfinite(value) or abs(value) >= 1e15:  # a float has no more than 15 exact digits
         return SkillAnswer("That number is too large for me.", request)
     return SkillAnswer(f"{sentence} {say_number(value)}.", request, LatestResult(value))

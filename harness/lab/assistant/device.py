@@ -104,10 +104,10 @@ class AssistantDevice:
         self._plays = 0
         self._reply: _Utterance | None = None
         self._ringing: _Announcement | None = None
-        self._called_s = 0.0
-        self._pending: tuple[float, Reply, FaultEffect] | None = None
+        self._call_s = 0.0
+        self._pending_reply: tuple[float, Reply, FaultEffect] | None = None
         self._end_of_query_s = 0.0
-        self._beat_s = -HEARTBEAT_S
+        self._heartbeat_s = -HEARTBEAT_S
 
     def run(self, stop: threading.Event) -> None:
         """Runs until `stop` is set or a fault requires a restart."""
@@ -122,17 +122,17 @@ class AssistantDevice:
 
     def hear(self, samples: npt.NDArray[np.int16]) -> None:
         """The microphone's next samples, at 16 kHz, shape (n,)."""
-        self._calls.put(lambda: self._hear(samples))
+        self._calls.put(lambda: self._process_samples(samples))
 
     def lose(self, *, back: bool) -> None:
         """The microphone was lost, or is back."""
-        self._calls.put(lambda: self._lose(back))
+        self._calls.put(lambda: self._change_microphone(back))
 
     def end_play(self, play_id: str) -> None:
         """The assistant's own sound has ended."""
         self._calls.put(lambda: self._on_spoken(play_id))
 
-    def _hear(self, samples: npt.NDArray[np.int16]) -> None:
+    def _process_samples(self, samples: npt.NDArray[np.int16]) -> None:
         previous_frames = self._ears.frames
         for event in self._ears.feed(samples):
             match event:
@@ -141,15 +141,15 @@ class AssistantDevice:
                 case SpokenRequest():
                     self._answer_request(event)
                 case NoRequest():
-                    self._given_up()
+                    self._end_request()
         if self._ears.frames > previous_frames:
             # Only if sound has just reached the wake engine: not while the assistant speaks or without a microphone.
             now_s = time.monotonic()
-            if now_s - self._beat_s >= HEARTBEAT_S:
-                self._beat_s = now_s
+            if now_s - self._heartbeat_s >= HEARTBEAT_S:
+                self._heartbeat_s = now_s
                 self._reporter.beat()
 
-    def _lose(self, back: bool) -> None:
+    def _change_microphone(self, back: bool) -> None:
         _log.warning("the microphone is %s", "back" if back else "lost")
         self._ears.uncover()
         self._ringing = None
@@ -161,9 +161,9 @@ class AssistantDevice:
             _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
             self._ears.wait()
             return
-        self._called_s = time.monotonic()
+        self._call_s = time.monotonic()
         self._query += 1
-        self._pending = None
+        self._pending_reply = None
         self._ringing = None
         if self._reply is not None:
             self._reply = None
@@ -193,7 +193,7 @@ class AssistantDevice:
 
         future.add_done_callback(answer)
 
-    def _given_up(self) -> None:
+    def _end_request(self) -> None:
         if self._ringing is not None:
             self._ring(self._ringing)
             return
@@ -226,12 +226,12 @@ class AssistantDevice:
             self._dialogue.close()
             self._enter(DeviceState.IDLE)
             return
-        self._pending = (time.monotonic() + worse.late_s, reply, worse)
+        self._pending_reply = (time.monotonic() + worse.late_s, reply, worse)
 
     def _make_answer(self, worse: FaultEffect) -> Reply:
         """The reply with the faults of this query applied."""
         saved_state = self._dialogue.user_state
-        reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
+        reply = self._dialogue.hear(worse.text, replace(self._moment(), called_s=self._call_s))
         heard_frame = misunderstood(reply.frame, worse.slips)
         if FaultAction.NO_EFFECT in worse.actions or heard_frame != reply.frame:
             self._dialogue.put_back(saved_state)
@@ -253,11 +253,11 @@ class AssistantDevice:
         self._enter(DeviceState.IDLE)
 
     def _do_what_is_due(self) -> None:
-        if self._pending is not None and time.monotonic() >= self._pending[0]:
-            _, reply, worse = self._pending
-            self._pending = None
+        if self._pending_reply is not None and time.monotonic() >= self._pending_reply[0]:
+            _, reply, worse = self._pending_reply
+            self._pending_reply = None
             self._answer(reply, worse)
-        if self._state is DeviceState.IDLE and (announcements := self._dialogue.due(self._now())):
+        if self._state is DeviceState.IDLE and (announcements := self._dialogue.due(self._moment())):
             self._ring(_Announcement(" ".join(announcements), self._settings.rings))
 
     def _report_state(self) -> None:
@@ -299,9 +299,9 @@ class AssistantDevice:
             if times > 1:
                 sound = concatenate(*[sound] * times, gap_s=_BREATH_S)
             if last is not None:
-                sound = concatenate(_at_48k(sound), last, gap_s=_BREATH_S)
+                sound = concatenate(_resample_to_48k(sound), last, gap_s=_BREATH_S)
             if first is not None:
-                sound = concatenate(_at_48k(first), _at_48k(sound), gap_s=gap_s)
+                sound = concatenate(_resample_to_48k(first), _resample_to_48k(sound), gap_s=gap_s)
             self._ears.cover()
             self._enter(DeviceState.SPEAKING, self._detail)
             self._plays += 1
@@ -333,10 +333,10 @@ class AssistantDevice:
             self._enter(DeviceState.DIALOGUE_OPEN, self._detail)
             return
         if self._ringing is None:  # a ring is not an answer, and does not renew the memory
-            self._dialogue.spoken(self._now())
+            self._dialogue.spoken(self._moment())
         self._ringing = None
         if speech.open:
-            self._called_s = time.monotonic()
+            self._call_s = time.monotonic()
             self._ears.listen()
             self._enter(DeviceState.DIALOGUE_OPEN)
         else:
@@ -348,7 +348,7 @@ class AssistantDevice:
         self._on_state(state)
 
     @staticmethod
-    def _now() -> Moment:
+    def _moment() -> Moment:
         return Moment(time.monotonic(), datetime.now().astimezone())
 
 
@@ -358,7 +358,7 @@ def without_call(text: str, wake_phrase: str) -> str:
     return re.sub(rf"^(\W*{phrase}\b\W*)+", "", text, flags=re.IGNORECASE)
 
 
-def _at_48k(waveform: Waveform) -> Waveform:
+def _resample_to_48k(waveform: Waveform) -> Waveform:
     if waveform.rate_hz == 48000:
         return waveform
     return Waveform(soxr.resample(waveform.samples, waveform.rate_hz, 48000).astype(np.float32), 48000)

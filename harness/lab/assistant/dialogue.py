@@ -142,7 +142,7 @@ class Dialogue:
         return self.timers.due(moment)
 
     def _answer_in_dialogue(self, query: str, moment: Moment) -> Reply | None:
-        answer = self._two_requests(query, moment) or self._one_request(query, moment)
+        answer = self._two_requests(query, moment) or self._answer_request(query, moment)
         if answer is None:
             return None
         wait_s = self._settings.dialogue_s if answer.asks else self._settings.memory_s
@@ -153,7 +153,7 @@ class Dialogue:
             self._slot = query if _SLOTS.match(answer.text) else ""
         return Reply(answer.text, open=answer.asks, frame=answer.frame)
 
-    def _one_request(self, query: str, moment: Moment) -> SkillAnswer | None:
+    def _answer_request(self, query: str, moment: Moment) -> SkillAnswer | None:
         for skill in self._skills:
             answer = skill.answer(query, self._memory, moment)
             if answer is not None:
@@ -166,9 +166,11 @@ class Dialogue:
         if match is None:
             return None
         saved_state = self.user_state
-        first = self._one_request(query[: match.start()], moment)
+        first = self._answer_request(query[: match.start()], moment)
         if first is not None and not first.asks:
-            second = self._two_requests(query[match.end() :], moment) or self._one_request(query[match.end() :], moment)
+            second = self._two_requests(query[match.end() :], moment) or self._answer_request(
+                query[match.end() :], moment
+            )
             if second is not None:
                 return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
         self.put_back(saved_state)

@@ -82,7 +82,7 @@ class Ears:
         frames_per_s = RATE_HZ // self._frame
         self._floor = NoiseFloor(frames_per_s=frames_per_s)
         self._gain = Normaliser(frames_per_s=frames_per_s)
-        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._partial_frame: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self._recent: deque[npt.NDArray[np.int16]] = deque(maxlen=frames_per_s)
         self._mode = _Mode.WAITING
         self._guard_frames = 0
@@ -112,17 +112,17 @@ class Ears:
 
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[EarsEvent, ...]:
         """The events within these samples, int16 (n,) at 16 kHz."""
-        rest = np.concatenate([self._rest, samples])
+        rest = np.concatenate([self._partial_frame, samples])
         end = len(rest) - len(rest) % self._frame
         events: list[EarsEvent] = []
         for start in range(0, end, self._frame):
-            event = self._hear(rest[start : start + self._frame])
+            event = self._process_frame(rest[start : start + self._frame])
             if event is not None:
                 events.append(event)
-        self._rest = rest[end:]
+        self._partial_frame = rest[end:]
         return tuple(events)
 
-    def _hear(self, frame: npt.NDArray[np.int16]) -> EarsEvent | None:
+    def _process_frame(self, frame: npt.NDArray[np.int16]) -> EarsEvent | None:
         if self._guard_frames:
             self._guard_frames -= 1
             return None
@@ -134,7 +134,7 @@ class Ears:
         self.frames += 1
         # A detection right after another belongs to the same utterance.
         if hits and not (
-            self._mode is _Mode.LISTENING and self._called and self._seconds(self._listened) < _SECOND_HIT_S
+            self._mode is _Mode.LISTENING and self._was_called and self._seconds(self._listened_frames) < _SECOND_HIT_S
         ):
             self._begin_listening(round(_BEFORE_HIT_S * RATE_HZ / self._frame), _PATIENCE_S, called=True)
             return PhraseDetection(hits[0].phrase, hits[0].score)
@@ -144,33 +144,33 @@ class Ears:
 
     def _begin_listening(self, frames_before: int, patience_s: float, *, called: bool = False) -> None:
         self._mode = _Mode.LISTENING
-        self._called = called
+        self._was_called = called
         self._patience_s = patience_s
-        self._kept = list(self._recent)[len(self._recent) - frames_before :] if frames_before else []
-        self._listened = self._voiced = self._silent = 0
+        self._request_frames = list(self._recent)[len(self._recent) - frames_before :] if frames_before else []
+        self._listened_frames = self._voiced_frames = self._silent_frames = 0
 
     def _collect(self, frame: npt.NDArray[np.int16], voiced: bool) -> EarsEvent | None:
-        self._kept.append(frame)
-        self._listened += 1
-        self._silent = 0 if voiced else self._silent + 1
+        self._request_frames.append(frame)
+        self._listened_frames += 1
+        self._silent_frames = 0 if voiced else self._silent_frames + 1
         if voiced:
-            self._voiced += 1
-        spoke = self._seconds(self._voiced) >= _LEAST_SPEECH_S
-        if not self._called and not self._voiced:
-            del self._kept[: -round(_BEFORE_SPEECH_S * RATE_HZ / self._frame)]
-        has_ended = self._seconds(self._silent) * 1000 >= self._settings.endpoint_ms
-        if spoke and (has_ended or self._seconds(self._listened) >= self._settings.query_max_s):
+            self._voiced_frames += 1
+        spoke = self._seconds(self._voiced_frames) >= _LEAST_SPEECH_S
+        if not self._was_called and not self._voiced_frames:
+            del self._request_frames[: -round(_BEFORE_SPEECH_S * RATE_HZ / self._frame)]
+        has_ended = self._seconds(self._silent_frames) * 1000 >= self._settings.endpoint_ms
+        if spoke and (has_ended or self._seconds(self._listened_frames) >= self._settings.query_max_s):
             self._mode = _Mode.WAITING
-            return SpokenRequest(self._speech(), self._seconds(self._silent))
+            return SpokenRequest(self._speech(), self._seconds(self._silent_frames))
         # A breath or a click is not speech: it neither uses up the patience nor ends the query.
-        if not spoke and has_ended and self._seconds(self._listened) >= self._patience_s:
+        if not spoke and has_ended and self._seconds(self._listened_frames) >= self._patience_s:
             self._mode = _Mode.WAITING
             return NoRequest()
         return None
 
     def _speech(self) -> Waveform:
-        keep = len(self._kept) - max(0, self._silent - round(_AFTER_SPEECH_S * RATE_HZ / self._frame))
-        samples = np.concatenate(self._kept[:keep]).astype(np.float32) / np.float32(32768)
+        keep = len(self._request_frames) - max(0, self._silent_frames - round(_AFTER_SPEECH_S * RATE_HZ / self._frame))
+        samples = np.concatenate(self._request_frames[:keep]).astype(np.float32) / np.float32(32768)
         return Waveform(samples, RATE_HZ)
 
     def _is_voiced(self, frame: npt.NDArray[np.int16]) -> bool:

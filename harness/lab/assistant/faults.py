@@ -30,13 +30,13 @@ class Faults:
 
     def __init__(self, rules: Sequence[FaultRule], seed: int, use_counts: Sequence[int] = ()) -> None:
         self._rules = tuple(rules)
-        self._used = [*use_counts][: len(self._rules)] + [0] * (len(self._rules) - len(use_counts))
+        self._use_counts = [*use_counts][: len(self._rules)] + [0] * (len(self._rules) - len(use_counts))
         self._random = random.Random(seed)
 
     @property
     def use_counts(self) -> tuple[int, ...]:
         """How often each rule was used."""
-        return tuple(self._used)
+        return tuple(self._use_counts)
 
     def misses(self, wake: int) -> bool:
         """Whether the wake event with that number (from 1) is to be ignored."""
@@ -64,7 +64,7 @@ class Faults:
 
     def _strikes(self, number: int, wake: int, text: str | None) -> bool:
         rule = self._rules[number]
-        if rule.times is not None and self._used[number] >= rule.times:
+        if rule.times is not None and self._use_counts[number] >= rule.times:
             return False
         if rule.wakes is not None and wake not in rule.wakes:
             return False
@@ -73,5 +73,5 @@ class Faults:
         # Drawn only if all else holds, so that a rule's random numbers do not depend on the texts of other rules.
         if rule.probability < 1 and self._random.random() >= rule.probability:
             return False
-        self._used[number] += 1
+        self._use_counts[number] += 1
         return True

@@ -99,32 +99,32 @@ class Memory:
 
     def __init__(self, memory_s: float) -> None:
         self._memory_s = memory_s
-        self._wait_s = memory_s
+        self._duration_s = memory_s
         self._subject: object = None
-        self._until_s = float("-inf")
+        self._ends_s = float("-inf")
 
     def keep(self, subject: object, now_s: float, wait_s: float | None = None) -> None:
         """Remembers it for wait_s (default: the memory's duration)."""
         self._subject = subject
-        self._wait_s = self._memory_s if wait_s is None else wait_s
-        self._until_s = now_s + self._wait_s
+        self._duration_s = self._memory_s if wait_s is None else wait_s
+        self._ends_s = now_s + self._duration_s
 
     def begin_query(self, moment: Moment) -> None:
         """A user speaks: what has expired by then is dropped, and the rest is kept while the user speaks."""
-        if moment.began_s > self._until_s:
+        if moment.began_s > self._ends_s:
             self.forget()
         else:
-            self._until_s = moment.now_s + self._wait_s
+            self._ends_s = moment.now_s + self._duration_s
 
     def renew(self, now_s: float) -> None:
         """Restarts the time for a subject that has not expired."""
-        self._until_s = now_s + self._wait_s
+        self._ends_s = now_s + self._duration_s
 
     def forget(self) -> None:
         self._subject = None
 
     def recall(self, kind: type[T], now_s: float) -> T | None:
         """The subject if it is of that kind and has not expired."""
-        if now_s <= self._until_s and isinstance(self._subject, kind):
+        if now_s <= self._ends_s and isinstance(self._subject, kind):
             return self._subject
         return None

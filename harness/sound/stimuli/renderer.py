@@ -210,7 +210,7 @@ class Renderer:
         - PluginError: unknown engine
         """
         rendered = self._render(recipe)
-        return self._with_noise_beside(recipe, rendered) if recipe.noise and recipe.noise.players else rendered
+        return self._add_player_noise(recipe, rendered) if recipe.noise and recipe.noise.players else rendered
 
     def _render(self, recipe: StimulusRecipe) -> RenderedStimulus:
         _check(recipe)
@@ -337,13 +337,13 @@ class Renderer:
             refuse_clipping(waveform, level_dbfs, _label(recipe), as_recorded=recipe.as_recorded)
         if recipe.placement is not None:
             speech_ends = len(waveform.samples) if recipe.whole else parts[-1].end_sample
-            waveform, level_dbfs = _in_room(waveform, level_dbfs, recipe.placement, speech_ends, _label(recipe))
+            waveform, level_dbfs = _apply_placement(waveform, level_dbfs, recipe.placement, speech_ends, _label(recipe))
             length = len(waveform.samples)
             if not recipe.whole:
                 room_label = f"{_label(recipe)} in the room {recipe.placement.label()}"
                 refuse_clipping(waveform, level_dbfs, room_label, as_recorded=recipe.as_recorded)
         if listening:
-            waveform = Waveform(_with_floor(waveform.samples, seed), rate)
+            waveform = Waveform(_add_noise_floor(waveform.samples, seed), rate)
         if recipe.noise is None or recipe.noise.players:
             return channel.through(_turned_down(waveform), recipe.channel), tuple(parts)
         margin = 0 if listening or recipe.whole else round(max(MARGIN_S, recipe.noise.ramp_s) * rate)
@@ -356,7 +356,7 @@ class Renderer:
         moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
         return channel.through(_turned_down(loud), recipe.channel), tuple(moved)
 
-    def _with_noise_beside(self, recipe: StimulusRecipe, rendered: RenderedStimulus) -> RenderedStimulus:
+    def _add_player_noise(self, recipe: StimulusRecipe, rendered: RenderedStimulus) -> RenderedStimulus:
         """The stimulus with the noise that other loudspeakers play. Generated noise differs between them."""
         noise, main = recipe.noise, self._render(replace(recipe, opening=None))
         level, rate = active_speech_level(main.waveform), main.waveform.rate_hz
@@ -415,7 +415,7 @@ class Renderer:
         samples = self._ambiences.make(
             ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._render_saying, recipe)
         )
-        return Waveform(samples if ambience.noise is not None else _with_floor(samples, seed), recipe.rate_hz)
+        return Waveform(samples if ambience.noise is not None else _add_noise_floor(samples, seed), recipe.rate_hz)
 
     def _render_saying(self, recipe: StimulusRecipe, saying: Saying) -> Samples:
         """A text at the recipe's level and rate, cached like the sound of a query."""
@@ -467,7 +467,7 @@ def _check(recipe: StimulusRecipe) -> None:
         raise InputError("; ".join(wrong), remedy="Correct the stimulus")
 
 
-def _in_room(
+def _apply_placement(
     waveform: Waveform, level_dbfs: float, placement: Placement, speech_ends: int, label: str
 ) -> tuple[Waveform, float]:
     """What the device hears of a stimulus, and its active speech level there.
@@ -514,7 +514,7 @@ def _ramp(noise: Waveform, ramp_s: float, first: int, last: int) -> Samples:
     return samples
 
 
-def _with_floor(samples: Samples, seed: int) -> Samples:
+def _add_noise_floor(samples: Samples, seed: int) -> Samples:
     """The sound over a noise floor that depends only on the seed. A sample at full scale stays there."""
     floor = np.random.Generator(np.random.PCG64(seed)).standard_normal(len(samples), dtype=np.float32)
     floor *= np.float32(10 ** (FLOOR_DBFS / 20))
