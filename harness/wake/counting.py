@@ -5,7 +5,7 @@ All times are on one line (the host's clock, or a device's audio line) and in as
 1. `_merge`: an event within the refractory time of the last separate event is part of that one.
 2. `_pairs`: as many windows as possible get a separate event each. Of the matchings with that many pairs, the one with
    the least total distance from `near_s` counts. Windows of which none lies within another are matched by dynamic
-   programming (`_in_order`), others as an assignment problem (`_assign`).
+   programming (`_match_in_order`), others as an assignment problem (`_assign`).
 3. A window without an event was missed, and a separate event without a window is unmatched.
 """
 
@@ -133,7 +133,7 @@ def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tu
     ends = [window.end_s for window in windows]
     nears = [window.near_s for window in windows]
     if ends == sorted(ends) and nears == sorted(nears):
-        pairs = _in_order(ranges, times, nears)
+        pairs = _match_in_order(ranges, times, nears)
     else:
         edges = [
             (row, column, abs(times[column] - nears[row]))
@@ -144,7 +144,7 @@ def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tu
     return tuple(sorted((row, events[column][0]) for row, column in pairs))
 
 
-def _in_order(
+def _match_in_order(
     ranges: Sequence[tuple[int, int]], times: Sequence[float], nears: Sequence[float]
 ) -> list[tuple[int, int]]:
     """The best matching if no window lies within another: one then exists whose pairs do not cross.

@@ -84,14 +84,14 @@ class Proofs:
     def spans_of(self, play: Play) -> list[Span]:
         """Spans of a play's line during which the device was known to listen."""
         if not play.on_audio_line:
-            return list(self._since(play.start_s))
+            return list(self._spans_since(play.start_s))
         if self.heard_to_s is not None:
             return [(play.start_s, self.heard_to_s)] if self.heard_to_s > play.start_s else []
         began_s = play.started.at_s if play.started else 0.0
         place = play.position_s
-        return [(place(Stamp(low), None), place(Stamp(high), None)) for low, high in self._since(began_s)]
+        return [(place(Stamp(low), None), place(Stamp(high), None)) for low, high in self._spans_since(began_s)]
 
-    def _since(self, at_s: float) -> list[Span]:
+    def _spans_since(self, at_s: float) -> list[Span]:
         spans: list[Span] = []
         for span in reversed(self.spans):
             if span[1] < at_s:

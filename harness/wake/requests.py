@@ -146,13 +146,13 @@ def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
         return None
     verdicts: set[bool | None] = set()
     for arrived in (False, True):
-        pause = shortest_pause([_settled(gap, arrived) for gap in gaps])
+        pause = shortest_pause([_assume_arrival(gap, arrived) for gap in gaps])
         if pause is not None:
             value = pause.against(most_ms)
             verdicts.add(None if value is None else value <= most_ms)
     return shortest.against(most_ms) if len(verdicts) == 1 else None
 
 
-def _settled(gap: GapRequests, arrived: bool) -> GapRequests:
+def _assume_arrival(gap: GapRequests, arrived: bool) -> GapRequests:
     """The pause if all of its unknown requests had arrived whole, or none."""
     return GapRequests(gap.gap_ms, gap.whole + Share(gap.unknown if arrived else 0, gap.unknown))

@@ -36,7 +36,7 @@ class UnmatchedEvents:
     def __init__(self, count_in_vocabulary: bool = False) -> None:
         self.count_in_vocabulary = count_in_vocabulary
         self._events: dict[int, UnmatchedWake] = {}
-        self._pending: set[int] = set()
+        self._pending_events: set[int] = set()
         self._order: list[int] = []
         self._counts: defaultdict[str, EventCounts] = defaultdict(EventCounts)
         self._clips: dict[int, Clip] = {}
@@ -47,7 +47,7 @@ class UnmatchedEvents:
         self.drop(event.seq)
         self._events[event.seq] = self._with_review(event)
         if pending:
-            self._pending.add(event.seq)
+            self._pending_events.add(event.seq)
         insort(self._order, event.seq)
         self._add(event.seq, 1)
 
@@ -57,17 +57,17 @@ class UnmatchedEvents:
             return
         self._add(seq, -1)
         del self._events[seq]
-        self._pending.discard(seq)
+        self._pending_events.discard(seq)
         del self._order[bisect_left(self._order, seq)]
 
     def review(self, seq: int, word: ReviewVerdict | None, reviewer: str) -> str | None:
         """Sets an event's review; None removes it. Returns the device whose counts changed, or None."""
         self._reviews[seq] = (word, reviewer)
-        return self._changed(seq)
+        return self._update_event(seq)
 
     def clip(self, seq: int, clip: Clip) -> str | None:
         self._clips[seq] = clip
-        return self._changed(seq)
+        return self._update_event(seq)
 
     def event_with(self, seq: int) -> UnmatchedWake | None:
         return self._events.get(seq)
@@ -86,7 +86,7 @@ class UnmatchedEvents:
             return False
         return event.false_accept(reviewed)
 
-    def _changed(self, seq: int) -> str | None:
+    def _update_event(self, seq: int) -> str | None:
         if (event := self._events.get(seq)) is None:
             return None
         self._add(seq, -1)
@@ -106,7 +106,7 @@ class UnmatchedEvents:
         event = self._events[seq]
         counts = self.counts(event.device)
         counts.words[event.word] += sign
-        if seq in self._pending:
+        if seq in self._pending_events:
             counts.pending += sign
             return
         if event.in_vocabulary and event.exposed:

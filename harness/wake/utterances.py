@@ -52,16 +52,18 @@ class Utterances:
     def rule(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
         """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""
         for speaker, start_s in self.open.values():
-            if start_s <= at_s <= start_s + LONGEST_SPEECH_S and (speaker := speaker or self._called(start_s)):
+            if start_s <= at_s <= start_s + LONGEST_SPEECH_S and (
+                speaker := speaker or self._answering_device(start_s)
+            ):
                 return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
         for speaker, start_s, end_s in reversed(self.spans):
-            if start_s <= at_s <= end_s + SPEECH_LINGERS_S and (speaker := speaker or self._called(start_s)):
+            if start_s <= at_s <= end_s + SPEECH_LINGERS_S and (speaker := speaker or self._answering_device(start_s)):
                 return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
             if end_s < at_s - LONGEST_SPEECH_S:
                 break
         return None, ""
 
-    def _called(self, speech_s: float) -> str | None:
+    def _answering_device(self, speech_s: float) -> str | None:
         """The device whose wake event the speech that began then answers."""
         answered = [event for event in self.woken if 0 <= speech_s - event[0] <= ANSWERS_WITHIN_S]
         return max(answered)[1] if answered else None

@@ -40,8 +40,8 @@ class WakeFigures:
         self._devices: dict[str, DeviceFigures] = {}
         self._events = UnmatchedEvents()
         self._speech = Utterances()
-        self._running: dict[AttemptKey, dict[str, Play]] = {}
-        self._last: dict[AttemptKey, dict[str, Play]] = {}
+        self._running_plays: dict[AttemptKey, dict[str, Play]] = {}
+        self._last_plays: dict[AttemptKey, dict[str, Play]] = {}
         self._counting: dict[str, tuple[int, dict[str, Play]]] = {}
 
     @property
@@ -60,7 +60,7 @@ class WakeFigures:
                 self._plan(started)
             case rows.EngineStarted(boot_id=boot):
                 same_time, self._boot = boot == self._boot, boot
-                for attempt in list(self._running):
+                for attempt in list(self._running_plays):
                     self._end(attempt, False, entry.wall_s)
                 self._speech.begin_run()
                 for device in self._devices.values():
@@ -68,24 +68,24 @@ class WakeFigures:
             case rows.AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin(row)
             case rows.StimulusSpoken() as stimulus:
-                for play in self._running.get((stimulus.trial_id, stimulus.take, stimulus.attempt), {}).values():
+                for play in self._running_plays.get((stimulus.trial_id, stimulus.take, stimulus.attempt), {}).values():
                     play.row = stimulus.measured(play.row)
             case rows.AttemptFinished() as row:
                 is_counted = row.outcome is Outcome.COUNTED or self._probed(row)
                 self._end((row.trial_id, row.take, row.attempt), is_counted, entry.wall_s)
             case rows.TrialFinished() as row:
                 if row.outcome is Outcome.NO_WAKE:
-                    self._unheard(row)
+                    self._add_missed_probe(row)
                 elif row.outcome is not Outcome.COUNTED:
                     self._retire(row.trial_id, row.take)
             case rows.EventReviewed(event_seq=seq, word=word, by=reviewer):
-                self._touch(self._events.review(seq, word, reviewer))
+                self._mark_changed(self._events.review(seq, word, reviewer))
             case rows.EventClipped(event_seq=seq, clip=clip):
-                self._touch(self._events.clip(seq, clip))
+                self._mark_changed(self._events.clip(seq, clip))
             case rows.DecisionReached(device=name, figure=figure, passed=passed):
                 if name in self._devices:
                     self._devices[name].decisions[figure] = passed
-                    self._touch(name)
+                    self._mark_changed(name)
             case _:
                 pass  # Other rows do not change wake statistics.
 
@@ -165,13 +165,13 @@ class WakeFigures:
         for target in listening.targets:
             plays[target.device] = play = Play(trial, target, row, listening.settings, listening.kind)
             self._devices[target.device].begin(play)
-        self._running[row.trial_id, row.take, row.attempt] = plays
+        self._running_plays[row.trial_id, row.take, row.attempt] = plays
 
     def _end(self, attempt: AttemptKey, is_counted: bool, wall_s: float) -> None:
-        plays = self._running.pop(attempt, None)
+        plays = self._running_plays.pop(attempt, None)
         if plays is None:
             return
-        self._last = {attempt: plays}
+        self._last_plays = {attempt: plays}
         trial_id, take, _ = attempt
         if is_counted:
             self._retire(trial_id, take)
@@ -195,7 +195,7 @@ class WakeFigures:
         probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
         return probe and row.outcome is Outcome.NO_WAKE
 
-    def _unheard(self, row: rows.TrialFinished) -> None:
+    def _add_missed_probe(self, row: rows.TrialFinished) -> None:
         """Handles the end of a probe that a device missed every time."""
         _, plays = self._counting.get(row.trial_id, (0, {}))
         for name, play in plays.items():
@@ -276,7 +276,7 @@ class WakeFigures:
     def _plays_of(self, row: rows.Observed) -> Mapping[str, Play]:
         """The plays of the attempt that an observation is credited to, by device; also just after its end."""
         attempt = row.trial_id or "", row.take or 0, row.attempt or 0
-        return self._running.get(attempt) or self._last.get(attempt) or {}
+        return self._running_plays.get(attempt) or self._last_plays.get(attempt) or {}
 
     def _stimulus(
         self, observation: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]
@@ -288,9 +288,9 @@ class WakeFigures:
                 self._devices[name].started(play, observation)
             else:
                 play.ended, play.audio_end_s = observation.at, observation.audio_s
-            self._touch(name)
+            self._mark_changed(name)
 
-    def _touch(self, device: str | None) -> None:
+    def _mark_changed(self, device: str | None) -> None:
         if device in self._devices and device is not None:
             self._devices[device].changed = True
 

@@ -1,6 +1,6 @@
 """One device's wake statistics: its plays, their sums, and the current state.
 
-    report ─heard─► event ─_place─► its play, or a stray ─_settle─► PlayEvents ─_read─► result ─► PlayTotals
+    report ─heard─► event ─_place_event─► its play, or a stray ─_assign─► PlayEvents ─_read─► result ─► PlayTotals
 
 A later row may change an earlier result: a late report, a proof of listening, a stall, or another take of the trial.
 The old result is then taken out of the sums, and the new one added. Only the last RECENT plays can still change, so
@@ -92,7 +92,7 @@ class DeviceFigures:
         """Events in no play."""
         self._stalls: deque[HostStalled] = deque(maxlen=RECENT)
         """Of the host in the current run. A stall is often logged before the start of a stimulus that it delayed."""
-        self._counted = 0
+        self._counted_events = 0
 
     @property
     def proofs(self) -> ListeningProofs:
@@ -123,59 +123,66 @@ class DeviceFigures:
         """Adds a report of a wake event."""
         self.changed = True
         if not self._merging.several:  # each report is an event
-            self._place(report, False)
+            self._place_event(report, False)
             return
         removed, new = self._merging.add(report)
         shown_seqs = {event.seq for event in removed if self._forget(event)}
         for event in new:
-            self._place(event, event.seq in shown_seqs)
+            self._place_event(event, event.seq in shown_seqs)
 
     def _forget(self, event: HeardWake) -> bool:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
         was_shown = self._events.event_with(event.seq) is not None
         self._events.drop(event.seq)
         if not event.plays_only or self._homes.get(event.seq) is not None:
-            self._counted -= 1
+            self._counted_events -= 1
         self._strays = deque((other for other in self._strays if other.seq != event.seq), RECENT)
         play = self._homes.pop(event.seq, None)
         if play is not None:
             play.remove(event.seq)
             if play.is_complete:
-                self._settle(play)
+                self._assign(play)
         return was_shown
 
-    def _place(self, event: HeardWake, was_shown: bool) -> None:
+    def _place_event(self, event: HeardWake, was_shown: bool) -> None:
         # Each report can place it: the best time may lie just beyond a play.
-        play = self._reached(event) or next(filter(None, map(self._reached, event.reports)), None)
+        play = self._play_of(event) or next(filter(None, map(self._play_of, event.reports)), None)
         if self._merging.several:
             self._homes[event.seq] = play
         if not event.plays_only or play is not None:
-            self._counted += 1
+            self._counted_events += 1
         if play is None:
             self._strays.append(event)
             if event.plays_only:
                 return
-            self._put(event, None, exposed=False)
+            self._put_unmatched(event, None, exposed=False)
             if not was_shown:
                 self._shown_subjects.append(event.seq)
-            self._settle_near(event, None)
+            self._assign_near(event, None)
             return
         play.add(event)
         if play.state is PlayState.OUTSIDE:
-            self._put(event, play, exposed=False)
+            self._put_unmatched(event, play, exposed=False)
         if play.is_complete:
-            self._settle(play)
+            self._assign(play)
         elif play.state is PlayState.OUTSIDE:
-            self._settle_near(event, play)
+            self._assign_near(event, play)
         elif play.kind is TrialKind.AMBIENT and (was_shown or play.counts_by_itself(event)):
-            self._put(event, play, exposed=True, pending=True)
+            self._put_unmatched(event, play, exposed=True, pending=True)
 
     def unaccounted(self) -> int:
         """How many more events there are than in the results: 0, or they are counted wrong."""
         open_plays = [play for play in self._recent if play.state is PlayState.RUNNING]
         waiting = sum(self._events.event_with(event.seq) is None for play in open_plays for event in play.events)
         sums, unmatched = self._sums, len(self._events.every(self.device))
-        return self._counted - sums.matched_events - sums.suppressed_events - sums.expected_events - unmatched - waiting
+        return (
+            self._counted_events
+            - sums.matched_events
+            - sums.suppressed_events
+            - sums.expected_events
+            - unmatched
+            - waiting
+        )
 
     def explained(self, seq: int) -> bool | None:
         """Whether an event matches a stimulus or is part of an earlier event; None while this is open."""
@@ -193,7 +200,7 @@ class DeviceFigures:
         for stall in self._stalls:
             self._add_stall(play, stall)
         self.changed = True
-        self._gather(play)
+        self._claim_strays(play)
 
     def finish(self, play: Play, is_counted: bool, wall_s: float) -> None:
         """Ends the attempt, and settles whether it counts."""
@@ -202,16 +209,16 @@ class DeviceFigures:
         if play.started is None or not is_counted:
             self.leave(play)
             for event in play.events.copy():
-                self._settle_near(event, play)
+                self._assign_near(event, play)
             return
         play.state, play.is_complete = PlayState.COUNTED, True
         if play.kind is TrialKind.AMBIENT and self.proofs.woken is not None:
             self.proofs.doubtful.append(play)
-        self._settle(play, new=True)
+        self._assign(play, new=True)
         sums, accepts = self._sums, self._events.counts(self.device).after
         self._looks.add(wall_s, sums.false_rejects, self._speakers(), sums.exposure_s, accepts)
 
-    def _gather(self, play: Play) -> None:
+    def _claim_strays(self, play: Play) -> None:
         """Places events that are reported before the beginning of their sound is."""
         if play.started is None or not any(is_inside for _, is_inside in play.placed(self._strays)):
             return
@@ -219,10 +226,10 @@ class DeviceFigures:
         self._strays.clear()
         for event, (_, is_inside) in zip(strays, play.placed(strays), strict=True):
             if is_inside:
-                if not event.plays_only:  # `_place` counts it again
-                    self._counted -= 1
+                if not event.plays_only:  # `_place_event` counts it again
+                    self._counted_events -= 1
                 self._events.drop(event.seq)
-                self._place(event, False)
+                self._place_event(event, False)
             else:
                 self._strays.append(event)
 
@@ -233,10 +240,10 @@ class DeviceFigures:
         for event, (_, is_inside) in zip(events, play.placed(events), strict=True):
             # Placing one event may settle the play before, which then takes further ones by itself.
             if not is_inside and play.has(event.seq):
-                self._counted -= 1
+                self._counted_events -= 1
                 play.remove(event.seq)
                 self._events.drop(event.seq)
-                self._place(event, False)
+                self._place_event(event, False)
 
     def leave(self, play: Play) -> None:
         """Removes a play that was interrupted, or whose trial was played again."""
@@ -245,7 +252,7 @@ class DeviceFigures:
             self._sums.add(play, -1)
         play.state, play.reading = PlayState.OUTSIDE, PlayReading()
         for event in play.events:
-            self._put(event, play, exposed=False)
+            self._put_unmatched(event, play, exposed=False)
         self.changed = True
 
     def heard_in_room(self, observation: StimulusHeard) -> None:
@@ -255,10 +262,10 @@ class DeviceFigures:
             return
         play.found_at = observation.at
         self.changed = True
-        self._gather(play)
+        self._claim_strays(play)
         self._reorder_events(play)
         if play.is_complete:
-            self._settle(play)
+            self._assign(play)
 
     def sounded(self, microphone: str, stamp: Stamp) -> None:
         """The microphone heard a device begin to make a sound, which may be after the attempt."""
@@ -382,7 +389,7 @@ class DeviceFigures:
             if missing and count:
                 yield Disagreement(tuple(map(label, reporters)), missing, count)
 
-    def _reached(self, event: HeardWake) -> Play | None:
+    def _play_of(self, event: HeardWake) -> Play | None:
         """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
         reached_play: Play | None = None
         for play in reversed(self._recent):
@@ -399,19 +406,19 @@ class DeviceFigures:
                     reached_play = reached_play or play  # unless an earlier one ends where it begins
         return reached_play
 
-    def _settle_near(self, event: HeardWake, owner: Play | None) -> None:
+    def _assign_near(self, event: HeardWake, owner: Play | None) -> None:
         """An event outside of the plays that were heard in full may lie in the window of one, or be part of its last
         event. owner: the broken play that it lies in."""
         for play in reversed(self._recent):
             if play.is_complete and (
-                _places(play, event) if owner is None else owner.on_audio_line is play.on_audio_line
+                _has_place(play, event) if owner is None else owner.on_audio_line is play.on_audio_line
             ):
                 from_s, to_s = play.span
                 if from_s <= (owner or play).place(event) <= to_s + play.settings.refractory_s:
-                    self._settle(play)
+                    self._assign(play)
                     return
 
-    def _settle(self, play: Play, new: bool = False) -> None:
+    def _assign(self, play: Play, new: bool = False) -> None:
         """Works out what became of the events around a play that was heard in full, and the results of these plays.
 
         new: the play counts nowhere yet.
@@ -430,7 +437,9 @@ class DeviceFigures:
         plays = line[first:]
         broken = [other for other in neighbours if not other.is_complete and other.state is PlayState.OUTSIDE]
         loose = [(other.place(event), event) for other in broken for event in other.events]
-        loose += [(play.place(event), event) for event in self._strays if not event.plays_only and _places(play, event)]
+        loose += [
+            (play.place(event), event) for event in self._strays if not event.plays_only and _has_place(play, event)
+        ]
         assignments = assign(plays, loose, next(earlier_s, -math.inf))
         returned = self._move(assignments, broken)
         woke: list[tuple[Play, HeardWake]] = []
@@ -445,10 +454,10 @@ class DeviceFigures:
                 self._read(other, new=new and other is play)
             else:
                 for event in other.events:
-                    self._put(event, other, exposed=False)
+                    self._put_unmatched(event, other, exposed=False)
         for event in returned:
-            self._counted -= 1
-            self._place(event, True)
+            self._counted_events -= 1
+            self._place_event(event, True)
         for other, hit in woke:
             self._prove([*self._proofs_of_runs[other.run].woke(other.target.connection, hit.at), *self._recent])
 
@@ -486,7 +495,7 @@ class DeviceFigures:
         play.reading = reading = read(play, self._listened(play))
         self._sums.add(play, 1)
         for event, exposed in zip(reading.unmatched, reading.exposed, strict=True):
-            self._put(event, play, exposed)
+            self._put_unmatched(event, play, exposed)
         if reading.delay is not None and play.kind is not TrialKind.PROBE:
             self._delays[id(play)] = reading.delay
         if play.answers:
@@ -507,7 +516,7 @@ class DeviceFigures:
         if self._delays.pop(id(play), None) is not None:
             self._latency = None
 
-    def _put(self, event: HeardWake, play: Play | None, exposed: bool, pending: bool = False) -> None:
+    def _put_unmatched(self, event: HeardWake, play: Play | None, exposed: bool, pending: bool = False) -> None:
         # A device with injected sound does not hear the room.
         rule, why = (None, "") if play and play.target.injected else self._speech.rule(self.device, event.at.at_s)
         self._events.put(
@@ -573,6 +582,6 @@ class DeviceFigures:
                 yield TimelineMark(MarkKind.UNMATCHED, event.at.at_s, event.at.at_s, trial_id, seq)
 
 
-def _places(play: Play, event: HeardWake) -> bool:
+def _has_place(play: Play, event: HeardWake) -> bool:
     """Whether an event in no play has a place on the line of this one."""
     return event.audio_s is not None or not play.on_audio_line

@@ -370,9 +370,9 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     """
     # A line that begins at the plays keeps sums small.
     origin_s = plays[0].start_s
-    assignments = {play: PlayEvents(expected=_expected(play)) for play in plays}
+    assignments = {play: PlayEvents(expected=_expected_events(play)) for play in plays}
     windows = sorted(
-        ((_moved(window, origin_s), play) for play in plays if (window := play.window) is not None),
+        ((_shift_window(window, origin_s), play) for play in plays if (window := play.window) is not None),
         key=lambda pair: pair[0].start_s,
     )
     line = [
@@ -395,7 +395,7 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
             strays.append((at_s, event))
         else:
             placed.append((at_s, event, home))
-    other_windows = tuple(_moved(window, origin_s) for play in plays for window in play.other_windows)
+    other_windows = tuple(_shift_window(window, origin_s) for play in plays for window in play.other_windows)
     firsts_s = [*(window.start_s for window, _ in windows), *(window.start_s for window in other_windows)]
     firsts_s += [at_s for at_s, _, _ in placed[:1]]
     matching = match_events(
@@ -432,11 +432,11 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     return assignments
 
 
-def _moved(window: Window, by_s: float) -> Window:
+def _shift_window(window: Window, by_s: float) -> Window:
     return Window(window.start_s - by_s, window.end_s - by_s, window.near_s - by_s)
 
 
-def _expected(play: Play) -> list[HeardWake]:
+def _expected_events(play: Play) -> list[HeardWake]:
     """The events of its further phrases."""
     if not play.other_windows or play.window is None:
         return []
@@ -469,7 +469,7 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
         spot_s=spot_s,
     )
     if play.kind is TrialKind.COMMAND and (window := play.window) is not None:
-        return _of_command(play, reading, window)
+        return _command_reading(play, reading, window)
     return reading
 
 
@@ -511,7 +511,7 @@ def later(first: Play, second: Play) -> MeasuredDuration | None:
     return MeasuredDuration(other.at.at_s - hit.at.at_s, error_s)
 
 
-def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading:
+def _command_reading(play: Play, reading: PlayReading, window: Window) -> PlayReading:
     """The first final transcript since the phrase began, or where there is none the first intent, and what it is worth.
     Words come when they come: those that the session credits to the attempt count, however late. The log does not say
     where the phrase of a command ends, so its event has no delay."""

@@ -250,8 +250,8 @@ class WakeLines:
     def __init__(self) -> None:
         self.figures = WakeFigures()
         self._trials: dict[str, Trial] = {}
-        self._planned = 0
-        self._listed: set[int] = set()
+        self._trial_count = 0
+        self._printed_events: set[int] = set()
 
     def add(self, entry: Entry) -> list[str]:
         """The lines for a row; most have none."""
@@ -259,7 +259,7 @@ class WakeLines:
         match entry.record:
             case SessionStarted(trials=trials):
                 self._trials = {trial.id: trial for trial in trials if trial.listening is not None}
-                self._planned = len(trials)
+                self._trial_count = len(trials)
             case AttemptFinished(trial_id=trial_id, outcome=outcome) if trial_id in self._trials:
                 has_verdict = outcome in (Outcome.COUNTED, Outcome.NO_WAKE)
                 verdicts = self._verdicts(self._trials[trial_id]) if has_verdict else ()
@@ -272,7 +272,7 @@ class WakeLines:
 
     def _verdicts(self, trial: Trial) -> Iterator[str]:
         assert trial.listening is not None
-        place = f"{trial.number}/{self._planned} {trial.id}"
+        place = f"{trial.number}/{self._trial_count} {trial.id}"
         for target in trial.listening.targets:
             play = next(
                 (play for play in reversed(self.figures.plays(target.device)) if play.trial.id == trial.id), None
@@ -291,18 +291,18 @@ class WakeLines:
                     f"ambient {numbers.seconds(play.end_s - play.start_s)}{unproven}; so far {rate(wake.after_review)}"
                 )
             case TrialKind.COMMAND:
-                return _woke(play) + _understood(play)
+                return _wake_text(play) + _understood(play)
             case TrialKind.PROBE if play.reading.hit is None:
                 return "PROBE UNHEARD: what was heard since the last probe is unproven"
             case TrialKind.PROBE:
                 return f"probe heard: the device listens; so far {numbers.seconds(wake.exposure_s)} proven"
             case _:
-                return _woke(play)
+                return _wake_text(play)
 
     def _unmatched(self) -> Iterator[str]:
         for event in reversed(self.figures.snapshot().unmatched):
-            if event.seq not in self._listed:
-                self._listed.add(event.seq)
+            if event.seq not in self._printed_events:
+                self._printed_events.add(event.seq)
                 yield unmatched_line(event)
 
 
@@ -321,7 +321,7 @@ def unmatched_line(event: UnmatchedWake) -> str:
     return f"    UNMATCHED {device} woke{phrase}{score}, {place}; event {event.seq}{exposure_note}{rule}{weak}"
 
 
-def _woke(play: Play) -> str:
+def _wake_text(play: Play) -> str:
     reading = play.reading
     if reading.hit is None:
         return "FALSE REJECT" if play.kind is TrialKind.WAKE else "no wake event"
