@@ -110,7 +110,7 @@ class Attempt:
     def take_in(self, observation: Observation, now_s: float) -> bool:
         """Adds an observation; whether it may change the verdict."""
         match observation:
-            case Wake() if self._of_opening(observation):
+            case Wake() if self._is_opening_wake(observation):
                 self.opened = True
                 return False
             case Wake():
@@ -175,7 +175,7 @@ class Attempt:
                 return None if self.started_audio_s is None else at_s - self.started_audio_s
         return None
 
-    def _of_opening(self, wake: Wake) -> bool:
+    def _is_opening_wake(self, wake: Wake) -> bool:
         """Whether it lies nearer to the phrase of the opening than to the query's own."""
         timing = self.timing
         if not timing.other_phrases:
@@ -295,22 +295,22 @@ class Attempt:
         """
         if self.trial.until_understood:
             if self.transcripts:
-                return self._by_device()
+                return self._device_verdict()
             if self.answer is not None and self.answer.heard:
-                return self._by_operator(replace(self.answer, recognised=None))
+                return self._operator_verdict(replace(self.answer, recognised=None))
             return RecognitionVerdict(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
         if self.trial.evidence is Evidence.NONE:
             return RecognitionVerdict(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
         if self.trial.evidence is Evidence.DEVICE and self.transcripts:
-            return self._by_device()
+            return self._device_verdict()
         if self.answer is not None:
-            return self._by_operator(self.answer)
+            return self._operator_verdict(self.answer)
         by_operator = self.asked or self.trial.evidence is Evidence.OPERATOR
         return RecognitionVerdict(
             Recognition.UNKNOWN, EvidenceSource.OPERATOR if by_operator else EvidenceSource.DEVICE
         )
 
-    def _by_device(self) -> RecognitionVerdict:
+    def _device_verdict(self) -> RecognitionVerdict:
         judged = [(text, recognised(self.trial, text)) for text in self.transcripts]
         # A device may report an empty or half transcript first; the first right one counts, else the first with words.
         right = next((candidate for candidate in judged if candidate[1].recognised), None)
@@ -318,7 +318,7 @@ class Attempt:
         recognition = Recognition.YES if comparison.recognised else Recognition.NO
         return RecognitionVerdict(recognition, EvidenceSource.DEVICE, text, comparison.counts)
 
-    def _by_operator(self, answer: OperatorAnswer) -> RecognitionVerdict:
+    def _operator_verdict(self, answer: OperatorAnswer) -> RecognitionVerdict:
         operator_verdict = answer.recognised
         if not answer.heard:
             recognition = Recognition.UNKNOWN
@@ -407,14 +407,14 @@ class Attempt:
         if self.timing.other_phrases and self.missed_wake and recognition is Recognition.UNKNOWN:
             return Outcome.NO_WAKE, "no_wake_event"  # what it says is what the opening made
         if recognition is Recognition.NO:
-            return Outcome.MISHEARD, self._how_differs() if self.trial.until_understood else _words_differ(judged)
+            return Outcome.MISHEARD, self._difference_cause() if self.trial.until_understood else _words_differ(judged)
         if self.frozen is None:
-            return self._silent(recognition)
+            return self._silent_outcome(recognition)
         if recognition is Recognition.UNKNOWN:
-            return Outcome.INCONCLUSIVE, self._why_unknown()
-        return self._answered(self.frozen)
+            return Outcome.INCONCLUSIVE, self._unknown_cause()
+        return self._answered_outcome(self.frozen)
 
-    def _silent(self, recognition: Recognition) -> tuple[Outcome, str]:
+    def _silent_outcome(self, recognition: Recognition) -> tuple[Outcome, str]:
         """No response, and not misheard."""
         if self.trial.expects is not None and recognition is not Recognition.UNKNOWN:
             frame = self.understood()
@@ -427,9 +427,9 @@ class Attempt:
             return Outcome.NO_RESPONSE, f"silent: no speech within {exact(limit_s)} s after the query"
         if self.trial.evidence is Evidence.DEVICE and not self.asked:
             return Outcome.NO_RESPONSE, f"silent: it reported nothing within {exact(limit_s)} s after the query"
-        return Outcome.INCONCLUSIVE, self._why_unknown()
+        return Outcome.INCONCLUSIVE, self._unknown_cause()
 
-    def _how_differs(self) -> str:
+    def _difference_cause(self) -> str:
         frame, expected = self.understood(), self.trial.expects
         assert frame is not None, self.trial.id
         assert expected is not None, self.trial.id
@@ -443,7 +443,7 @@ class Attempt:
             return f"intents_differ: {intents} instead of {expected_intents or 'none'}"
         return "slots_differ"
 
-    def _answered(self, response: Response) -> tuple[Outcome, str]:
+    def _answered_outcome(self, response: Response) -> tuple[Outcome, str]:
         query_end = self.query_end
         latency_s = response.starts.at_s - query_end.at_s if query_end else 0.0
         if latency_s > self.trial.reprompt.response_timeout_s:
@@ -454,7 +454,7 @@ class Attempt:
             return Outcome.RESPONDED, f"truncated: still going after {exact(self.trial.reprompt.response_max_s)} s"
         return Outcome.RESPONDED, ""
 
-    def _why_unknown(self) -> str:
+    def _unknown_cause(self) -> str:
         if self.answer is not None:
             return "operator_unsure"
         if self.asked:
@@ -477,7 +477,7 @@ def _words_differ(judged: RecognitionVerdict) -> str:
 def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
     """Parts of the wanted state that the device has not reported yet; () without one, or if it reports no state."""
     check, end = attempt.trial.effect, attempt.query_end
-    if check is None or end is None or not _tells_state(attempt):
+    if check is None or end is None or not _reports_state(attempt):
         return ()
     # The latest moment that the time may mean: in doubt, the query caused the state.
     states = [state for state in attempt.reported_states if state.at.at_s + state.at.error_s >= end.at_s]
@@ -500,11 +500,11 @@ def question(attempt: Attempt) -> str:
     check = attempt.trial.effect
     if check is None or check.later or attempt.effect_answered:
         return ""
-    is_reported = bool(check.state) and _tells_state(attempt) and not missing(attempt)
+    is_reported = bool(check.state) and _reports_state(attempt) and not missing(attempt)
     return "" if is_reported else check.question
 
 
-def _tells_state(attempt: Attempt) -> bool:
+def _reports_state(attempt: Attempt) -> bool:
     return bool(attempt.trial.connection) and ObservationKind.STATE in attempt.trial.reports
 
 

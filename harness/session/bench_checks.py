@@ -107,7 +107,7 @@ class BenchCheck:
         kinds: tuple[tuple[CheckName, Callable[[], Iterator[Check]]], ...] = (
             (CheckName.DEVICES, lambda: self._devices(given_up)),
             (CheckName.NOISE_FLOOR, lambda: self._noise_floor(given_up)),
-            (CheckName.LOUDSPEAKERS, lambda: self._heard(given_up)),
+            (CheckName.LOUDSPEAKERS, lambda: self._check_loudspeakers(given_up)),
             (CheckName.LOOP_DELAY, self._loop_delay),
             (CheckName.DISK, lambda: self._disk(trials)),
             (CheckName.CLOCK, self._wall_clock),
@@ -136,7 +136,7 @@ class BenchCheck:
             why = ""
             if wait_s is not None and not self._beats(part.id, begun_s, wait_s, given_up):
                 why = f"no heartbeat in {exact(wait_s)} s"
-            why = self._why_lost(part.id) or why
+            why = self._loss_reason(part.id) or why
             says = f"{part.id}: {why or ('connected, heartbeat seen' if wait_s is not None else 'connected')}"
             remedy = f"Check its power and its cable, and its entry in the bench ({part.place})"
             yield self._result(CheckName.DEVICES, bool(why), says, remedy)
@@ -147,7 +147,7 @@ class BenchCheck:
         parts = (*bench.loudspeakers, bench.microphone, bench.monitor, *connected)
         return tuple({part.id: part for part in parts if part is not None}.values())
 
-    def _why_lost(self, id: str) -> str:
+    def _loss_reason(self, id: str) -> str:
         if id in self._unopened:
             return self._unopened[id]
         with self._lock:
@@ -162,7 +162,7 @@ class BenchCheck:
                 if self._beats_s.get(id, -math.inf) >= begun_s - wait_s:
                     return True
             left_s = self._clock.real_s(begun_s + wait_s - self._clock.now_s())
-            if left_s <= 0 or self._why_lost(id) or given_up.wait(min(0.1, left_s)):
+            if left_s <= 0 or self._loss_reason(id) or given_up.wait(min(0.1, left_s)):
                 return False
 
     # Sound
@@ -171,7 +171,7 @@ class BenchCheck:
         part = self._bench.microphone
         if part is None or self._microphone is None:
             return
-        if why := self._why_lost(part.id):
+        if why := self._loss_reason(part.id):
             yield self._result(
                 CheckName.NOISE_FLOOR, True, f"{part.id}: not measured: {why}", "Repair or reconnect the microphone"
             )
@@ -190,14 +190,14 @@ class BenchCheck:
         remedy = "Find what is loud (air conditioning, a fan), or raise `max_noise_floor_dbfs`"
         yield self._result(CheckName.NOISE_FLOOR, too_loud, says, remedy)
 
-    def _heard(self, given_up: threading.Event) -> Iterator[Check]:
+    def _check_loudspeakers(self, given_up: threading.Event) -> Iterator[Check]:
         microphone = self._bench.microphone
         if microphone is None or self._microphone is None:
             return
         least_db = self._checks.above_noise_db_min
         remedy = "Check its power and volume, and that it is in the same room as the microphone: harness check sound"
         for part in self._bench.loudspeakers:
-            if why := self._why_lost(part.id) or self._why_lost(microphone.id):
+            if why := self._loss_reason(part.id) or self._loss_reason(microphone.id):
                 yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: not tried: {why}", remedy)
                 continue
             try:

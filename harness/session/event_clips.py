@@ -83,7 +83,7 @@ class EventClips:
         self._explained = explained
         self._pool = threads.pool("event-clips")
         self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
-        self._played: dict[str, list[_Sound]] = {}  # by player, in order
+        self._sounds_by_player: dict[str, list[_Sound]] = {}  # by player, in order
         self._listening: ListeningSpec | None = None
         self._pending_clips: list[_WantedClip] = []
         self._saving: set[int] = set()
@@ -110,9 +110,9 @@ class EventClips:
             case Observed(observation=StimulusStarted() as started) if started.play_id in self._plays:
                 self._on_start(started)
             case Observed(observation=StimulusEnded(complete=False) as ended) if ended.play_id in self._plays:
-                self._cut_short(ended)
+                self._shorten_sound(ended)
             case Observed(observation=Wake() as wake):
-                self._woke(wake, entry.seq)
+                self._request_clip(wake, entry.seq)
             case _:
                 pass
 
@@ -142,19 +142,19 @@ class EventClips:
         listening, waveform = self._plays[started.play_id]
         starts_s = started.at.at_s if started.audio_s is None else started.audio_s
         sound = _Sound(waveform, starts_s, starts_s + waveform.duration_s)
-        played = self._played.get(started.source, [])
+        played = self._sounds_by_player.get(started.source, [])
         oldest_s = starts_s - 2 * (listening.settings.clip_before_s + listening.settings.clip_after_s)
-        self._played[started.source] = [earlier for earlier in played if earlier.ends_s > oldest_s] + [sound]
+        self._sounds_by_player[started.source] = [earlier for earlier in played if earlier.ends_s > oldest_s] + [sound]
 
-    def _cut_short(self, ended: StimulusEnded) -> None:
-        played = self._played.get(ended.source)
+    def _shorten_sound(self, ended: StimulusEnded) -> None:
+        played = self._sounds_by_player.get(ended.source)
         if played:
             ends_s = ended.at.at_s if ended.audio_s is None else ended.audio_s
             played[-1].ends_s = min(played[-1].ends_s, max(ends_s, played[-1].starts_s))
 
     # What woke
 
-    def _woke(self, wake: Wake, seq: int) -> None:
+    def _request_clip(self, wake: Wake, seq: int) -> None:
         listening = self._listening
         if listening is None:
             return
@@ -171,7 +171,7 @@ class EventClips:
         after_s = clip.settings.clip_after_s
         if clip.line_s is None:
             return now_s >= clip.at_s + after_s + ARRIVAL_S
-        played = self._played.get(clip.player)
+        played = self._sounds_by_player.get(clip.player)
         # Over a wire, nothing may follow the last sound. Then the clip ends with it.
         return now_s >= clip.since_s + after_s or bool(played and played[-1].ends_s >= clip.line_s + after_s)
 
@@ -179,8 +179,8 @@ class EventClips:
         """What the clips' thread calls for the sound and its start; it gets None if the sound is not kept any more."""
         before_s, after_s = request.settings.clip_before_s, request.settings.clip_after_s
         if request.line_s is not None:
-            played = self._played.get(request.player, [])
-            excerpt = _cut_played(played, request.line_s - before_s, request.line_s + after_s)
+            played = self._sounds_by_player.get(request.player, [])
+            excerpt = _played_excerpt(played, request.line_s - before_s, request.line_s + after_s)
             if excerpt is None:
                 return lambda: None
             # The clip's time line is the host's, with the event where it was stamped.
@@ -204,7 +204,7 @@ class EventClips:
         self._on_result(ClipResult(request.seq, clip, "" if clip else why))
 
 
-def _cut_played(played: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
+def _played_excerpt(played: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
     """The sound of a span of an audio line, and where it begins; None if it is no longer in memory."""
     within = [sound for sound in played if sound.ends_s > from_s and sound.starts_s < until_s]
     if not within:

@@ -142,7 +142,7 @@ class ListeningAttempt:
         """Until when an event of this attempt may arrive. For injected sound, this is its end."""
         until_s = max((stamp.at_s for stamp in self.ended.values()), default=self.begun_s)
         settings = self.listening.settings
-        for player in self._in_real_time:
+        for player in self._real_time_players:
             origin_s = (self.heard or self.begun.get(player) or Stamp(self.begun_s)).at_s
             last_s = origin_s + self.timing.query_end_s
             wait_s = settings.window_after_s
@@ -154,10 +154,10 @@ class ListeningAttempt:
     @property
     def complete(self) -> bool:
         """True when there is nothing left to wait for."""
-        return not self.unfinished and not self._in_real_time
+        return not self.unfinished and not self._real_time_players
 
     @property
-    def _in_real_time(self) -> list[str]:
+    def _real_time_players(self) -> list[str]:
         """Players after whose sound an event may still come: air, and wires that name no place on a line of audio."""
         return [player for player in self.players if player not in self.audio_s]
 
@@ -271,12 +271,12 @@ class ListeningMachine(Take):
                     attempt.understood.add(source)
             case Wake() if target is not None and attempt is not None and self._phase in UNDER_WAY:
                 attempt.woke(target, observation)
-            case Wake() if target is not None and self._phase is Phase.WAITING and not self._missing():
+            case Wake() if target is not None and self._phase is Phase.WAITING and not self._absent_sources():
                 if not target.injected:
                     self._reason = f"{target.device} has just woken; waiting until it is quiet"
             case Unread(source=source, what=problem) if attempt is not None and self._phase in UNDER_WAY:
                 attempt.unread[source] = problem
-            case LinkLost(source=source, what=problem) if source in self._missing():
+            case LinkLost(source=source, what=problem) if source in self._absent_sources():
                 self._sounding.discard(source)
                 self._interrupt(f"link_lost: {source}: {problem}")
             case Status(state=DeviceState.GONE, detail=detail) if target is not None:
@@ -351,7 +351,7 @@ class ListeningMachine(Take):
         if self._sounding:
             until_s = max(until_s, self._since_s + ENDING_S)
         longest_s = self._since_s + self._rule.response_max_s
-        for target in self._in_the_room():
+        for target in self._room_targets():
             until_s = max(until_s, min(self._awake_until(target), longest_s))
             until_s = max(until_s, self._busy_until(target)[0])
         return until_s
@@ -370,10 +370,10 @@ class ListeningMachine(Take):
     def _display_reason(self) -> str:
         if self._phase is not Phase.WAITING:
             return self._reason
-        until_s, why = max((self._busy_until(target) for target in self._in_the_room()), default=(0.0, ""))
+        until_s, why = max((self._busy_until(target) for target in self._room_targets()), default=(0.0, ""))
         return why if until_s > self._now_s and until_s == self._waiting_until() else self._reason
 
-    def _in_the_room(self) -> list[Target]:
+    def _room_targets(self) -> list[Target]:
         """Devices that hear through the air; the audio line of the others stands still while nothing is injected."""
         return [target for target in self._listening.targets if not target.injected]
 
@@ -400,17 +400,17 @@ class ListeningMachine(Take):
             case Phase.LISTENING if attempt and (due or attempt.complete):
                 self._conclude(attempt)
             case Phase.LINK_LOST:
-                if not self._missing():
+                if not self._absent_sources():
                     self._enter(Phase.WAITING, self._reason)
                 elif due:
-                    missing = ", ".join(self._missing())
+                    missing = ", ".join(self._absent_sources())
                     self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {missing} did not come back"))
             case _:
                 pass
 
     def _go_on(self) -> None:
         verdict = self._verdict()
-        missing = self._missing()
+        missing = self._absent_sources()
         if verdict is not None:
             self._finish(verdict)
         elif missing:
@@ -421,7 +421,7 @@ class ListeningMachine(Take):
             self._start()
 
     def _start(self) -> None:
-        for target in self._in_the_room():
+        for target in self._room_targets():
             if self._awake_until(target) > self._now_s:
                 waited = seconds(self._now_s - self._since_s)
                 problem = f"{target.device} keeps waking: still not quiet after {waited}; the trial starts anyway"
@@ -500,7 +500,7 @@ class ListeningMachine(Take):
         self._finish(Verdict(outcome, None, cause))
         return self._drain_actions()
 
-    def _missing(self) -> list[str]:
+    def _absent_sources(self) -> list[str]:
         sources = {source for target in self._listening.targets for source in target.sources}
         required = sources | {*self._listening.players, *self.trial.noise_players}
         return sorted(self._bench_state.unreachable & required)

@@ -76,11 +76,11 @@ class Liveness:
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
         self._trials: dict[str, Trial] = {}
         self._devices: dict[str, str] = {}
-        self._lives: dict[str, _LifeSigns] = {}
-        self._last_row_s = self._began_s = -math.inf
+        self._life_signs: dict[str, _LifeSigns] = {}
+        self._last_row_s = self._run_began_s = -math.inf
         self._boot = ""
-        self._asked_attempt: AttemptStarted | None = None
-        self._played: dict[str, StimulusStarted] = {}
+        self._current_attempt: AttemptStarted | None = None
+        self._starts_by_player: dict[str, StimulusStarted] = {}
         self._players: dict[tuple[str, str], str] = {}
         self._proof_within_s = WakeSettings().proof_within_s
         self.checked = ""
@@ -94,7 +94,7 @@ class Liveness:
                 self._proof_within_s = trial.listening.settings.proof_within_s
             for target in trial.targets:
                 self._players[trial.id, target.device] = target.player
-                self._lives.setdefault(target.device, _LifeSigns())
+                self._life_signs.setdefault(target.device, _LifeSigns())
                 self._devices.update(dict.fromkeys(target.sources, target.device))
 
     def add(self, record: Record, at_s: float) -> None:
@@ -108,12 +108,12 @@ class Liveness:
                 self.begin()
             case AttemptStarted(trial_id=trial_id):
                 self.begin()
-                self._asked_attempt = record if trial_id in self._trials else None
-            case StimulusSpoken() if self._asked_attempt is not None:
-                self._asked_attempt = record.measured(self._asked_attempt)
+                self._current_attempt = record if trial_id in self._trials else None
+            case StimulusSpoken() if self._current_attempt is not None:
+                self._current_attempt = record.measured(self._current_attempt)
             case EngineStarted(boot_id=boot):  # signs that came since the last row are in none
-                for life in self._lives.values():
-                    self._doubt(life, self._last_row_s)
+                for life in self._life_signs.values():
+                    self._check_silence(life, self._last_row_s)
                     life.last_s = None
                     if boot != self._boot:  # their times are of another clock: any sign from now on proves them
                         life.silent = dict.fromkeys(life.silent, -math.inf)
@@ -121,11 +121,11 @@ class Liveness:
                 if boot != self._boot:  # the host's clock begins anew
                     self._boot, self._last_row_s = boot, -math.inf
                     self.begin()
-                self._began_s = self._last_row_s
+                self._run_began_s = self._last_row_s
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
                 self.finished(self._trials[trial_id], record)
             case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
-                for life in self._lives.values():
+                for life in self._life_signs.values():
                     life.silent = {take: at_s for take, at_s in life.silent.items() if take[0] != trial_id}
                     life.unproven = [take for take in life.unproven if take[0] != trial_id]
             case _:
@@ -133,28 +133,28 @@ class Liveness:
         self._last_row_s = at_s
 
     def begin(self) -> None:
-        self._asked_attempt = None
-        self._played.clear()
-        for life in self._lives.values():
+        self._current_attempt = None
+        self._starts_by_player.clear()
+        for life in self._life_signs.values():
             life.reacted = life.signed = life.restarted = life.counted = False
 
     def see(self, observation: Observation) -> None:
         device = self._devices.get(observation.source)
         if isinstance(observation, StimulusStarted):
-            for life in self._lives.values():
+            for life in self._life_signs.values():
                 if life.last_s is None:  # so far in this run, there was time for a heartbeat from here on
                     life.last_s = observation.at.at_s
         match observation:
-            case StimulusStarted(play_id=play_id) if self._asked_attempt and self._asked_attempt.play_id == play_id:
-                self._played[observation.source] = observation
+            case StimulusStarted(play_id=play_id) if self._current_attempt and self._current_attempt.play_id == play_id:
+                self._starts_by_player[observation.source] = observation
             case Wake() | Transcript() | Intent() | ResponseText() if device:
                 self._sign(device, observation, reacted=True)
             case Status(state=DeviceState.STARTED, at=at) if device:
-                self._restarted(self._lives[device], at.at_s)
+                self._note_restart(self._life_signs[device], at.at_s)
             case Status(state=state) if device and state is not DeviceState.GONE:
                 self._sign(device, observation)
             case ListeningProved() | StateTold() | Unread() if device:
-                self._lives[device].beats |= (
+                self._life_signs[device].beats |= (
                     isinstance(observation, ListeningProved) and observation.proof is Proof.HEARTBEAT
                 )
                 self._sign(device, observation)
@@ -167,13 +167,13 @@ class Liveness:
         if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
             return
         for target in trial.targets:
-            life = self._lives[target.device]
+            life = self._life_signs[target.device]
             if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
                 self._sign(target.device, reacted=True)
             if life.reacted:
                 life.good = trial
             elif row.outcome in _SILENT:
-                called_s = self._called_s(target.device)
+                called_s = self._call_end_s(target.device)
                 # Its restart, or the sign that ended its silence, may have come before the end of the take.
                 if life.restarted and not life.counted:
                     life.restarts += 1
@@ -184,27 +184,27 @@ class Liveness:
 
     def doubtful(self, after: int) -> tuple[str, ...]:
         """Devices without a sign of life in that many takes in a row, or in any before they restarted."""
-        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after or life.unproven)
+        return tuple(device for device, life in self._life_signs.items() if len(life.silent) >= after or life.unproven)
 
     def silent(self, device: str) -> tuple[tuple[str, int], ...]:
         """Its takes since its last sign of life."""
-        return tuple(self._lives[device].silent)
+        return tuple(self._life_signs[device].silent)
 
     def unproven(self, device: str) -> tuple[tuple[str, int], ...]:
         """Its silent takes before a restart."""
-        return tuple(self._lives[device].unproven)
+        return tuple(self._life_signs[device].unproven)
 
     def restarts(self, device: str) -> int:
         """How often in a row it restarted after silent takes, without a reaction in between."""
-        return self._lives[device].restarts
+        return self._life_signs[device].restarts
 
     def signs(self, device: str) -> int:
         """Its number of signs."""
-        return self._lives[device].signs
+        return self._life_signs[device].signs
 
     def check(self, device: str, number: int) -> Trial | None:
         """The trial that it last reacted to, or None."""
-        reacted_trial = self._lives[device].good
+        reacted_trial = self._life_signs[device].good
         if reacted_trial is None:
             return None
         targets = tuple(target for target in reacted_trial.targets if target.device == device)
@@ -231,11 +231,11 @@ class Liveness:
 
     def _sign(self, device: str, sign: Observation | None = None, *, reacted: bool = False) -> None:
         """sign: None if only the trial's end gives it."""
-        life = self._lives[device]
+        life = self._life_signs[device]
         if sign is not None:
             at_s = sign.at.at_s
-            self._doubt(life, at_s)
-            self._lives_at(life, at_s)
+            self._check_silence(life, at_s)
+            self._note_sign(life, at_s)
         # A sign proves nothing about the takes that called the device only after it.
         life.silent = {} if sign is None else {take: s for take, s in life.silent.items() if sign.at.at_s < s}
         life.signed |= sign is None or self._is_after(device, sign, reacts=False)
@@ -244,28 +244,28 @@ class Liveness:
             life.reacted |= sign is None or self._is_after(device, sign, reacts=True)
             life.restarts = 0
 
-    def _called_s(self, device: str) -> float:
+    def _call_end_s(self, device: str) -> float:
         """When the phrase or query of this moment ended, by the host's clock; over a wire, when its sound began."""
         started = (
-            self._played.get(self._players.get((self._asked_attempt.trial_id, device), ""))
-            if self._asked_attempt
+            self._starts_by_player.get(self._players.get((self._current_attempt.trial_id, device), ""))
+            if self._current_attempt
             else None
         )
-        if self._asked_attempt is None or started is None:
+        if self._current_attempt is None or started is None:
             return -math.inf
-        return started.at.at_s + (self._asked_attempt.query_end_s if started.audio_s is None else 0.0)
+        return started.at.at_s + (self._current_attempt.query_end_s if started.audio_s is None else 0.0)
 
     def _is_after(self, device: str, sign: Observation, *, reacts: bool) -> bool:
         """Whether a sign comes after the phrase or query of this moment; reports may be late.
 
         reacts: after it has begun. Where the wake phrase of a query begins, is not known: after its sound has.
         """
-        if self._asked_attempt is None:
+        if self._current_attempt is None:
             return True
-        started = self._played.get(self._players.get((self._asked_attempt.trial_id, device), ""))
+        started = self._starts_by_player.get(self._players.get((self._current_attempt.trial_id, device), ""))
         if started is None:
             return False
-        after_s = self._begins_s(self._asked_attempt) if reacts else self._asked_attempt.query_end_s
+        after_s = self._begins_s(self._current_attempt) if reacts else self._current_attempt.query_end_s
         if started.audio_s is None:
             return sign.at.at_s >= started.at.at_s + after_s
         place_s = getattr(sign, "audio_s", None)
@@ -277,21 +277,21 @@ class Liveness:
             return 0.0
         return min((begins_s for begins_s, _ in row.other_phrases), default=row.query_start_s)
 
-    def _doubt(self, life: _LifeSigns, now_s: float) -> None:
+    def _check_silence(self, life: _LifeSigns, now_s: float) -> None:
         """After too long a silence of the heartbeats, the silent takes become unproven: the device stood still."""
         if life.beats and life.last_s is not None and now_s - life.last_s > self._proof_within_s:
             life.stood_s = (life.last_s, now_s)
             life.unproven += life.silent
             life.silent.clear()
 
-    def _lives_at(self, life: _LifeSigns, at_s: float) -> None:
+    def _note_sign(self, life: _LifeSigns, at_s: float) -> None:
         """From then on it may stand still; a sign of an earlier run that comes late shows nothing of this one."""
-        if life.last_s is not None or at_s >= self._began_s:
+        if life.last_s is not None or at_s >= self._run_began_s:
             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
 
-    def _restarted(self, life: _LifeSigns, at_s: float) -> None:
+    def _note_restart(self, life: _LifeSigns, at_s: float) -> None:
         life.restarted |= not life.signed
-        self._lives_at(life, at_s)
+        self._note_sign(life, at_s)
         if life.silent:
             life.restarts, life.counted = life.restarts + 1, True
             life.unproven += life.silent

@@ -39,7 +39,7 @@ class LifeCheck:
         """revive(trial, device): power cycles the device; whether it answers again."""
         self._run = run
         self._liveness = liveness
-        self._say = say
+        self._play_trial = say
         self._revive = revive
 
     def settle(self, *, at_end: bool = False) -> bool:
@@ -55,7 +55,7 @@ class LifeCheck:
                     continue
                 silent = self._liveness.silent(device)
                 trials = counted(len(silent), "trial")
-                is_repeated = self._ask(device)
+                is_repeated = self._repeat_known_good(device)
                 played |= is_repeated
                 if self._run.ending is not None:
                     break
@@ -72,7 +72,7 @@ class LifeCheck:
                     self._note(f"{device} responds, so the {trials} that it missed count")
         return played
 
-    def _ask(self, device: str) -> bool:
+    def _repeat_known_good(self, device: str) -> bool:
         """Repeats the last stimulus that the device reacted to; False without one."""
         trial = self._liveness.check(device, self._run.standing.rows)
         if trial is None:
@@ -83,7 +83,7 @@ class LifeCheck:
             )
         self._liveness.checked = device
         try:
-            self._say(trial)
+            self._play_trial(trial)
         finally:
             self._liveness.checked = ""
         return True
@@ -119,7 +119,7 @@ class LifeCheck:
             elif not run.stage.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
                 asks_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
                 run.paused = False  # for this sound only, which the pause would hold back
-                self._ask(device)
+                self._repeat_known_good(device)
                 run.paused = True
             elif not run.stage.attended() and waited_s >= limit_s:
                 run.append(FaultMet(device, "no sign of life, and no operator is present: resume when it is back"))
@@ -148,7 +148,7 @@ class UnfitPause:
         run = self._run
         for source, why, all_clear in (
             (DISK_BY, run.stage.short_of_room, "there is enough disk space again"),
-            (NOISE_BY, self._too_loud, "it is quiet again"),
+            (NOISE_BY, self._noise_reason, "it is quiet again"),
         ):
             if not run.paused and (reason := why()):  # else the operator has paused it, and resumes it
                 run.pause(reason, source)
@@ -158,7 +158,7 @@ class UnfitPause:
                 return True
         return False
 
-    def _too_loud(self) -> str:
+    def _noise_reason(self) -> str:
         microphone, limit_dbfs = self._run.stage.microphone, self._run.stage.max_noise_floor_dbfs
         dbfs = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
         if dbfs is None or limit_dbfs is None or dbfs <= limit_dbfs:
@@ -174,20 +174,20 @@ class CheckPause:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._next_s = -math.inf
+        self._next_check_s = -math.inf
 
     def settle(self) -> bool:
         """Whether it played test sounds or paused."""
         run, checks = self._run, self._run.stage.checks
-        if checks is None or math.isinf(checks.every_s) or run.now_s() < self._next_s:
+        if checks is None or math.isinf(checks.every_s) or run.now_s() < self._next_check_s:
             return False
         if run.paused or run.ending is not None:
             return False
         refused = self._check(checks)
         if refused and not run.paused and run.ending is None:
-            run.pause(_in_short(refused), CHECKS_BY)
+            run.pause(_summary(refused), CHECKS_BY)
             self._wait(checks, refused)
-        self._next_s = run.now_s() + checks.every_s
+        self._next_check_s = run.now_s() + checks.every_s
         return True
 
     def _check(self, checks: BenchCheck) -> list[Check]:
@@ -216,7 +216,7 @@ class CheckPause:
             if run.now_s() < next_s:
                 continue
             if policy is not None and retries >= policy.retries:
-                self._no_retry_left(policy, _in_short(refused))
+                self._no_retry_left(policy, _summary(refused))
                 continue
             retries += 1
             refused = self._check(checks)
@@ -233,7 +233,7 @@ class CheckPause:
         run.ending = EndReason.STOPPED
 
 
-def _in_short(refused: list[Check]) -> str:
+def _summary(refused: list[Check]) -> str:
     return "; ".join(f"{check.name}: {check.says}" for check in refused)
 
 

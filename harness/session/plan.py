@@ -296,7 +296,7 @@ class _Planner:
             expects=template.expects,
             responds=template.expects is None or (profile.responds and bench.microphone is not None),
             settings=_settings(cell, bench),
-            stands=_stands(cell, bench, in_room=recipe.placement is not None),
+            stands=_stand_settings(cell, bench, in_room=recipe.placement is not None),
             power_cycle=power_cycle_of(defaults, template),
         )
 
@@ -459,18 +459,18 @@ class _Planner:
             wake_phrases=profile.wake_phrases,
             listening=heard,
             settings=_settings(cell, bench),
-            stands=_stands(cell, bench, in_room=recipe.placement is not None),
+            stands=_stand_settings(cell, bench, in_room=recipe.placement is not None),
             power_cycle=power_cycle_of(scenario.defaults, template),
         )
 
 
 def _settings(cell: Cell, bench: Bench) -> SettingValues:
-    """The settings of devices; those of stands are left to `_stands`."""
+    """The settings of devices; those of stands are left to `_stand_settings`."""
     moved = {stand.moves for stand in bench.stands}
     return tuple((name, value) for name, value in _setting_values(cell) if name not in moved)
 
 
-def _stands(cell: Cell, bench: Bench, *, in_room: bool) -> SettingValues:
+def _stand_settings(cell: Cell, bench: Bench, *, in_room: bool) -> SettingValues:
     """Where the stands of the bench are for the trials of a cell, by their ids. in_room: a simulated one."""
     moved = {stand.moves: stand.id for stand in bench.stands}
     places = ((name, exact(value)) for name, _, value in cell if not in_room and isinstance(value, int | float))
@@ -517,7 +517,7 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
 def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
     """Which limits on a p95 cannot pass, because too few of the trials give the time; with what to do."""
     least_count = values_needed(0.95)
-    for name, counts in _times_planned(trials).items():
+    for name, counts in _planned_time_counts(trials).items():
         for device, count in counts.items() if getattr(limits, name) is not None else ():
             limit = f"{name}[{device}]" if device else name
             if count == 0:
@@ -527,7 +527,7 @@ def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
                 yield f"{limit} cannot pass with {counted(count, 'trial')}: p95 needs {least_count}. Raise `repeat`"
 
 
-def _times_planned(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
+def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
     """Limit on a p95 → device, or "" for queries of all devices → the most times that there can be (`check_limits`)."""
     queries = len([trial for trial in trials if trial.kind.asks and trial.memory is None and trial.responds])
     wakes, commands = dict[str, int](), dict[str, int]()

@@ -142,8 +142,8 @@ class Prompter:
 
     def stop(self) -> Sequence[Action]:
         """Nobody needs to speak any more. Returns what the machine requests."""
-        turn = self._ended()
-        return () if turn is None else self._cut(turn, "it was stopped")
+        turn = self._end_turn()
+        return () if turn is None else self._fail_turn(turn, "it was stopped")
 
     def takes(self, observation: Observation, now_s: float) -> bool:
         """Takes what is observed while the prompt stands; False for what goes to the machine at once."""
@@ -152,7 +152,7 @@ class Prompter:
         if turn is None or microphone is None:
             return False
         if observation.source == microphone.id and isinstance(observation, SpeechStarted | SpeechEnded | Overrun):
-            return self._hear(turn, observation)
+            return self._handle_sound(turn, observation)
         if isinstance(observation, LinkLost | LinkBack) or (
             isinstance(observation, Status) and observation.state in (DeviceState.GONE, DeviceState.STARTED)
         ):
@@ -170,7 +170,7 @@ class Prompter:
             return
         try:
             if turn.said.over(now_s) or (turn.said.ends is not None and now_s >= turn.until_s):
-                self._keep(turn)
+                self._store_speech(turn)
         except UnusableUtterance as error:
             self._not_said(turn, str(error))
 
@@ -186,7 +186,7 @@ class Prompter:
         run.append(OperatorAsked(machine.trial.id, take_number, attempt, question, Question.SPEECH))
         run.show_machine()
 
-    def _hear(self, turn: _Turn, observation: SpeechStarted | SpeechEnded | Overrun) -> bool:
+    def _handle_sound(self, turn: _Turn, observation: SpeechStarted | SpeechEnded | Overrun) -> bool:
         answered_s = turn.answered_s
         if (
             isinstance(observation, SpeechStarted)
@@ -194,7 +194,7 @@ class Prompter:
             and answered_s
             and observation.at.at_s > answered_s
         ):
-            self._keep(turn)  # the device speaks
+            self._store_speech(turn)  # the device speaks
             return False
         earlier_start = turn.said.starts
         try:
@@ -211,18 +211,18 @@ class Prompter:
 
     # How a turn ends
 
-    def _ended(self) -> _Turn | None:
+    def _end_turn(self) -> _Turn | None:
         turn, self._turn, self._run.prompt = self._turn, None, None
         return turn
 
-    def _keep(self, turn: _Turn) -> None:
+    def _store_speech(self, turn: _Turn) -> None:
         """Keeps the speech as the stimulus, and gives the machine its times."""
         run, machine, speech = self._run, turn.machine, turn.said
         microphone = run.stage.microphone
         assert speech.starts is not None
         assert speech.ends is not None
         assert microphone is not None
-        self._ended()
+        self._end_turn()
         try:
             sound, first_s = microphone.cut(speech.starts.at_s - AROUND_S, speech.ends.at_s + AROUND_S)
         except DeviceError as error:
@@ -261,8 +261,8 @@ class Prompter:
         if turn.said.starts is not None:
             self._interrupt(turn, f"not_kept: {why}")
         elif turn.closing:
-            self._ended()
-            self._perform(self._cut(turn, why))
+            self._end_turn()
+            self._perform(self._fail_turn(turn, why))
         elif turn.tries < (turn.machine.trial.reprompt.max_prompts or TRIES):
             self._release(turn)
             turn.tries += 1
@@ -275,11 +275,11 @@ class Prompter:
             self._perform(turn.machine.withdraw(now_s, cause))
 
     def _interrupt(self, turn: _Turn, cause: str) -> None:
-        self._ended()
+        self._end_turn()
         self._perform(turn.machine.interrupt(self._run.now_s(), cause))
-        self._perform(self._cut(turn, cause))
+        self._perform(self._fail_turn(turn, cause))
 
-    def _cut(self, turn: _Turn, why: str) -> Sequence[Action]:
+    def _fail_turn(self, turn: _Turn, why: str) -> Sequence[Action]:
         """Reports to the machine that the stimulus did not come, and what was observed meanwhile."""
         machine, now_s = turn.machine, self._run.now_s()
         player, observations = machine.trial.players[0], turn.observations

@@ -79,9 +79,9 @@ class TrialMachine(Take):
         self._closing_done = False
         self._owes_closing = False
         """The device was busy when its dialogue was to be closed."""
-        self._late_window = False
+        self._in_late_window = False
         self._device = Activity()
-        self._began_idle = False
+        self._was_idle_at_start = False
 
     # Requests to the machine
 
@@ -101,7 +101,7 @@ class TrialMachine(Take):
         self._set_time(now_s)
         self.query_cut_s = query_cut_s
         self._earliest_sound_s = now_s if not_before_s is None else not_before_s
-        self._lost_sources = set(lost) & self._needed()
+        self._lost_sources = set(lost) & self._needed_sources()
         self._quiet.last_sound_s = last_sound_s
         remembers = self.trial.memory is not None and self.trial.memory.primed_by
         self._enter(Phase.WAITING, "before the follow-up" if remembers else "")
@@ -162,7 +162,7 @@ class TrialMachine(Take):
         self._set_time(now_s)
         if self._phase is Phase.DONE:
             return []
-        self._cut()
+        self._cut_query()
         if self._phase is Phase.CLOSING:
             self._actions.append(StopStimulus())
         verdict = self._verdict()
@@ -186,11 +186,11 @@ class TrialMachine(Take):
 
     # Observations
 
-    def _needed(self) -> set[str]:
+    def _needed_sources(self) -> set[str]:
         return {self.trial.loudspeaker, self.trial.microphone, *self.trial.sources} - {""}
 
     def _apply(self, observation: Observation) -> None:
-        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
+        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._was_idle_at_start)
         self._credit(observation, owner.number if owner else None)
         if by_device(self.trial, observation.source) or observation.source == self.trial.microphone:
             self._device.see(observation)
@@ -209,7 +209,7 @@ class TrialMachine(Take):
                 self._quiet.sounded(ends.at_s)
             case Status(state=state, source=source) if by_device(self.trial, source):
                 if state is DeviceState.GONE:
-                    self._lose(THE_DEVICE, "it reported that it is gone")
+                    self._handle_loss(THE_DEVICE, "it reported that it is gone")
                 else:
                     self._lost_sources.discard(THE_DEVICE)
                 if state is DeviceState.STARTED and self._phase in UNDER_WAY:
@@ -217,8 +217,8 @@ class TrialMachine(Take):
             case LinkLost(source=source, at=at, what=problem):
                 if source == self.trial.microphone and self._quiet.span is not None:
                     self._quiet.speech_ended(at)  # nobody will hear its end
-                if source in self._needed():
-                    self._lose(source, problem)
+                if source in self._needed_sources():
+                    self._handle_loss(source, problem)
             case LinkBack(source=source):
                 self._lost_sources.discard(source)
             case _:
@@ -272,9 +272,9 @@ class TrialMachine(Take):
             self._interrupt(f"late_word: of attempt {owner.number}")
             self._current, self._previous = owner, None
             # After the interruption, since every change of phase ends the window.
-            self._late_window = not self._lost_sources and self._may_answer_late()
+            self._in_late_window = not self._lost_sources and self._may_answer_late()
 
-    def _lose(self, source: str, problem: str) -> None:
+    def _handle_loss(self, source: str, problem: str) -> None:
         self._lost_sources.add(source)
         if self._phase is Phase.CLOSING:
             self._closing_done = True  # the end of the words may never be reported now
@@ -286,7 +286,7 @@ class TrialMachine(Take):
     # Time
 
     def _enter(self, phase: Phase, reason: str) -> None:
-        self._late_window = False
+        self._in_late_window = False
         super()._enter(phase, reason)
 
     def _fingerprint(self) -> tuple[object, ...]:
@@ -337,9 +337,9 @@ class TrialMachine(Take):
         part = self.trial.memory
         if part is not None and part.primed_by and self._current is None:  # the wait that this probe is about
             until_s = max(until_s, self._quiet.until(part.wait_s, self._since_s))
-        elif self._last_number and (self._late_window or self._verdict() is None):
+        elif self._last_number and (self._in_late_window or self._verdict() is None):
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
-        if self._late_window:
+        if self._in_late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
         if self.query_cut_s is not None:
             wait_s = self._rule.context_wait_s
@@ -387,7 +387,7 @@ class TrialMachine(Take):
                 if attempt.response(self._now_s) is not None:
                     self._enter(Phase.RESPONDING, "")
                 elif due and not self.trial.responds and self.trial.evidence is Evidence.OPERATOR:
-                    self._ask(attempt)
+                    self._ask_operator(attempt)
                 elif due:
                     self._conclude(attempt)
             case Phase.RESPONDING if attempt:
@@ -398,16 +398,16 @@ class TrialMachine(Take):
                 if attempt.has_evidence:
                     self._conclude(attempt)
                 else:
-                    self._ask(attempt)
+                    self._ask_operator(attempt)
             case Phase.ASKING if attempt and (due or attempt.answer or attempt.has_evidence):
                 self._conclude(attempt)
             # A late report can turn the verdict: then there is no answer whose effect could be judged.
             case Phase.CHECKING_EFFECT if attempt and (
                 due or self._lost_sources & set(self.trial.sources) or not self._answered()
             ):
-                self._ask_of_effect(attempt)
+                self._ask_about_effect(attempt)
             case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
-                self._after_looking()
+                self._finish_checking()
             case Phase.CLOSING:
                 self._close(due)
             case Phase.WAITING if due and not self._paused:
@@ -436,7 +436,7 @@ class TrialMachine(Take):
             self._enter(Phase.FREEZING, "")
             self._actions.append(FreezeResponse(attempt.number, response.starts, response.ends, response.truncated))
 
-    def _ask(self, attempt: Attempt) -> None:
+    def _ask_operator(self, attempt: Attempt) -> None:
         if not self.attended:
             self._conclude(attempt)
             return
@@ -451,32 +451,32 @@ class TrialMachine(Take):
             assert self.trial.effect is not None
             self._enter(Phase.CHECKING_EFFECT, f"the effect: {self.trial.effect.wanted}")
         else:
-            self._after_looking()
+            self._finish_checking()
 
     def _answered(self) -> bool:
         """Whether the current attempt has its verdict, with an answer to judge."""
         row = self._rows.get(self._current.number) if self._current is not None else None
         return row is not None and row.outcome.answered
 
-    def _ask_of_effect(self, attempt: Attempt) -> None:
+    def _ask_about_effect(self, attempt: Attempt) -> None:
         """Before closing the dialogue, because closing words might undo the effect."""
         question_text = question(attempt) if self._answered() and self.attended else ""
         if not question_text:
-            self._after_looking()
+            self._finish_checking()
             return
         self._enter(Phase.ASKING_EFFECT, question_text)
         row = OperatorAsked(self.trial.id, self.take_number, attempt.number, question_text, Question.EFFECT)
         self._actions.append(row)
 
-    def _after_looking(self) -> None:
-        is_open = self._may_be_open()
+    def _finish_checking(self) -> None:
+        is_open = self._dialogue_may_be_open()
         self._owes_closing = not is_open and self.trial.close_dialogue is not None and self._device.state in _BUSY
-        self._enter(Phase.CLOSING if is_open else Phase.WAITING, self._why_waiting())
+        self._enter(Phase.CLOSING if is_open else Phase.WAITING, self._wait_reason())
         self._closing_id, self._closing_done = "", False
         if self._phase is Phase.WAITING:
-            self._after_closing()
+            self._finish_closing()
 
-    def _may_be_open(self) -> bool:
+    def _dialogue_may_be_open(self) -> bool:
         """Whether a dialogue is to be closed: the trial says how, and the device has not said otherwise.
 
         It is not when the device is idle. Nor is it while the first answer is still to come or to be heard: closing
@@ -487,7 +487,7 @@ class TrialMachine(Take):
         answered = self._current is not None and self._current.frozen is not None
         return answered or self._device.state not in _BUSY
 
-    def _why_waiting(self) -> str:
+    def _wait_reason(self) -> str:
         if self._verdict() is None:
             return "until the device has forgotten the dialogue"
         return "for a late answer" if self._may_answer_late() else ""
@@ -497,8 +497,8 @@ class TrialMachine(Take):
         assert close is not None
         if not due:
             return
-        if not self._closing_id and not self._may_be_open():  # it has become idle in the meantime
-            self._after_closing()
+        if not self._closing_id and not self._dialogue_may_be_open():  # it has become idle in the meantime
+            self._finish_closing()
             return
         if close.say is not None and not self._closing_id and not self._lost_sources:
             self._closings += 1
@@ -508,9 +508,9 @@ class TrialMachine(Take):
             return
         if close.say is not None and self._closing_id and not self._closing_done:
             self._actions.append(StopStimulus())
-        self._after_closing()
+        self._finish_closing()
 
-    def _after_closing(self) -> None:
+    def _finish_closing(self) -> None:
         """Ends the trial if it is decided; after silence it waits for a late answer first."""
         verdict = self._verdict()
         late_answer_possible = self._may_answer_late()
@@ -518,9 +518,9 @@ class TrialMachine(Take):
         if verdict is not None and settled and self._transcribing_until_s is None:
             self._finish(verdict)
         else:
-            self._enter(Phase.WAITING, self._why_waiting())
+            self._enter(Phase.WAITING, self._wait_reason())
             # Keeps a late answer apart from the next trial.
-            self._late_window = verdict is not None and late_answer_possible
+            self._in_late_window = verdict is not None and late_answer_possible
 
     def _may_answer_late(self) -> bool:
         """Whether a first response may still come; without a voice, a report of what it understood."""
@@ -529,9 +529,9 @@ class TrialMachine(Take):
 
     def _go_on(self) -> None:
         self.query_cut_s = None
-        if self._owes_closing and not self._lost_sources and self._may_be_open():
+        if self._owes_closing and not self._lost_sources and self._dialogue_may_be_open():
             self._owes_closing = False
-            self._enter(Phase.CLOSING, self._why_waiting())
+            self._enter(Phase.CLOSING, self._wait_reason())
             return
         verdict = self._verdict()
         if verdict is not None:
@@ -545,7 +545,7 @@ class TrialMachine(Take):
         self._next_attempt()
         quiet_since_s = self._quiet.since(self._now_s)
         self._previous = self._current
-        self._began_idle = self._device.state is DeviceState.IDLE
+        self._was_idle_at_start = self._device.state is DeviceState.IDLE
         play_id = self._play_id(self._last_number)
         self._current = Attempt(self.trial, self.take_number, self._last_number, play_id, self._timing, self._now_s)
         # It talks over the query; if it goes on, that is its response.
@@ -554,7 +554,7 @@ class TrialMachine(Take):
         self._enter(Phase.PLAYING, "")
         self._start_attempt(quiet_since_s)
 
-    def _cut(self) -> None:
+    def _cut_query(self) -> None:
         """Ends the current query before its answer has ended."""
         if self._phase is Phase.PLAYING:
             self._actions.append(StopStimulus())
@@ -566,7 +566,7 @@ class TrialMachine(Take):
         """Ends the current attempt. It keeps a verdict that it already has (a late answer was coming)."""
         attempt = self._current
         assert attempt is not None
-        self._cut()
+        self._cut_query()
         attempt.interruption = cause
         if attempt.number not in self._rows:
             self._write_row(attempt.verdict())

@@ -152,7 +152,7 @@ class Inbox:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._queue: queue.SimpleQueue[TimedArrival] = threads.simple_queue()
-        self._front: deque[TimedArrival] = deque()
+        self._returned: deque[TimedArrival] = deque()
         self.end_requested = False
 
     def put(self, message: Arrival) -> None:
@@ -163,12 +163,12 @@ class Inbox:
     @property
     def waiting(self) -> int:
         """How many arrivals have come and not been taken."""
-        return len(self._front) + self._queue.qsize()
+        return len(self._returned) + self._queue.qsize()
 
     def get(self, wait_s: float) -> TimedArrival | None:
         """The next arrival; None after that many real seconds."""
-        if self._front:
-            return self._front.popleft()
+        if self._returned:
+            return self._returned.popleft()
         return self.get_new(wait_s)
 
     def get_new(self, wait_s: float) -> TimedArrival | None:
@@ -180,7 +180,7 @@ class Inbox:
 
     def put_back(self, arrived: Iterable[TimedArrival]) -> None:
         """Puts arrivals back to the front, in their order."""
-        self._front.extendleft(reversed(list(arrived)))  # extendleft reverses them again
+        self._returned.extendleft(reversed(list(arrived)))  # extendleft reverses them again
 
 
 T = TypeVar("T")

@@ -36,7 +36,7 @@ class PowerCycling:
     def __init__(self, run: Run, liveness: Liveness) -> None:
         self._run = run
         self._liveness = liveness
-        self._played: dict[str, int] = {}
+        self._trial_counts: dict[str, int] = {}
         self._spent_cycles: dict[str, int] = {}
         self._on_s = 0.0
         self._answered: dict[str, float] = {}
@@ -61,12 +61,12 @@ class PowerCycling:
         due = {
             device: sources
             for device, sources in heard.items()
-            if every and self._played.get(device, every) >= every and device in self._run.stage.power
+            if every and self._trial_counts.get(device, every) >= every and device in self._run.stage.power
         }
         if due and not self._cycle(due, f"before {trial.id}"):
             return False
         for device in heard:
-            self._played[device] = self._played.get(device, 0) + 1
+            self._trial_counts[device] = self._trial_counts.get(device, 0) + 1
         return True
 
     def finished(self, trial: Trial, row: TrialFinished) -> None:
@@ -123,12 +123,12 @@ class PowerCycling:
     def _cycle(self, devices: Mapping[str, tuple[str, ...]], reason: str, *, after_fault: bool = False) -> bool:
         """False if the run ends first; then `restore` switches on."""
         try:
-            return self._off_and_on(devices, reason, after_fault)
+            return self._power_cycle(devices, reason, after_fault)
         except DeviceError:
             self.restore(reason)  # a switch that did not answer may have switched
             raise
 
-    def _off_and_on(self, devices: Mapping[str, tuple[str, ...]], reason: str, after_fault: bool) -> bool:
+    def _power_cycle(self, devices: Mapping[str, tuple[str, ...]], reason: str, after_fault: bool) -> bool:
         run, power = self._run, self._run.stage.power
         for device in devices:
             run.append(PowerSwitched(device, False, reason, after_fault=after_fault))
@@ -153,7 +153,7 @@ class PowerCycling:
             answers = [self._answered[source] for source in sources if source in self._answered]
             answered_s = max(answers) - self._on_s if answers and self._is_back(sources) else None
             run.append(PowerSwitched(device, True, reason, answered_s, after_fault))
-            self._played[device] = 0
+            self._trial_counts[device] = 0
         if silent_devices := [device for device, sources in devices.items() if self._are_lost(sources)]:
             raise DeviceError(
                 f"{', '.join(silent_devices)}: no answer within {exact(boot_s)} s after power on",
@@ -189,7 +189,7 @@ class TrialSettings:
         self._run = run
         self._stands = {id: setting.stand for id, setting in run.stage.stands.items()}
         # A run that was killed may have left them changed.
-        self._to_restore = bool(run.standing.originals) or any(map(self._home, self._stands))
+        self._has_changes = bool(run.standing.originals) or any(map(self._home_settings, self._stands))
 
     def note(self) -> None:
         """Logs the original values, unless an earlier run has. InputError or DeviceError if a device cannot be set."""
@@ -221,21 +221,21 @@ class TrialSettings:
         for connection in _connections(trial):
             originals = self._run.standing.originals.get(connection)
             if originals:
-                self._to_restore = True
+                self._has_changes = True
                 self._set(connection, {**originals, **dict(trial.settings)}, SettingsStage.TRIAL)
         places = dict(trial.stands)
         for id, stand in self._stands.items():
-            settings = {stand.moves: places[id]} if id in places else self._home(id)
-            self._to_restore |= bool(settings)
+            settings = {stand.moves: places[id]} if id in places else self._home_settings(id)
+            self._has_changes |= bool(settings)
             self._set(id, settings, SettingsStage.TRIAL)
         return self._run.ending is None
 
     def restore(self) -> list[FaultMet]:
         """Sets everything back to the original values; returns what has failed."""
         faults: list[FaultMet] = []
-        if not self._to_restore:
+        if not self._has_changes:
             return faults
-        self._to_restore = False
+        self._has_changes = False
         for source, originals in self._originals():
             try:
                 self._set(source, originals, SettingsStage.RESTORED)
@@ -249,9 +249,9 @@ class TrialSettings:
     def _originals(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield from self._run.standing.originals.items()
         # A person is not sent to the room for nothing at the end of a night.
-        yield from ((id, self._home(id)) for id in self._stands if not self._run.stage.stands[id].by_hand)
+        yield from ((id, self._home_settings(id)) for id in self._stands if not self._run.stage.stands[id].by_hand)
 
-    def _home(self, stand: str) -> Mapping[str, str]:
+    def _home_settings(self, stand: str) -> Mapping[str, str]:
         home = self._stands[stand].home
         return {} if home is None else {self._stands[stand].moves: exact(home)}
 

@@ -67,7 +67,7 @@ class _Stream:
         if self._source.noise is not None:
             return Ambience(duration_s, seed, noise=self._source.noise)
         if self._source.texts:
-            return Ambience(duration_s, seed, sayings=tuple(self._said(duration_s)))
+            return Ambience(duration_s, seed, sayings=tuple(self._draw_sayings(duration_s)))
         return Ambience(duration_s, seed, pieces=tuple(self._pieces(duration_s)))
 
     def _pieces(self, duration_s: float) -> Iterator[RecordingPiece]:
@@ -83,7 +83,7 @@ class _Stream:
             ended = offset_s + taken_s >= length_s - NOTHING_S
             self._playing = None if ended else (path, length_s, offset_s + taken_s)
 
-    def _said(self, duration_s: float) -> Iterator[Saying]:
+    def _draw_sayings(self, duration_s: float) -> Iterator[Saying]:
         left_s = duration_s
         voices = self._source.voices or (VoiceSpec(),)
         while left_s > 0:
@@ -131,17 +131,17 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
             if name == soak or stretch.ambient:
                 late = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s
                 if late:
-                    yield _next(stretch, probe[name])
+                    yield _take_next(stretch, probe[name])
             if stretch.length_s is not None:
                 stretch.length_s += lasts_s
         yield trial
         if (own_stretch := stretches.get(soak)) is not None:
             own_stretch.ambient, own_stretch.left = True, own_stretch.left - 1
             if not own_stretch.left:
-                yield _next(own_stretch, probe[soak])
+                yield _take_next(own_stretch, probe[soak])
 
 
-def _next(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
+def _take_next(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
     stretch.probes += 1
     stretch.length_s, stretch.ambient = 0.0, False
     return probe(stretch.probes)

@@ -556,7 +556,7 @@ def heard_tables(
         f"intervals: by query if there are at least {LEAST_QUERIES} different ones, else by attempt",
         *(f"transcripts typed {text}" for text in _typed_lines(whole.first, whole.final)),
         "",
-        *_heard_table("", [("all", whole)], columns),
+        *_transcript_table("", [("all", whole)], columns),
     ]
     requested_groupings = tuple(groupings)
     for grouping in requested_groupings or Grouping:
@@ -564,11 +564,11 @@ def heard_tables(
         # Conditions of one axis equal that axis, which has its own table.
         of_one_axis = grouping is Grouping.CONDITION and all(len(heard.trial.conditions) < 2 for heard in trials)
         if requested_groupings or (len(groups) > 1 and not of_one_axis):
-            out += ["", *_heard_table(f"by {grouping}", groups, columns)]
+            out += ["", *_transcript_table(f"by {grouping}", groups, columns)]
     return out
 
 
-def _heard_table(title: str, groups: Iterable[tuple[str, FirstAndFinalWords]], width: int) -> Iterator[str]:
+def _transcript_table(title: str, groups: Iterable[tuple[str, FirstAndFinalWords]], width: int) -> Iterator[str]:
     heads = ("WER", "95 %", "by", "sub", "del", "ins", "words", "transcripts")
     rows = [
         row

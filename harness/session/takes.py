@@ -139,7 +139,7 @@ class Takes:
         self._faults = FaultPause(run, self.power.revive)
         self._last_played = ""
         self._attempt: AttemptStarted | None = None
-        self._left_s: dict[str, float] = {}
+        self._started_s: dict[str, float] = {}
         self.query_cut_s: float | None = None
         self.transcribing: set[tuple[str, int, int]] = set()
         self.settings = TrialSettings(run)
@@ -448,9 +448,9 @@ class Takes:
         if row is None or observation.play_id != row.play_id or stage.microphone is None:
             return
         if isinstance(observation, StimulusStarted):
-            self._left_s[observation.source] = observation.at.at_s
+            self._started_s[observation.source] = observation.at.at_s
             return
-        left_s, sound = self._left_s.pop(observation.source, None), run.sounds.get(observation.play_id)
+        left_s, sound = self._started_s.pop(observation.source, None), run.sounds.get(observation.play_id)
         if left_s is None or sound is None or not observation.complete or run.machine is None:
             return
         try:

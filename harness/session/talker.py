@@ -110,7 +110,7 @@ class TalkerFolder:
         if not TALKER_NAME.fullmatch(talker):
             raise InputError(f"{talker!r} is not a talker's name", remedy="Use lowercase letters, digits, - and _")
         demand_columns([*COLUMNS, *extra], Place("--column"))
-        self._folder, self._talker, self._extra = folder, talker, extra
+        self._folder, self._talker, self._extra_columns = folder, talker, extra
         self._rows: list[dict[str, str]] = []
         if not (folder / LIST).exists():
             return
@@ -141,7 +141,7 @@ class TalkerFolder:
         write_atomically(path, content.getvalue())
         end_ms = fixed(utterance.phrase_end_s * 1000, 0)
         self._rows.append(
-            dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | dict(self._extra)
+            dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | dict(self._extra_columns)
         )
         header = list(self._rows[0])
         rows = ([row[name] for name in header] for row in self._rows)
@@ -157,7 +157,7 @@ class TalkerSpeech:
 
     def __init__(self, since_s: float, wait_s: float) -> None:
         """wait_s: how long the talker may think."""
-        self._since_s, self._wait_s = since_s, wait_s
+        self._begins_s, self._wait_s = since_s, wait_s
         self.starts: Stamp | None = None
         self.ends: Stamp | None = None
 
@@ -166,7 +166,7 @@ class TalkerSpeech:
         match observation:
             case Overrun() if self.starts is not None:
                 raise UnusableUtterance("samples were lost, because this computer is too busy. Say it again")
-            case SpeechStarted(at=at) if at.at_s >= self._since_s:
+            case SpeechStarted(at=at) if at.at_s >= self._begins_s:
                 self.starts, self.ends = self.starts or at, None
             case SpeechEnded(at=at) if self.starts is not None:
                 self.ends = at
@@ -177,7 +177,7 @@ class TalkerSpeech:
     def until_s(self) -> float:
         """When it is over, or given up, if nothing more is heard."""
         if self.starts is None:
-            return self._since_s + self._wait_s
+            return self._begins_s + self._wait_s
         return self.starts.at_s + LONGEST_S if self.ends is None else self.ends.at_s + PAUSE_S + AROUND_S
 
     def over(self, now_s: float) -> bool:

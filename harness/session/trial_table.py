@@ -65,9 +65,9 @@ def trial_table(progress: Progress, wake: WakeFigures | None) -> TypedTable:
     heard = wake.plays_by_trial() if wake is not None else {}
     rows = []
     for trial in progress.trials:
-        row = _of_trial(trial)
+        row = _trial_values(trial)
         plays = heard.get(trial.trial.id)
-        rows += [row | _of_device(play, trial.trial) for play in plays] if plays else [row]
+        rows += [row | _device_values(play, trial.trial) for play in plays] if plays else [row]
     names = [name for name, _, _ in TRIAL_COLUMNS]
     values = tuple(tuple(row.get(name) for name in names) for row in rows)
     return TypedTable(tuple((name, content) for name, content, _ in TRIAL_COLUMNS), values)
@@ -77,7 +77,7 @@ def trials_csv(progress: Progress, wake: WakeFigures | None) -> bytes:
     return csv_of(trial_table(progress, wake), {"exposure_s": 3, "unproven_s": 3})
 
 
-def _of_trial(progress: TrialProgress) -> dict[str, Value]:
+def _trial_values(progress: TrialProgress) -> dict[str, Value]:
     take, trial, response = progress.counting, progress.trial, progress.answer
     verdict = take.deciding.verdict if take and take.deciding else None
     row: dict[str, Value] = {
@@ -141,7 +141,7 @@ def _edits(words: WordCounts | None, trial: Trial) -> dict[str, Value]:
     }
 
 
-def _of_device(play: Play, trial: Trial) -> dict[str, Value]:
+def _device_values(play: Play, trial: Trial) -> dict[str, Value]:
     """Values that depend on the device."""
     reading = play.reading
     row: dict[str, Value] = {

@@ -185,7 +185,7 @@ class RowWriter:
         return None if self._is_detail(record) else self._words(record)
 
     def _words(self, record: Record) -> str | None:
-        words = self._of_record(record)
+        words = self._record_words(record)
         if words is not None and isinstance(record, AttemptStarted | AttemptFinished):
             words = self._name_trial(record.trial_id, words)
         return None if words is None else plain_text(words, LONGEST_LINE)
@@ -197,7 +197,7 @@ class RowWriter:
             return line
         return f"{trial.number}/{len(self._trials)} {trial.id} {line.lstrip()}"
 
-    def _of_record(self, record: Record) -> str | None:
+    def _record_words(self, record: Record) -> str | None:
         match record:
             case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
@@ -211,13 +211,13 @@ class RowWriter:
                 return self._trial(trial_id, take)
             case TrialFinished(trial_id=trial_id, cause=cause) if cause.startswith(NOT_PROVEN):
                 self._not_proven.add(trial_id)
-                return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_because(in_words(cause))}"
+                return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_cause_suffix(in_words(cause))}"
             case TrialFinished():
                 interrupted = self._interrupted[record.trial_id, record.take]
                 count = sum(attempt <= record.attempts for attempt in interrupted)
                 attempts = attempts_in_words(record.attempts, count)
                 outcome = OUTCOME_WORDS[record.outcome].upper()
-                return f"  = {record.trial_id}: {outcome} after {attempts}{_because(in_words(record.cause))}"
+                return f"  = {record.trial_id}: {outcome} after {attempts}{_cause_suffix(in_words(record.cause))}"
             case Observed(observation=observation):
                 return _observation_text(observation)
             case RerunAsked(trial_id=trial_id, by=by):
@@ -232,9 +232,9 @@ class RowWriter:
                 responses = counted(len(items), "response")
                 return f"{responses} of {plain_text(rater, 40)} given to others by {plain_text(by, 40)}"
             case SoundsRemoved(clips=clips, reason=reason, by=by):
-                return f"{counted(len(clips), 'clip')} removed by {plain_text(by, 40)}{_because(reason)}"
+                return f"{counted(len(clips), 'clip')} removed by {plain_text(by, 40)}{_cause_suffix(reason)}"
             case SoundRedacted(clip=name, reason=reason, by=by):
-                return f"clip {plain_text(name, 80)} redacted by {plain_text(by, 40)}{_because(reason)}"
+                return f"clip {plain_text(name, 80)} redacted by {plain_text(by, 40)}{_cause_suffix(reason)}"
             case EffectAnswered():
                 saw = f", {quoted(record.detail)}" if record.detail else ""
                 return f"    effect of {record.trial_id}: {record.word.value}{saw}, by {plain_text(record.by, 40)}"
@@ -250,7 +250,7 @@ class RowWriter:
             case MarkSet(label=label, by=by):
                 return f"mark by {plain_text(by, 40)}: {quoted(label)}"
             case Paused(reason=reason, by=by):
-                return f"PAUSED by {plain_text(by, 40)}{_because(reason)}"
+                return f"PAUSED by {plain_text(by, 40)}{_cause_suffix(reason)}"
             case Resumed(by=by):
                 return f"RESUMED by {plain_text(by, 40)}"
             case EventClipped(event_seq=seq, clip=clip):
@@ -276,7 +276,7 @@ class RowWriter:
             case FaultMet(source=source, what=problem):
                 return f"FAULT {plain_text(source, 60)}: {plain_text(problem, 400)}"
             case _:
-                return _of_attempt(record)
+                return _attempt_words(record)
 
     def _is_detail(self, record: Record) -> bool:
         match record:
@@ -327,7 +327,7 @@ def _listening_text(trial: Trial, listening: ListeningSpec) -> str:
     return f"{listening.kind.value} {content} to {devices}{condition}"
 
 
-def _of_attempt(record: Record) -> str | None:
+def _attempt_words(record: Record) -> str | None:
     match record:
         case AttemptStarted(attempt=attempt, waited_s=waited_s):
             waited = "" if waited_s is None else f", {seconds(waited_s)} after the last sound"
@@ -353,7 +353,7 @@ def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
     assessed = row.recognition is not Recognition.NOT_ASSESSED or row.outcome is not Outcome.INTERRUPTED
     words = f"{OUTCOME_WORDS[row.outcome]}{', ' if assessed else ''}{_RECOGNITION[row.recognition] if assessed else ''}"
     frame = "" if row.understood is None else f"; {_frame(row, row.understood, trial)}"
-    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_because(in_words(row.cause))}"
+    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_cause_suffix(in_words(row.cause))}"
 
 
 def _frame(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
@@ -381,7 +381,7 @@ def _observation_text(observation: Observation) -> str | None:
         case StimulusStarted(source=source):
             return f"    {source}: stimulus starts"
         case StimulusEnded(source=source, complete=complete, why=why):
-            return f"    {source}: stimulus {'ends' if complete else 'stopped early'}{_because(why)}"
+            return f"    {source}: stimulus {'ends' if complete else 'stopped early'}{_cause_suffix(why)}"
         case StimulusHeard(source=source, correlation=correlation):
             return f"    {source}: heard the stimulus (correlation {fixed(correlation, 2)})"
         case SpeechStarted(source=source, level_dbfs=level_dbfs):
@@ -393,7 +393,7 @@ def _observation_text(observation: Observation) -> str | None:
         case ClockFitted(source=source, error_s=error_s, skew_ppm=skew_ppm):
             return f"    {source}: clock known to ± {seconds(error_s)}, {signed(skew_ppm, 1)} ppm"
         case Status(source=source, state=state, detail=detail):
-            return f"    {source}: {state.value}{_because(detail)}"
+            return f"    {source}: {state.value}{_cause_suffix(detail)}"
         case LogLine(source=source, text=text):
             return f"    {source}: {text}"
         case Overrun(count=count):
@@ -446,7 +446,7 @@ def recurrences_in_words(rows: Sequence[Recurrent]) -> str:
     return f"LOST {rows[-1].source} {counted(lost, 'more time')} within a minute; it is {now}"
 
 
-def _because(cause: str) -> str:
+def _cause_suffix(cause: str) -> str:
     return f" ({plain_text(cause, 200)})" if cause else ""
 
 

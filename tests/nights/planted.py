@@ -118,7 +118,7 @@ FAULTS = (
     Planted("heartbeat_proves_misses_before_a_restart", "ca75af9c", Area.EVIDENCE, """
 @ session/liveness.py
 -            case Status(state=DeviceState.STARTED, at=at) if device:
--                self._restarted(self._lives[device], at.at_s)
+-                self._note_restart(self._life_signs[device], at.at_s)
 """, "the first sign of life after a restart proves the misses before it",
         "session/test_liveness.py::test_signs_of_life_clear_a_doubtful_device"),
     Planted("resume_forgets_signs_of_life", "ca75af9c", Area.RESUME, """
@@ -154,8 +154,8 @@ FAULTS = (
     # Other faults that the history mended
     Planted("silence_proved_by_its_end", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
--            self._doubt(life, at_s)
-             self._lives_at(life, at_s)
+-            self._check_silence(life, at_s)
+             self._note_sign(life, at_s)
 """, "the first heartbeat of a device that stood still proves the misses meanwhile"),
     Planted("miss_proved_in_the_lead_in", "301f8f4e", Area.EVIDENCE, """
 @ session/liveness.py
@@ -185,7 +185,7 @@ FAULTS = (
         "session/test_query_trial.py::test_an_answer_to_an_interrupted_attempt_is_not_the_next_ones"),
     Planted("idle_meanwhile", "f085c40b", Area.MATCHING, """
 @ session/query_trial.py
--        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
+-        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._was_idle_at_start)
 +        idle = self._device.state is DeviceState.IDLE
 +        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=idle)
 """, "a device that becomes idle during an attempt is no longer at the one before when its last words arrive",
@@ -198,8 +198,8 @@ FAULTS = (
         "session/test_query_trial.py::test_a_transcript_that_cannot_be_of_the_first_attempt"),
     Planted("no_wait_for_a_late_answer", "057a18be", Area.MATCHING, """
 @ session/query_trial.py
--            self._late_window = verdict is not None and late_answer_possible
-+            self._late_window = False
+-            self._in_late_window = verdict is not None and late_answer_possible
++            self._in_late_window = False
 """, "after a silent last attempt the next trial begins at once, and takes the late answer",
         "session/test_understand_trial.py::test_each_course_with_a_speaking_device_has_its_outcome"),
     Planted("query_to_a_thinking_device", "7dd9ae40", Area.EVIDENCE, """
@@ -211,7 +211,7 @@ FAULTS = (
     Planted("query_to_a_gone_device", "73ebb78c", Area.EVIDENCE, """
 @ session/query_trial.py
 -                if state is DeviceState.GONE:
--                    self._lose(THE_DEVICE, "it reported that it is gone")
+-                    self._handle_loss(THE_DEVICE, "it reported that it is gone")
 -                else:
 -                    self._lost_sources.discard(THE_DEVICE)
 """, "queries to a device that says that it is gone count as missed",
@@ -284,7 +284,7 @@ FAULTS = (
         "session/test_listening_trial.py::test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run"),
     Planted("misses_of_a_dead_device", "30c9773e", Area.EVIDENCE, """
 @ session/liveness.py
--        return tuple(device for device, life in self._lives.items() if len(life.silent) >= after or life.unproven)
+-        return tuple(device for device, life in self._life_signs.items() if len(life.silent) >= after or life.unproven)
 +        return ()
 """, "misses of a device without a sign of life count",
         "session/test_liveness.py::test_so_many_takes_in_a_row_without_a_sign_make_a_device_doubtful"),

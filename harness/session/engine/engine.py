@@ -97,7 +97,7 @@ class Transcriber:
         self._process = RecogniserProcess(name)
         self._on_trouble = on_trouble
         self._lock = threading.Lock()
-        self._quiet = False
+        self._reports_are_suppressed = False
 
     def transcribe(self, waveform: Waveform, on_words: Callable[[str], None]) -> None:
         """Returns at once. on_words receives the words later, on another thread, or "" without a transcription."""
@@ -105,7 +105,7 @@ class Transcriber:
         def done(answer: str | HarnessError) -> None:
             self.name = self._process.name
             if isinstance(answer, HarnessError):
-                if not self._was_quiet():
+                if not self._suppress_reports():
                     self._on_trouble(f"responses are not transcribed for people: {answer}")
                 answer = ""
             on_words(answer)
@@ -113,13 +113,13 @@ class Transcriber:
         self._process.transcribe_later(waveform, done)
 
     def close(self) -> None:
-        self._was_quiet()
+        self._suppress_reports()
         self._process.close()
 
-    def _was_quiet(self) -> bool:
+    def _suppress_reports(self) -> bool:
         """Suppresses further reports; whether they were suppressed already."""
         with self._lock:
-            before, self._quiet = self._quiet, True
+            before, self._reports_are_suppressed = self._reports_are_suppressed, True
         return before
 
 
@@ -138,14 +138,14 @@ class Watchdog:
         name = os.environ.get("NOTIFY_SOCKET", "")
         self._address = f"\0{name[1:]}" if name.startswith("@") else name  # @: a socket without a file
         self._every_s = float(os.environ.get("WATCHDOG_USEC") or 0) / 4e6  # a quarter of the limit, in s
-        self._next_s = 0.0
+        self._next_notice_s = 0.0
 
     def alive(self) -> None:
         """Called again and again; sends a few times within the watchdog's limit, and never blocks."""
         now_s = time.monotonic()
-        if not (self._address and self._every_s) or now_s < self._next_s:
+        if not (self._address and self._every_s) or now_s < self._next_notice_s:
             return
-        self._next_s = now_s + self._every_s
+        self._next_notice_s = now_s + self._every_s
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
             systemd.sendto(b"WATCHDOG=1", socket.MSG_DONTWAIT, self._address)  # a lost one is followed by others
 
@@ -179,7 +179,7 @@ class Engine:
         bench = resolved.bench
         self._notifier: Notifier | None = None
         if bench.notify:
-            self._notifier = Notifier(bench.notify, self._folder.path, bench.id, self._so_far, self._note_undelivered)
+            self._notifier = Notifier(bench.notify, self._folder.path, bench.id, self._snapshot, self._note_undelivered)
 
     def run(self) -> int:
         """The exit status, which clients also receive; HarnessError when the log cannot be opened."""
@@ -198,7 +198,7 @@ class Engine:
                     runs = max(runs, entry.run)
             place = this_process(self._folder.path)
             server = FeedServer(
-                Path(place.socket), self._folder.path, self._welcome, self._command, self._wake_conductor
+                Path(place.socket), self._folder.path, self._make_welcome, self._command, self._wake_conductor
             )
             server.start_at(log.last_seq)
             self._server = server
@@ -260,7 +260,7 @@ class Engine:
                 log,
                 self._clock,
                 self._figures,
-                on_state=self._changed_state,
+                on_state=self._on_state,
                 answer=self._answer,
                 attended=self._is_attended,
                 transcribe=transcriber.transcribe if transcriber else None,
@@ -291,7 +291,7 @@ class Engine:
             stack.enter_context(self._meter(drivers, microphone))
             stack.enter_context(watch.watching())
             if self._stopped is not None:  # the signal came before there was a conductor to stop
-                conductor.stop(self._why_stopped())
+                conductor.stop(self._stop_reason())
             if self._watched and bench.operator is OperatorPresence.AUTO and self._server is not None:
                 self._server.wait_for_a_client(OPERATOR_WITHIN_S)
             try:
@@ -402,7 +402,7 @@ class Engine:
     def _attended_by_a_client(self) -> bool:
         return self._server is not None and self._server.attended
 
-    def _so_far(self) -> SessionSnapshot:
+    def _snapshot(self) -> SessionSnapshot:
         progress, wake = self._figures.session(), self._figures.wake()
         totals = progress.totals
         lines = [ran_line(progress), "", *results_lines(progress, wake, device_lines(wake))]
@@ -429,14 +429,14 @@ class Engine:
         if self._server is not None:
             self._server.committed(entry)
 
-    def _changed_state(self, state: StateChanged) -> None:
+    def _on_state(self, state: StateChanged) -> None:
         self._state = state
         if self._notifier is not None:
             self._notifier.state_changed(state)
         if self._server is not None:
             self._server.publish(state)
 
-    def _welcome(self) -> Welcome:
+    def _make_welcome(self) -> Welcome:
         assert self._log is not None, "clients come after the log is open"
         return Welcome(
             session_id=self._folder.path.name,
@@ -470,9 +470,9 @@ class Engine:
     def _on_stop_signal(self, number: int, frame: object) -> None:
         self._stopped = signal.Signals(number)
         if self._conductor is not None:
-            self._conductor.stop(self._why_stopped())
+            self._conductor.stop(self._stop_reason())
 
-    def _why_stopped(self) -> str:
+    def _stop_reason(self) -> str:
         return f"stopped: the engine was asked to end ({self._stopped.name if self._stopped else 'unknown'})"
 
 

@@ -84,14 +84,14 @@ class FeedServer:
     ) -> None:
         self._path = path
         self._folder = folder
-        self._welcome = welcome
+        self._make_welcome = welcome
         self._on_command = on_command
         self._on_people = on_people
         self._changed = threading.Condition()
         self._recent: deque[Entry] = deque(maxlen=MOST_WAITING)
         self._last_seq = 0
         self._clients: list[_Client] = []
-        self._met_a_client = threading.Event()
+        self._client_has_connected = threading.Event()
         self._goodbye: Goodbye | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -126,7 +126,7 @@ class FeedServer:
 
     def wait_for_a_client(self, timeout_s: float) -> bool:
         """Whether a client has ever connected."""
-        return self._met_a_client.wait(timeout_s)
+        return self._client_has_connected.wait(timeout_s)
 
     def committed(self, entry: Entry) -> None:
         """Announces a row to the clients; called in order of seq. Never blocks."""
@@ -216,7 +216,7 @@ class _Client:
         self._connection = connection
         self._waiting: deque[Message] = deque()
         self._meters: Meters | None = None
-        self._gone = False
+        self._is_closed = False
         self._threads = 2
         self.hello: Hello | None = None
         self.reading = threading.Thread(target=self._read, name="feed-read", daemon=True)
@@ -237,7 +237,7 @@ class _Client:
                 self.disconnect()
 
     def disconnect(self) -> None:
-        self._gone = True
+        self._is_closed = True
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
@@ -260,18 +260,18 @@ class _Client:
         except (OSError, LineTooLong):
             pass  # gone, silent for too long, or hostile: dropped below
         finally:
-            self._leave()
+            self._end_thread()
 
     def _greet(self, hello: Hello) -> None:
         with self._server._changed:
             first = self.hello is None
             self.hello = hello
             if first:
-                self._waiting.append(self._server._welcome())
+                self._waiting.append(self._server._make_welcome())
                 if self._server._goodbye is not None:  # it came too late for the one that `close` sends
                     self._waiting.append(self._server._goodbye)
             self._server._changed.notify_all()
-        self._server._met_a_client.set()
+        self._server._client_has_connected.set()
         self._server._on_people()
 
     def _answer(self, answered: Answered) -> None:
@@ -279,7 +279,7 @@ class _Client:
             self.take(answered)
             self._server._changed.notify_all()
 
-    def _leave(self) -> None:
+    def _end_thread(self) -> None:
         """The last of the two threads closes the connection; the first one wakes it."""
         with self._server._changed:
             self.disconnect()
@@ -293,11 +293,11 @@ class _Client:
         try:
             while True:
                 with self._server._changed:
-                    while not (self._gone or self._ready(sent)):
+                    while not (self._is_closed or self._has_messages(sent)):
                         if self._server._goodbye is not None and sent >= self._server._last_seq:
                             return
                         self._server._changed.wait(1.0)
-                    if self._gone:
+                    if self._is_closed:
                         return
                     messages: list[Message] = list(self._waiting)
                     self._waiting.clear()
@@ -316,9 +316,9 @@ class _Client:
         except (OSError, LogError):
             pass  # the client is gone or frozen, or the log cannot be read: it may come back
         finally:
-            self._leave()
+            self._end_thread()
 
-    def _ready(self, sent: int) -> bool:
+    def _has_messages(self, sent: int) -> bool:
         if self.hello is None:
             return False
         return bool(self._waiting) or self._meters is not None or 0 <= sent < self._server._last_seq

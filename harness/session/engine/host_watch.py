@@ -32,7 +32,7 @@ class HostWatch:
         self._lock = threads.lock()
         self._ending = threads.event()
         self._looked_s = threads.monotonic()
-        self._times = self._times_before = processor_times()
+        self._processor_times = self._previous_times = processor_times()
         self._stalls: deque[HostStalled] = deque()
 
     def stalls(self) -> tuple[HostStalled, ...]:
@@ -54,10 +54,10 @@ class HostWatch:
                 if last is not None and start.at_s - (last.at.at_s + last.lasted_s) < JOIN_S:
                     start = self._stalls.pop().at
                 else:
-                    self._times_before = self._times
-                self._times = processor_times()
+                    self._previous_times = self._processor_times
+                self._processor_times = processor_times()
                 lasted_s, load = now_s - start.at_s, os.getloadavg()[0]
-                steal = stolen_share(self._times_before, self._times)
+                steal = stolen_share(self._previous_times, self._processor_times)
                 self._stalls.append(HostStalled(SOURCE, start, lasted_s, load, steal))
             self._looked_s = now_s
 

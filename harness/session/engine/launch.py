@@ -43,13 +43,13 @@ def this_process(folder: Path) -> EnginePlace:
     if started is None:
         raise EngineError("/proc does not show this process", remedy="Mount /proc")
     path = folder.resolve()
-    return EnginePlace(str(path), os.getpid(), started, boot_id(), str(_beside(path, "sock")))
+    return EnginePlace(str(path), os.getpid(), started, boot_id(), str(_runtime_path(path, "sock")))
 
 
 def publish(place: EnginePlace) -> None:
     """Writes where the engine answers, for `find` and `list_running`."""
     text = json.dumps(asdict(place), indent=1).encode()
-    write_atomically(_beside(Path(place.folder), "json"), text)  # first: what `find` finds, `list_running` lists
+    write_atomically(_runtime_path(Path(place.folder), "json"), text)  # first: what `find` finds, `list_running` lists
     write_atomically(SessionFolder(Path(place.folder)).engine, text)
 
 
@@ -79,7 +79,7 @@ def list_running() -> tuple[EnginePlace, ...]:
     return tuple(places)
 
 
-def _beside(folder: Path, ending: str) -> Path:
+def _runtime_path(folder: Path, ending: str) -> Path:
     # A socket's path has at most 107 bytes, and that of a session's folder may be longer.
     return runtime_folder() / f"engine-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}.{ending}"
 

@@ -139,7 +139,7 @@ def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
     except OSError as error:
         raise DeviceError(f"it cannot be started: {error.strerror}") from error
     try:
-        _feed(child, content)
+        _write_input(child, content)
         if not child.wait(WITHIN_S):
             raise DeviceError(f"it did not end within {exact(WITHIN_S)} s")
         if status := child.status:
@@ -149,7 +149,7 @@ def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
         child.end()
 
 
-def _feed(child: ChildProcess, content: bytes) -> None:
+def _write_input(child: ChildProcess, content: bytes) -> None:
     until_s = threads.monotonic() + WITHIN_S
     with contextlib.suppress(BrokenPipeError):  # a program need not read it
         while content and threads.monotonic() < until_s:
@@ -220,16 +220,16 @@ class Notifier:
         so_far: Callable[[], SessionSnapshot],
         note: Callable[[str], None],
     ) -> None:
-        self._session, self._bench, self._so_far = session, bench, so_far
-        self._ways = tuple(_NotifyChannel(way, self._message, note) for way in ways)
-        self._paused = ""
+        self._session, self._bench, self._snapshot = session, bench, so_far
+        self._channels = tuple(_NotifyChannel(way, self._message, note) for way in ways)
+        self._pause_reason = ""
         self._pause_reported = False
-        self._sent_s: dict[str, float] = {}
+        self._last_sent_s: dict[str, float] = {}
         self._unpowered: set[str] = set()
 
     def committed(self, entry: Entry) -> None:
         """A row of the log; never blocks."""
-        for happened in self._of_row(entry):
+        for happened in self._events_of_row(entry):
             self._send(happened)
 
     def state_changed(self, state: StateChanged) -> None:
@@ -242,22 +242,22 @@ class Notifier:
         """Reports the end, and waits up to LAST_WORDS_S for its delivery."""
         self._send(_end(goodbye, self._session))
         until_s = threads.monotonic() + LAST_WORDS_S
-        for way in self._ways:
+        for way in self._channels:
             way.close(until_s)
 
     def _message(self, happened: NotificationEvent) -> dict[str, Any]:
-        return message_of(happened, self._session, self._bench, self._so_far())
+        return message_of(happened, self._session, self._bench, self._snapshot())
 
     def _send(self, happened: NotificationEvent) -> None:
-        for way in self._ways:
+        for way in self._channels:
             way.take(happened)
 
-    def _of_row(self, entry: Entry) -> Iterator[NotificationEvent]:
+    def _events_of_row(self, entry: Entry) -> Iterator[NotificationEvent]:
         match entry.record:
             case Paused(reason=reason, by=by):
                 yield from self._pause(reason or f"by {by}", entry.wall_s, entry.at_s)
             case Resumed(by=by):
-                self._paused = ""
+                self._pause_reason = ""
                 if self._pause_reported:
                     yield _single_event(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
             case FaultMet(source=source, what=problem):
@@ -283,9 +283,9 @@ class Notifier:
                 pass
 
     def _pause(self, reason: str, wall_s: float, at_s: float) -> Iterator[NotificationEvent]:
-        if reason == self._paused:
+        if reason == self._pause_reason:
             return  # its row and its state both come here
-        self._paused, self._pause_reported = reason, self._is_news(f"paused: {reason}", at_s)
+        self._pause_reason, self._pause_reported = reason, self._is_news(f"paused: {reason}", at_s)
         if self._pause_reported:
             to_do = f"resolve the cause. To continue manually: harness run attach {self._session}"
             yield _single_event(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
@@ -297,10 +297,10 @@ class Notifier:
 
     def _is_news(self, subject: str, at_s: float) -> bool:
         """at_s: of the session's clock, which nobody sets."""
-        last_s = self._sent_s.get(subject)
+        last_s = self._last_sent_s.get(subject)
         if last_s is not None and at_s - last_s < FAULT_EVERY_S:
             return False
-        self._sent_s[subject] = at_s
+        self._last_sent_s[subject] = at_s
         return True
 
 
@@ -333,7 +333,7 @@ class _NotifyChannel:
         self._notify, self._message, self._note = notify, message, note
         self._waiting: queue.Queue[NotificationEvent | None] = threads.bounded_queue(MOST_WAITING)
         self._closing = threads.event()
-        self._dropped = 0
+        self._dropped_count = 0
         self._thread = threads.thread(self._work, name="notify")
         self._thread.start()
 
@@ -342,7 +342,7 @@ class _NotifyChannel:
             try:
                 self._waiting.put_nowait(happened)
             except queue.Full:
-                self._dropped += 1
+                self._dropped_count += 1
 
     def close(self, until_s: float) -> None:
         """Shortens waits between tries; returns when all is delivered, or at that time."""
@@ -352,7 +352,7 @@ class _NotifyChannel:
         self._thread.join(max(0.0, until_s - threads.monotonic()))
         # A thread that is still alive may be busy with the last message, which does not wait any more.
         undelivered = max(self._waiting.qsize(), 1 if self._thread.is_alive() else 0)
-        lost = self._dropped + undelivered
+        lost = self._dropped_count + undelivered
         if lost:
             self._note(f"{name_of(self._notify)} did not get {counted(lost, 'message')} before the end of the run")
 

@@ -47,10 +47,10 @@ def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
     calibrations = (
         f"{part.id}: {part.calibration.words()}" for part in parts if part is not None and part.calibration is not None
     )
-    return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials), *calibrations])
+    return "; ".join([_sound_servers(bench), *_sound_routes(bench, trials), *calibrations])
 
 
-def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
+def _sound_routes(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
     """Text on how the sound of each real device with a connection travels, and why."""
     ways: dict[str, set[bool]] = {}
     for trial in trials:

@@ -67,7 +67,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._device_of: dict[str, str] = {}
-        self._asked_device: dict[str, str] = {}
+        self._trial_device: dict[str, str] = {}
         self._devices: dict[str, _Device] = {}
 
     def take(self, row: Record, last_s: float) -> None:
@@ -75,7 +75,7 @@ class Connections:
         match row:
             case SessionStarted(trials=trials):
                 for trial in trials:
-                    self._asked_device[trial.id] = trial.device
+                    self._trial_device[trial.id] = trial.device
                     for target in trial.targets:
                         self._device_of.update(dict.fromkeys(target.sources, target.device))
                         self._devices.setdefault(target.device, _Device())
@@ -92,7 +92,7 @@ class Connections:
                     name = detail.partition(":")[0]
                     name = self._device_of.get(name, name)
                     if code != "link_lost" and name not in self._devices:  # the cause does not name the device
-                        name = self._asked_device.get(trial_id, name)
+                        name = self._trial_device.get(trial_id, name)
                     self._devices.setdefault(name, _Device()).interrupted += 1
             case _:
                 pass  # Other rows do not concern connections.
@@ -100,13 +100,13 @@ class Connections:
     def observe(self, observation: Observation) -> None:
         match observation:
             case LinkLost(source=source, at=at):
-                self._lose(source, at.at_s, by_driver=True)
+                self._add_loss(source, at.at_s, by_driver=True)
             case Status(source=source, at=at, state=DeviceState.GONE):
-                self._lose(source, at.at_s, by_driver=False)
+                self._add_loss(source, at.at_s, by_driver=False)
             case LinkBack(source=source, at=at):
                 self._return(source, at.at_s)
             case Status(source=source, at=at, state=state):
-                device = self._of(source)
+                device = self._source_device(source)
                 if state is DeviceState.STARTED:
                     self._on_restart(device, source, at.at_s)
                 if not device.lost_sources.get(source, True):
@@ -114,11 +114,11 @@ class Connections:
             case _:
                 pass  # Other observations do not concern connections.
 
-    def _of(self, source: str) -> _Device:
+    def _source_device(self, source: str) -> _Device:
         return self._devices.setdefault(self._device_of.get(source, source), _Device())
 
-    def _lose(self, source: str, at_s: float, *, by_driver: bool) -> None:
-        device = self._of(source)
+    def _add_loss(self, source: str, at_s: float, *, by_driver: bool) -> None:
+        device = self._source_device(source)
         if not device.lost_sources:
             device.away_s = at_s if device.has_power else None
             if device.has_power:
@@ -126,7 +126,7 @@ class Connections:
         device.lost_sources[source] = device.lost_sources.get(source, False) or by_driver
 
     def _return(self, source: str, at_s: float) -> None:
-        device = self._of(source)
+        device = self._source_device(source)
         if device.lost_sources.keys() == {source}:
             device.lost_s = device.lost_until(at_s)
         device.lost_sources.pop(source, None)

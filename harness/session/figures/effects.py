@@ -104,10 +104,10 @@ class EffectRows:
                 self._trials = {trial.id: trial for trial in trials}
                 self._checked = any(trial.effect is not None for trial in trials)
             case EngineStarted():
-                self._cut_off_all("the run was cut off")
+                self._end_all_reports("the run was cut off")
             case SessionFinished():
                 self._now_s = max(self._now_s, entry.at_s)
-                self._cut_off_all("the session ended")
+                self._end_all_reports("the session ended")
             case AttemptStarted() as row:
                 self._begin(row, entry.at_s)
             case StimulusSpoken() as stimulus:
@@ -178,7 +178,7 @@ class EffectRows:
                     before.cut_off(at_s, "it was asked something else")
                 self._current[source] = reports
 
-    def _cut_off_all(self, why: str) -> None:
+    def _end_all_reports(self, why: str) -> None:
         for reports in self._current.values():
             reports.cut_off(self._now_s, why)
         self._current.clear()
@@ -187,19 +187,19 @@ class EffectRows:
         self, reports: _AttemptReports, response_wall_s: float, answers: list[EffectAnswered], zone: tzinfo | None
     ) -> EffectEvidence:
         check = reports.trial.effect or EffectCheck("")
-        device = self._by_device(reports, check)
+        device = self._device_effect(reports, check)
         due_wall_s = due(check, response_wall_s, zone)
         # A person's answer outranks the device's report, except that nobody could tell.
         if answers and (answers[-1].word is not EffectOutcome.UNKNOWN or device.word is None):
             last = answers[-1]
-            words = _in_words(last, device)
+            words = _evidence_text(last, device)
             return EffectEvidence(check, last.word, EffectSource.OPERATOR, words, due_wall_s)
         if device.word is not None:
             unsure = f"; {answers[-1].by} could not tell{_detail(answers[-1])}" if answers else ""
             return EffectEvidence(check, device.word, EffectSource.DEVICE, device.words + unsure, due_wall_s)
         return EffectEvidence(check, said=device.words, due_wall_s=due_wall_s)
 
-    def _by_device(self, reports: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
+    def _device_effect(self, reports: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
         if not check.state:
             return _ReportedEffect(None, "")
         if not reports.trial.connection or ObservationKind.STATE not in reports.trial.reports:
@@ -254,7 +254,7 @@ def _show(name: str, value: str) -> str:
     return f"{name}: “{value}”" if value else f"{name}: nothing"
 
 
-def _in_words(answer: EffectAnswered, device: _ReportedEffect) -> str:
+def _evidence_text(answer: EffectAnswered, device: _ReportedEffect) -> str:
     statement = f"{answer.by} looked: {answer.word.value}{_detail(answer)}"
     if device.word is None:
         return statement
@@ -277,13 +277,13 @@ def next_time_of_day(clock: str, after_s: float, zone: tzinfo | None = None) -> 
     moments = [
         moment
         for day in (first, first + timedelta(days=1))  # tomorrow's lies ahead whatever the clocks do
-        for moment in _on(day, int(hour), int(minute), zone)
+        for moment in _moments_on(day, int(hour), int(minute), zone)
         if moment > after_s
     ]
     return min(moments)
 
 
-def _on(day: date, hour: int, minute: int, zone: tzinfo | None) -> list[float]:
+def _moments_on(day: date, hour: int, minute: int, zone: tzinfo | None) -> list[float]:
     """The moments of that day at which clocks show it: one, or two; of a day that leaves it out, one after it."""
     folds = [
         datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone, fold=fold).timestamp() for fold in (0, 1)

@@ -100,12 +100,12 @@ def check_limits(
     Where there are limits, one on attempts that the host disturbed is added if it is exceeded.
     running: results still come.
     """
-    findings = [*_of_queries(limits, totals, wake)]
+    findings = [*_query_results(limits, totals, wake)]
     devices = wake.devices if wake else ()
-    findings += [finding for device in devices for finding in _of_device(limits, device)]
+    findings += [finding for device in devices for finding in _device_results(limits, device)]
     if not devices:
         findings += [(name, LimitResult(None, totals.finished_in_words)) for name in _WAKE_LIMITS]
-    findings += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
+    findings += _first_sound_results(limits.max_first_sound_p95_ms, totals, devices)
     findings += _requests(limits.max_request_gap_ms, totals, wake)
     declared = [
         _limit(name, bound, result)
@@ -178,7 +178,7 @@ _COUNT = ValueUnit(_count)
 NamedResult = tuple[str, LimitResult]
 
 
-def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
+def _query_results(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
     unfinished, effects = totals.planned - totals.finished, totals.effects
 
     def share(name: str, ratio: Share) -> NamedResult:
@@ -189,7 +189,7 @@ def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> It
     yield share("min_recognised_share", totals.recognised)
     yield share("min_first_attempt_share", totals.first_attempt)
     yield share("min_answered_share", totals.answered)
-    yield "max_latency_p95_ms", _times(totals.latency, limits.max_latency_p95_ms, "response")
+    yield "max_latency_p95_ms", _p95_result(totals.latency, limits.max_latency_p95_ms, "response")
     yield "min_effect_share", LimitResult(effects.value, counted(effects.total, "trial"), effects.interval)
     yield share("min_understood_share", totals.understood.right)
     yield share("min_intent_share", totals.understood.intents)
@@ -212,7 +212,7 @@ _WAKE_LIMITS = (
 )
 
 
-def _of_device(limits: Limits, wake: DeviceWake) -> Iterator[NamedResult]:
+def _device_results(limits: Limits, wake: DeviceWake) -> Iterator[NamedResult]:
     """Limits on wake statistics, in the order of _WAKE_LIMITS."""
     rejects, accepts, commands = wake.false_rejects, wake.after_review, wake.commands
     heard = numbers.exposure(accepts.hours)
@@ -224,20 +224,22 @@ def _of_device(limits: Limits, wake: DeviceWake) -> Iterator[NamedResult]:
         LimitResult(_upper(accepts.interval), heard),
         LimitResult(hours, heard, settled=hours >= (limits.min_exposure_hours or 0.0)),
         LimitResult(commands.value, counted(commands.total, "command"), commands.interval),
-        _times(wake.delays, limits.max_wake_delay_p95_ms, "wake event"),
+        _p95_result(wake.delays, limits.max_wake_delay_p95_ms, "wake event"),
     )
     for name, result in zip(_WAKE_LIMITS, results, strict=True):
         yield f"{name}[{wake.device}]", result
 
 
-def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]) -> Iterator[NamedResult]:
+def _first_sound_results(
+    wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]
+) -> Iterator[NamedResult]:
     """For queries together, and for the commands of each device; once without a result where there are none."""
     name = "max_first_sound_p95_ms"
     commands = [device for device in devices if device.first_sounds.times.measured]
     if totals.first_sounds.times.measured or not commands:
-        yield name, _times(totals.first_sounds.times, wanted_ms, "first sound")
+        yield name, _p95_result(totals.first_sounds.times, wanted_ms, "first sound")
     for device in commands:
-        yield f"{name}[{device.device}]", _times(device.first_sounds.times, wanted_ms, "first sound")
+        yield f"{name}[{device.device}]", _p95_result(device.first_sounds.times, wanted_ms, "first sound")
 
 
 def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
@@ -274,7 +276,7 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
             )
 
 
-def _times(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitResult:
+def _p95_result(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitResult:
     """No result of too few times, or where those that were left out decide whether the limit holds."""
     basis = counted(times.total, noun)
     if times.excluded:

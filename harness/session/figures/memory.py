@@ -128,15 +128,15 @@ def find_forgetting_wait(
     for index in np.flatnonzero(waits >= until_s).tolist():
         remembering = Share(int(shown[index:].sum()), int(totals[index:].sum()))
         if remembering.count <= left_share * remembering.total:
-            at_most, surer = _at_most(index, shown, totals), None
+            at_most, surer = _upper_bound(index, shown, totals), None
             # Where some are shown, bounds by several counts would not hold together; without any, the last is lowest.
             if not remembering.count and index + 1 < len(waits):
-                surer = float(waits[-1]), _at_most(len(waits) - 1, shown, totals)
+                surer = float(waits[-1]), _upper_bound(len(waits) - 1, shown, totals)
             return RecommendedWait(float(waits[index]), remembering, at_most, surer)
     return None
 
 
-def _at_most(index: int, shown: Floats, totals: Floats) -> float:
+def _upper_bound(index: int, shown: Floats, totals: Floats) -> float:
     """One-sided 95 % upper bound on the share that shows memory at a wait, valid although the pairs chose the wait.
 
     The share never grows with the wait, so shorter waits bound it and longer ones do not. The bound uses the pairs back
@@ -367,7 +367,7 @@ def find_memory(device: str, group: str, points: Sequence[MemoryPoint]) -> Memor
         length=length,
         to_wake=memory_length(to_wake) if len(to_wake) == len(pairs) else None,
         forgotten=forgotten_wait,
-        why="" if forgotten_wait is not None else _why_none(pairs, length),
+        why="" if forgotten_wait is not None else _no_wait_reason(pairs, length),
     )
 
 
@@ -379,7 +379,7 @@ def _pairs(waits: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
     ]
 
 
-def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
+def _no_wait_reason(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
     if length is None:
         return "no pair counts"
     shortest_s, longest_s = min(pair.wait_s for pair in pairs), max(pair.wait_s for pair in pairs)

@@ -222,7 +222,7 @@ def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], Clause
     return judge
 
 
-def _alive(session: DeviceSession) -> ClauseResult:
+def _proof_of_life(session: DeviceSession) -> ClauseResult:
     """A probe or request that woke it before the ambient sound, and one after it."""
     ambient = [index for index, play in enumerate(session.plays) if play.kind is TrialKind.AMBIENT]
     if not ambient:
@@ -239,7 +239,7 @@ def _yes(is_so: bool) -> str:
     return "yes" if is_so else "no"
 
 
-def _places(least: int) -> Callable[[DeviceSession], ClauseResult]:
+def _positions(least: int) -> Callable[[DeviceSession], ClauseResult]:
     def judge(session: DeviceSession) -> ClauseResult:
         trials = [*(query.trial for query in session.queries), *(play.trial for play in session.plays)]
         conditions_of_trials = [dict(trial.conditions) for trial in trials]
@@ -281,7 +281,7 @@ def _phrases(session: DeviceSession) -> ClauseResult:
     return ClauseResult(f"{total}", total >= 50) if total else NOTHING
 
 
-def _few_missed(session: DeviceSession) -> ClauseResult:
+def _false_rejects(session: DeviceSession) -> ClauseResult:
     share = session.wake.false_rejects.share
     return ClauseResult(text.share(share), share.count <= 8) if share.total else NOTHING
 
@@ -308,9 +308,9 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
         Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _responses),
         Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _pause),
         Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts(3, 24)),
-        Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _alive),
+        Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _proof_of_life),
         Clause("IAR: wakes by other voices", "at most 10 %", "", "", lambda session: ClauseResult("not measured")),
-        Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _places(4)),
+        Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _positions(4)),
     ),
     ProcedureName.ESP_SR: (
         Clause("wake-up rate, quiet", "", "trials", _REJECTS, _woken_clause(_SILENCE)),
@@ -326,7 +326,7 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
     ),
     ProcedureName.MLPERF_TINY: (
         Clause("wake words", "50", "trials.repeat", "n", _phrases),
-        Clause("false negatives", "at most 8", "trials", _REJECTS, _few_missed),
+        Clause("false negatives", "at most 8", "trials", _REJECTS, _false_rejects),
         Clause("false positives in 1,200 s", "at most 8", "trials.hours", "false accepts", _accepts(8, 1 / 3)),
         Clause("a detection counts up to 1 s after the word", "1 s", "wake.window_after_s", "", _window),
     ),

@@ -337,15 +337,15 @@ class SessionFigures:
     def __init__(self) -> None:
         self._seq = 0
         self._head = Progress()
-        self._running: str | None = None
+        self._running_trial: str | None = None
         self._last_response: tuple[str, int, int] | None = None
         self._last_frame: tuple[str, int, int] | None = None
         self._late_blocks = 0
         self._late_reports: Counter[str] = Counter()
-        self._ran_s = 0.0
+        self._earlier_runs_s = 0.0
         self._run_began_s: float | None = None
         self._now_s = 0.0
-        self._played = SessionTrials(words_heard)
+        self._session_trials = SessionTrials(words_heard)
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
         self._self_wakes = SelfWakes()
@@ -354,8 +354,8 @@ class SessionFigures:
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
         self._durations: dict[TrialKind, deque[tuple[float, float]]] = {}
         self._speed = 1.0
-        self._trial_since: float | None = None
-        self._paused_since: float | None = None
+        self._trial_began_s: float | None = None
+        self._pause_began_s: float | None = None
         self._paused_s = 0.0
 
     def add(self, entry: Entry) -> None:
@@ -367,29 +367,29 @@ class SessionFigures:
         if isinstance(entry.record, Observed):  # most rows
             self._observe(entry.record.observation)
             return
-        changed = self._take(entry.record)
+        changed = self._add(entry.record)
         self._self_wakes.take(entry.record)
         self._connections.take(entry.record, last_s)
         match entry.record:
             case SessionStarted() as started:
                 self._head = replace(self._head, session=started)
             case EngineStarted(clock_speed=speed):
-                self._ran_s += self._lasted_s(last_s)
+                self._earlier_runs_s += self._lasted_s(last_s)
                 self._run_began_s = entry.at_s
                 # A run that ended abruptly leaves no pause or pace.
-                self._trial_since = self._paused_since = None
+                self._trial_began_s = self._pause_began_s = None
                 self._speed = speed
                 self._head = replace(
                     self._head, runs=self._head.runs + 1, paused=None, finished=None, engine_failed=False
                 )
-                self._running = None
+                self._running_trial = None
             case Paused() as paused:
-                self._paused_since = entry.at_s
+                self._pause_began_s = entry.at_s
                 self._head = replace(self._head, pauses=self._head.pauses + 1, paused=paused)
             case Resumed():
-                if self._paused_since is not None:
-                    self._paused_s += entry.at_s - self._paused_since
-                self._paused_since = None
+                if self._pause_began_s is not None:
+                    self._paused_s += entry.at_s - self._pause_began_s
+                self._pause_began_s = None
                 self._head = replace(self._head, paused=None)
             case PowerSwitched(on=False) as cut:
                 counts = {device: (count, faults) for device, count, faults in self._head.power_cycles}
@@ -406,20 +406,20 @@ class SessionFigures:
                 self._head = replace(self._head, faults=self._head.faults + 1, engine_failed=failed)
             case SessionFinished(reason=reason):
                 self._head = replace(self._head, finished=reason, paused=None)
-                self._running = None
+                self._running_trial = None
             case TrialStarted(trial_id=trial_id):
-                self._trial_since, self._paused_s = entry.at_s, 0.0
-                self._running = trial_id
+                self._trial_began_s, self._paused_s = entry.at_s, 0.0
+                self._running_trial = trial_id
             case TrialFinished(trial_id=trial_id):
-                if self._trial_since is not None:
-                    took_s = max(0.0, (entry.at_s - self._trial_since - self._paused_s) / self._speed)
+                if self._trial_began_s is not None:
+                    took_s = max(0.0, (entry.at_s - self._trial_began_s - self._paused_s) / self._speed)
                     self._pace.append(took_s)
-                    if (trial := self._played.trial(trial_id)) is not None:
+                    if (trial := self._session_trials.trial(trial_id)) is not None:
                         durations = self._durations.setdefault(trial.trial.kind, deque(maxlen=PACE_TRIALS))
                         durations.append((took_s, _size(trial.trial)))
-                self._trial_since = self._running = None
+                self._trial_began_s = self._running_trial = None
             case AttemptStarted(trial_id=trial_id) if changed:
-                self._running = trial_id  # a resumed run may continue within a trial
+                self._running_trial = trial_id  # a resumed run may continue within a trial
             case AttemptFinished(understood=UnderstandingResult()) as row if changed:
                 self._last_frame = row.trial_id, row.take, row.attempt
             case ResponseFrozen() as row if changed:
@@ -454,8 +454,8 @@ class SessionFigures:
         Judgments of exercises are of no trial, and are left out.
         """
         match entry.record:
-            case JudgmentGiven(judgment=judgment) if self._played.trial(judgment.trial_id) is not None:
-                self._take(entry.record)
+            case JudgmentGiven(judgment=judgment) if self._session_trials.trial(judgment.trial_id) is not None:
+                self._add(entry.record)
             case EffectAnswered():
                 self._later_rows.append(entry)
             case _:
@@ -463,20 +463,20 @@ class SessionFigures:
 
     def snapshot(self) -> Progress:
         if self._totals is None:
-            self._totals = total(self._played.trials)
+            self._totals = total(self._session_trials.trials)
         effects = self._effects.evidence(self._later_rows)  # each time, because time alone may decide one
         return replace(
             self._head,
             seq=self._seq,
-            running=self._running,
+            running=self._running_trial,
             last_response=self._last_response,
             last_frame=self._last_frame,
             late_sound=LateSound(
-                self._late_blocks, tuple(self._late_reports.items()), self._ran_s + self._lasted_s(self._now_s)
+                self._late_blocks, tuple(self._late_reports.items()), self._earlier_runs_s + self._lasted_s(self._now_s)
             ),
-            trials=self._played.trials,
-            unplaced=self._played.unplaced,
-            totals=replace(self._totals, effects=self._right_of(effects)),
+            trials=self._session_trials.trials,
+            unplaced=self._session_trials.unplaced,
+            totals=replace(self._totals, effects=self._effect_share(effects)),
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
             kind_paces={
                 kind: sum(took_s for took_s, _ in durations) / sum(size for _, size in durations)
@@ -489,15 +489,15 @@ class SessionFigures:
             connections=self._connections.snapshot(self._now_s),
         )
 
-    def _right_of(self, effects: Mapping[AttemptKey, EffectEvidence]) -> Share:
+    def _effect_share(self, effects: Mapping[AttemptKey, EffectEvidence]) -> Share:
         """The share of right effects of first responses to what the scenario checks."""
-        responses = [trial.response for trial in self._played.trials if trial.trial.effect is not None]
+        responses = [trial.response for trial in self._session_trials.trials if trial.trial.effect is not None]
         keys = [(response.trial.id, response.take, response.attempt) for response in responses if response is not None]
         return right_of_known(effects[key] for key in keys if key in effects)
 
-    def _take(self, row: Record) -> bool:
+    def _add(self, row: Record) -> bool:
         """Takes a row on trials; False when it changes none."""
-        changed = self._played.take(row)
+        changed = self._session_trials.take(row)
         if changed and isinstance(row, _CHANGES_TOTALS):
             self._totals = None
         return changed

@@ -308,14 +308,14 @@ class SessionTrials:
         take = take or TakeProgress(row.take)
         match row:
             case TrialStarted():
-                return _with(trial, take, rerun_asked=False)
+                return _with_take(trial, take, rerun_asked=False)
             case TrialFinished():
                 # A trial may end before it began (skipped because the bench lacks something), re-runs included.
                 take = TakeProgress(take.take, take.attempts, row.outcome, row.deciding_attempt, row.cause)
-                return _with(trial, take, rerun_asked=False)
+                return _with_take(trial, take, rerun_asked=False)
         attempts = _insert(take.attempts, self._attempt(trial.trial, take, row), attrgetter("attempt"))
         take = TakeProgress(take.take, attempts, take.outcome, take.deciding_attempt, take.cause)
-        return _with(trial, take, rerun_asked=trial.rerun_asked)
+        return _with_take(trial, take, rerun_asked=trial.rerun_asked)
 
     def _attempt(self, trial: Trial, take: TakeProgress, row: AttemptRows) -> AttemptProgress:
         attempt = take.attempt(row.attempt) or AttemptProgress(row.attempt)
@@ -344,7 +344,7 @@ class SessionTrials:
         )
 
 
-def _with(trial: TrialProgress, take: TakeProgress, *, rerun_asked: bool) -> TrialProgress:
+def _with_take(trial: TrialProgress, take: TakeProgress, *, rerun_asked: bool) -> TrialProgress:
     return TrialProgress(trial.trial, _insert(trial.takes, take, attrgetter("take")), trial.judgments, rerun_asked)
 
 
@@ -392,17 +392,17 @@ def tested(take: TakeProgress) -> list[AttemptProgress]:
 def heard_trial(trial: TrialProgress) -> TranscribedTrial | None:
     """The transcript of a query, from its latest finished take; None if it tests nothing, and for other kinds."""
     take = trial.counting
-    is_query = trial.trial.listening is None and trial.trial.memory is None and _tells_words(trial.trial)
+    is_query = trial.trial.listening is None and trial.trial.memory is None and _expects_transcripts(trial.trial)
     if take is None or take.outcome not in TESTED or not is_query:
         return None
     attempts = tested(take)
     if not attempts:
         return None
-    last = next((_said(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
-    return TranscribedTrial(trial.trial, trial.trial.device, _said(attempts[0]), last)
+    last = next((_transcript_of(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
+    return TranscribedTrial(trial.trial, trial.trial.device, _transcript_of(attempts[0]), last)
 
 
-def _tells_words(trial: Trial) -> bool:
+def _expects_transcripts(trial: Trial) -> bool:
     """Whether transcripts are expected; none are missing from a device that reports intents only."""
     return not trial.until_understood or ObservationKind.TRANSCRIPT in trial.reports
 
@@ -508,7 +508,7 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
             return ""
 
 
-def _said(attempt: AttemptProgress) -> AttemptTranscript:
+def _transcript_of(attempt: AttemptProgress) -> AttemptTranscript:
     verdict = attempt.verdict
     heard = verdict.heard if verdict else None
     typed = verdict is not None and heard is not None and verdict.evidence is EvidenceSource.OPERATOR
