@@ -62,8 +62,8 @@ class Dashboard(GuardedApp):
         self._link: EngineClient | None = None
         self.watch_ = Watch(now)
         self._run = RunScreen(rater)
-        self._answered: QuestionKey | None = None
-        self._opened: QuestionKey | None = None
+        self._answered_question: QuestionKey | None = None
+        self._opened_question: QuestionKey | None = None
         self._leaves_by: float | None = None
         self._wake_opened = False
         self._was_stopped = False
@@ -110,7 +110,7 @@ class Dashboard(GuardedApp):
         self._open_wake_screen(view)
         self._follow_question(view)
         if self._leaves_by is not None and (self.watch_.over or time.monotonic() > self._leaves_by):
-            self._leave_now(view)
+            self._leave_if_gone(view)
 
     def _redraw_for_an_answer(self) -> None:
         """Show the effect of a key before the next redraw."""
@@ -136,9 +136,9 @@ class Dashboard(GuardedApp):
         # An open input stays; the question comes after it.
         free = open_panel is None and not isinstance(self.screen, Panel)
         if question is None:
-            self._opened = self._answered = None
-        elif free and question != self._opened:
-            self._ask(question)
+            self._opened_question = self._answered_question = None
+        elif free and question != self._opened_question:
+            self._open_question(question)
 
     def _question(self, view: View) -> QuestionKey | None:
         state = view.state
@@ -148,12 +148,12 @@ class Dashboard(GuardedApp):
             return None
         return state.trial_id, state.attempt, state.asks or Question.RECOGNITION
 
-    def _ask(self, question: QuestionKey) -> None:
+    def _open_question(self, question: QuestionKey) -> None:
         def closed(answered: bool | None) -> None:
             if answered:
-                self._answered = question
+                self._answered_question = question
 
-        self._opened = question
+        self._opened_question = question
         speaking = question[2] is Question.SPEECH
         panel = SpeakingPanel(question, self._rater) if speaking else AskingPanel(question, self._rater)
         self.push_screen(panel, closed)
@@ -161,10 +161,10 @@ class Dashboard(GuardedApp):
 
     def action_question(self) -> None:
         question = self._question(self.watch_.view())
-        if question is None or question == self._answered:
+        if question is None or question == self._answered_question:
             self.watch_.tell("there is no open question", False)
         elif not isinstance(self.screen, Panel):
-            self._ask(question)
+            self._open_question(question)
 
     def on_command_wanted(self, message: CommandWanted) -> None:
         """Sends a command. It is refused at once when the engine is gone."""
@@ -220,9 +220,9 @@ class Dashboard(GuardedApp):
             with suppress(EngineError):
                 self._link.send(Hello(client="dashboard", since_seq=0, attended=False))
             return
-        self._leave_now(view)
+        self._leave_if_gone(view)
 
-    def _leave_now(self, view: View) -> None:
+    def _leave_if_gone(self, view: View) -> None:
         if view.goodbye is not None:
             self.leave(view.goodbye.exit_code)
         else:

@@ -98,7 +98,7 @@ class GuardedApp(App[int]):
     def __init__(self) -> None:
         super().__init__()
         self.guard = KeyGuard()
-        self._in_sight: object = None
+        self._shown_item: object = None
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
@@ -122,8 +122,8 @@ class GuardedApp(App[int]):
 
     def in_sight(self, screen: Screen[None], item: object) -> None:
         """The item that a key would label. Set it whenever the item is shown."""
-        if self.screen is screen and item != self._in_sight:
-            self._in_sight = item
+        if self.screen is screen and item != self._shown_item:
+            self._shown_item = item
             self.cover()
 
     def cover(self) -> None:

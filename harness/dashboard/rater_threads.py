@@ -28,7 +28,7 @@ class RefreshThread:
     """A thread that reads the room again. tell: posts a message to the screen, never after `close`."""
 
     def __init__(self, room: RatingRoom, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
-        self._room, self._tell, self._every_s = room, tell, every_s
+        self._room, self._post, self._every_s = room, tell, every_s
         self._closed = threading.Event()
         self._lock = threading.Lock()
         threading.Thread(target=self._work, name="refreshing", daemon=True).start()
@@ -46,7 +46,7 @@ class RefreshThread:
                 fault = str(error)
             with self._lock:
                 if not self._closed.is_set():
-                    self._tell(RoomRead(fault))
+                    self._post(RoomRead(fault))
 
 
 class ItemSound(Enum):
@@ -76,13 +76,13 @@ class ItemSounds:
     """
 
     def __init__(self, room: RatingRoom, player: RaterPlayer | None, tell: Callable[[Message], object]) -> None:
-        self._room, self._player, self._tell = room, player, tell
+        self._room, self._player, self._post = room, player, tell
         self._requests: queue.SimpleQueue[_PlayRequest | None] = queue.SimpleQueue()
-        self._open = True
+        self._is_open = True
         self._lock = threading.Lock()
         self._number = 0
         self._current_sound: ItemSound | None = None
-        self._ended: tuple[int, float] | None = None
+        self._ended_play: tuple[int, float] | None = None
         self._read: tuple[str, Waveform] | None = None
         threading.Thread(target=self._work, name="listening", daemon=True).start()
 
@@ -116,7 +116,7 @@ class ItemSounds:
         now, at_s = self._current_sound, self.at_s
         if now is None:
             return None
-        ended = self._ended
+        ended = self._ended_play
         if ended is not None and ended[0] == self._number:
             at_s = ended[1] * now.tempo
         self._number += 1
@@ -131,7 +131,7 @@ class ItemSounds:
 
     def close(self) -> None:
         with self._lock:
-            self._open = False
+            self._is_open = False
         self._requests.put(None)
         if self._player is not None:
             self._player.stop()
@@ -144,11 +144,11 @@ class ItemSounds:
     def _work(self) -> None:
         while (request := self._requests.get()) is not None:
             # Only the last of several quick keys counts.
-            if request.number == self._number and self._open:
+            if request.number == self._number and self._is_open:
                 try:
                     self._play_request(request)
                 except HarnessError as error:
-                    self._say(
+                    self._post_if_open(
                         SoundFailed(
                             request.number, request.item.id, error.what, error.remedy, played=bool(request.sound)
                         )
@@ -158,7 +158,9 @@ class ItemSounds:
         if self._read is None or self._read[0] != request.item.id:
             response = self._room.response_sound(request.item)
             self._read = request.item.id, response
-            self._say(SoundRead(request.item.id, slices(np.abs(response.samples), SLICES), response.duration_s))
+            self._post_if_open(
+                SoundRead(request.item.id, slices(np.abs(response.samples), SLICES), response.duration_s)
+            )
         sound = self._read[1]
         if request.sound is None or self._player is None:
             return
@@ -166,14 +168,14 @@ class ItemSounds:
             sound = self._room.query_sound(request.item)
         elif request.sound is ItemSound.SLOWER:
             sound = at_tempo(sound, SLOWER)
-        self._player.play(sound, partial(self._done, request.number), request.order)
+        self._player.play(sound, partial(self._end_play, request.number), request.order)
 
-    def _done(self, number: int, played_s: float, complete: bool) -> None:
-        self._ended = number, played_s
+    def _end_play(self, number: int, played_s: float, complete: bool) -> None:
+        self._ended_play = number, played_s
         fault = self._player.fault if self._player is not None and not complete else ""
-        self._say(SoundEnded(number, fault))
+        self._post_if_open(SoundEnded(number, fault))
 
-    def _say(self, message: Message) -> None:
+    def _post_if_open(self, message: Message) -> None:
         with self._lock:
-            if self._open:
-                self._tell(message)
+            if self._is_open:
+                self._post(message)

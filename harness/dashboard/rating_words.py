@@ -44,14 +44,14 @@ class AzertyDigitCheck:
     """
 
     def __init__(self, by_key: Callable[[str], Category | None]) -> None:
-        self._by_key = by_key
-        self._settled, self._asked_key = False, ""
+        self._category_of_key = by_key
+        self._is_settled, self._asked_key = False, ""
 
     def question(self, key: str, category: Category) -> str:
         """The question, or "" when the key labels."""
-        of_digit = self._by_key(DIGIT_ROW[key]) if key in DIGIT_ROW else None
-        self._settled = self._settled or of_digit in (None, category) or key == self._asked_key
-        if self._settled:
+        of_digit = self._category_of_key(DIGIT_ROW[key]) if key in DIGIT_ROW else None
+        self._is_settled = self._is_settled or of_digit in (None, category) or key == self._asked_key
+        if self._is_settled:
             return ""
         self._asked_key = key
         return f"{key} again saves {LABELS[category]}. A digit may need Shift here"

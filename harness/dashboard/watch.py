@@ -129,20 +129,20 @@ class Watch:
         self._wake_stands, self._compared = False, 0
         self._count_after_s = 0.0
         self._view = View(Progress())
-        self._arrived: queue.SimpleQueue[Message | _Disconnect] = queue.SimpleQueue()
+        self._arrivals: queue.SimpleQueue[Message | _Disconnect] = queue.SimpleQueue()
         self._speed = 1.0
         self.last_seq = 0
         """Of the rows received so far."""
-        self._pending: dict[str, _Pending] = {}
+        self._pending_commands: dict[str, _Pending] = {}
         self._notice: tuple[Notice, float] | None = None
         self._rows = RowWriter()
         self._new_events: list[EventLine] = []
 
     def receive(self, message: Message) -> None:
-        self._arrived.put(message)
+        self._arrivals.put(message)
 
     def closed(self, why: str) -> None:
-        self._arrived.put(_Disconnect(why))
+        self._arrivals.put(_Disconnect(why))
 
     def drain(self, at_most_s: float = 0.06) -> bool:
         """Takes messages for a bounded time, so that a burst does not block the keys. True if there were any."""
@@ -150,14 +150,14 @@ class Watch:
         has_new = False
         while time.perf_counter() < deadline_s:
             try:
-                message = self._arrived.get_nowait()
+                message = self._arrivals.get_nowait()
             except queue.Empty:
                 break
             has_new = True
-            self._take(message)
+            self._handle(message)
         return has_new
 
-    def _take(self, message: Message | _Disconnect) -> None:
+    def _handle(self, message: Message | _Disconnect) -> None:
         match message:
             case Logged(entry=entry):
                 if isinstance(entry.record, EngineStarted):
@@ -198,7 +198,7 @@ class Watch:
                     pass
 
     def _on_answer(self, answer: Answered) -> None:
-        pending = self._pending.pop(answer.command_id, None)
+        pending = self._pending_commands.pop(answer.command_id, None)
         if pending is None:
             return
         why = plain_text(answer.why, 120) or "the engine gave no reason"
@@ -209,8 +209,8 @@ class Watch:
     def lost(self, why: str) -> None:
         if self._view.goodbye is None:
             self._view = replace(self._view, gone=plain_text(why) or "the connection was closed")
-        for command_id, pending in list(self._pending.items()):
-            self._pending.pop(command_id)
+        for command_id, pending in list(self._pending_commands.items()):
+            self._pending_commands.pop(command_id)
             if pending.then is not None:
                 pending.then(Answered(command_id, False, "the engine is gone"))
 
@@ -220,7 +220,7 @@ class Watch:
 
     def expect(self, command: Command, label: str, then: AnswerCallback | None) -> None:
         if not isinstance(command, Hello):
-            self._pending[command.id] = _Pending(label, self._now(), then)
+            self._pending_commands[command.id] = _Pending(label, self._now(), then)
         self.tell(f"{label} …", None)
 
     def tell(self, text: str, ok: bool | None) -> None:
@@ -232,7 +232,7 @@ class Watch:
 
     @property
     def waits_for_an_answer(self) -> bool:
-        return bool(self._pending)
+        return bool(self._pending_commands)
 
     @property
     def over(self) -> bool:
@@ -271,7 +271,7 @@ class Watch:
         )
 
     def _current_notice(self, now: float) -> Notice | None:
-        for pending in self._pending.values():
+        for pending in self._pending_commands.values():
             if now - pending.since_s > SLOW_S:
                 waited = fixed(now - pending.since_s, 0, "s")
                 return Notice(f"{pending.label}: no answer from the engine for {waited}", None)
@@ -281,4 +281,4 @@ class Watch:
         if self._notice is None:
             return None
         notice, noticed_s = self._notice
-        return notice if now - noticed_s < NOTICE_S or (notice.ok is None and self._pending) else None
+        return notice if now - noticed_s < NOTICE_S or (notice.ok is None and self._pending_commands) else None

@@ -220,7 +220,7 @@ def _span(first: str, last: str) -> tuple[int, int]:
     return int(first) - 1, int(last or first)
 
 
-def _take_draft(seat: AnnotationSeat, post: AnnotationPost) -> None:
+def _fill_draft(seat: AnnotationSeat, post: AnnotationPost) -> None:
     desk = seat.desk
     view = desk.view
     for line in view.page:
@@ -317,7 +317,7 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         if result is not PostResult.DONE:
             return result
         if post.draft and not seat.is_listing:
-            _take_draft(seat, post)
+            _fill_draft(seat, post)
         if post.do.startswith("draft"):
             return PostResult.DONE
         seat.desk.ids.begin(post.request)

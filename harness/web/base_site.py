@@ -376,18 +376,18 @@ class BaseSite(ABC):
     ) -> None:
         self.invitations = invitations
         self._logins = Logins(invitations)
-        self._brake = RateLimiter()
+        self._rate_limiter = RateLimiter()
         self._templates = templates
         self._port = reached.port
         self._secure = reached.secure
-        self._most_fields = most_fields
+        self._max_fields = most_fields
         folder = resources.files("harness.web") / "static"
         self._static = {name: (folder / name).read_bytes() for name in STATIC}
         shared = [
-            Route("/", self._front),
+            Route("/", self._front_page),
             Route("/login", self._login, methods=["GET"]),
             Route("/login", self._log_in, methods=["POST"]),
-            Route("/leave", self._leave, methods=["POST"]),
+            Route("/leave", self._log_out, methods=["POST"]),
             Route("/rest", self._rest_page),
             Route("/static/{name}", self._file),
         ]
@@ -442,7 +442,7 @@ class BaseSite(ABC):
 
     async def _checked_form(self, request: Request, visit: Visit) -> tuple[dict[str, str], FormData]:
         """The fields of a form, each once, and the whole form. Refused when it is not from a page of this visit."""
-        form = await request.form(max_files=0, max_fields=self._most_fields)
+        form = await request.form(max_files=0, max_fields=self._max_fields)
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         if not self._logins.is_form_word(visit, fields.pop("form_word", "")):
             raise HTTPException(403, "That form is not from one of your pages. Reload the page.")
@@ -450,7 +450,7 @@ class BaseSite(ABC):
 
     # Logging in and out
 
-    async def _front(self, request: Request) -> Response:
+    async def _front_page(self, request: Request) -> Response:
         self._rater(request)
         return RedirectResponse(self.FIRST, 303)
 
@@ -462,20 +462,20 @@ class BaseSite(ABC):
 
     async def _log_in(self, request: Request) -> Response:
         visit = self._visit(request) or self._logins.stranger()
-        form = await request.form(max_files=0, max_fields=self._most_fields)
+        form = await request.form(max_files=0, max_fields=self._max_fields)
         address = request.client.host if request.client else ""
         if not self._logins.is_form_word(visit, str(form.get("form_word", ""))):
             text = "This page was open for too long. Please send it again."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         new_visit = self._logins.log_in(str(form.get("token", ""))[:200])
-        if new_visit is None and (wait_s := self._brake.wait_s(address)):
+        if new_visit is None and (wait_s := self._rate_limiter.wait_s(address)):
             wait = counted(round(wait_s / 60) + 1, "minute")
             text = f"Too many invalid invitations were sent from your network. Try again in {wait}."
             response = self._page("login.html", visit, 429, alert=text)
             response.headers["retry-after"] = str(math.ceil(wait_s))
             return self._with_cookie(response, visit)
         if new_visit is None:
-            self._brake.failed(address)
+            self._rate_limiter.failed(address)
             text = "This invitation is invalid, expired or withdrawn. Ask the person who invited you for a new one."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         if visit.invitation == new_visit.invitation:
@@ -483,7 +483,7 @@ class BaseSite(ABC):
             new_visit = visit
         return self._with_cookie(RedirectResponse(self.FIRST, 303), new_visit)
 
-    async def _leave(self, request: Request) -> Response:
+    async def _log_out(self, request: Request) -> Response:
         visit = self._rater(request)
         await self._checked_form(request, visit)
         self._logins.leave(visit)

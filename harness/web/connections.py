@@ -19,12 +19,12 @@ class PromptConnection(H11Protocol):
     request_s: ClassVar[float] = 20.0
     most_waiting: ClassVar[int] = 48
     _deadline: asyncio.TimerHandle | None = None
-    _since_s = 0.0
+    _waiting_since_s = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._since_s = self.loop.time()
-        self._wait()
+        self._waiting_since_s = self.loop.time()
+        self._start_timer()
         self._make_room()
 
     def data_received(self, data: bytes) -> None:
@@ -32,10 +32,10 @@ class PromptConnection(H11Protocol):
         if self._is_being_answered:
             self._stop_waiting()
         elif self._deadline is None:
-            self._wait()
+            self._start_timer()
 
     def on_response_complete(self) -> None:
-        self._since_s = self.loop.time()
+        self._waiting_since_s = self.loop.time()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -59,17 +59,17 @@ class PromptConnection(H11Protocol):
             and (connection.client and connection.client[0]) == address
         ]
         if len(waiting) > self.most_waiting:
-            min(waiting, key=lambda connection: connection._since_s).transport.abort()
+            min(waiting, key=lambda connection: connection._waiting_since_s).transport.abort()
 
-    def _wait(self) -> None:
-        self._deadline = self.loop.call_later(self.request_s, self._late)
+    def _start_timer(self) -> None:
+        self._deadline = self.loop.call_later(self.request_s, self._close_late)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _late(self) -> None:
+    def _close_late(self) -> None:
         self._deadline = None
         if not self._is_being_answered:
             self.transport.abort()

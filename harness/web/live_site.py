@@ -69,13 +69,13 @@ class LiveSession:
         self._scenario: Scenario | None = None
         self._page: Mapping[str, object] = {}
         self._charts: tuple[int, str] = -1, ""
-        self._first_s = 0.0
+        self._first_wall_s = 0.0
         self._page_s = 0.0
-        self._heard_s = time.monotonic()
+        self._received_s = time.monotonic()
         self.gone: str | None = None
         """Why the connection has ended; "" after an orderly end."""
         hello = Hello(client="web", since_seq=0, attended=False)
-        self._client = EngineClient(Path(place.socket), hello, self._take, self._on_close)
+        self._client = EngineClient(Path(place.socket), hello, self._handle_message, self._on_close)
 
     def close(self) -> None:
         self._client.close()
@@ -97,12 +97,12 @@ class LiveSession:
         with self._lock:
             finished = self._figures.snapshot().totals.finished
             if self._charts[0] != finished:
-                self._charts = finished, charts_html(wake_charts("live", self._wake.figures, self._first_s))
+                self._charts = finished, charts_html(wake_charts("live", self._wake.figures, self._first_wall_s))
             return self._charts[1]
 
-    def _take(self, message: Message) -> None:
+    def _handle_message(self, message: Message) -> None:
         with self._lock:
-            self._heard_s = time.monotonic()
+            self._received_s = time.monotonic()
             match message:
                 case Welcome():
                     self._state = message.state
@@ -117,7 +117,7 @@ class LiveSession:
 
     def _row(self, entry: Entry) -> None:
         self._figures.add(entry)
-        self._first_s = self._first_s or entry.wall_s
+        self._first_wall_s = self._first_wall_s or entry.wall_s
         line = self._row_writer.line(entry.record)
         clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
         match entry.record:
@@ -170,7 +170,7 @@ class LiveSession:
         lines = totals_lines(progress.totals) if queries else [finished_line(progress.totals)]
         if summary := wake_summary(self._wake.figures):
             lines = [*lines, "", *summary]
-        silent_s = time.monotonic() - self._heard_s
+        silent_s = time.monotonic() - self._received_s
         return {
             "key": self.key,
             "name": self.folder.name,
@@ -211,12 +211,12 @@ class LiveSessions:
     """
 
     def __init__(self, only: Path | None = None) -> None:
-        self._only = only
+        self._only_folder = only
         self._lock = threading.Lock()
         self._sessions: dict[str, LiveSession] = {}
         self._unreached: tuple[tuple[str, str], ...] = ()
         self._stop = threading.Event()
-        self._look()
+        self._find_sessions()
         self._thread = threading.Thread(target=self._watch, name="live sessions", daemon=True)
         self._thread.start()
 
@@ -244,16 +244,16 @@ class LiveSessions:
     def _watch(self) -> None:
         while not self._stop.wait(LOOK_S):
             try:
-                self._look()
+                self._find_sessions()
             except (OSError, RecursionError) as error:  # said on the page; the search goes on
                 with self._lock:
                     self._unreached = (("The search for sessions", f"fails: {error}"),)
 
-    def _look(self) -> None:
+    def _find_sessions(self) -> None:
         unreached = []
         for place in list_running():
             previous = self._sessions.get(place.folder)
-            if self._only is not None and Path(place.folder) != self._only:
+            if self._only_folder is not None and Path(place.folder) != self._only_folder:
                 continue
             # After an orderly end ("") the engine is about to leave.
             if previous is not None and previous.place == place and not previous.gone:

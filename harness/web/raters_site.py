@@ -261,7 +261,7 @@ class Post(SubmittedForm):
     claimed: str
 
 
-def _take_draft(seat: Seat, post: Post) -> None:
+def _fill_draft(seat: Seat, post: Post) -> None:
     desk = seat.desk
     draft = desk.view.draft
     seat.take_comment(post, desk.comment)
@@ -345,7 +345,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         self._shelf = SoundCache()
         self._now_s = now_s
         routes = [
-            Route("/earlier", self._earlier),
+            Route("/earlier", self._earlier_page),
             Route(COORDINATE, self._progress, methods=["GET"]),
             Route(COORDINATE, self._reassign, methods=["POST"]),
             Route("/sound/{item}/{which}", self._sound),
@@ -399,7 +399,7 @@ class RatersSite(SeatedSite[Seat, Post]):
             return result
         seat.heard(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
         if post.draft:
-            _take_draft(seat, post)
+            _fill_draft(seat, post)
         match action:
             case "draft":
                 return PostResult.DONE
@@ -415,7 +415,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         seat.next_turn(post.request)
         return PostResult.DONE
 
-    def _earlier(self, request: Request) -> Response:
+    def _earlier_page(self, request: Request) -> Response:
         visit = self._rater(request)
         seat = self._seat(visit)
         words = search_words(request.query_params.get("words", ""))

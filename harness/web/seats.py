@@ -198,25 +198,25 @@ class RoomRefresher:
         self._now_s = now_s
         self._lock = threading.Lock()
         self._read_s = now_s()
-        self._running: threading.Thread | None = None
+        self._reading_thread: threading.Thread | None = None
         self.number = 0
         self.failed = ""
 
     def read_if_due(self, after_s: float = REFRESH_S) -> None:
         """Begins a reading when the last one is this long ago."""
         with self._lock:
-            if self._running is not None and self._running.is_alive():
+            if self._reading_thread is not None and self._reading_thread.is_alive():
                 return
             if self._now_s() - self._read_s < after_s:
                 return
             self._read_s = self._now_s()
-            self._running = threading.Thread(target=self._read, name="reading sessions", daemon=True)
-            self._running.start()
+            self._reading_thread = threading.Thread(target=self._read, name="reading sessions", daemon=True)
+            self._reading_thread.start()
 
     def wait(self) -> None:
         """Returns when no reading is under way."""
         with self._lock:
-            running = self._running
+            running = self._reading_thread
         if running is not None:
             running.join()
 
@@ -279,7 +279,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
 
     @abstractmethod
     def _seat_page(self, seat: AnySeat) -> tuple[str, Mapping[str, object]]:
-        """The seat's template and its values, beside those of `_shown`."""
+        """The seat's template and its values, beside those of `_render_seat`."""
 
     @abstractmethod
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnyPost:
@@ -336,7 +336,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
             return RedirectResponse(self._place(visit), 303)
         seat = self._seat(visit)
         with seat.lock:
-            return self._shown(visit, seat)
+            return self._render_seat(visit, seat)
 
     async def _post(self, request: Request) -> Response:
         visit = self._rater(request)
@@ -344,9 +344,9 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         post = self._read(fields, form)
         if request.url.path != self._place(visit):
             raise HTTPException(403, NOT_YOURS)
-        return await run_in_threadpool(self._done, visit, post, fields.get("change", ""))
+        return await run_in_threadpool(self._apply_post, visit, post, fields.get("change", ""))
 
-    def _done(self, visit: Visit, post: AnyPost, change: str) -> Response:
+    def _apply_post(self, visit: Visit, post: AnyPost, change: str) -> Response:
         seat = self._seat(visit)
         with seat.lock:
             if seat.is_stale(change) and post.do == "draft.quiet":
@@ -355,15 +355,15 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
                 result = self._apply(seat, post)
             except InputError as error:  # a comment that cannot be kept: the page shows it again
                 refused = None if post.comment is None else to_nfc(post.comment)
-                return self._shown(visit, seat, 422, f"Not saved: {error}.", comment=refused)
+                return self._render_seat(visit, seat, 422, f"Not saved: {error}.", comment=refused)
             except LogFull:
-                return self._shown(visit, seat, 503, FULL)
+                return self._render_seat(visit, seat, 503, FULL)
             except HarnessError:
-                return self._shown(visit, seat, 503, UNSAVED)
+                return self._render_seat(visit, seat, 503, UNSAVED)
             if result is PostResult.STALE:
-                return self._shown(visit, seat, 409, self.STALE)
+                return self._render_seat(visit, seat, 409, self.STALE)
             if result is PostResult.UNKNOWN:
-                return self._shown(visit, seat, 400, NO_BUTTON)
+                return self._render_seat(visit, seat, 400, NO_BUTTON)
         if post.do == "draft.quiet":
             return Response(status_code=204)
         return RedirectResponse(self._place(visit), 303)
@@ -400,7 +400,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         except InputError as error:
             raise HTTPException(403, self.NOT_INVITED) from error
 
-    def _shown(
+    def _render_seat(
         self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "", comment: str | None = None
     ) -> Response:
         """The seat's page. The caller holds its lock.

@@ -63,7 +63,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
 
         return RatersSite(room, invitations, options.keys, reached=reached, rater_names=options.names)
 
-    return _with_farewell(serve_site(make, options, "raters' site"))
+    return _print_farewell(serve_site(make, options, "raters' site"))
 
 
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
@@ -74,10 +74,10 @@ def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
 
         return AnnotationSite(room, invitations, reached=reached)
 
-    return _with_farewell(serve_site(make, options, "annotators' site"))
+    return _print_farewell(serve_site(make, options, "annotators' site"))
 
 
-def _with_farewell(status: int) -> int:
+def _print_farewell(status: int) -> int:
     print("ended: everything is saved. Run the same command to continue", file=sys.stderr, flush=True)  # noqa: T201
     return status
 

@@ -133,10 +133,10 @@ async def test_a_slow_redraw_does_not_make_keys_later_than_they_were(
 async def test_the_same_key_pressed_again_labels_the_next_item(screen: Callable[[Path], Seat], tmp_path: Path) -> None:
     async with screen(tmp_path) as seat:
         for number in (1, 2):
-            item = seat.app._in_sight
+            item = seat.app._shown_item
             await seat.pilot.press(seat.label)
             await until(seat.pilot, lambda number=number: seat.labelled() == number)
-            await until(seat.pilot, lambda item=item: seat.app._in_sight != item)  # an engine has answered by then
+            await until(seat.pilot, lambda item=item: seat.app._shown_item != item)  # an engine has answered by then
             await seat.pilot.pause(2 * REPEAT_S)
 
 

@@ -449,9 +449,9 @@ class JudgingScreen(Screen[None]):
         self._cursor.resume()
 
     def _stop_sound(self) -> None:
-        self._heard(self._listening.stop())
+        self._add_play(self._listening.stop())
 
-    def _heard(self, heard_ms: int | None) -> None:
+    def _add_play(self, heard_ms: int | None) -> None:
         if heard_ms:
             self._desk.heard(heard_ms, began=True)
         if self._listening.playing is None:
@@ -480,14 +480,14 @@ class JudgingScreen(Screen[None]):
 
     def on_sound_ended(self, message: SoundEnded) -> None:
         message.stop()
-        self._heard(self._listening.ended(message))
+        self._add_play(self._listening.ended(message))
         if message.fault:
             self._set_notice(f"the sound failed: {message.fault}; play again to retry")
         self._redraw()
 
     def on_sound_failed(self, message: SoundFailed) -> None:
         message.stop()
-        self._heard(self._listening.ended(SoundEnded(message.number, "")))
+        self._add_play(self._listening.ended(SoundEnded(message.number, "")))
         if self._item is not None and message.item_id == self._item.id:
             problem = f"{message.what}. {message.remedy}".rstrip(". ")
             wave = self.query_one(MovingWave)

@@ -39,10 +39,10 @@ class MonitorRows(RowList):
         super().__init__(id="rows")
         self.only_unmapped = unmapped
         self.following = True
-        self._all: deque[MonitorRow] = deque(maxlen=KEPT)
+        self._all_rows: deque[MonitorRow] = deque(maxlen=KEPT)
         self._waiting: deque[MonitorRow] = deque(maxlen=KEPT)
         self._shown_rows: list[MonitorRow] = []
-        self._chosen = -1
+        self._chosen_index = -1
 
     @property
     def count(self) -> int:
@@ -52,7 +52,7 @@ class MonitorRows(RowList):
     def chosen(self) -> MonitorRow | None:
         if not self._shown_rows:
             return None
-        return self._shown_rows[-1 if self.following else min(self._chosen, len(self._shown_rows) - 1)]
+        return self._shown_rows[-1 if self.following else min(self._chosen_index, len(self._shown_rows) - 1)]
 
     @property
     def waiting(self) -> int:
@@ -65,14 +65,14 @@ class MonitorRows(RowList):
         if not self.following:
             self._waiting.extend(rows)
             return
-        self._all.extend(rows)
+        self._all_rows.extend(rows)
         self._filter()
 
     def replace(self, rows: list[MonitorRow]) -> None:
         """Shows these rows only. A chosen line stays in place."""
-        self._all.clear()
+        self._all_rows.clear()
         self._waiting.clear()
-        self._all.extend(rows)
+        self._all_rows.extend(rows)
         self._filter()
 
     def filter_unmapped(self, only: bool) -> None:
@@ -81,31 +81,31 @@ class MonitorRows(RowList):
 
     def pause(self) -> None:
         self.following = False
-        self._chosen = max(0, len(self._shown_rows) - 1)
+        self._chosen_index = max(0, len(self._shown_rows) - 1)
         self.refresh()
 
     def action_follow(self) -> None:
         self.following = True
-        self._all.extend(self._waiting)
+        self._all_rows.extend(self._waiting)
         self._waiting.clear()
         self._filter()
 
     def action_move(self, step: int) -> None:
         if self.following:
             self.pause()
-        self._chosen = min(max(0, self._chosen + step), max(0, len(self._shown_rows) - 1))
-        self.scroll_to(y=max(0, self._chosen - self.size.height // 2), animate=False)
+        self._chosen_index = min(max(0, self._chosen_index + step), max(0, len(self._shown_rows) - 1))
+        self.scroll_to(y=max(0, self._chosen_index - self.size.height // 2), animate=False)
         self.refresh()
 
     def on_resize(self) -> None:
-        self._to_the_end()
+        self._choose_last()
 
     def _filter(self) -> None:
-        self._shown_rows = [row for row in self._all if not (self.only_unmapped and row.mapped)]
+        self._shown_rows = [row for row in self._all_rows if not (self.only_unmapped and row.mapped)]
         self.fit()
-        self._to_the_end()
+        self._choose_last()
 
-    def _to_the_end(self) -> None:
+    def _choose_last(self) -> None:
         if self.following:
             self.call_after_refresh(self.scroll_end, animate=False)
 
@@ -114,17 +114,17 @@ class MonitorRows(RowList):
         clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
         room = max(8, width - CLOCK - 3)
         line_width = room * 11 // 20
-        style = f"on {palette.SELECTED}" if not self.following and index == self._chosen else ""
+        style = f"on {palette.SELECTED}" if not self.following and index == self._chosen_index else ""
         text = Text(f"{clock} ", style=style)
         text.stylize(palette.QUIET)
         # Foreign text may hold wide characters: cut it to its column here.
-        text.append(_cut(row.said, line_width), palette.TEXT)
+        text.append(_fit_width(row.said, line_width), palette.TEXT)
         sign, outcome, colour = " > ", row.made, palette.GREEN
         if not row.mapped:
             sign, outcome = " - ", row.why or "not mapped"
             colour = palette.YELLOW if row.why else palette.QUIET
         text.append(sign, palette.RULE)
-        return text.append(_cut(f"({row.times}) {outcome}" if row.times else outcome, room - line_width), colour)
+        return text.append(_fit_width(f"({row.times}) {outcome}" if row.times else outcome, room - line_width), colour)
 
 
 class MonitorApp(App[None]):
@@ -252,7 +252,7 @@ def picture_text(picture: Picture, latest: str) -> Text:
     return text.append(latest, palette.CYAN)
 
 
-def _cut(text: str, width: int) -> str:
+def _fit_width(text: str, width: int) -> str:
     """Cut or filled with spaces to this many cells."""
     cut = set_cell_size(text, width)
     return cut if cut.rstrip() == text.rstrip() else set_cell_size(text, max(0, width - 1)) + "…"

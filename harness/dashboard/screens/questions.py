@@ -138,8 +138,8 @@ class AskingPanel(QuestionPanel):
         super().__init__(question, operator)
         self._wording = QUESTIONS[question[2]]
         self.help_text = self._wording.help
-        self._word = ""
-        self._sent = False
+        self._outcome = ""
+        self._is_sent = False
 
     def compose(self) -> ComposeResult:
         keys = [(key, label) for key, (label, _, _) in self._wording.answers.items()]
@@ -155,7 +155,7 @@ class AskingPanel(QuestionPanel):
         trial = view.progress.trial(trial_id)
         about = Text("\n")
         if trial is not None:
-            self._about(about, trial.trial)
+            self._add_trial(about, trial.trial)
             response = trial.latest_response
             if response is not None and response.attempt == attempt:
                 about.append("it said  ", style=palette.QUIET)
@@ -165,7 +165,7 @@ class AskingPanel(QuestionPanel):
             about.append(f"\n{fixed(view.remaining_s, 0)} s left to answer\n", style=palette.QUIET)
         self.query_one("#about", TextBlock).write(about)
 
-    def _about(self, about: Text, trial: Trial) -> None:
+    def _add_trial(self, about: Text, trial: Trial) -> None:
         _, attempt, question = self.question
         if question is Question.EFFECT and trial.effect is not None:
             for name, text in (("wanted", trial.effect.wanted), ("question", trial.effect.question)):
@@ -191,7 +191,7 @@ class AskingPanel(QuestionPanel):
         event.stop()
         event.prevent_default()
         if counts and answer is not None:
-            _, self._word, wants_more = answer
+            _, self._outcome, wants_more = answer
             if wants_more:
                 self.add_class("-heard")
                 self.query_one(VerbatimInput).focus()
@@ -215,16 +215,16 @@ class AskingPanel(QuestionPanel):
             super().action_leave()
 
     def _send(self, detail: str) -> None:
-        if self._sent:
+        if self._is_sent:
             return
         trial_id, attempt, question = self.question
         command: AnswerEffect | AnswerOperator
         if question is Question.EFFECT:
-            command = AnswerEffect(new_id(), self._operator, trial_id, attempt, EffectOutcome(self._word), detail)
+            command = AnswerEffect(new_id(), self._operator, trial_id, attempt, EffectOutcome(self._outcome), detail)
         else:
-            recognised = {"yes": True, "no": False}.get(self._word)
+            recognised = {"yes": True, "no": False}.get(self._outcome)
             command = AnswerOperator(new_id(), self._operator, trial_id, attempt, recognised, detail)
-        self._sent = True
+        self._is_sent = True
         self._set_notice("…")
         self.post_message(CommandWanted(command, "answer", self._on_answer))
 
@@ -234,5 +234,5 @@ class AskingPanel(QuestionPanel):
         if answer.ok:
             self.dismiss(True)
             return
-        self._sent = False
+        self._is_sent = False
         self._set_notice(f"Not accepted: {plain_text(answer.why, 120) or 'the engine gave no reason'}", palette.RED)

@@ -189,13 +189,13 @@ class RatingScreen(Sheet):
         if self._saving is not None and self._saved and in_log(view.progress, self._saving):
             self._saving, self._saved = None, False
         if self._saving is None:
-            self._next(view)
+            self._show_next(view)
             if self._undo_next:
                 self._undo_next = False
                 self.action_undo()
         self._write_progress(view)
 
-    def _next(self, view: View) -> None:
+    def _show_next(self, view: View) -> None:
         waiting = queue(view.progress, self._rater)
         current = next((response for response in waiting if _key(response) == self._item_key), None)
         item = current or (waiting[0] if waiting else None)

@@ -55,7 +55,7 @@ class UnmatchedList(RowList):
     def __init__(self, selected: Callable[[int | None], object], *, id: str | None = None) -> None:
         """selected: called with the number of the selected event whenever it is shown."""
         super().__init__(id=id)
-        self._tell_selected = selected
+        self._report_selected = selected
         self.border_title = "Unmatched wake events"
         self._events: tuple[UnmatchedWake, ...] = ()
         self._has_phrases = False
@@ -89,7 +89,7 @@ class UnmatchedList(RowList):
                 self._seq = self._events[0].seq
         if grown:
             self.fit()
-        self._keep_in_sight()
+        self._scroll_to_selected()
 
     def action_move(self, step: int) -> None:
         if self._events:
@@ -98,7 +98,7 @@ class UnmatchedList(RowList):
 
     def select(self, seq: int) -> None:
         self._seq = seq
-        self._keep_in_sight()
+        self._scroll_to_selected()
 
     def select_next(self, after: int) -> None:
         """The next older event without a review, else the latest one without, else this one."""
@@ -112,10 +112,10 @@ class UnmatchedList(RowList):
         return next((n for n, event in enumerate(self._events) if event.seq == self._seq), 0)
 
     def on_resize(self) -> None:
-        self._keep_in_sight()
+        self._scroll_to_selected()
 
-    def _keep_in_sight(self) -> None:
-        self._tell_selected(self._seq)
+    def _scroll_to_selected(self) -> None:
+        self._report_selected(self._seq)
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if height and not top <= self._index < top + height:
             self.call_after_refresh(self.scroll_to, y=self._index - height // 2, animate=False)

@@ -183,8 +183,8 @@ class LargeText(Showing[tuple[str, str, str]]):
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
         place, say, text = (plain_text(part, 300) for part in value)
         for of_text, of_place in ((large, small), (small, small), (small, None), (None, None)):
-            drawn, exact = _in_letters(text, of_text, width)
-            above = _in_letters(place, of_place, width)[0] if place else []
+            drawn, exact = _letter_rows(text, of_text, width)
+            above = _letter_rows(place, of_place, width)[0] if place else []
             rows = [*above, "", say, "", *drawn]
             if not exact:
                 rows += ["", *textwrap.wrap(text, width)]
@@ -193,7 +193,7 @@ class LargeText(Showing[tuple[str, str, str]]):
         return Text("\n".join(rows), style=f"bold {palette.TEXT}")
 
 
-def _in_letters(line: str, draw: Callable[[str], list[str]] | None, width: int) -> tuple[list[str], bool]:
+def _letter_rows(line: str, draw: Callable[[str], list[str]] | None, width: int) -> tuple[list[str], bool]:
     """The line in rows of large letters, and whether each letter is drawn as it is written (é is drawn as E).
 
     As plain text if `draw` is None, and in a script without large letters.

@@ -144,7 +144,7 @@ class GuideKeys(Painted):
             # Names a key that is off screen.
             keys = " ".join(self._keys.categories[category] for category in list(Category)[height - 1 :])
             lines[height - 1 :] = [
-                self._cut(Text(f"{keys} … enlarge to 24 lines to show all keys", palette.YELLOW), width)
+                self._cut_line(Text(f"{keys} … enlarge to 24 lines to show all keys", palette.YELLOW), width)
             ]
         return Text("\n").join(lines)
 
@@ -152,7 +152,7 @@ class GuideKeys(Painted):
         """The fullest that fits: tests below the names, short texts below them, or short texts beside them."""
         heads, short = self._heads(), [GUIDE[category].short for category in Category]
         lines = [
-            self._cut(Text.assemble(head, "  ", (text, palette.QUIET)), width)
+            self._cut_line(Text.assemble(head, "  ", (text, palette.QUIET)), width)
             for head, text in zip(heads, short, strict=True)
         ]
         # On a narrow screen the short text stands beside the name.
@@ -181,7 +181,7 @@ class GuideKeys(Painted):
             for category in Category
         ]
 
-    def _cut(self, line: Text, width: int) -> Text:
+    def _cut_line(self, line: Text, width: int) -> Text:
         line.truncate(width, overflow="ellipsis")
         return line
 
@@ -204,7 +204,7 @@ class MovingWave(Painted):
         self._peaks: npt.NDArray[np.float32] | None = None
         self._length_s: float | None = None
         self._sound = ""
-        self._at_s: float | None = None
+        self._position_s: float | None = None
         self._message = ""
 
     @property
@@ -213,7 +213,7 @@ class MovingWave(Painted):
 
     def clear(self, message: str) -> None:
         self._peaks, self._length_s, self._message = None, None, message
-        self._sound, self._at_s = "", None
+        self._sound, self._position_s = "", None
         self.refresh()
 
     def shape(self, peaks: npt.NDArray[np.float32], length_s: float) -> None:
@@ -222,8 +222,8 @@ class MovingWave(Painted):
 
     def move(self, sound: str, at_s: float | None) -> None:
         """sound: the sound that plays, or "". at_s: position in the response; None for other sounds."""
-        if (sound, at_s) != (self._sound, self._at_s):
-            self._sound, self._at_s = sound, at_s
+        if (sound, at_s) != (self._sound, self._position_s):
+            self._sound, self._position_s = sound, at_s
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
@@ -249,18 +249,18 @@ class MovingWave(Painted):
 
     def _label(self) -> Text:
         length_s = self._length_s or 0.0
-        if self._at_s is None:
+        if self._position_s is None:
             text = Text(fixed(length_s, 1, "s"), style=palette.QUIET)
         else:
-            text = Text(f"{fixed(min(self._at_s, length_s), 1)} of {fixed(length_s, 1)} s", style=palette.TEXT)
+            text = Text(f"{fixed(min(self._position_s, length_s), 1)} of {fixed(length_s, 1)} s", style=palette.TEXT)
         if self._sound:
             text.append(f" {self._sound}", style=f"bold {palette.YELLOW}")
         return text
 
     def _cursor(self, room: int) -> int | None:
-        if self._at_s is None or not self._length_s:
+        if self._position_s is None or not self._length_s:
             return None
-        return min(room - 1, int(self._at_s / self._length_s * room))
+        return min(room - 1, int(self._position_s / self._length_s * room))
 
 
 class Explanation(Showing[ExerciseResult]):
@@ -299,7 +299,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
     def __init__(self, sessions: tuple[str, ...], release_key: str, *, is_shared: bool) -> None:
         super().__init__()
         self._is_shared = is_shared
-        self._sessions = " ".join(shlex.quote(plain_text(_short(session), 300)) for session in sessions)
+        self._sessions = " ".join(shlex.quote(plain_text(_short_path(session), 300)) for session in sessions)
         self._release_key = release_key
 
     def draw(self, value: tuple[SittingView, tuple[str, ...]], width: int, height: int) -> Text:
@@ -342,7 +342,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
 
 
-def _short(path: str) -> str:
+def _short_path(path: str) -> str:
     current_folder = Path.cwd()
     return str(Path(path).relative_to(current_folder)) if Path(path).is_relative_to(current_folder) else path
 

@@ -50,7 +50,7 @@ class EventLog(RowList):
         super().__init__(id=id)
         self.border_title = "Events"
         self._events: list[EventLine] = []
-        self._at_end = True
+        self._is_at_end = True
         self._is_to_scroll = False
 
     @property
@@ -61,7 +61,7 @@ class EventLog(RowList):
         if not lines:
             return
         # Lines that come faster than they are drawn find the log where the lines before will still scroll it.
-        self._at_end = self._is_to_scroll or self.scroll_offset.y >= self.max_scroll_y
+        self._is_at_end = self._is_to_scroll or self.scroll_offset.y >= self.max_scroll_y
         events = list(self._events)
         for line in lines:
             together = line.after(events[-1]) if events else None
@@ -77,7 +77,7 @@ class EventLog(RowList):
         self._stay_at_end()
 
     def _stay_at_end(self) -> None:
-        if self._at_end:
+        if self._is_at_end:
             # Forced: the new lines have no layout yet, and a list without a scroll bar refuses to scroll.
             self._is_to_scroll = True
             self.call_after_refresh(self._scroll_to_end)
@@ -254,11 +254,11 @@ class TotalsPanel(Painted):
         self.border_title = TOTALS_TITLE
         self._progress = Progress()
         self._wake = WakeProgress()
-        self._declared = DeclaredCriteria()
+        self._criteria = DeclaredCriteria()
 
     def show(self, progress: Progress, wake: WakeProgress, declared: DeclaredCriteria | None = None) -> None:
         if progress != self._progress or wake is not self._wake:
-            self._progress, self._wake, self._declared = progress, wake, declared or self._declared
+            self._progress, self._wake, self._criteria = progress, wake, declared or self._criteria
             name = plain_text(normalisation_of(progress), 40)
             heard = words_of_session(progress.totals, wake)[0].attempts
             self.border_title = Content(f"95 % intervals · words: {name}" if heard else TOTALS_TITLE)
@@ -285,7 +285,7 @@ class TotalsPanel(Painted):
             if all(trial.trial.listening is not None for trial in progress.trials):
                 rows = [*heard, faults]
             rows += _wake_rows(self._wake)
-        if limits := limits_so_far(self._declared.limits, self._declared.stopping, progress, self._wake):
+        if limits := limits_so_far(self._criteria.limits, self._criteria.stopping, progress, self._wake):
             held_count = sum(limit.holds for limit in limits)
             verdict, _ = session_verdict(limits, progress)
             rows.insert(0, ("Limits", f"{verdict} ({held_count} of {len(limits)} hold)"))
