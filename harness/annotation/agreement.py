@@ -150,7 +150,7 @@ def set_agreement(
         jaccard=_mean_jaccard(pairs, pair_counts, sets, resamples),
         masi=set_alpha(table, sets, resamples=resamples),
         nominal=agreement(table, max(2, len(sets)), resamples=resamples).alpha,
-        labels=tuple(_of_label(label, pairs, pair_counts, sets, resamples) for label in labels),
+        labels=tuple(_label_agreement(label, pairs, pair_counts, sets, resamples) for label in labels),
         confusion=tuple(differ),
     )
 
@@ -180,7 +180,7 @@ def _mean_jaccard(pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples
     return resampled(value, samples, left_out, pair_counts, total)
 
 
-def _of_label(label: str, pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
+def _label_agreement(label: str, pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
     has_label = np.array([label in label_set for label_set in sets], bool)
     cells = np.zeros(4, np.int64)  # both, first, second, neither
     if len(pairs):
@@ -227,7 +227,7 @@ class SlotAgreement:
     concepts: tuple[tuple[str, int, int, int], ...]
 
 
-def _of_concept(slots: Slots, concept: str) -> set[Slot]:
+def _slots_of_concept(slots: Slots, concept: str) -> set[Slot]:
     return {slot for slot in slots if slot.concept == concept}
 
 
@@ -243,7 +243,7 @@ def slot_agreement(
     for concept in concepts:
         in_both = only_first = only_second = 0
         for pair in pairs:
-            first_slots, second_slots = (_of_concept(slots, concept) for slots in pair)
+            first_slots, second_slots = (_slots_of_concept(slots, concept) for slots in pair)
             in_both += len(first_slots & second_slots)
             only_first += len(first_slots - second_slots)
             only_second += len(second_slots - first_slots)
@@ -391,7 +391,7 @@ WIDTH = 120
 
 def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> Iterator[str]:
     """Every two, then all at once."""
-    parts = [part for pair in pairs for part in _of_pair(pair)]
+    parts = [part for pair in pairs for part in _pair_parts(pair)]
     if not pairs:
         parts.append(Notes([("", "no utterance was labelled by two annotators")]))
     if together is not None and together.shared:
@@ -402,7 +402,7 @@ def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | No
     return separated(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
 
 
-def _of_pair(pair: AnnotatorPair) -> Iterator[Part]:
+def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:
     figures, slots = pair.figures, pair.slots
     title = f"{_name(pair.first)} and {_name(pair.second)}: {counted(figures.shared, 'utterance')} labelled by both"
     yield _titled(title, figures.shared)

@@ -60,11 +60,11 @@ class AnnotationDesk:
         self._presence = Presence(now_s)
         self._shown_wall_s = 0.0
         self._chosen_phase = AnnotationPhase.REVIEWING
-        self._postponed: list[Intents] = []
+        self._postponed_intents: list[Intents] = []
         self._page: PageDraft | None = None
-        self._hand: HandDraft | None = None
+        self._hand_draft: HandDraft | None = None
         self._feedback = ""
-        self._next()
+        self._show_next()
 
     # What is shown
 
@@ -80,7 +80,7 @@ class AnnotationDesk:
             page=()
             if page is None
             else tuple(
-                PageLine(number, utterance, self._marked(utterance), utterance in page.struck)
+                PageLine(number, utterance, self._marked_text(utterance), utterance in page.struck)
                 for number, utterance in enumerate(page.utterances, 1)
             ),
             item=self._item(),
@@ -129,7 +129,7 @@ class AnnotationDesk:
         self._work.write(rows)
         struck = len(page.struck)
         self._feedback = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
-        self._next()
+        self._show_next()
         return True
 
     # Labelling by hand
@@ -137,11 +137,11 @@ class AnnotationDesk:
     def toggle(self, label_id: str) -> bool:
         """Gives the utterance in sight a label, or takes it away."""
         self._presence.sign()
-        if self._hand is None:
+        if self._hand_draft is None:
             return self._refuse(NO_ITEM)
         if self.label_set.label(label_id) is None:
             return self._refuse(f"there is no label {label_id!r}")
-        self._hand.chosen ^= {label_id}
+        self._hand_draft.chosen ^= {label_id}
         self._feedback = ""
         return True
 
@@ -153,25 +153,25 @@ class AnnotationDesk:
         refusal = self._cannot_mark(start, end)
         if not refusal and all(known_concept.id != concept for known_concept in self.label_set.concepts):
             refusal = f"there is no concept {concept!r}"
-        if refusal or self._hand is None:
+        if refusal or self._hand_draft is None:
             return self._refuse(refusal)
-        marked = self._hand.mark(Slot(concept, None, start, end))
-        words = " ".join(self._words[self._hand.utterance][start:end])
+        marked = self._hand_draft.mark(Slot(concept, None, start, end))
+        words = " ".join(self._words[self._hand_draft.utterance][start:end])
         self._feedback = f"{words!r} is {'' if marked else 'not '}{concept}"
         return True
 
     def clear_slots(self, start: int, end: int) -> bool:
         """Takes all slots away that have one of these words."""
         refusal = self._cannot_mark(start, end)
-        if refusal or self._hand is None:
+        if refusal or self._hand_draft is None:
             return self._refuse(refusal)
         self._feedback = ""
-        return self._hand.clear(start, end) or self._refuse("there is no slot here")
+        return self._hand_draft.clear(start, end) or self._refuse("there is no slot here")
 
     def take_proposed_slots(self) -> bool:
         """Marks what the slot model proposes, once it may be seen."""
         self._presence.sign()
-        hand = self._hand
+        hand = self._hand_draft
         proposed = self._work.proposed_slots(hand.utterance) if hand is not None and hand.seen else ()
         if hand is None or not proposed:
             return self._refuse("no slots are proposed here")
@@ -185,7 +185,7 @@ class AnnotationDesk:
         keeps the choice, or what it was changed to.
         """
         self._presence.sign()
-        hand = self._hand
+        hand = self._hand_draft
         if hand is None:
             return self._refuse(NO_ITEM)
         intents = tuple(sorted(hand.chosen))
@@ -213,14 +213,14 @@ class AnnotationDesk:
         """Leaves the utterance in sight for the end; when reviewing, the group, without a row."""
         self._presence.sign()
         if self._page is not None:
-            self._postponed.append(self._page.intents)
+            self._postponed_intents.append(self._page.intents)
             self._feedback = "group left for later"
-        elif self._hand is None:
+        elif self._hand_draft is None:
             return self._refuse("no utterance is open")
-        elif self._hand.saved is not None:
+        elif self._hand_draft.saved is not None:
             self._feedback = "kept as it was saved"
         else:
-            hand = self._hand
+            hand = self._hand_draft
             times = (self._shown_wall_s, self._wall_s())
             self._work.write(
                 [Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)]
@@ -232,9 +232,9 @@ class AnnotationDesk:
     def comment(self, text: str) -> bool:
         """Kept with the labels of the utterance in sight when they are saved; InputError (`checked_text`)."""
         self._presence.sign()
-        if self._hand is None:
+        if self._hand_draft is None:
             return self._refuse(NO_ITEM)
-        self._hand.comment, self._feedback = checked_text(text), ""
+        self._hand_draft.comment, self._feedback = checked_text(text), ""
         return True
 
     # Both
@@ -267,7 +267,7 @@ class AnnotationDesk:
             return self._refuse("choose reviewing or labelling")
         if phase is not self._phase:
             self._chosen_phase, self._feedback = phase, ""
-            self._next()
+            self._show_next()
         return True
 
     def present(self) -> None:
@@ -278,13 +278,13 @@ class AnnotationDesk:
         """Takes in rows that were given elsewhere; what is in sight stays, as far as it is still to be done."""
         if not self._work.take_in(rows):
             return False
-        hand = self._hand
+        hand = self._hand_draft
         if self._page is not None:
             self._page = self._page.only(self._work.unreviewed_with(self._page.intents))
         elif hand is not None and hand.saved is None and hand.utterance not in self._work.queue.by_hand:
-            self._hand = None
-        if self._page is None and self._hand is None:
-            self._next()
+            self._hand_draft = None
+        if self._page is None and self._hand_draft is None:
+            self._show_next()
         return True
 
     # Inside
@@ -292,11 +292,11 @@ class AnnotationDesk:
     def _cannot_mark(self, start: int, end: int) -> str:
         """Why these words cannot be marked, or ""."""
         self._presence.sign()
-        if self._hand is None:
+        if self._hand_draft is None:
             return NO_ITEM
         if not self.label_set.concepts:
             return "the label set of this project has no concepts: only intents are labelled"
-        word_count = len(self._words.get(self._hand.utterance, ()))
+        word_count = len(self._words.get(self._hand_draft.utterance, ()))
         return "" if 0 <= start < end <= word_count else f"the utterance has the words 1 to {word_count}"
 
     def _slots(self, hand: HandDraft) -> Slots | None:
@@ -306,7 +306,7 @@ class AnnotationDesk:
     def _labels_in_words(self, utterance: str, intents: Intents, slots: Slots) -> str:
         return labels_text(intents, slot_texts(self._words.get(utterance, ()), slots))
 
-    def _marked(self, utterance: str) -> str:
+    def _marked_text(self, utterance: str) -> str:
         """The text with the slots that are proposed."""
         return marked_text(self._words.get(utterance, ()), self._work.proposed_slots(utterance))
 
@@ -320,7 +320,7 @@ class AnnotationDesk:
         self._chosen_phase = AnnotationPhase.REVIEWING
         page = PageDraft(intents, tuple(page_utterances), struck).only(self._work.unreviewed_with(intents))
         if page is None:
-            self._next()
+            self._show_next()
         else:
             self._show(page=page)
 
@@ -329,7 +329,7 @@ class AnnotationDesk:
         self._chosen_phase = AnnotationPhase.LABELLING
         self._work.come_back(last.utterance)
         if last.utterance not in self._work.queue.by_hand:
-            self._next()
+            self._show_next()
             return
         hand = self._work.hand(last.utterance)
         hand.comment = last.comment
@@ -341,7 +341,7 @@ class AnnotationDesk:
     def _phase(self) -> AnnotationPhase:
         if self._page is not None:
             return AnnotationPhase.REVIEWING
-        return AnnotationPhase.FINISHED if self._hand is None else AnnotationPhase.LABELLING
+        return AnnotationPhase.FINISHED if self._hand_draft is None else AnnotationPhase.LABELLING
 
     def _refuse(self, reason: str) -> bool:
         self._feedback = reason
@@ -349,19 +349,19 @@ class AnnotationDesk:
 
     def _go_on(self) -> None:
         """From an utterance that is done with."""
-        if self._hand is not None:
-            self._work.leave(self._hand.utterance)
-        self._next()
+        if self._hand_draft is not None:
+            self._work.leave(self._hand_draft.utterance)
+        self._show_next()
 
-    def _next(self) -> None:
-        page, by_hand = self._work.next_page(self._postponed), self._work.queue.by_hand
+    def _show_next(self) -> None:
+        page, by_hand = self._work.next_page(self._postponed_intents), self._work.queue.by_hand
         if page is not None and (self._chosen_phase is AnnotationPhase.REVIEWING or not by_hand):
             self._show(page=page)
         else:
             self._show(hand=self._work.hand(by_hand[0]) if by_hand else None)
 
     def _show(self, *, page: PageDraft | None = None, hand: HandDraft | None = None) -> None:
-        self._page, self._hand = page, hand
+        self._page, self._hand_draft = page, hand
         self._shown_wall_s = self._wall_s()
         self._presence.begin()
 
@@ -388,7 +388,7 @@ class AnnotationDesk:
         return GroupView(page.intents, 0, len(groups), len(page.utterances), len(page.utterances))
 
     def _item(self) -> LabellingItem | None:
-        hand = self._hand
+        hand = self._hand_draft
         if hand is None:
             return None
         chosen = tuple(sorted(hand.chosen))

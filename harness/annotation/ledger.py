@@ -93,7 +93,7 @@ class Ledger:
         self._proposals: dict[str, BatchedProposal] = {}
         self._slots: dict[tuple[str, str], Slots | None] = {}
         self._batches: list[Proposed] = []
-        self._touched: list[str] = []
+        self._touched_utterances: list[str] = []
         self.add_all(rows)
 
     def __contains__(self, row_id: object) -> bool:
@@ -115,7 +115,7 @@ class Ledger:
         match row:
             case Proposed():
                 self._batches.append(row)
-                self._touched.extend(proposal.utterance for proposal in row.proposals)
+                self._touched_utterances.extend(proposal.utterance for proposal in row.proposals)
                 self._proposals.update(
                     (proposal.utterance, BatchedProposal(row.id, self._allowed(proposal))) for proposal in row.proposals
                 )
@@ -123,11 +123,11 @@ class Ledger:
             case Withdrawn():
                 self._withdrawn.update(row.rows)
                 withdrawn_acts = [self._order[self._number[id_]] for id_ in row.rows if id_ in self._number]
-                self._touched.extend(utterance for act in withdrawn_acts for utterance in utterances_of(act))
+                self._touched_utterances.extend(utterance for act in withdrawn_acts for utterance in utterances_of(act))
             case _:
                 self._number[row.id] = len(self._order)
                 self._order.append(row)
-                self._touched.extend(utterances_of(row))
+                self._touched_utterances.extend(utterances_of(row))
                 for utterance in utterances_of(row):
                     self._acts[utterance].append(row)
         return True
@@ -156,11 +156,11 @@ class Ledger:
     @property
     def touches(self) -> int:
         """How often rows have touched an utterance so far: what `touched` counts from."""
-        return len(self._touched)
+        return len(self._touched_utterances)
 
     def touched(self, after: int) -> set[str]:
         """Utterances that rows are about that came since `touches` was `after`."""
-        return set(self._touched[after:])
+        return set(self._touched_utterances[after:])
 
     # Of an utterance
 
@@ -323,7 +323,7 @@ def with_labels(
     marked: all of them, with a group `state`: what is not final has the labels of the one who has chosen so far, or
     none.
     """
-    labelled = [_with(utterance, progress.standing[utterance.id]) for utterance in utterances]
+    labelled = [_labelled_utterance(utterance, progress.standing[utterance.id]) for utterance in utterances]
     if not marked:
         return tuple(
             utterance
@@ -342,7 +342,7 @@ def with_labels(
     )
 
 
-def _with(utterance: Utterance, status: LabelStatus) -> Utterance:
+def _labelled_utterance(utterance: Utterance, status: LabelStatus) -> Utterance:
     """With labels that stand; where slots do, they replace those of the data, and their words are their values."""
     if status.slots is None:
         return replace(utterance, intents=status.intents)
@@ -388,7 +388,7 @@ class UtteranceAssignment:
         annotator_count = self.annotators_needed(utterance)
         if IMPORTED in chosen:
             annotator_count -= 1
-        return annotator in self._named(utterance)[:annotator_count]
+        return annotator in self._annotators_of(utterance)[:annotator_count]
 
     def is_second(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
         """Whether the annotator is the second of two: by turn if the project names annotators, else by time."""
@@ -396,9 +396,9 @@ class UtteranceAssignment:
             return False
         if not self._project.annotators:
             return len(chosen) > (annotator in chosen)
-        return IMPORTED in chosen or self._named(utterance)[1] == annotator
+        return IMPORTED in chosen or self._annotators_of(utterance)[1] == annotator
 
-    def _named(self, utterance: str) -> tuple[str, ...]:
+    def _annotators_of(self, utterance: str) -> tuple[str, ...]:
         """The annotators of an utterance, in order."""
         names, turn = self._project.annotators, self._turn[utterance] % len(self._project.annotators)
         return (*names[turn:], *names[:turn])

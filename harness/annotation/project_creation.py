@@ -84,7 +84,7 @@ def import_rows(
             )
             rows.append(row)
     if problems:
-        raise InputProblems(_first_of_each(problems))
+        raise InputProblems(_distinct_problems(problems))
     if not labelled:
         first = next((utterance.id for utterance in annotated), "")
         raise InputError(
@@ -137,7 +137,7 @@ def _problem(utterance: Utterance, intents: Intents, refusal: str, label_set: La
     return InputError(f"there is no label {unknown!r}", place=place, remedy=remedy)
 
 
-def _first_of_each(problems: Sequence[InputError]) -> list[InputError]:
+def _distinct_problems(problems: Sequence[InputError]) -> list[InputError]:
     """The first occurrence of each problem, since a file may repeat a wrong label many times."""
     first: dict[str, InputError] = {}
     for problem in problems:

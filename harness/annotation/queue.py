@@ -82,7 +82,7 @@ class Queues:
             UncertaintyOrder(project, label_set, utterances) if project.order is LabellingOrder.DOUBT else None
         )
         self._text = {utterance.id: utterance.text for utterance in utterances}
-        self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
+        self._ids_by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
         self._cached: dict[str, _KnownQueue] = {}
         self.shares = UtteranceAssignment(project, utterances)
@@ -94,7 +94,7 @@ class Queues:
         by_hand: list[str] = []
         skipped: dict[str, int] = {}
         total = chosen_count = struck = 0
-        for utterance, part in self._parts(annotator, ledger).items():
+        for utterance, part in self._queue_parts(annotator, ledger).items():
             if part is None:
                 continue
             total += 1
@@ -125,18 +125,18 @@ class Queues:
         error = self._doubts.error(annotator) if doubts and self._doubts is not None else None
         return Queue(groups, self._ordered(by_hand, skipped, annotator, doubts), count, error)
 
-    def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
+    def _queue_parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
         queue = self._cached.get(annotator)
         if queue is None or queue.ledger is not ledger:
-            parts = {utterance: self._part(annotator, utterance, ledger) for utterance in self._by_text}
+            parts = {utterance: self._queue_part(annotator, utterance, ledger) for utterance in self._ids_by_text}
             queue = self._cached[annotator] = _KnownQueue(ledger, parts, ledger.touches)
         for utterance in ledger.touched(queue.touches):
             if utterance in queue.parts:
-                queue.parts[utterance] = self._part(annotator, utterance, ledger)
+                queue.parts[utterance] = self._queue_part(annotator, utterance, ledger)
         queue.touches = ledger.touches
         return queue.parts
 
-    def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
+    def _queue_part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
         """None when it is not the annotator's."""
         all_acts = ledger.acts_on(utterance)
         acts = [row for row in all_acts if row.annotator == annotator and not is_adjudication(row)]
@@ -149,7 +149,7 @@ class Queues:
             return _QueuePart(True, is_struck, reviewed)
         skipped = ledger.number(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
         return _QueuePart(
-            False, is_struck, reviewed, self._to_review(annotator, utterance, row, annotators, ledger), skipped
+            False, is_struck, reviewed, self._proposal_to_review(annotator, utterance, row, annotators, ledger), skipped
         )
 
     def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
@@ -172,7 +172,7 @@ class Queues:
         )
         return Queue((), self._ordered(open_ids, skipped, annotator), count)
 
-    def _to_review(
+    def _proposal_to_review(
         self, annotator: str, utterance: str, reviewed: Act | None, annotators: Collection[str], ledger: Ledger
     ) -> Intents | None:
         """The proposal that the annotator is to accept or strike; None when it is to be labelled by hand."""

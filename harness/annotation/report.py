@@ -152,7 +152,7 @@ def annotation_report(
         review_time_s=_page_time(counted_rows),
         hand_time_s=sum(row.time_s or 0 for row in counted_rows if isinstance(row, Labelled | Adjudicated)),
         cpu_s=sum(_cpu_s(row) for row in batches),
-        splits=_by_split(utterances, final),
+        splits=_counts_by_split(utterances, final),
         facts=batches[-1].facts if batches else (),
     )
 
@@ -161,7 +161,7 @@ def _review_outcome(proposal: LabelProposal, acts: Sequence[Act]) -> str:
     on_it = [row for row in acts if isinstance(row, Accepted | Struck) and row.intents == proposal.intents]
     if any(isinstance(row, Struck) for row in on_it):
         return "struck"
-    if on_it and not any(_changed_later(row, acts) for row in on_it):
+    if on_it and not any(_was_relabelled(row, acts) for row in on_it):
         return "accepted"
     chosen = [row for row in acts if isinstance(row, Labelled | Adjudicated)]
     if not chosen:
@@ -169,7 +169,7 @@ def _review_outcome(proposal: LabelProposal, acts: Sequence[Act]) -> str:
     return "accepted" if chosen[-1].intents == proposal.intents else "overridden"
 
 
-def _changed_later(accepted: Act, acts: Sequence[Act]) -> bool:
+def _was_relabelled(accepted: Act, acts: Sequence[Act]) -> bool:
     """Whether the annotator who accepted it has labelled it by hand since."""
     return any(
         isinstance(row, Labelled) and row.annotator == accepted.annotator for row in acts[acts.index(accepted) :]
@@ -201,7 +201,7 @@ def _cpu_s(row: Proposed) -> float:
         return 0.0
 
 
-def _by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> dict[str, LabelCounts]:
+def _counts_by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> dict[str, LabelCounts]:
     by_split: dict[str, list[Utterance]] = defaultdict(list)
     for utterance in utterances:
         labelled = Utterance(utterance.id, intents=final.get(utterance.id))
@@ -324,7 +324,7 @@ def outcome_lines(
     states = [(state.value, f"{number:,}", SAID[state]) for state, number in progress.states.items() if number]
     yield from ("", *text_table(columns, states, width), "")
     if progress.changed:
-        yield _changed(progress.changed)
+        yield _changed_note(progress.changed)
     yield f"batches of proposals: {progress.batches}"
     for count in progress.annotators:
         yield f"{plain_text(count.annotator, 64)}: {count.accepted} accepted, {count.by_hand} by hand"
@@ -337,7 +337,7 @@ def outcome_lines(
             yield f"the target is met. Next: {command}"
 
 
-def _changed(ids: tuple[str, ...]) -> str:
+def _changed_note(ids: tuple[str, ...]) -> str:
     names = ", ".join(plain_text(id_, 60) for id_ in ids[:MOST_IDS])
     if len(ids) > MOST_IDS:
         names += ", …"

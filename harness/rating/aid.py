@@ -235,7 +235,7 @@ class AidState:
     @property
     def most(self) -> int:
         """Maximum length of this path, with answered questions and the current one."""
-        return len(self.steps) + (self._longest(self.question, asked=True) if self.question else 0)
+        return len(self.steps) + (self._longest_path(self.question, asked=True) if self.question else 0)
 
     @property
     def suggested(self) -> AidAnswer | None:
@@ -258,7 +258,7 @@ class AidState:
         if answer is None:
             answer_ids = ", ".join(option.id for option in self.question.answers)
             raise ValueError(f"“{self.question.id}” has no answer “{answer_id}” ({answer_ids})")
-        return self._with(AidStep(self.question, answer)).filled_in()
+        return self._with_step(AidStep(self.question, answer)).filled_in()
 
     def press(self, key: str) -> AidState | None:
         """The state after the answer with this key; None for other keys."""
@@ -273,10 +273,10 @@ class AidState:
         """The state after all answers that the harness can give."""
         state = self
         while state.question is not None and (answer := state.suggested) is not None:
-            state = state._with(AidStep(state.question, answer, filled=True))
+            state = state._with_step(AidStep(state.question, answer, filled=True))
         return state
 
-    def _with(self, step: AidStep) -> AidState:
+    def _with_step(self, step: AidStep) -> AidState:
         return AidState(self.known, (*self.steps, step))
 
     @property
@@ -285,12 +285,12 @@ class AidState:
             return QUESTIONS[0].id
         return self.steps[-1].answer.to(core_capability=self.known.core_capability)
 
-    def _longest(self, question: AidQuestion, asked: bool = False) -> int:
+    def _longest_path(self, question: AidQuestion, asked: bool = False) -> int:
         """Questions on the longest path from this one, along the answers that the harness will give."""
         answer_id = None if asked else self.known.answer_to(question.id)
         ways = [answer for answer in question.answers if answer_id in (None, answer.id)]
         ends = [answer.to(core_capability=self.known.core_capability) for answer in ways]
-        return 1 + max(self._longest(_BY_ID[end]) if isinstance(end, str) else 0 for end in ends)
+        return 1 + max(self._longest_path(_BY_ID[end]) if isinstance(end, str) else 0 for end in ends)
 
 
 def ending_text(ending: AidEnding) -> str:

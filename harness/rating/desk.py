@@ -141,7 +141,7 @@ class Desk:
     ) -> None:
         self.rater = rater
         self.adjudicating = adjudicating
-        self._growing = growing
+        self._may_grow = growing
         self.ids = RowIds(rater)
         self._round = round_
         self._save = save
@@ -153,12 +153,12 @@ class Desk:
         self._item: Item | None = None
         self._is_reopened = False  # the current item
         self._draft = Draft()
-        self._parked: tuple[str, Draft] | None = None  # the item to judge, and its draft, while another is reopened
+        self._set_aside: tuple[str, Draft] | None = None  # the item to judge, and its draft, while another is reopened
         self._explained: ExerciseResult | None = None
         self._shown_wall_s = 0.0
         self._presence = Presence(now_s)
         self._message = ""
-        self._next()
+        self._show_next()
 
     # What is shown
 
@@ -186,9 +186,9 @@ class Desk:
             stopped=queue.stopped,
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
             said=self._message,
-            proposal=self._in_sight(self._item),
+            proposal=self._shown_proposal(self._item),
             hides_text=self._hides_text,
-            growing=self._growing,
+            growing=self._may_grow,
         )
 
     def item(self, item_id: str) -> Item | None:
@@ -222,7 +222,7 @@ class Desk:
         allowed = SUB_FLAGS_OF.get(category, ())
         flags = tuple(self._draft.sub_flags)
         for flag in sub_flags:
-            flags = (*_without(flag, flags), flag)
+            flags = (*_without_flag(flag, flags), flag)
         notice = self._difference_message(item, category)
         row = self._row(
             item,
@@ -239,7 +239,7 @@ class Desk:
         if item.exercise is not None:
             self._explained = ExerciseResult(item.exercise, category, item.exercise.is_right(category))
         else:
-            self._next()
+            self._show_next()
         return True
 
     def judge_as_program(self, category: Category, confidence: float, reason: str) -> bool:
@@ -251,7 +251,7 @@ class Desk:
         """Leaves the current item open without a row, and shows the next; this sitting shows it no more."""
         if self._item is not None:
             self._queue.postpone(self._item)
-            self._next()
+            self._show_next()
 
     def conclude(self, aid: AidState) -> bool:
         """Carries out the ending of the decision aid; False before its end."""
@@ -328,7 +328,7 @@ class Desk:
         self._presence.sign()
         if not self._is_reopened:
             return False
-        self._next()
+        self._show_next()
         self._message = "left unchanged"
         return True
 
@@ -339,14 +339,14 @@ class Desk:
         self._presence.sign()
         if self._explained is not None:
             self._explained, self._message = None, ""
-            self._next()
+            self._show_next()
 
     def release_held(self) -> None:
         """Puts held items into the queue without evidence of their effect."""
         self._presence.sign()
         self._queue.release_held()
         if self._item is None:
-            self._next()
+            self._show_next()
 
     def comment(self, text: str) -> None:
         """Saved with the next key; InputError when it cannot be kept (`checked_text`)."""
@@ -358,7 +358,7 @@ class Desk:
 
     def toggle(self, flag: SubFlag) -> None:
         """Sets or clears a sub-flag; setting one clears its opposite."""
-        rest = _without(flag, self._draft.sub_flags)
+        rest = _without_flag(flag, self._draft.sub_flags)
         self._change(sub_flags=rest if flag in self._draft.sub_flags else (*rest, flag))
 
     def effect_claimed(self, claimed: bool | None) -> None:
@@ -398,7 +398,7 @@ class Desk:
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment], *, growing: bool = False) -> None:
         """Takes in new responses, evidence and rows from elsewhere. The current item stays if it can."""
-        self._growing = growing
+        self._may_grow = growing
         all_rows, with_held = self._queue.rows.with_rows(rows), self._queue.with_held
         self._queue = RaterQueue(self.rater, self._round, items, self._exercises, all_rows, with_held=with_held)
         if self._explained is not None:
@@ -407,7 +407,7 @@ class Desk:
         if refreshed is not None and (self._is_reopened or self._queue.open(refreshed)):
             self._item, self._is_reopened = refreshed, not self._queue.open(refreshed)
         else:
-            self._next()
+            self._show_next()
 
     @property
     def _hides_text(self) -> bool:
@@ -423,13 +423,13 @@ class Desk:
             self._message = "" if item is None else "an exercise needs a category"
             return False
         self._save_row(item, self._row(item, status, **more), message)
-        self._next()
+        self._show_next()
         return True
 
     def _row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
         earlier = self._queue.rows.standing(item)
         unaided_view = self._seen_for(item)
-        shown = self._in_sight(item) or (None if unaided_view is None else unaided_view.proposal)
+        shown = self._shown_proposal(item) or (None if unaided_view is None else unaided_view.proposal)
         proposal = shown or self._proposal(item)
         return new_row(
             item.subject,
@@ -472,7 +472,7 @@ class Desk:
         """The proposal that the rater has already seen, also with a choice taken back since."""
         return None if item.exercise is not None or item.inputs else seen_in(self._queue.rows.all_of(item))
 
-    def _in_sight(self, item: Item | None) -> CategoryProposal | None:
+    def _shown_proposal(self, item: Item | None) -> CategoryProposal | None:
         """The proposal shown before the choice: if the round says so, or if the rater has seen it."""
         rule = self._round.proposals
         if item is None or rule is None or rule.show is ProposalShown.NEVER:
@@ -517,16 +517,16 @@ class Desk:
 
     def _reopen(self, entry: ReopenableItem) -> None:
         if self._item is not None and not self._is_reopened:
-            self._parked = self._item.id, self._draft
+            self._set_aside = self._item.id, self._draft
         self._show(entry.item, entry.row, reopened=not self._queue.open(entry.item))
         self._message = ""
 
-    def _next(self) -> None:
+    def _show_next(self) -> None:
         item = self._queue.next
         self._show(item)
-        if item is not None and self._parked is not None and self._parked[0] == item.id:
-            self._draft = self._parked[1]
-        self._parked = None
+        if item is not None and self._set_aside is not None and self._set_aside[0] == item.id:
+            self._draft = self._set_aside[1]
+        self._set_aside = None
 
     def _show(self, item: Item | None, row: Judgment | None = None, *, reopened: bool = False) -> None:
         """Shows an item, with the notes of a row. reopened: whether it is judged again."""
@@ -560,7 +560,7 @@ _OPPOSITE = {
 }
 
 
-def _without(flag: SubFlag, flags: Iterable[SubFlag]) -> tuple[SubFlag, ...]:
+def _without_flag(flag: SubFlag, flags: Iterable[SubFlag]) -> tuple[SubFlag, ...]:
     """The flags without this one and its opposite."""
     return tuple(other for other in flags if other is not flag and other is not _OPPOSITE.get(flag))
 

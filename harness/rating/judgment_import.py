@@ -60,13 +60,13 @@ class ImportPlan:
 
     def __init__(self, sessions: Sequence[RatedSession], read: JudgmentFile, path: Path, *, may_replace: bool) -> None:
         self._path = path
-        self._may_replace = may_replace
+        self._replaces_rows = may_replace
         self._sessions = {session.session_id: _Responses(session) for session in sessions}
         self.bad = self.known = 0
         self.fresh: list[tuple[Path, Judgment]] = []
         self._lines: dict[str, int] = {}
         """Lines of the fresh judgments, by id."""
-        self._first: dict[str, int] = {}
+        self._line_by_id: dict[str, int] = {}
         """Lines of all right rows, by id."""
         self.repeated: list[tuple[int, int]] = []
         self._raters = dict.fromkeys(row.rater for session in sessions for row in session.rows)
@@ -74,7 +74,7 @@ class ImportPlan:
         for row in read.rows:
             try:
                 place = self._place(row)
-                self._put(row, place, self._sessions[place.session.session_id])
+                self._add(row, place, self._sessions[place.session.session_id])
             except WrongCell as wrong:
                 self.bad += 1
                 wrong_rows.add(row.line, 0, wrong.what, wrong.remedy)
@@ -97,28 +97,30 @@ class ImportPlan:
         session_id = row.text("session").strip()
         if session_id:
             if session_id not in self._sessions:
-                raise WrongCell(f"no session {shown(session_id)} was given", self._nearest(session_id, self._sessions))
-            return self._sessions[session_id].place(row, self._nearest)
+                raise WrongCell(
+                    f"no session {shown(session_id)} was given", self._nearest_hint(session_id, self._sessions)
+                )
+            return self._sessions[session_id].place(row, self._nearest_hint)
         holding = [candidate for candidate in self._sessions.values() if row.text("id") in candidate.rows]
         holding = holding or [candidate for candidate in self._sessions.values() if candidate.holds(row)]
         if len(self._sessions) > 1 and len(holding) != 1:
             among = "in several sessions" if holding else "in no session"
             raise WrongCell(f"the response occurs {among}", "Write its session in the column session")
         (responses,) = holding or self._sessions.values()
-        return responses.place(row, self._nearest)
+        return responses.place(row, self._nearest_hint)
 
-    def _nearest(self, word: str, candidates: Iterable[str]) -> str:
+    def _nearest_hint(self, word: str, candidates: Iterable[str]) -> str:
         """A hint at the nearest known word; empty when the message would not be shown."""
         if self.bad >= MOST_LISTED:
             return ""
         match = extractOne(word, list(candidates), score_cutoff=50)
         return f"Did you mean {match[0]!r}?" if match else "List them with: harness report show SESSION --trials"
 
-    def _put(self, row: ParsedJudgment, place: _Place, responses: _Responses) -> None:
+    def _add(self, row: ParsedJudgment, place: _Place, responses: _Responses) -> None:
         rater = known_name(person_name(row.text("rater"), "rater name"), self._raters)
         self._raters.setdefault(rater)
         judgment = _judgment(row, place, self._path.name, rater)
-        existing, first = responses.rows.get(judgment.id), self._first.get(judgment.id)
+        existing, first = responses.rows.get(judgment.id), self._line_by_id.get(judgment.id)
         if existing is not None:
             if _content(existing, judgment) != _content(judgment, judgment):
                 location = "there" if first is None else f"on line {first}"
@@ -126,7 +128,7 @@ class ImportPlan:
                     f"the judgment {shown(judgment.id)} is already {location}, with different content",
                     "Leave out the id to add a new judgment, and use --replace to replace the earlier one",
                 )
-            self._first.setdefault(judgment.id, row.line)
+            self._line_by_id.setdefault(judgment.id, row.line)
             if first is None:
                 self.known += 1
             else:
@@ -148,12 +150,12 @@ class ImportPlan:
                     problem,
                     "Remove one of the two rows, or name the row that this one replaces in the column `replaces`",
                 )
-            if not self._may_replace:
+            if not self._replaces_rows:
                 verdict = earlier.category or earlier.status
                 problem = f"{shown(judgment.rater)} already judged this response as {verdict}, in {shown(earlier.id)}"
                 raise WrongCell(problem, "Use --replace to replace that judgment")
             judgment = replace(judgment, replaces=earlier.id)
-        self._lines[judgment.id] = self._first[judgment.id] = row.line
+        self._lines[judgment.id] = self._line_by_id[judgment.id] = row.line
         responses.add(judgment)
         self.fresh.append((place.session.folder, judgment))
 
@@ -164,13 +166,15 @@ class _Responses:
     def __init__(self, session: RatedSession) -> None:
         self._session = session
         self._trials: Mapping[str, TrialProgress] = {trial.trial.id: trial for trial in session.trials}
-        self._by_clip: dict[str, list[_Place]] = defaultdict(list)
+        self._places_by_clip: dict[str, list[_Place]] = defaultdict(list)
         for trial in session.trials:
             for take in trial.takes:
                 for attempt in take.attempts:
                     if attempt.frozen is not None:
                         sha = attempt.frozen.clip.sha256
-                        self._by_clip[sha].append(_Place(session, trial.trial.id, take.take, attempt.attempt, sha))
+                        self._places_by_clip[sha].append(
+                            _Place(session, trial.trial.id, take.take, attempt.attempt, sha)
+                        )
         self.rows: dict[str, Judgment] = {}
         self.standing: dict[tuple[str, str, str, bool], Judgment] = {}
         for row in session.rows:
@@ -187,7 +191,7 @@ class _Responses:
 
     def holds(self, row: ParsedJudgment) -> bool:
         trial, clip = row.text("trial").strip(), row.text("clip_sha256").strip()
-        return (not trial or trial in self._trials) and (not clip or clip in self._by_clip)
+        return (not trial or trial in self._trials) and (not clip or clip in self._places_by_clip)
 
     def place(self, row: ParsedJudgment, nearest: Nearest) -> _Place:
         trial, clip = row.text("trial").strip(), row.text("clip_sha256").strip()
@@ -198,7 +202,7 @@ class _Responses:
         existing = self.rows.get(row.text("id"))
         if existing is not None and existing.clip_sha256 == clip:
             trial = trial or existing.trial_id
-        place = self._of_clip(trial, clip) if clip else self._of_trial(trial)
+        place = self._place_of_clip(trial, clip) if clip else self._place_of_trial(trial)
         for column, is_so in (("take", place.take), ("attempt", place.attempt)):
             number = row.integer(column)
             if number is not None and number != is_so:
@@ -208,14 +212,14 @@ class _Responses:
                 )
         return place
 
-    def _of_trial(self, trial: str) -> _Place:
+    def _place_of_trial(self, trial: str) -> _Place:
         response = self._trials[trial].response
         if response is None:
             raise WrongCell(f"the trial {shown(trial)} has no response to judge", "Remove the row")
         return _Place(self._session, trial, response.take, response.attempt, response.clip.sha256)
 
-    def _of_clip(self, trial: str, clip: str) -> _Place:
-        places = [place for place in self._by_clip.get(clip, ()) if trial in ("", place.trial)]
+    def _place_of_clip(self, trial: str, clip: str) -> _Place:
+        places = [place for place in self._places_by_clip.get(clip, ()) if trial in ("", place.trial)]
         if len(places) == 1:
             return places[0]
         if not places:

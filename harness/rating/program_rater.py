@@ -37,7 +37,7 @@ class ProgramRater:
         self._command = command
         self._timeout_s = timeout_s
         self._pause_s = 0.0 if per_minute is None else 60 / per_minute
-        self._free_s = time.monotonic()
+        self._next_request_s = time.monotonic()
         self._pipe, self.rater = self._start()
 
     def ask(self, line: bytes) -> ProgramAnswer:
@@ -49,11 +49,11 @@ class ProgramRater:
                 problem = f"calls itself {rater!r} after a restart, no longer {self.rater!r}"
                 raise self._pipe.fault(problem, "One sitting measures one program")
         # What the program writes meanwhile is read, so that it never blocks.
-        while self._pipe.alive and (left_s := self._free_s - time.monotonic()) > 0:
+        while self._pipe.alive and (left_s := self._next_request_s - time.monotonic()) > 0:
             self._pipe.pause(min(left_s, _TURN_S))
         if unasked := self._pipe.read_arrived():
             raise self._pipe.fault(f"wrote a line without being asked: {unasked[0][:200]!r}", _REMEDY)
-        self._free_s = time.monotonic() + self._pause_s
+        self._next_request_s = time.monotonic() + self._pause_s
         self._pipe.send(line)
         text = self._pipe.read_line(self._timeout_s, "has not sent its answer")
         if text is None:
@@ -108,7 +108,7 @@ def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[Pr
             desk.show_transcript()
             position = desk.view.position
             try:
-                answer = _ask(room, desk, item, program, Path(folder))
+                answer = _request_answer(room, desk, item, program, Path(folder))
             except (EngineError, RatingDeclined, _NoSound) as error:
                 in_a_row = in_a_row + 1 if isinstance(error, EngineError) else 0
                 desk.postpone()
@@ -129,7 +129,7 @@ class _NoSound(Exception):
     pass
 
 
-def _ask(room: RatingRoom, desk: Desk, item: Item, program: ProgramRater, folder: Path) -> ProgramAnswer:
+def _request_answer(room: RatingRoom, desk: Desk, item: Item, program: ProgramRater, folder: Path) -> ProgramAnswer:
     """The answer to the current item, after at most TRIES; the last EngineError otherwise."""
     clip = folder / f"{item.id}.wav"
     _write(room, item, clip)

@@ -57,7 +57,7 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
     with disk_errors(f"{folder} cannot be read"):
         places = [folder, *(path for path in folder.iterdir() if not path.is_symlink())]
         sessions = [SessionFolder(path) for path in places if SessionFolder(path).database.is_file()]
-        dated = sorted((_last_wall_s(session.path), session.path.name, session) for session in sessions)
+        dated = sorted((_last_row_wall_s(session.path), session.path.name, session) for session in sessions)
         total = sum(
             _bytes(path) for session in sessions for path in session.path.rglob("*") if path.suffix != ".sqlite-shm"
         )
@@ -69,7 +69,7 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
             if not clips or not (old or large):
                 continue
             size = sum(_bytes(session.clips / name) for name in clips)
-            why = _kept_because(session, rule, waiting)
+            why = _reason_to_keep(session, rule, waiting)
             if not why:
                 total -= size
             yield Purgeable(session.path, wall_s, clips, size, why)
@@ -82,7 +82,7 @@ def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
     """
     session = SessionFolder(purgeable.folder)
     with disk_errors(f"{session.clips} cannot be emptied"):
-        if why := _kept_because(session, rule, ()):
+        if why := _reason_to_keep(session, rule, ()):
             return why
         with writer_lock(session):
             removed = removals(purgeable.folder)
@@ -139,7 +139,7 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
     return redactions(folder)[name]
 
 
-def _last_wall_s(folder: Path) -> float:
+def _last_row_wall_s(folder: Path) -> float:
     with LogReader(folder) as reader:
         return next((entry.wall_s for entry in reader.entries(reader.last_seq() - 1)), time.time())
 
@@ -152,7 +152,7 @@ def _has_work(round_: RatingRound) -> bool:
     return any(rater.count.left and not rater.stopped for rater in RatingRoom(round_).progress())
 
 
-def _kept_because(session: SessionFolder, rule: PurgeRule, waiting: Collection[str]) -> str:
+def _reason_to_keep(session: SessionFolder, rule: PurgeRule, waiting: Collection[str]) -> str:
     if session.clips.is_symlink():
         return f"{session.clips.name} is a link"
     try:

@@ -69,9 +69,9 @@ class RaterPlayer:
             playback = Playback(
                 self._device,
                 self._sound_server,
-                on_started=self._started,
-                on_ended=self._ended,
-                on_fault=lambda stamp, problem: self._lost(playback, problem),
+                on_started=self._on_started,
+                on_ended=self._on_ended,
+                on_fault=lambda stamp, problem: self._on_fault(playback, problem),
                 frames_per_buffer=960,
             )
             playback.open()
@@ -135,12 +135,12 @@ class RaterPlayer:
             if playback is not None:
                 playback.close()
 
-    def _started(self, play_id: str, stamp: Stamp) -> None:
+    def _on_started(self, play_id: str, stamp: Stamp) -> None:
         with self._lock:
             if play_id in self._plays:
                 self._plays[play_id].began_at_s = stamp.at_s
 
-    def _ended(self, play_id: str, stamp: Stamp, complete: bool) -> None:
+    def _on_ended(self, play_id: str, stamp: Stamp, complete: bool) -> None:
         with self._lock:
             play = self._plays.pop(play_id, None)
         if play is None or play.on_done is None:
@@ -148,7 +148,7 @@ class RaterPlayer:
         played_s = 0.0 if play.began_at_s is None else max(0.0, min(stamp.at_s - play.began_at_s, play.duration_s))
         play.on_done(play.duration_s if complete else played_s, complete)
 
-    def _lost(self, playback: Playback, problem: str) -> None:
+    def _on_fault(self, playback: Playback, problem: str) -> None:
         self.fault = problem
         if self._playback is playback:
             self._playback = None
@@ -176,8 +176,8 @@ class ItemPlayer:
     def __init__(self, room: RatingRoom, desk: Desk, player: RaterPlayer) -> None:
         self._room, self._desk, self._player = room, desk, player
         self._end_event: threading.Event | None = None
-        self._heard_s = 0.0
-        self._of_response = False
+        self._played_s = 0.0
+        self._plays_response = False
         self._tempo = 1.0
 
     def response(self, item: Item, *, slower: bool = False) -> float:
@@ -206,10 +206,10 @@ class ItemPlayer:
             return
         self._end_event.wait(at_most_s)
         self._end_event = None
-        if self._of_response:
+        if self._plays_response:
             # Milliseconds of the response at its original tempo.
-            self._desk.heard(round(self._heard_s * self._tempo * 1000), began=False)
-        self._heard_s = 0.0
+            self._desk.heard(round(self._played_s * self._tempo * 1000), began=False)
+        self._played_s = 0.0
 
     def _begin(self, sound: Waveform, *, of_response: bool, tempo: float) -> None:
         self.stop()
@@ -217,10 +217,10 @@ class ItemPlayer:
 
         def done(played_s: float, complete: bool) -> None:
             if self._end_event is ended:
-                self._heard_s = played_s
+                self._played_s = played_s
             ended.set()
 
-        self._end_event, self._of_response, self._tempo = ended, of_response, tempo
+        self._end_event, self._plays_response, self._tempo = ended, of_response, tempo
         try:
             self._player.play(sound, done)
         except BaseException:

@@ -60,11 +60,11 @@ def raters_by_item(items: Sequence[Item], round_: RatingRound) -> dict[str, froz
         ties = {rater: _hash(round_.seed, place, rater) for rater in round_.raters}
         chosen = sorted(round_.raters, key=lambda rater: (load[rater], ties[rater]))[: round_.raters_per_item]
         load.update(chosen)
-        shares[item.id] = _moved(frozenset(chosen), item)
+        shares[item.id] = _raters_after_moves(frozenset(chosen), item)
     return shares
 
 
-def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
+def _raters_after_moves(raters: frozenset[str], item: Item) -> frozenset[str]:
     for before, after in item.hidden.moves:
         if before in raters:
             raters = (raters - {before}) | ({after} if after else set())
@@ -136,7 +136,7 @@ class OwnRows:
         self._number: dict[str, int] = {}
         self._order: list[Judgment] = []
         self._rows_in_force: dict[tuple[Subject, bool], Judgment | None] = {}
-        for row in _in_order(row for row in rows if row.rater == rater):
+        for row in _chronological(row for row in rows if row.rater == rater):
             self.add(row)
 
     def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
@@ -220,7 +220,7 @@ class OwnRows:
         return [*self._rows.get(("", subject.trial_id, subject.clip_sha256), []), *rows]
 
 
-def _in_order(rows: Iterable[Judgment]) -> list[Judgment]:
+def _chronological(rows: Iterable[Judgment]) -> list[Judgment]:
     """Rows of several sessions by time; within a session by order, even if the clock was set back."""
     latest_s: dict[str, float] = defaultdict(float)
     timed = []
@@ -289,14 +289,14 @@ class RaterQueue:
         own_items = assigned(items, round_, rater)
         self._own_items = own_items
         self._stop = round_.stop
-        self._any_agreed = any(item.agreed for item in own_items)
+        self._has_agreed_items = any(item.agreed for item in own_items)
         every = (*self._exercises, *own_items)
         self._by_id = {item.id: item for item in every}
         self._by_subject: dict[Subject, Item] = {item.subject.key: item for item in every}
         queues = self._exercises, sorted(own_items, key=lambda item: item.agreed)  # agreed ones are not in the count
         self._positions = {item.id: number for queue in queues for number, item in enumerate(queue, 1)}
-        self._known: tuple[tuple[Item, ...], QueueCounts] | None = None
-        self._put_off: set[str] = set()
+        self._cached_counts: tuple[tuple[Item, ...], QueueCounts] | None = None
+        self._put_off_ids: set[str] = set()
 
     def item(self, item_id: str) -> Item | None:
         """The item with that blind id."""
@@ -309,15 +309,15 @@ class RaterQueue:
     def add(self, row: Judgment) -> None:
         """Takes the rater's next row."""
         self.rows.add(row)
-        self._known = None
+        self._cached_counts = None
 
     def release_held(self) -> None:
         """Gives out held items from now on."""
-        self.with_held, self._known = True, None
+        self.with_held, self._cached_counts = True, None
 
     def postpone(self, item: Item) -> None:
         """Gives the item out no more; it stays open."""
-        self._put_off.add(item.id)
+        self._put_off_ids.add(item.id)
 
     @property
     def exercises(self) -> tuple[int, int]:
@@ -331,14 +331,14 @@ class RaterQueue:
     @property
     def left(self) -> tuple[Item, ...]:
         """Items to judge now: new ones, held ones with a known effect, then skipped ones, oldest first."""
-        return self._counted[0]
+        return self._items_and_counts[0]
 
     @property
     def next(self) -> Item | None:
         """The next item, exercises first; None for a stopped rater."""
         if self.stopped:
             return None
-        return next((item for item in (*self.exercises_left, *self.left) if item.id not in self._put_off), None)
+        return next((item for item in (*self.exercises_left, *self.left) if item.id not in self._put_off_ids), None)
 
     def open(self, item: Item) -> bool:
         """Whether an item is still to be judged."""
@@ -391,7 +391,7 @@ class RaterQueue:
     @property
     def can_go_back(self) -> bool:
         """Whether `reopenable_items` may hold any."""
-        return self._any_agreed or self.last is not None
+        return self._has_agreed_items or self.last is not None
 
     def reopenable_items(self, words: str = "") -> tuple[ReopenableItem, ...]:
         """Items that can be reopened and contain all the words: the rater's rows of this round, latest first.
@@ -408,14 +408,14 @@ class RaterQueue:
 
     @property
     def count(self) -> QueueCounts:
-        return self._counted[1]
+        return self._items_and_counts[1]
 
     @property
-    def _counted(self) -> tuple[tuple[Item, ...], QueueCounts]:
+    def _items_and_counts(self) -> tuple[tuple[Item, ...], QueueCounts]:
         """Items left, and the counts."""
-        if self._known is None:
-            self._known = self._count()
-        return self._known
+        if self._cached_counts is None:
+            self._cached_counts = self._count()
+        return self._cached_counts
 
     def _count(self) -> tuple[tuple[Item, ...], QueueCounts]:
         fresh: list[Item] = []
@@ -431,7 +431,7 @@ class RaterQueue:
                 done_count += 1
                 flagged += row.status is JudgmentStatus.FLAGGED
             elif row is not None and row.status is JudgmentStatus.HELD:
-                if self.with_held or _known_since(item, row):
+                if self.with_held or _has_new_evidence(item, row):
                     freed.append(item)
             elif self.with_held or not item.waits_for_effect:
                 (fresh if row is None else skipped).append(item)
@@ -441,6 +441,6 @@ class RaterQueue:
         return open_items, QueueCounts(total, done_count, len(open_items), len(skipped), held_count, flagged)
 
 
-def _known_since(item: Item, hold: Judgment) -> bool:
+def _has_new_evidence(item: Item, hold: Judgment) -> bool:
     """Whether more is known about the effect than at the time of the hold."""
     return item.effect is not None and not item.effect.is_open and hold.effect is not item.effect.word

@@ -70,49 +70,49 @@ class RatingSource:
         self._folder = folder
         self._seed = round_.seed
         self._gold = round_.gold
-        self._played = SessionTrials()
+        self._session_trials = SessionTrials()
         self._effects = EffectRows()
         self._effects_said: list[Entry] = []
         self._texts: dict[AttemptKey, list[str]] = {}
         self._seq = self._judgments_seq = 0
         self._items_of = (0, 0)
-        self._at_bench: list[Entry] = []
+        self._bench_rows: list[Entry] = []
         self._later_rows: list[Entry] = []
         self._moves: list[SharesMoved] = []
         self._profiles = frozenset(path.stem for path in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._session_items: SessionItems | None = None
-        self._finished = False
+        self._session_has_finished = False
 
     def read(self) -> SessionItems:
         """All responses that can be judged, unfiltered and in order; LogError. Works while the session runs."""
         with LogReader(self._folder) as reader:
             for entry in reader.entries(self._seq):
                 self._seq = entry.seq
-                self._take(entry)
+                self._add_row(entry)
             judgments = reader.folder.judgments
         if judgments.is_file():
             for entry in read_entries(judgments, self._judgments_seq, may_be_blank=True):
                 self._judgments_seq = entry.seq
-                self._take_rating(entry)
+                self._add_later_row(entry)
         last = self._seq, self._judgments_seq
         if self._session_items is None or self._items_of != last:  # rows may also be those of a reading that failed
             self._session_items, self._items_of = self._items(), last
         return self._session_items
 
-    def _take(self, entry: Entry) -> None:
-        self._played.take(entry.record)
+    def _add_row(self, entry: Entry) -> None:
+        self._session_trials.take(entry.record)
         self._effects.add(entry)
         match entry.record:
             case Observed(ResponseText(text=text), str(trial_id), int(take), int(attempt)):
                 self._texts.setdefault((trial_id, take, attempt), []).append(text)
             case JudgmentGiven():
-                self._at_bench.append(entry)
+                self._bench_rows.append(entry)
             case EngineStarted() | SessionFinished():
-                self._finished = isinstance(entry.record, SessionFinished)
+                self._session_has_finished = isinstance(entry.record, SessionFinished)
             case _:
                 pass
 
-    def _take_rating(self, entry: Entry) -> None:
+    def _add_later_row(self, entry: Entry) -> None:
         if isinstance(entry.record, JudgmentGiven):
             self._later_rows.append(entry)
         elif isinstance(entry.record, EffectAnswered):
@@ -121,13 +121,13 @@ class RatingSource:
             self._moves.append(entry.record)
 
     def _items(self) -> SessionItems:
-        session_id = self._played.session.session_id if self._played.session else ""
-        trials = [trial.trial for trial in self._played.trials]
+        session_id = self._session_trials.session.session_id if self._session_trials.session else ""
+        trials = [trial.trial for trial in self._session_trials.trials]
         effects = self._effects.evidence(self._effects_said)
-        entries = chronological(self._at_bench, self._later_rows)
+        entries = chronological(self._bench_rows, self._later_rows)
         rows = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
         judgments = tuple(with_one_name(rows, self._names))
-        responses = judged_in(session_id, self._played.trials, judgments)
+        responses = judged_in(session_id, self._session_trials.trials, judgments)
         gold = {gold_item.trial: gold_item for gold_item in self._gold if gold_item.session == session_id}
         names = self._profiles | _names_of_devices(trials)
         items = tuple(
@@ -144,8 +144,8 @@ class RatingSource:
             responses=responses,
             trials=by_id,
             moves=tuple(self._moves),
-            finished=self._finished,
-            inconclusive=sum(trial.outcome is Outcome.INCONCLUSIVE for trial in self._played.trials),
+            finished=self._session_has_finished,
+            inconclusive=sum(trial.outcome is Outcome.INCONCLUSIVE for trial in self._session_trials.trials),
         )
 
 
@@ -280,7 +280,7 @@ class Proposer:
         self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
         self._proposals: dict[str, CategoryProposal] = {}
-        learnt = [example for folder in rule.sessions for example in _learnt(Path(folder), own_sessions)]
+        learnt = [example for folder in rule.sessions for example in _training_examples(Path(folder), own_sessions)]
         learnt_categories = {category for _, category in learnt}
         self._labels = tuple(category for category in Category if category in learnt_categories)
         if len(learnt) < LEAST_RESPONSES or len(learnt_categories) < LEAST_CATEGORIES:
@@ -309,7 +309,7 @@ class Proposer:
             return self._proposals[text]
 
 
-def _learnt(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, Category]]:
+def _training_examples(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, Category]]:
     """Texts with their category: the adjudication, else the one that all raters gave."""
     session = RatingSource(folder, RatingRound()).read()
     if session.session_id in own_sessions:
@@ -354,10 +354,10 @@ class RatingRoom:
         self._sessions = tuple(RatingSource(Path(path), round_, self._names) for path in round_.sessions)
         self._session_items: tuple[SessionItems, ...] = ()
         self._items: tuple[Item, ...] = ()
-        self._kept: dict[str, Judgment] = {}
+        self._own_judgments: dict[str, Judgment] = {}
         self.refresh()
         if not self.items:
-            raise self._nothing_to_judge()
+            raise self._no_items_error()
         self._propose = None if round_.proposals is None else self._proposer(round_.proposals)
 
     # What there is
@@ -372,12 +372,12 @@ class RatingRoom:
                 raise InputError(f"the session {twin} is named twice", remedy="Name each session once")
             if sessions != self._session_items:
                 every = tuple(item for session in sessions for item in session.items)
-                self._items = _with_moves(
+                self._items = _apply_moves(
                     sampled_items(every, self.round.items, self.round.seed), sessions, self.round.id
                 )
             self._session_items = sessions
             for row in self._all_rows():
-                self._kept.pop(row.id, None)
+                self._own_judgments.pop(row.id, None)
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -392,7 +392,7 @@ class RatingRoom:
     def rows(self) -> tuple[Judgment, ...]:
         """All judgments: by session, oldest first, then those written since the last `refresh`."""
         with self._lock:
-            return (*self._all_rows(), *self._kept.values())
+            return (*self._all_rows(), *self._own_judgments.values())
 
     @property
     def unmatched_gold(self) -> tuple[GoldItem, ...]:
@@ -465,7 +465,7 @@ class RatingRoom:
             if self.round.raters
             else other_raters | {self._rater_name(name) for name in invited}
         )
-        return tuple(self._standing(rater, rows) for rater in (*self.round.raters, *sorted(other_raters)))
+        return tuple(self._queue_of(rater, rows) for rater in (*self.round.raters, *sorted(other_raters)))
 
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
         """Moves the unjudged items of a rater to other raters, on the disk; LogError, LogFull.
@@ -480,7 +480,7 @@ class RatingRoom:
             raise InputError("shares move between the raters of the round only")
         with self._lock:
             self.refresh()
-            items = reassignments(self.items, self.round, self._standing(rater, self.rows).not_done, other_raters)
+            items = reassignments(self.items, self.round, self._queue_of(rater, self.rows).not_done, other_raters)
             if items:
                 record = SharesMoved(self.round.id, rater, items, by)
                 self._log(self._session_items[0].folder).append(record)
@@ -495,26 +495,26 @@ class RatingRoom:
         self._log(self._session(item).folder).append(JudgmentGiven(judgment))
         with self._lock:
             if all(row.id != judgment.id for row in self._all_rows()):  # else another thread has read it meanwhile
-                self._kept[judgment.id] = judgment
+                self._own_judgments[judgment.id] = judgment
 
     # Sounds
 
     def response_sound(self, item: Item) -> Waveform:
         """The recorded first response; a voice speaks those of exercises. LogError, VoiceError."""
         if item.clip is None or item.exercise is not None:
-            return _alike(self._spoken(item.exercise.response if item.exercise else "", RESPONSE_VOICE))
-        return _alike(read_clip(SessionFolder(self._session(item).folder).clips, item.clip))
+            return _adjust(self._synthesise(item.exercise.response if item.exercise else "", RESPONSE_VOICE))
+        return _adjust(read_clip(SessionFolder(self._session(item).folder).clips, item.clip))
 
     def query_sound(self, item: Item) -> Waveform:
         """The query without wake phrase and noise, which would reveal the device; VoiceError."""
         trial = self._session(item).trials.get(item.subject.trial_id)
         if trial is None or trial.talker:
-            return _alike(self._spoken(item.query, VoiceSpec()))
+            return _adjust(self._synthesise(item.query, VoiceSpec()))
         plain = replace(trial.recipe, wake_phrase=None, noise=None, lead_in_s=0.0, tail_s=0.0)
         stimulus = self._sounds.render(plain)
         start_s, end_s = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
         rate_hz = stimulus.waveform.rate_hz
-        return _alike(Waveform(stimulus.waveform.samples[int(start_s * rate_hz) : int(end_s * rate_hz) + 1], rate_hz))
+        return _adjust(Waveform(stimulus.waveform.samples[int(start_s * rate_hz) : int(end_s * rate_hz) + 1], rate_hz))
 
     def close(self) -> None:
         with self._lock:
@@ -524,7 +524,7 @@ class RatingRoom:
 
     # Inside
 
-    def _nothing_to_judge(self) -> InputError:
+    def _no_items_error(self) -> InputError:
         inconclusive = sum(session.inconclusive for session in self._session_items)
         if inconclusive and not any(session.items for session in self._session_items):
             return InputError(
@@ -541,7 +541,7 @@ class RatingRoom:
     def _rater_name(self, rater: str) -> str:
         return self._names.get(name_key(rater), rater)
 
-    def _standing(self, rater: str, rows: Sequence[Judgment]) -> RaterQueue:
+    def _queue_of(self, rater: str, rows: Sequence[Judgment]) -> RaterQueue:
         return RaterQueue(rater, self.round, self.items, self.exercises, OwnRows(rater, self.round, rows))
 
     def _judged(self, rater: str | None) -> tuple[Item, ...]:
@@ -556,7 +556,7 @@ class RatingRoom:
     def _all_rows(self) -> tuple[Judgment, ...]:
         return tuple(row for session in self._session_items for row in session.rows)
 
-    def _spoken(self, text: str, voice: VoiceSpec) -> Waveform:
+    def _synthesise(self, text: str, voice: VoiceSpec) -> Waveform:
         recipe = StimulusRecipe(
             query=SpokenText(text), wake_phrase=None, voice=voice, gap_ms=0, level_dbfs=-26.0, noise=None
         )
@@ -578,7 +578,7 @@ class RatingRoom:
             return self._logs[folder]
 
 
-def _with_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_id: str) -> tuple[Item, ...]:
+def _apply_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_id: str) -> tuple[Item, ...]:
     moves: dict[str, list[tuple[str, str]]] = {}
     for move in (move for session in sessions for move in session.moves if move.round == round_id):
         for item_id, to in move.items:
@@ -589,7 +589,7 @@ def _with_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_i
     )
 
 
-def _alike(sound: Waveform) -> Waveform:
+def _adjust(sound: Waveform) -> Waveform:
     return at_level_unclipped(at_rate(sound, RATE_HZ), LEVEL_DBFS)
 
 

@@ -169,7 +169,7 @@ def _figures_of_rater(
             for response, judgment in submitted
             if (gold_item := gold.get((response.session_id, response.trial.trial.id))) is not None
         ),
-        exercises=_first_answers(rows, exercises),
+        exercises=_first_answer_share(rows, exercises),
         others=_share(agreed),
         first_half=_share(agreed[:half]),
         second_half=_share(agreed[half:]) if half else Share(),
@@ -177,7 +177,7 @@ def _figures_of_rater(
     )
 
 
-def _first_answers(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) -> Share:
+def _first_answer_share(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) -> Share:
     """Only first answers count: later ones follow the explanation."""
     first: dict[str, Judgment] = {}
     for row in rows:
@@ -343,7 +343,7 @@ def agreement_figures(
     return AgreementFigures(
         sessions=tuple(session.session_id for session in sessions),
         raters=rater_figures(
-            sessions, gold_by_key, exercises, {**_agreed(judged, names, labels, of_others), **as_people_say}
+            sessions, gold_by_key, exercises, {**_agreement_by_rater(judged, names, labels, of_others), **as_people_say}
         ),
         names=tuple(names),
         responses=len(responses),
@@ -351,7 +351,7 @@ def agreement_figures(
         agreement=agreement(labels[:, drawn], len(CATEGORIES)),
         pairs=(*pairs(labels[:, drawn], len(CATEGORIES)), *pairs_beside),
         model=model,
-        by_votes=_by_votes(items, judged, gold_by_key),
+        by_votes=_figures_by_votes(items, judged, gold_by_key),
         sub_flags=_sub_flags(drawn_ones),
         gold_items=int((~drawn).sum()),
         programs=tuple(programs),
@@ -371,7 +371,7 @@ def _program_agreement(
     for number, program in enumerate(programs):
         program_table = _table(of_programs, [program])
         table = np.concatenate([labels, program_table])
-        as_people_say |= _agreed(of_programs, [program], program_table, leave_one_out(table)[-1:])
+        as_people_say |= _agreement_by_rater(of_programs, [program], program_table, leave_one_out(table)[-1:])
         agreements += [
             replace(pair, second=len(people) + number)
             for pair in pairs(table, len(CATEGORIES))
@@ -394,7 +394,7 @@ def _table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np
     return labels
 
 
-def _agreed(
+def _agreement_by_rater(
     judged: Sequence[JudgedResponse], names: Sequence[str], labels: NDArray[np.int64], of_others: NDArray[np.int64]
 ) -> dict[str, list[bool]]:
     """For each rater, in the order of giving, whether a label equals the consensus of the others."""
@@ -444,7 +444,7 @@ def _items(
     return tuple(items)
 
 
-def _by_votes(
+def _figures_by_votes(
     items: Iterable[AgreedItem], judged: Iterable[JudgedResponse], gold: Mapping[tuple[str, str], GoldItem]
 ) -> dict[Votes, VotesFigures]:
     items_by_votes = group_by((item.votes, item) for item in items if item.consensus is not None)

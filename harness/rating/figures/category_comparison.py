@@ -77,13 +77,13 @@ def compare_categories(
 ) -> CategoryComparison:
     """Compares two devices by name, or two sessions by id; ValueError for an unknown name."""
     of_first, of_second = side_of(trials, first), side_of(trials, second)
-    first_trials, second_trials = _by_place(of_first), _by_place(of_second)
+    first_trials, second_trials = _trials_by_place(of_first), _trials_by_place(of_second)
     shared = [place for place in first_trials if place in second_trials]
     pairs = ((first_trials, second_trials), (second_trials, first_trials))
     unpaired = [sum(len(responses) for place, responses in side.items() if place not in other) for side, other in pairs]
     head = CategoryComparison(first, second, figure, reading, first_unpaired=unpaired[0], second_unpaired=unpaired[1])
     if not shared:
-        return _nothing(head, of_first, of_second)
+        return _no_comparison(head, of_first, of_second)
     strata = {place: _stratum(first_trials[place], second_trials[place], figure, reading) for place in shared}
     by_query = group_by((place[0], place) for place in shared)
     return replace(
@@ -93,7 +93,7 @@ def compare_categories(
         first_responses=sum(len(first_trials[place]) for place in shared),
         second_responses=sum(len(second_trials[place]) for place in shared),
         difference=stratified_difference([[strata[place] for place in places] for places in by_query.values()]),
-        all_swap=_over_the_eleven(first_trials, second_trials, list(by_query.values()), reading),
+        all_swap=_swap_all_categories(first_trials, second_trials, list(by_query.values()), reading),
         differing=_differing(first_trials, second_trials, by_query, strata, reading),
     )
 
@@ -109,13 +109,15 @@ def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
     return tuple(side)
 
 
-def _by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
+def _trials_by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
     return group_by(
         ((trial.query, trial.conditions), trial) for trial in trials if trial.outcome is QueryOutcome.CATEGORY
     )
 
 
-def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]) -> CategoryComparison:
+def _no_comparison(
+    head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]
+) -> CategoryComparison:
     for name, side in ((head.first, first), (head.second, second)):
         if all(trial.outcome is not QueryOutcome.CATEGORY for trial in side):
             return replace(head, why_not=f"no response of {name} has a category")
@@ -131,7 +133,7 @@ def _stratum(
     return Stratum(counts[0], len(first_trials), counts[1], len(second_trials))
 
 
-def _over_the_eleven(
+def _swap_all_categories(
     first_trials: dict[_Place, list[RatedTrial]],
     second_trials: dict[_Place, list[RatedTrial]],
     queries: Sequence[Sequence[_Place]],

@@ -223,7 +223,7 @@ def rated_in(
 def _rated(session_id: str, trial: TrialProgress, judged: JudgedResponse | None) -> RatedTrial:
     if judged is None:
         return RatedTrial(session_id, trial, _end_of(trial))
-    category, basis = _final(judged)
+    category, basis = _final_category(judged)
     if category is None:
         return RatedTrial(session_id, trial, _waiting(judged), judged)
     return RatedTrial(
@@ -261,7 +261,7 @@ def _end_of(trial: TrialProgress) -> QueryOutcome:
             return QueryOutcome.NOT_TESTED
 
 
-def _final(judged: JudgedResponse) -> tuple[Category | None, Basis | None]:
+def _final_category(judged: JudgedResponse) -> tuple[Category | None, Basis | None]:
     if judged.settled is not None:
         return judged.settled.category, Basis.ADJUDICATED
     judgments = judged.submitted
@@ -322,7 +322,7 @@ def with_rows_of(
         return tuple(sessions)
     with_programs = with_programs or bool(raters)
     return tuple(
-        _with_rows(session, rows_asked_for(session.rows, raters, round_id), with_programs) for session in sessions
+        _replace_rows(session, rows_asked_for(session.rows, raters, round_id), with_programs) for session in sessions
     )
 
 
@@ -349,9 +349,9 @@ def _read(folder: Path, names: dict[str, str]) -> RatedSession:
             played.take(record)
     session_id = played.session.session_id if played.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
-    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), with_one_name(rows, names))
+    return _replace_rows(RatedSession(folder, session_id, played.trials, (), ()), with_one_name(rows, names))
 
 
-def _with_rows(session: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:
+def _replace_rows(session: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:
     responses = judged_in(session.session_id, session.trials, rows, with_programs=with_programs)
     return replace(session, responses=responses, rows=tuple(rows))

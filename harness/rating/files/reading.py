@@ -341,18 +341,18 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
         raise WrongCell("only one of span_start_s and span_end_s is given", "Write both, or neither")
     for column, kind in _WORDS.items():
         if column in values:
-            values[column] = _word(str(values[column]), kind, column)
+            values[column] = _enum_word(str(values[column]), kind, column)
     for column, kind in _LISTS.items():
         cell = values.get(column)
         if isinstance(cell, tuple):
-            values[column] = tuple(_word(word, kind, column) for word in cell)
+            values[column] = tuple(_enum_word(word, kind, column) for word in cell)
     category = _category(str(values.pop("category", "")), categories)
     status = _status(values.pop("status", None), category)
     _check_sub_flags(values.get("sub_flags", ()), category)
     return ParsedJudgment(line, values, status, category)
 
 
-def _word(text: str, kind: type[StrEnum], column: str) -> str:
+def _enum_word(text: str, kind: type[StrEnum], column: str) -> str:
     word = text.strip().lower().replace(" ", "_")
     allowed = [member.value for member in kind]
     if word not in allowed:

@@ -241,7 +241,7 @@ def sections(figures: AgreementFigures) -> Iterator[Section]:
     first = (_sentences(_counts_in_words(figures)), _coefficients(figures), _sentences(_care_in_words(figures)))
     yield Section("agreement", "Inter-rater agreement", first)
     if figures.by_votes:
-        yield Section("votes", "Consensus", (agreed(figures), _agreed_in_words(figures)))
+        yield Section("votes", "Consensus", (agreed(figures), _consensus_notes(figures)))
     yield Section("raters", "Raters", list(_raters(figures)))
     if figures.agreement.shared:
         parts = (
@@ -287,10 +287,10 @@ def vote_lines(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
     often = Counter(category for _, category in item.labels)
     for category, _ in often.most_common():
         yield f"{LABELS[category]}: {', '.join(shown(rater, 20) for rater, label in item.labels if label is category)}"
-    if summary := _together(item):
+    if summary := _outcome_text(item):
         yield summary
     if item.consensus is not None and (right := figures.right(item)).total:
-        yield f"right on known answers with {votes_in_words(item.votes)}: {_with_interval(right)}"
+        yield f"right on known answers with {votes_in_words(item.votes)}: {_share_with_interval(right)}"
 
 
 def votes_in_words(votes: Votes) -> str:
@@ -298,7 +298,7 @@ def votes_in_words(votes: Votes) -> str:
     return f"{votes[0]} of {votes[1]} raters"
 
 
-def _together(item: AgreedItem) -> str:
+def _outcome_text(item: AgreedItem) -> str:
     words = (
         (item.consensus, "consensus {}, " + votes_in_words(item.votes)),
         (item.gold, "known to be {}"),
@@ -370,7 +370,7 @@ def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
     return Table(fields, list(figures.by_votes.items()))
 
 
-def _agreed_in_words(figures: AgreementFigures) -> Notes:
+def _consensus_notes(figures: AgreementFigures) -> Notes:
     """What a consensus is, and what the table says of it."""
     labelled = [item for item in figures.items if item.gold is None and len(item.labels) > 1]
     decided = sum(item.consensus is not None for item in labelled)
@@ -439,14 +439,14 @@ def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
             lambda pair: f"{shown(marked[pair.first], 20)}, {shown(marked[pair.second], 20)}",
         ),
         Field("", "items", lambda pair: pair.agreed.total),
-        Field("agreed", "agreement", lambda pair: _share(pair.agreed), lambda pair: _with_interval(pair.agreed)),
+        Field("agreed", "agreement", lambda pair: _share(pair.agreed), lambda pair: _share_with_interval(pair.agreed)),
         Field("kappa", "kappa", lambda pair: _figure(pair.kappa), lambda pair: coefficient(pair.kappa.value)),
         Field("confusion", "", lambda pair: _cells(pair.confusion)),
     )
     return Table(fields, figures.pairs)
 
 
-def _with_interval(ratio: Share) -> str:
+def _share_with_interval(ratio: Share) -> str:
     return NOTHING if ratio.value is None else f"{_share_text(ratio)}, {percent_interval(ratio.interval)}"
 
 
@@ -462,9 +462,9 @@ _SHARES = (
     _share_column("too_fast", "too fast", _share_text),
     _share_column("heard_whole", "heard in full", _share_text),
     _share_column("transcript_shown", "transcript", _percent),
-    _share_column("gold", "known answers right", _with_interval),
+    _share_column("gold", "known answers right", _share_with_interval),
     _share_column("exercises", "exercises right", _share_text),
-    _share_column("as_the_others", "leave-one-out", _with_interval, "others"),
+    _share_column("as_the_others", "leave-one-out", _share_with_interval, "others"),
     _share_column("as_the_others_first_half", "1st half", _percent, "first_half"),
     _share_column("as_the_others_second_half", "2nd half", _percent, "second_half"),
 )

@@ -64,9 +64,9 @@ def page(report: CategoryReport) -> str:
         stacks=[(_label(group.label), group.figures, _stacks(group.figures)) for group in report.devices()],
         notes=Section("notes", "", (notes(report.figures),)),
         sections=list(sections(report)),
-        wrong=[_listed(trial) for trial in wrong[:MOST_LISTED]],
+        wrong=[_response_row(trial) for trial in wrong[:MOST_LISTED]],
         wrong_left=len(wrong) - MOST_LISTED,
-        disputed=[_listed(trial) for trial in disputed[:MOST_LISTED]],
+        disputed=[_response_row(trial) for trial in disputed[:MOST_LISTED]],
         disputed_left=len(disputed) - MOST_LISTED,
         name_of=name_of,
         cell=CategoryFigures.share,
@@ -107,7 +107,7 @@ def _label(label: str) -> str:
     return plain_text(label, LONGEST_LABEL)
 
 
-def _listed(trial: RatedTrial) -> dict[str, Any]:
+def _response_row(trial: RatedTrial) -> dict[str, Any]:
     """A response in a list, as escaped text."""
     judged = trial.judged
     rows = judged.judgments if judged else ()

@@ -74,8 +74,8 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     Unless groupings are selected, only devices are shown; JSON, CSV and page have all.
     """
     figures = report.figures
-    of_sessions = f"{counted(len(report.sessions), 'session')}{_only(report)}"
-    yield shown(f"categories of {_counted_in_words(figures)}, {of_sessions}", width)
+    of_sessions = f"{counted(len(report.sessions), 'session')}{_selection_text(report)}"
+    yield shown(f"categories of {_counts_text(figures)}, {of_sessions}", width)
     yield ""
     more = [grouping.value for grouping, _ in report.groups if grouping is not ResultGrouping.DEVICE]
     if report.selection.by is None:
@@ -95,7 +95,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     )
 
 
-def _counted_in_words(figures: CategoryFigures) -> str:
+def _counts_text(figures: CategoryFigures) -> str:
     """`3 of 13 first responses (not counted: 10 disputed)`."""
     left_out = {
         QueryOutcome.UNJUDGED: "not judged",
@@ -207,7 +207,7 @@ def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     yield from (shown(f"  {line}", width) for line in shortened(lines, MOST_LISTED, ", which the JSON has"))
 
 
-def _only(report: CategoryReport) -> str:
+def _selection_text(report: CategoryReport) -> str:
     selection = report.selection
     raters = f", only by {', '.join(shown(rater, 40) for rater in selection.raters)}" if selection.raters else ""
     return raters + (f", round {shown(selection.round_id, 40)}" if selection.round_id is not None else "")
