@@ -207,7 +207,7 @@ class _CalibrationSound:
         self._bench, self._speaker, self._microphone = bench, speaker, microphone
         self._sound = noise_of(signal, level_dbfs, PLAY_S)
         self._faults: list[str] = []
-        self._opened = ExitStack()
+        self._exit_stack = ExitStack()
 
     def __enter__(self) -> Self:
         from harness.model.observation import LinkLost, StimulusStarted
@@ -225,11 +225,11 @@ class _CalibrationSound:
 
         try:
             if self._microphone is not None:
-                self._ear = self._open(self._microphone, sink)
+                self._open_microphone = self._open(self._microphone, sink)
             if self._speaker is not None:
-                mouth = self._mouth = self._open(self._speaker, sink)
+                mouth = self._open_speaker = self._open(self._speaker, sink)
                 mouth.play("calibration", self._sound)
-                self._opened.callback(mouth.stop)
+                self._exit_stack.callback(mouth.stop)
                 deadline = time.monotonic() + 5
                 while not started and not self._faults and time.monotonic() < deadline:
                     time.sleep(0.02)
@@ -239,7 +239,7 @@ class _CalibrationSound:
                     )
                 self._started_s = started[0].at.at_s
         except BaseException:
-            self._opened.close()
+            self._exit_stack.close()
             raise
         return self
 
@@ -251,7 +251,7 @@ class _CalibrationSound:
         surroundings = BenchSurroundings(clock_of(self._bench), self._bench.sound_server, 0, scratch, None)
         driver = load(Group.DRIVERS, part.driver)(part.id, part.options, surroundings)
         driver.open(sink)
-        self._opened.callback(driver.close)
+        self._exit_stack.callback(driver.close)
         return driver
 
     def recorded_dbfs(self) -> float:
@@ -274,7 +274,7 @@ class _CalibrationSound:
         first = round((begun_s - self._started_s) * self._sound.rate_hz)
         count = round(recorded.duration_s * self._sound.rate_hz)
         played = Waveform(self._sound.samples[max(0, first) : first + count], self._sound.rate_hz)
-        self._mouth.stop()
+        self._open_speaker.stop()
         quiet, _ = self._record(QUIET_S)
         return recorded, played, quiet
 
@@ -286,8 +286,8 @@ class _CalibrationSound:
         clock = clock_of(self._bench)
         begun_s = clock.now_s() + RAMP_S
         time.sleep(clock.real_s(RAMP_S + duration_s))
-        recording: tuple[Waveform, float] = self._ear.cut(begun_s, begun_s + duration_s)
+        recording: tuple[Waveform, float] = self._open_microphone.cut(begun_s, begun_s + duration_s)
         return recording
 
     def __exit__(self, *_: object) -> None:
-        self._opened.close()
+        self._exit_stack.close()

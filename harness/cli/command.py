@@ -60,7 +60,7 @@ class Option(click.Option):
             demand_folder(target)
             before = target.stat() if os.path.isfile(target) else None
             if before is not None or self.reported:
-                ctx.call_on_close(partial(_say_written, target, before))
+                ctx.call_on_close(partial(_report_written, target, before))
         return cast
 
     def takes(self, word: str) -> bool:
@@ -112,7 +112,7 @@ class Option(click.Option):
         return record[0], f"{first.removesuffix('.')} ({'; '.join(notes)}){stop or '.'}{rest}"
 
 
-def _say_written(target: Path, before: os.stat_result | None) -> None:
+def _report_written(target: Path, before: os.stat_result | None) -> None:
     """Reports a file that has been written since. before: of the file that was there."""
     try:
         now = target.stat()

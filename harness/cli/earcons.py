@@ -74,7 +74,7 @@ def learn_earcon(
         span = sound.samples[round(start * sound.rate_hz) : round(end * sound.rate_hz)]
         chime = Waveform(span, sound.rate_hz)
     else:
-        chime = _cut(sound, None if source is not None else folder / f"{name}.recording.wav")
+        chime = _cut_chime(sound, None if source is not None else folder / f"{name}.recording.wav")
     path, wave = store(chime, EarconMeaning(meaning), name, folder)
     refuse_alike(tuple(learn(name, read_earcons(path))))
     from harness.sound.level import rms_dbfs
@@ -84,7 +84,7 @@ def learn_earcon(
     click.echo(plain_text(f"Add to the bench, below {name}: `earcons: {path.name}`", 400))
 
 
-def _cut(sound: Waveform, keep: Path | None) -> Waveform:
+def _cut_chime(sound: Waveform, keep: Path | None) -> Waveform:
     """The chime of a recording. keep: where to write a new recording whose chime is not clear."""
     from harness.sound.earcon_file import as_wave, cut_chime
 

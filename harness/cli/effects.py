@@ -135,7 +135,7 @@ def command(
         shown = [line for effect in items_shown for line in ("", *describe(effect, now_s, of_several=several))]
         print_lines([_head(items, now_s), *shown])
         if is_interactive:
-            _ask([effect for effect in items_shown if every or effect.is_due(now_s)], name)
+            _ask_observer([effect for effect in items_shown if every or effect.is_due(now_s)], name)
     if any(effect.is_open for effect in _items(folders)):
         sys.exit(STILL_OPEN)
 
@@ -188,7 +188,7 @@ def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, observer:
     return line
 
 
-def _ask(items: Sequence[EffectItem], observer: str) -> bool:
+def _ask_observer(items: Sequence[EffectItem], observer: str) -> bool:
     from harness.cli.plain import HOW_EFFECT, parse_effect
 
     keys = f"{HOW_EFFECT}; s skips, q ends"
@@ -230,20 +230,20 @@ def _watch(folders: Sequence[Path], observer: str, is_interactive: bool) -> None
     while True:
         sessions = [effects_of(folder) for folder in folders]
         now_s = time.time()
-        fresh = [effect for effect in _open(sessions) if _key(effect) not in met]
+        fresh = [effect for effect in _open_items(sessions) if _key(effect) not in met]
         ready = [effect for effect in fresh if effect.is_due(now_s)]
         if ready:
             met |= {_key(effect) for effect in ready}
             stream = standard_output()
             stream.write("\a" if is_interactive else "")
-            if is_interactive and not _ask(ready, observer):
+            if is_interactive and not _ask_observer(ready, observer):
                 return
             if not is_interactive:
                 print_lines([line for effect in ready for line in ("", *describe(effect, now_s))])
             continue
         if not fresh and all(session.ended for session in sessions):
             return
-        waits = _next(fresh, now_s)
+        waits = _next_text(fresh, now_s)
         if waits != last_notice:
             last_notice = waits
             print_lines([waits])
@@ -251,7 +251,7 @@ def _watch(folders: Sequence[Path], observer: str, is_interactive: bool) -> None
         time.sleep(max(0.05, min(LOOK_S, due_s - now_s)))
 
 
-def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
+def _next_text(fresh: Sequence[EffectItem], now_s: float) -> str:
 
     if not fresh:
         return "no effect is open; waiting for the session"
@@ -260,7 +260,7 @@ def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
     return f"next: {plain_text(first.trial.id, 80)} {due}"
 
 
-def _open(sessions: Sequence[SessionEffects]) -> list[EffectItem]:
+def _open_items(sessions: Sequence[SessionEffects]) -> list[EffectItem]:
     return [item for session in sessions for item in session.items if item.is_open]
 
 

@@ -66,16 +66,16 @@ def command(
         raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
     else:
         with drawn_progress():
-            named = tracked(entry.models if _by_model(entry) else (), "Loading models")
+            named = tracked(entry.models if _has_points_per_model(entry) else (), "Loading models")
             models = [load_or_explain(f"{entry.name}:{listed_model.name}") for listed_model in named]
     if as_json:
         content = _engine_json(entry) | {"loaded": [_loaded_json(loaded_engine) for loaded_engine in models]}
         click.echo(json.dumps(content, ensure_ascii=False, indent=2))
     else:
-        _in_full(entry, models)
+        _print_details(entry, models)
 
 
-def _by_model(entry: CataloguedEngine) -> bool:
+def _has_points_per_model(entry: CataloguedEngine) -> bool:
     """Whether each model has its own operating points, as in wake engines with scores. Their models load quickly."""
     from harness.engines.settings import OPERATING_POINT
 
@@ -93,7 +93,7 @@ def _overview(entries: Iterable[CataloguedEngine]) -> Table:
             not_here = [] if narrow else ["not here", "–"]
             _row(table, entry.name, _kind(entry), *not_here, entry.missing, "–")
             continue
-        named = [model.name if _says(model.name, model.phrases) else f"{model.name} ({', '.join(model.phrases)})"
+        named = [model.name if _is_phrase(model.name, model.phrases) else f"{model.name} ({', '.join(model.phrases)})"
                  for model in entry.models]  # fmt: skip
         licences = "; ".join(entry.licences)
         middle = [] if narrow else [entry.version, _points_of(entry)]
@@ -101,7 +101,7 @@ def _overview(entries: Iterable[CataloguedEngine]) -> Table:
     return table
 
 
-def _says(name: str, phrases: Sequence[str]) -> bool:
+def _is_phrase(name: str, phrases: Sequence[str]) -> bool:
     """Whether the model's name already is its phrase."""
     return not phrases or [name.replace("_", " ")] == [phrase.lower() for phrase in phrases]
 
@@ -110,12 +110,12 @@ def _points_of(entry: CataloguedEngine) -> str:
     if entry.operating_points:
         first, last = entry.operating_points[0], entry.operating_points[-1]
         return f"{first.number} ({exact(first.threshold, 4)}) to {last.number} ({exact(last.threshold, 4)})"
-    if _by_model(entry):
+    if _has_points_per_model(entry):
         return "1 to 20, by model"
     return "if it reports scores" if entry.kind is None else "–"
 
 
-def _in_full(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
+def _print_details(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
     _lines([("engine", entry.name), ("kind", _kind(entry)), ("version", entry.version),
             ("licence", "; ".join(entry.licences) or "–")])  # fmt: skip
     click.echo()

@@ -215,7 +215,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
     if isinstance(attributes.get("default"), StrEnum):
         attributes["default"] = attributes["default"].value  # click would show its name
     if (ends := attributes.pop("within", None)) is not None:
-        attributes["type"] = click.IntRange(*ends) if _inner(kind) is int else click.FloatRange(*ends)
+        attributes["type"] = click.IntRange(*ends) if _item_type(kind) is int else click.FloatRange(*ends)
     if not attributes.keys() & {"type", "callback", "is_flag", "flag_value", "count", "nargs"}:
         attributes["type"] = _type_of(kind)
     if kind_of_parameter is click.Argument:
@@ -227,7 +227,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
     return Option([*names, name], **attributes)
 
 
-def _inner(kind: Any) -> Any:
+def _item_type(kind: Any) -> Any:
     """`int` of `int | None` and of `tuple[int, ...]`."""
     if get_origin(kind) in (Union, UnionType):
         kind = next(member for member in get_args(kind) if member is not NoneType)
@@ -236,7 +236,7 @@ def _inner(kind: Any) -> Any:
 
 def _type_of(kind: Any) -> Any:
     """What converts a word to an annotated type; None for click's own choice."""
-    kind = _inner(kind)
+    kind = _item_type(kind)
     if get_origin(kind) is Literal:
         return click.Choice(list(get_args(kind)))
     if isinstance(kind, type) and issubclass(kind, StrEnum):
@@ -449,7 +449,7 @@ def site_options(audience: str) -> Any:
     audience: `raters'`, `live`; "" for a command that always serves it.
     """
     options = {
-        option_field.name: _with_web(option_field) if audience else option_field
+        option_field.name: _add_web_options(option_field) if audience else option_field
         for option_field in fields(Site)
         if _DECLARED in option_field.metadata
     }
@@ -457,7 +457,7 @@ def site_options(audience: str) -> Any:
     return option_group(web=flag(served, hidden=not audience), **options)
 
 
-def _with_web(declared: Field[Any]) -> Any:
+def _add_web_options(declared: Field[Any]) -> Any:
     kind, names, attributes = declared.metadata[_DECLARED]
     text = attributes["help"]
     text = text if text[:2].isupper() else text[0].lower() + text[1:]

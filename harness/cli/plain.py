@@ -62,14 +62,14 @@ class _Recurrences:
     """Sums up stalls and lost links that come again and again."""
 
     def __init__(self) -> None:
-        self._since_s: dict[str, float] = {}
-        self._printed: Counter[str] = Counter()
+        self._began_s: dict[str, float] = {}
+        self._printed_counts: Counter[str] = Counter()
         self._waiting: dict[str, list[Recurrent]] = {}
 
     def due(self, now_s: float) -> Iterator[str]:
         """The sums of what was held back more than a minute ago. now_s: session seconds."""
-        for source in [source for source, since_s in self._since_s.items() if now_s - since_s >= 60.0]:
-            del self._since_s[source], self._printed[source]
+        for source in [source for source, since_s in self._began_s.items() if now_s - since_s >= 60.0]:
+            del self._began_s[source], self._printed_counts[source]
             if source in self._waiting:
                 yield recurrences_in_words(self._waiting.pop(source))
 
@@ -78,9 +78,9 @@ class _Recurrences:
         if not isinstance(entry.record, Observed) or not isinstance(entry.record.observation, Recurrent):
             return False
         observation = entry.record.observation
-        self._since_s.setdefault(observation.source, entry.at_s)
-        self._printed[observation.source] += 1
-        if self._printed[observation.source] <= MOST_A_MINUTE:
+        self._began_s.setdefault(observation.source, entry.at_s)
+        self._printed_counts[observation.source] += 1
+        if self._printed_counts[observation.source] <= MOST_A_MINUTE:
             return False
         self._waiting.setdefault(observation.source, []).append(observation)
         return True
@@ -260,9 +260,9 @@ class OperatorPrompt:
         self._source = source
         self._operator = operator
         self._send = send
-        self._say = say
+        self._print = say
         self._lock = threading.Lock()
-        self._open: OperatorAsked | None = None
+        self._open_question: OperatorAsked | None = None
         threading.Thread(target=self._read, name="operator", daemon=True).start()
 
     def take(self, message: Message) -> None:
@@ -272,8 +272,8 @@ class OperatorPrompt:
         match message.entry.record:
             case OperatorAsked() as question:
                 with self._lock:
-                    self._open = question
-                self._say(answer_hint(question))
+                    self._open_question = question
+                self._print(answer_hint(question))
             case AttemptFinished():
                 self._close(Question.RECOGNITION, Question.SPEECH)
             case EffectAnswered():
@@ -285,19 +285,19 @@ class OperatorPrompt:
 
     def _close(self, *about: Question) -> None:
         with self._lock:
-            if self._open is not None and self._open.about in about:
-                self._open = None
+            if self._open_question is not None and self._open_question.about in about:
+                self._open_question = None
 
     def _read(self) -> None:
         for line in self._read_lines():
             with self._lock:
-                question = self._open
+                question = self._open_question
             if question is None:
-                self._say("no question is open")
+                self._print("no question is open")
                 continue
             command = self._command(question, line)
             if command is None:
-                self._say(answer_hint(question))
+                self._print(answer_hint(question))
                 continue
             try:
                 self._send(command)

@@ -118,9 +118,9 @@ def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON
     claims: dict[str, PlanOutput] = {}
     try:
         if options.fa_below is not None:
-            claims["false_accepts"] = _false_accepts(options, options.fa_below)
+            claims["false_accepts"] = _plan_false_accepts(options, options.fa_below)
         if options.fr_below is not None:
-            claims["false_rejects"] = _false_rejects(options, options.fr_below, effect)
+            claims["false_rejects"] = _plan_false_rejects(options, options.fr_below, effect)
         if options.sprt is not None:
             claims["sequential"] = _sequential(SequentialTest(*options.sprt, alpha=options.alpha, beta=options.beta))
         if options.difference is not None:
@@ -145,7 +145,7 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
     yield from (f"  {line}" for line in text_table([Column(title) for title in titles], rows, width() - 2))
 
 
-def _false_accepts(request: PlanOptions, below: float) -> PlanOutput:
+def _plan_false_accepts(request: PlanOptions, below: float) -> PlanOutput:
     from harness.statistics.intervals import garwood
     from harness.statistics.planning import hours_for_claim, hours_for_limit, hours_with_power
 
@@ -175,14 +175,14 @@ def _false_accepts(request: PlanOptions, below: float) -> PlanOutput:
         fields |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
         lines.append(
             f"  If the rate is {exact(expected)}/h, {fixed(need.amount, 1)} h suffice {percent(need.power, 0)} of the "
-            f"time (one-sided, at most {_times(need.events, 'false accept')})"
+            f"time (one-sided, at most {_times_text(need.events, 'false accept')})"
         )
         if likely := garwood(round(expected * need.amount), need.amount, confidence):
             lines.append(f"  The interval is then about {exact(likely[0], 3)} to {exact(likely[1], 3)}/h")
     return fields, lines
 
 
-def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOutput:
+def _plan_false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOutput:
     from harness.statistics.planning import (
         utterances_for_claim,
         utterances_for_events,
@@ -208,7 +208,7 @@ def _false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOut
         lines.append(
             f"  If the share is {exact(100 * expected)} %: {just} utterances if exactly that share is rejected; "
             f"{math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
-            f"(at most {_times(need.events, 'false reject')})"
+            f"(at most {_times_text(need.events, 'false reject')})"
         )
         if effect > 1:
             lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / per_talker):,} of them")
@@ -277,5 +277,5 @@ def _difference(request: PlanOptions, shares: tuple[float, float], effect: float
     return fields, lines
 
 
-def _times(count: int, noun: str) -> str:
+def _times_text(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}" if count == 1 else f"{count or 'no'} {noun}s"

@@ -40,7 +40,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"response {view.position} of {total}, {progress(view)}"
     yield f"query: {plain_text(item.query, LONGEST)}"
     if item.exercise is None:
-        yield f"attempts: {item.attempts}{_waits(item)}"
+        yield f"attempts: {item.attempts}{_waits_text(item)}"
         yield f"response: {_response(item)}"
         if item.recognition is Recognition.NO:
             yield "recognised: no, the device heard other words"
@@ -151,7 +151,7 @@ def guide_lines(keys: RaterKeys) -> Iterator[str]:
         yield f"rule: {rule}"
 
 
-def _waits(item: Item) -> str:
+def _waits_text(item: Item) -> str:
     if not item.waits_s:
         return ""
     waited = ", ".join("unknown" if wait_s is None else seconds(wait_s) for wait_s in item.waits_s)
@@ -241,7 +241,7 @@ def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | InvalidComman
             return category
     if first.lower() in _BY_WORD:
         return TypedCommand(_BY_WORD[first.lower()], rest)
-    return InvalidCommand(f"'{plain_text(line, MAX_QUOTED_CHARS)}' is not a command. {_nearest(line, first)}")
+    return InvalidCommand(f"'{plain_text(line, MAX_QUOTED_CHARS)}' is not a command. {_nearest_hint(line, first)}")
 
 
 def flag_of(rest: str) -> Flag | InvalidCommand:
@@ -258,7 +258,7 @@ def _no_word(rest: str, names: list[str]) -> InvalidCommand:
     return InvalidCommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(names)}")
 
 
-def _nearest(line: str, first: str) -> str:
+def _nearest_hint(line: str, first: str) -> str:
     words = [*_BY_WORD, *(category.value for category in Category)]
     near = difflib.get_close_matches(_normal(line)[:MAX_QUOTED_CHARS], words, n=1) or difflib.get_close_matches(
         _normal(first)[:MAX_QUOTED_CHARS], words, n=1

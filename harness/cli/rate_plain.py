@@ -74,7 +74,7 @@ class _PlainSitting:
         reconfigure = getattr(self._source, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-        self._out = standard_output()
+        self._output = standard_output()
         demand_reader()
         self.person = self._source.isatty()
         self.status = DONE
@@ -91,7 +91,7 @@ class _PlainSitting:
                 self.say([f"round {self._room.round.id}; `help` lists the commands"])
                 self._show()
                 for line in self._lines():
-                    if not self._take(line):
+                    if not self._execute_line(line):
                         break
                 self._end()
         finally:
@@ -102,8 +102,8 @@ class _PlainSitting:
         """Non-empty lines, stripped; a terminal shows a prompt for each."""
         while True:
             if self.person:
-                self._out.write("> ")
-                self._out.flush()
+                self._output.write("> ")
+                self._output.flush()
             line = self._source.readline()
             if not line:
                 return
@@ -113,8 +113,8 @@ class _PlainSitting:
     def say(self, lines: Iterable[str]) -> None:
         """Writes lines, which must be escaped already."""
         for line in lines:
-            self._out.write(line + "\n")
-        self._out.flush()
+            self._output.write(line + "\n")
+        self._output.flush()
 
     def complain(self, problem: str) -> None:
         """A line on standard error."""
@@ -170,10 +170,10 @@ class _PlainSitting:
 
     # Commands
 
-    def _take(self, line: str) -> bool:
+    def _execute_line(self, line: str) -> bool:
         """Executes a line; False ends the sitting."""
         self._desk.present()
-        if self._aid is not None and self._take_aid_line(self._aid, line):
+        if self._aid is not None and self._answer_aid(self._aid, line):
             return self.status == DONE or self.person
         answer = parse(line, self._keys)
         if isinstance(answer, TypedCommand) and answer.word is RateWord.QUIT:
@@ -253,7 +253,7 @@ class _PlainSitting:
                 aid = self._desk.begin_aid()
                 if aid is None:
                     return "there is no response to judge"
-                self._ask(aid)
+                self._print_aid_question(aid)
                 return ""
             case RateWord.GUIDE:
                 self.say(guide_lines(self._keys))
@@ -324,27 +324,27 @@ class _PlainSitting:
 
     # The decision aid
 
-    def _take_aid_line(self, state: AidState, line: str) -> bool:
+    def _answer_aid(self, state: AidState, line: str) -> bool:
         """Takes a line as an answer in the aid, or a decision about its result; False when it is neither."""
         word = line.lower()
         if word == "back":
-            self._ask(state.back())
+            self._print_aid_question(state.back())
             return True
         if word == "leave":
             self._aid = None
             self.say(["left the aid; nothing was saved"])
             return True
         if state.question is None:
-            return self._at_the_end(state, line)
+            return self._finish_aid(state, line)
         after = state.press(word)
         if after is None and state.question.answer(word) is not None:
             after = state.answer(word)
         if after is None:
             return False
-        self._ask(after)
+        self._print_aid_question(after)
         return True
 
-    def _at_the_end(self, state: AidState, line: str) -> bool:
+    def _finish_aid(self, state: AidState, line: str) -> bool:
         if line.lower() == "save":
             self.carry_out(lambda: self._save_and_show(lambda: self._desk.conclude(state)))
         elif isinstance(parse(line, self._keys), Category):
@@ -354,7 +354,7 @@ class _PlainSitting:
             return False
         return True
 
-    def _ask(self, state: AidState) -> None:
+    def _print_aid_question(self, state: AidState) -> None:
         """Asks the next question, or whether to save the result of the aid."""
         self._aid = state
         self.say(aid_lines(state))

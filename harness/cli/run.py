@@ -154,11 +154,11 @@ class _Watch:
 
         self._place = place
         self._printer = printer
-        self._arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
+        self._arrivals: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
         # The bench says whether an operator is present (see `run`). A plain client must not keep a finished run open.
         hello = Hello(client="plain", since_seq=0, attended=False)
-        self._client = EngineClient(Path(place.socket), hello, self._arrived.put, self._arrived.put)
-        self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._say) if attended else None
+        self._client = EngineClient(Path(place.socket), hello, self._arrivals.put, self._arrivals.put)
+        self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._print) if attended else None
         self._stopping = False
 
     def until_it_ends(self) -> int:
@@ -178,7 +178,7 @@ class _Watch:
 
         status: int | None = None
         while True:
-            arrived = self._arrived.get()
+            arrived = self._arrivals.get()
             if isinstance(arrived, str):
                 if status is None:
                     raise EngineError(
@@ -208,7 +208,7 @@ class _Watch:
         return f"Resume: harness run resume {self._place.folder}"
 
     @staticmethod
-    def _say(text: str) -> None:
+    def _print(text: str) -> None:
         sys.stderr.write(f"harness: {text}\n")
         sys.stderr.flush()
 
@@ -534,7 +534,7 @@ def _find_engine(session: str) -> EnginePlace:
     return place
 
 
-def _still_running(place: EnginePlace) -> EngineError:
+def _still_running_error(place: EnginePlace) -> EngineError:
     from harness.session.log.reader import LogReader
     from harness.session.wording import RowWriter
 
@@ -571,7 +571,7 @@ def stop(*, session: str | None = argument(required=False)) -> None:
     until_s = time.monotonic() + STOPS_WITHIN_S
     while place.alive:
         if time.monotonic() > until_s:
-            raise _still_running(place)
+            raise _still_running_error(place)
         time.sleep(0.05)
     progress, _ = figures_of(folder)
     ended = progress.finished.value if progress.finished else "did not end properly"

@@ -81,7 +81,7 @@ def command(
         stream.write("\n".join(summary.trial_table(progress.trials, wake=wake)) + "\n")
     else:
         lines = [
-            *_head(progress),
+            *_head_lines(progress),
             *sound_changes(folder),
             "",
             *summary.end_of_session(progress, wake, folder),
@@ -91,7 +91,7 @@ def command(
     stream.flush()
 
 
-def _head(progress: Progress) -> list[str]:
+def _head_lines(progress: Progress) -> list[str]:
     from harness.session.summary import ran_line
     from harness.session.wording import RowWriter
 

@@ -85,8 +85,8 @@ def list_recordings(
         row: dict[str, object] = {"file": str(error.place), "what": error.what, "remedy": error.remedy}
         line = str(error)
         if rescue is not None:
-            row["rescued"] = rescued = _rescue(path, rescue / name)
-            line = f"{error.place}: {error.what}. {_rescue_words(rescued)}"
+            row["rescued"] = rescued = _write_decodable(path, rescue / name)
+            line = f"{error.place}: {error.what}. {_decodable_text(rescued)}"
         rows.append(row)
         if not as_json:
             click.echo(plain_text(line, 2000))
@@ -103,7 +103,7 @@ def list_recordings(
         sys.exit(2)
 
 
-def _rescue(path: Path, target: Path) -> dict[str, object] | None:
+def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
     """What was written of a damaged recording: the file, the seconds in it, and those of the original; or None."""
     from harness.sound import recordings
 
@@ -111,7 +111,7 @@ def _rescue(path: Path, target: Path) -> dict[str, object] | None:
     return None if lengths is None else {"file": str(target), "seconds": lengths[0], "of_seconds": lengths[1]}
 
 
-def _rescue_words(rescued: dict[str, Any] | None) -> str:
+def _decodable_text(rescued: dict[str, Any] | None) -> str:
     if rescued is None:
         return "None of it can be rescued"
     total_text = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"

@@ -53,7 +53,7 @@ def readable(name: str) -> Iterator[InputFile]:
         copy_path = Path(folder) / "input"
         if name == STDIN:
             refuse_endless(0, STDIN_NAME)
-            _keep(sys.stdin.buffer, copy_path, STDIN_NAME)
+            _copy_stream(sys.stdin.buffer, copy_path, STDIN_NAME)
         else:
             try:
                 refuse_endless(path, name)
@@ -65,7 +65,7 @@ def readable(name: str) -> Iterator[InputFile]:
                     remedy="Check the path and its permissions",
                 ) from error
             with stream:
-                _keep(stream, copy_path, name)
+                _copy_stream(stream, copy_path, name)
         with _add_file_name(InputFile(copy_path, STDIN_NAME if name == STDIN else name)) as file:
             yield file
 
@@ -100,7 +100,7 @@ def is_one_place(target: str, other: str) -> bool:
     return target == other or (STDIN not in (target, other) and os.path.realpath(target) == os.path.realpath(other))
 
 
-def _keep(stream: BinaryIO, path: Path, name: str) -> None:
+def _copy_stream(stream: BinaryIO, path: Path, name: str) -> None:
     try:
         with path.open("wb") as copy:
             shutil.copyfileobj(stream, copy)
@@ -170,13 +170,13 @@ class _Output(io.RawIOBase):
         self._descriptor = descriptor
         self._is_open = is_open
         self._fault = None if is_open else HarnessError("standard output is closed", remedy="Redirect it to a file")
-        self._dropped = False
+        self._is_dropped = False
         self.needed = False
         """Whether to raise the fault, or BrokenPipeError, for a command that would otherwise never end."""
 
     def fault(self) -> HarnessError | None:
         """Why what was written is not all there; None where it is, or where nobody reads it."""
-        return self._fault if self._dropped else None
+        return self._fault if self._is_dropped else None
 
     def fileno(self) -> int:
         return self._descriptor
@@ -198,7 +198,7 @@ class _Output(io.RawIOBase):
                 if error.errno not in _READER_GONE:
                     problem = f"standard output cannot be written: {error.strerror}"
                     self._fault = HarnessError(problem, remedy="Free disk space, or redirect it")
-        dropped, self._dropped = self._dropped, True
+        dropped, self._is_dropped = self._is_dropped, True
         if self.needed and not dropped:
             raise self.fault() or BrokenPipeError()
         return len(content)
@@ -283,21 +283,21 @@ class RedrawnLine:
     def __init__(self, *, quiet: bool = False) -> None:
         self._stream = safe_stream(sys.stderr)
         self._draws = on_terminal(self._stream) and not quiet
-        self._last = ""
+        self._last_text = ""
 
     def draw(self, text: str) -> None:
         if self._draws:
-            self._last = shown(text, max(10, self._columns() - 1))
-            self._write(_CLEAR + self._last)
+            self._last_text = shown(text, max(10, self._columns() - 1))
+            self._write(_CLEAR + self._last_text)
 
     def above(self, line: str) -> None:
-        self._write((_CLEAR if self._last else "") + line + "\n" + self._last)
+        self._write((_CLEAR if self._last_text else "") + line + "\n" + self._last_text)
 
     def clear(self) -> None:
         """Remove the line from the screen."""
-        if self._last:
+        if self._last_text:
             self._write(_CLEAR)
-        self._last = ""
+        self._last_text = ""
 
     def _columns(self) -> int:
         """The columns of the terminal of standard error. Of standard output, if it is a file, `shutil` would say 80."""

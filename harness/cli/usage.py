@@ -40,22 +40,22 @@ def reworded_error(error: click.UsageError, hint: str = "") -> CommandLineError:
 
 def _sentences(error: click.UsageError) -> str:
     if isinstance(error, click.MissingParameter):
-        return _missing(error)
+        return _missing_text(error)
     if isinstance(error, click.BadParameter):
-        problem = _of_value(error.message, error.param)
+        problem = _value_problem(error.message, error.param)
         return f"{_name(error.param)}: {problem}" if error.param is not None else problem
     if isinstance(error, click.BadOptionUsage):
-        return _without_value(error)
+        return _missing_value_text(error)
     if isinstance(error, click.NoSuchOption):
         option_name = error.option_name.lstrip("-")  # click compares the hyphens, too
         similar = [
             name for name in error.possibilities or () if difflib.get_close_matches(option_name, [name.lstrip("-")])
         ]
         similar = _settings(option_name, error.ctx) or similar
-        return f"there is no option {error.option_name}. {_nearest(similar, error.ctx)}"
+        return f"there is no option {error.option_name}. {_nearest_hint(similar, error.ctx)}"
     if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
         similar = [repr(name) for name in getattr(error, "possibilities", None) or ()]
-        return f"there is no command {command!r}. {_nearest(similar, error.ctx)}"
+        return f"there is no command {command!r}. {_nearest_hint(similar, error.ctx)}"
     extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.format_message(), re.DOTALL)
     if extra is not None:
         return f"too many arguments: {extra[1]}. {_usage(error.ctx)}"
@@ -71,14 +71,14 @@ def _settings(name: str, ctx: click.Context | None) -> list[str]:
     return [f"-s {name}=VALUE"] if name in [setting.name for setting in OF_SCORES] else []
 
 
-def _missing(error: click.MissingParameter) -> str:
+def _missing_text(error: click.MissingParameter) -> str:
     if isinstance(error.param, click.Option) and error.ctx is not None:
         return f"{_name(error.param)} is missing. Add {_spell_option(error.param, error.ctx)}"
     subject = _name(error.param) if error.param is not None else "an argument"
     return f"{subject} is missing. {_usage(error.ctx)}"
 
 
-def _without_value(error: click.BadOptionUsage) -> str:
+def _missing_value_text(error: click.BadOptionUsage) -> str:
     name = error.option_name
     options = (
         [] if error.ctx is None else [parameter for parameter in error.ctx.command.params if name in parameter.opts]
@@ -92,7 +92,7 @@ def _without_value(error: click.BadOptionUsage) -> str:
     return f"{name} needs {values}. Write {_spell_option(option, error.ctx)}"
 
 
-def _nearest(names: Sequence[str] | None, ctx: click.Context | None) -> str:
+def _nearest_hint(names: Sequence[str] | None, ctx: click.Context | None) -> str:
     if names:
         return f"Did you mean {' or '.join(names)}?"
     if ctx is None:
@@ -116,7 +116,7 @@ def _spell_option(option: click.Option, ctx: click.Context) -> str:
     return f"{_name(option)} {option.make_metavar(ctx)}"
 
 
-def _of_value(message: str, parameter: click.Parameter | None) -> str:
+def _value_problem(message: str, parameter: click.Parameter | None) -> str:
     """What is wrong with a value, and what to write instead. Messages of our own types are such already."""
     kind = parameter.type if parameter is not None else None
     wrong = re.match(r"(.+?) (?:is not (?:a valid|in the range|one of)|does not match the format)", message, re.DOTALL)

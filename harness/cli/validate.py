@@ -180,7 +180,7 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
 
 
 def _print(findings: ValidatedFiles) -> None:
-    for kind, path, read in _in_order(findings):
+    for kind, path, read in _in_print_order(findings):
         click.echo(plain_text(f"{path}: {_summary(kind, read, findings.plans.get(path))}", LONGEST_LINE))
     for path, note in _notes(findings):
         click.echo(plain_text(f"{path}: note: {note}", LONGEST_LINE))
@@ -196,7 +196,7 @@ def _print(findings: ValidatedFiles) -> None:
         click.echo(f"{counted(len(problems), 'problem')} in {counted(files, 'file')}", err=True)
 
 
-def _in_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
+def _in_print_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
     """Scenarios first, then what they need, then files for raters and annotators as they were named."""
     return sorted(findings.files, key=lambda entry: _FIRST.index(entry[0]) if entry[0] in _FIRST else len(_FIRST))
 
@@ -256,7 +256,7 @@ def _plan_text(scenario: Scenario, planned: list[TrialKind] | None) -> str:
     """
     from harness.scenario.scenario import planned_trials
 
-    by_kind = _by_kind(scenario)
+    by_kind = _trials_by_kind(scenario)
     if set(by_kind) <= {TrialKind.QUERY}:
         trials, cells = planned_trials(scenario)
         return f"{counted(trials, 'trial')} × {counted(cells, 'cell')} = {trials * cells} planned"
@@ -266,7 +266,7 @@ def _plan_text(scenario: Scenario, planned: list[TrialKind] | None) -> str:
     return f"{' + '.join(f'{count} {kind}' for kind, count in by_kind.items())} = {total}"
 
 
-def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
+def _trials_by_kind(scenario: Scenario) -> dict[TrialKind, int]:
     from harness.scenario.scenario import trial_count
 
     counts: dict[TrialKind, int] = {}
@@ -279,7 +279,7 @@ def _as_json(findings: ValidatedFiles) -> dict[str, object]:
     from harness.scenario.scenario import planned_trials
 
     files: list[dict[str, object]] = []
-    for kind, path, read in _in_order(findings):
+    for kind, path, read in _in_print_order(findings):
         if kind is FileKind.GRAMMAR:
             continue
         row: dict[str, object] = {"file": str(path), "kind": kind.value}
@@ -287,7 +287,7 @@ def _as_json(findings: ValidatedFiles) -> dict[str, object]:
             row["id"] = read.id
         if kind is FileKind.SCENARIO:
             trials, cells = planned_trials(read)
-            row |= {"trials": trials, "cells": cells, "planned": sum(_by_kind(read).values())}
+            row |= {"trials": trials, "cells": cells, "planned": sum(_trials_by_kind(read).values())}
         files.append(row)
     return {
         "ok": not findings.problems,

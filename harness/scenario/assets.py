@@ -136,7 +136,7 @@ class Assets:
         self._folder = folder
         self._findings = findings
         self._roots: dict[str, Path] = {}
-        self._broken: set[str] = set()
+        self._broken_paths: set[str] = set()
 
     def add_roots(self, folders: Mapping[str, str], extra: Mapping[str, Path]) -> None:
         """Adds the roots that the file names (relative to its folder); `extra` overrides them."""
@@ -154,7 +154,7 @@ class Assets:
         self._roots.update({name: path.resolve() for name, path in extra.items()})
 
     def _refuse_root(self, name: str, problem: str, remedy: str) -> None:
-        self._broken.add(name)
+        self._broken_paths.add(name)
         self._findings.add(("assets", name), problem, remedy)
 
     def sound(self, text: str, key_path: KeyPath) -> str:
@@ -266,7 +266,7 @@ class Assets:
         if ":" not in text:
             return self._folder.resolve(), "this file's folder", text
         name, inner = text.split(":", 1)
-        if name not in self._roots and name not in self._broken:
+        if name not in self._roots and name not in self._broken_paths:
             self._findings.add(
                 key_path, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots")
             )

@@ -324,7 +324,7 @@ class _BenchReader:
     """Reads entry by entry; skips an entry of the wrong shape, since that has been noted already."""
 
     def __init__(self, path: Path, content: Plain, findings: Findings) -> None:
-        self._written = content if isinstance(content, dict) else {}
+        self._content = content if isinstance(content, dict) else {}
         self._folder = path.parent
         self._findings = findings
         self._names = tuple(self._read_mapping("loudspeakers"))
@@ -337,17 +337,17 @@ class _BenchReader:
                 self.loudspeakers[name] = equipment
 
     def _read_mapping(self, key: str) -> dict[str, Plain]:
-        return _section(self._written, key)
+        return _section(self._content, key)
 
     def part(self, key: str, ability: tuple[str, ...]) -> Equipment | None:
         """The microphone or the monitor, or None when there is none or it is wrong."""
-        return self._equipment(key, self._written.get(key), (key,), ability)
+        return self._equipment(key, self._content.get(key), (key,), ability)
 
     def written(self, key: str) -> bool:
-        return self._written.get(key) is not None
+        return self._content.get(key) is not None
 
     def notify(self) -> tuple[Notify, ...]:
-        section = self._written.get("notify")
+        section = self._content.get("notify")
         entries = enumerate(section if isinstance(section, list) else ())
         return tuple(notification for number, entry in entries if (notification := self._notify(number, entry)))
 
@@ -364,7 +364,7 @@ class _BenchReader:
             if notify.mqtt:
                 broker_of(notify)
         except InputError as problem:
-            self._take_over(problem, ("notify", number))
+            self._add_problem(problem, ("notify", number))
             return None
         return notify
 
@@ -373,10 +373,10 @@ class _BenchReader:
         return tuple(device for device in devices if device)
 
     def stands(self) -> tuple[Positioner, ...]:
-        stands = (self._stand(name, entry) for name, entry in self._read_mapping("stands").items())
+        stands = (self._read_stand(name, entry) for name, entry in self._read_mapping("stands").items())
         return tuple(stand for stand in stands if stand)
 
-    def _stand(self, name: str, section: Plain) -> Positioner | None:
+    def _read_stand(self, name: str, section: Plain) -> Positioner | None:
         key_path = ("stands", name)
         keys = try_validate(StandKeys, section)
         connection = self._actuator(name, section, StandKeys, key_path)
@@ -400,11 +400,11 @@ class _BenchReader:
         try:
             return Positioner(name, connection, **settings)
         except InputError as problem:
-            self._take_over(problem, key_path)
+            self._add_problem(problem, key_path)
         return None
 
     def power(self) -> tuple[PowerSwitch, ...]:
-        policy = _section(self._written, "on_fault")
+        policy = _section(self._content, "on_fault")
         if policy.get("power_cycles") and not self._read_mapping("power"):
             problem = "the bench has no power switch"
             self._findings.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
@@ -424,7 +424,7 @@ class _BenchReader:
         try:
             return PowerSwitch(device, connection, **settings)
         except InputError as problem:
-            self._take_over(problem, key_path)
+            self._add_problem(problem, key_path)
         return None
 
     def _actuator(self, name: str, section: Plain, keys: type[Keys], key_path: KeyPath) -> str | None:
@@ -464,7 +464,7 @@ class _BenchReader:
         if connection is not None and connection.driver in also:
             problem = f"two sources of {name!r} are called {connection.driver!r}, the name of its connection's driver"
             self._findings.add((*key_path, "also", connection.driver), problem, "Choose another name", key=True)
-        further = (self._further(name, source, entry, profile) for source, entry in also.items())
+        further = (self._read_source(name, source, entry, profile) for source, entry in also.items())
         sources = tuple(equipment for equipment in further if equipment)
         if EARCON in also:
             problem = f"a source cannot be called {EARCON!r}: that name means the device's chime"
@@ -496,14 +496,14 @@ class _BenchReader:
             refuse_alike(tuple(self._chimes))
         except InputProblems as problems:
             for problem in problems.problems:
-                self._take_over(problem, key_path)
+                self._add_problem(problem, key_path)
         except InputError as problem:
-            self._take_over(problem, key_path)
+            self._add_problem(problem, key_path)
         else:
             return earcons
         return None
 
-    def _further(self, device: str, name: str, section: Plain, profile: DeviceProfile) -> FurtherSource | None:
+    def _read_source(self, device: str, name: str, section: Plain, profile: DeviceProfile) -> FurtherSource | None:
         """A further source of a device, or None when it is wrong."""
         key_path = ("devices", device, "also", name)
         keys = try_validate(FurtherSourceKeys, section)
@@ -519,12 +519,12 @@ class _BenchReader:
             return load_profile(path_or_id, beside=self._folder)
         except InputProblems as problems:
             for problem in problems.problems:
-                self._take_over(problem, key_path)
+                self._add_problem(problem, key_path)
         except InputError as problem:
-            self._take_over(problem, key_path)
+            self._add_problem(problem, key_path)
         return None
 
-    def _take_over(self, problem: InputError, key_path: KeyPath) -> None:
+    def _add_problem(self, problem: InputError, key_path: KeyPath) -> None:
         self._findings.add_at(problem.place or self._findings.place(key_path), problem.what, problem.remedy)
 
     def _equipment(
@@ -534,7 +534,7 @@ class _BenchReader:
         if keys is None or not isinstance(section, dict):
             return None
         if keys.same_as is not None and key_path[0] != "loudspeakers":
-            return self._same(keys.same_as, section, key_path, ability)
+            return self._shared_equipment(keys.same_as, section, key_path, ability)
         if keys.same_as is not None:
             self._findings.add(
                 (*key_path, "same_as"), "a loudspeaker needs a driver, not same_as", "Write `driver: …`", key=True
@@ -566,12 +566,12 @@ class _BenchReader:
             return read_calibration(self._folder / path)
         except InputProblems as problems:
             for problem in problems.problems:
-                self._take_over(problem, key_path)
+                self._add_problem(problem, key_path)
         except InputError as problem:
-            self._take_over(problem, key_path)
+            self._add_problem(problem, key_path)
         return None
 
-    def _same(
+    def _shared_equipment(
         self, name: str, section: dict[str, Plain], key_path: KeyPath, ability: tuple[str, ...]
     ) -> Equipment | None:
         for key in section:

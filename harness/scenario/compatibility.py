@@ -73,7 +73,7 @@ def check_compatibility(scenario: Scenario, bench: Bench) -> None:
     check_levels(scenario, bench, findings)
     _check_listening(scenario, bench, findings)
     findings.refuse()
-    silent = _all_injected(scenario, bench) or _all_spoken(scenario)
+    silent = _injects_everything(scenario, bench) or _people_say_everything(scenario)
     by_loudspeaker = () if silent else (Need.LOUDSPEAKER,)
     for need in (*by_loudspeaker, *scenario.needs):
         if not _is_met(need, bench, devices):
@@ -185,7 +185,7 @@ def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, b
         raise UnmetNeed(problem, place=place, remedy=remedy)
 
 
-def _all_injected(scenario: Scenario, bench: Bench) -> bool:
+def _injects_everything(scenario: Scenario, bench: Bench) -> bool:
     return all(
         (trial.expects is not None or not trial.kind.asks)
         and trial.route is not Route.LOUDSPEAKER
@@ -315,7 +315,7 @@ def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
                 findings.add(key_path, problem, "Write `operator: auto` in the bench, or name another driver", key=True)
 
 
-def _all_spoken(scenario: Scenario) -> bool:
+def _people_say_everything(scenario: Scenario) -> bool:
     """Whether people say everything, so that nothing is played."""
     return next(iter(played_cells(scenario)), None) is None
 

@@ -231,7 +231,7 @@ class ScenarioReader:
     """Reads section by section; skips a section of the wrong shape, since that has been noted already."""
 
     def __init__(self, path: Path, content: Plain, findings: Findings, extra_assets: Mapping[str, Path]) -> None:
-        self._written = content if isinstance(content, dict) else {}
+        self._content = content if isinstance(content, dict) else {}
         self._found = findings
         texts = {name: text for name, text in self._read_mapping("variables").items() if isinstance(text, str)}
         self._variables = expand(texts, findings)
@@ -256,15 +256,15 @@ class ScenarioReader:
         self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
     def _read_mapping(self, key: str) -> dict[str, Plain]:
-        section = self._written.get(key)
+        section = self._content.get(key)
         return section if isinstance(section, dict) else {}
 
     def _entries(self, key: str) -> list[Plain]:
-        section = self._written.get(key)
+        section = self._content.get(key)
         return section if isinstance(section, list) else []
 
     def _section(self, key: str, model: type[KeysT]) -> KeysT | None:
-        return try_validate(model, self._written.get(key, {}))
+        return try_validate(model, self._content.get(key, {}))
 
     def defaults(self) -> Defaults:
         keys = self._section("defaults", DefaultsKeys)
@@ -408,7 +408,7 @@ class ScenarioReader:
             first.setdefault(name, number)
 
     def matrix(self) -> Matrix:
-        keys = self._section("matrix", MatrixKeys) if "matrix" in self._written else None
+        keys = self._section("matrix", MatrixKeys) if "matrix" in self._content else None
         axes = self._read_mapping("matrix").get("axes")
         if keys is None or not isinstance(axes, dict):
             return Matrix()

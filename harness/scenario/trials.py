@@ -109,7 +109,7 @@ def name_of(keys: TrialKeys) -> str:
 def sounds(names: str | list[str], key_path: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
     """Absolute paths and durations (s) of the named files, each once, in a fixed order."""
     durations: dict[str, float] = {}
-    for name, entry_path in _each(names, key_path):
+    for name, entry_path in _name_paths(names, key_path):
         durations.update(assets.sounds(name, entry_path))
     return tuple(durations.items())
 
@@ -119,13 +119,13 @@ def recordings(
 ) -> tuple[tuple[str, ...], tuple[RecordingFacts, ...]]:
     """Absolute paths of the recordings of a phrase, each once, in a fixed order, and the facts about each."""
     facts_by_path: dict[str, RecordingFacts] = {}
-    for name, entry_path in _each(names, key_path):
+    for name, entry_path in _name_paths(names, key_path):
         facts_by_path.update(assets.recordings(name, entry_path))
     facts = tuple(facts_by_path.values())
     return tuple(facts_by_path), facts if any(fact != RecordingFacts() for fact in facts) else ()
 
 
-def _each(names: str | list[str], key_path: KeyPath) -> list[tuple[str, KeyPath]]:
+def _name_paths(names: str | list[str], key_path: KeyPath) -> list[tuple[str, KeyPath]]:
     return [(names, key_path)] if isinstance(names, str) else [(name, (*key_path, n)) for n, name in enumerate(names)]
 
 

@@ -135,7 +135,7 @@ def new(
         labelled += f", {counted(len(label_set.concepts), 'concept')}"
     click.echo(f"made {shown}: {labelled}")
     for import_result in imported:
-        _say_imported(import_result)
+        _print_import(import_result)
     click.echo(f"next: harness understand annotate review {shown}")
 
 
@@ -166,10 +166,10 @@ def import_intents(
 
     names = {} if mapping is None else load_label_map(mapping)
     with closing(open_project(project)) as room:
-        _say_imported(import_file(room, file, names))
+        _print_import(import_file(room, file, names))
 
 
-def _say_imported(import_result: LabelImport) -> None:
+def _print_import(import_result: LabelImport) -> None:
     """Prints what was imported, and what did not match."""
     same_text = f", {import_result.same} already had the same labels" if import_result.same else ""
     click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same_text}")

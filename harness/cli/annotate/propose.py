@@ -71,7 +71,7 @@ def command(
     from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
     if method is ProposalMethod.CLASSIFIER:
-        _by_one(project, seed)
+        _propose_by_one(project, seed)
         return
     make = classifier_maker(classifier, [_setting(setting) for setting in given])
     with closing(open_project(project)) as room:
@@ -102,13 +102,13 @@ def command(
             tell=lambda episode: click.echo(episode_line(episode, triads)),
         )
         row = vote_batch(training, used, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
-        _keep(room, row)
+        _save_batch(room, row)
     for line in training_lines(training):
         click.echo(line)
     click.echo(f"next: harness understand annotate review {plain_text(str(project), 300)}")
 
 
-def _by_one(project: Path, seed: int) -> None:
+def _propose_by_one(project: Path, seed: int) -> None:
     """Proposals of one classifier that has learnt from all labels. Other options of tri-training do not apply."""
     from harness.annotation.proposal_batch import guess_batch
     from harness.annotation.uncertainty import of_project
@@ -123,7 +123,9 @@ def _by_one(project: Path, seed: int) -> None:
         if not project_guesses.guesses:
             remedy = "Label some first: harness understand annotate review PROJECT"
             raise InputError("there is nothing to propose, or too few labels to learn from", remedy=remedy)
-        _keep(room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time()))
+        _save_batch(
+            room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())
+        )
         target = room.project.target_error
     click.echo(
         f"learnt from {project_guesses.learned}, proposed for {counted(len(project_guesses.guesses), 'utterance')}"
@@ -136,7 +138,7 @@ def _by_one(project: Path, seed: int) -> None:
     )
 
 
-def _keep(room: AnnotationRoom, row: Proposed) -> None:
+def _save_batch(room: AnnotationRoom, row: Proposed) -> None:
     """Saves a batch, with slots if the label set has concepts."""
     from harness.annotation.ledger import outcome
     from harness.annotation.proposal_batch import with_slots

@@ -36,7 +36,7 @@ def sound(bench: Bench | None) -> Iterator[Check]:
     server = bench.sound_server if bench is not None else "system"
     parts = sound_parts(bench) if bench is not None else []
     if bench is not None:
-        yield from _deaf(bench)
+        yield from _check_hearing(bench)
     if bench is not None and not parts:
         yield Check("sound", Level.OK, "the bench needs no sound device")
         return
@@ -61,7 +61,7 @@ def sound(bench: Bench | None) -> Iterator[Check]:
             yield Check("sound", Level.FAIL, f"{error.place}: {error.what}", f"{error.remedy}{unneeded}")
 
 
-def _deaf(bench: Bench) -> Iterator[Check]:
+def _check_hearing(bench: Bench) -> Iterator[Check]:
     for device in bench.devices:
         if is_deaf(bench, device) and not (device.connection and device.connection.injects):
             problem = f"{device.id} hears nothing: {ALL_SIMULATED}"
