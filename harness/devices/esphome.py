@@ -227,7 +227,7 @@ class EsphomeLink:
         with self._changed:
             self._changed.wait_for(lambda: self._disconnected or self._settable.keys() <= self._values.keys(), limit_s)
             if self._disconnected:
-                raise DeviceError(self.why_ended(), remedy="Wait until it is connected again")
+                raise DeviceError(self.end_reason(), remedy="Wait until it is connected again")
             return {name: _setting(name, entity, self._values.get(name, "")) for name, entity in self._settable.items()}
 
     def set_setting(self, name: str, value: str, limit_s: float = SETTING_LIMIT_S) -> None:
@@ -245,7 +245,7 @@ class EsphomeLink:
         with self._changed:
             self._changed.wait_for(lambda: self._disconnected or holds(), limit_s)
             if self._disconnected:
-                raise DeviceError(self.why_ended(), remedy="Wait until it is connected again")
+                raise DeviceError(self.end_reason(), remedy="Wait until it is connected again")
             if not holds():
                 now = self._values.get(name, "no value")
                 raise DeviceError(
@@ -285,7 +285,7 @@ class EsphomeLink:
         phrases = {wake_word.id: plain_text(wake_word.wake_word, 80) for wake_word in reported.available_wake_words}
         return tuple(phrases[id] for id in reported.active_wake_words if id in phrases)
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         return f"{self._options.address}: {self._end_reason}"
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ class ReadingsFarEnd:
     def write(self, data: bytes) -> None:
         raise OSError("it does not accept commands")
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         return self._end_reason
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ class ReadingsSource:
             if not poll.poll(_LOOK_MS):
                 continue
             if not readings.read():
-                self.trouble = readings.why_ended()
+                self.trouble = readings.end_reason()
                 break
             for line, stamp in readings.last_read:
                 self.queue.put(DeviceOutput(stamp, threads.wall() - (threads.monotonic() - stamp.at_s), line))

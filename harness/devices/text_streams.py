@@ -119,12 +119,12 @@ class TcpOptions(TextStreamOptions):
 
 
 class FarEnd(Protocol):
-    """An open connection. read: what has come; b"" is its end. why_ended: for people, after that."""
+    """An open connection. read: what has come; b"" is its end. end_reason: for people, after that."""
 
     def fileno(self) -> int: ...
     def read(self) -> bytes: ...
     def write(self, data: bytes) -> None: ...
-    def why_ended(self) -> str: ...
+    def end_reason(self) -> str: ...
     def close(self) -> None: ...
 
 
@@ -154,7 +154,7 @@ class RunningCommand:
     def write(self, data: bytes) -> None:
         self._child.stdin.write(data)
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         self._child.wait(END_GRACE_S)
         status = self._child.status
         ending = "has closed its output" if status is None else ended_words(status)
@@ -186,7 +186,7 @@ class TcpConnection:
     def write(self, data: bytes) -> None:
         self._socket.sendall(data)
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         return f"{self._address}: {self._end_reason}"
 
     def close(self) -> None:
@@ -385,7 +385,7 @@ class TextStream:
                 if not data:
                     for observation in console.flush(arrival):
                         outlet.tell(observation)
-                    return far_end.why_ended()
+                    return far_end.end_reason()
                 received_s = now_s
             else:
                 self._lateness.slept(waited_s, TICK_S)

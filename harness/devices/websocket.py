@@ -180,7 +180,7 @@ class WebSocketLink:
     def write(self, data: bytes) -> None:
         self._send(data.decode().removesuffix("\n"))
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         return f"{self._url}: {self._end_reason}"
 
     def close(self) -> None:

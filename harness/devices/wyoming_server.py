@@ -115,7 +115,7 @@ class ServerLink:
     def write(self, data: bytes) -> None:
         raise OSError("a satellite does not accept commands")
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         return f"{self._address}: {self._end_reason}"
 
     def close(self) -> None:

@@ -257,7 +257,7 @@ class Conductor:
             case Pause(by=by, reason=reason):
                 if run.paused:
                     return "the run is already paused"
-                run.paused, run.paused_because = True, reason or f"by {by}"
+                run.paused, run.pause_reason = True, reason or f"by {by}"
                 if machine is not None:
                     machine.hold()
                 run.append(Paused(reason, by))

@@ -212,7 +212,7 @@ class CheckPause:
         run, policy, retries = self._run, self._run.stage.on_fault, 0
         retry_after_s = (policy or OnFault()).retry_after_s
         next_s = run.now_s() + retry_after_s
-        for _ in run.while_paused(run.paused_because):
+        for _ in run.while_paused(run.pause_reason):
             if run.now_s() < next_s:
                 continue
             if policy is not None and retries >= policy.retries:
@@ -279,7 +279,7 @@ class FaultPause:
     def _wait(self, trial: Trial, policy: OnFault, reason: str) -> None:
         run, lost = self._run, self._list_lost(trial)
         next_s = run.now_s() + policy.retry_after_s
-        for _ in run.while_paused(run.paused_because):
+        for _ in run.while_paused(run.pause_reason):
             still_lost = self._list_lost(trial)
             if lost and not still_lost:
                 self._retries += 1  # a trial may be what makes it fail

@@ -223,7 +223,7 @@ class Run:
         self.beside: Mapping[str, Waveform] = {}
         self.last_sound_s: float | None = None
         self.paused = False
-        self.paused_because = ""
+        self.pause_reason = ""
         self.ending: EndReason | None = None
         self.aborted = ""
         self.was_full = False
@@ -247,7 +247,7 @@ class Run:
 
     def pause(self, reason: str, by: str) -> None:
         """No attempt begins until `go_on`, or until the operator resumes."""
-        self.paused, self.paused_because = True, reason
+        self.paused, self.pause_reason = True, reason
         self.append(Paused(reason, by))
 
     def go_on(self, by: str) -> None:
@@ -324,7 +324,7 @@ class Run:
         if self.prompt is not None:
             (prompt, until_s), word, question = self.prompt, StateWord.ASKING, Question.SPEECH
         if machine.is_waiting_in_pause:
-            word, until_s, reason, question = StateWord.PAUSED, None, self.paused_because, None
+            word, until_s, reason, question = StateWord.PAUSED, None, self.pause_reason, None
         self._send_state(
             StateChanged(
                 word,

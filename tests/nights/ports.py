@@ -177,7 +177,7 @@ class _TextEnd:
     def write(self, data: bytes) -> None:
         self._port.write(data)
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         return "simulated: the device closed the connection"
 
 

@@ -277,7 +277,7 @@ class MqttBoard:
         if self._thread.is_alive() and self._thread is not threads.current_thread():
             self._thread.join(1.0)
 
-    def wait_until_met(self, limit_s: float) -> bool:
+    def wait_for_hello(self, limit_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: self.session.known, limit_s)
 

@@ -240,10 +240,10 @@ class MqttDevice:
             return
         board.start()
         if self._options.address == EMBEDDED:
-            if not board.wait_until_met(0.0):
+            if not board.wait_for_hello(0.0):
                 self._outlet.lose(BOARD, f"the board has not connected to the embedded broker at {address} yet")
             return
-        if not board.wait_until_met(self._options.hello_wait_s):
+        if not board.wait_for_hello(self._options.hello_wait_s):
             why = "its last will reports that it is gone" if self._had_last_will else "no answer"
             raise DeviceError(
                 f"{self.id}: no hello on {self._prefix}hello at {address}: {why}",

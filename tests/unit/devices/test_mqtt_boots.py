@@ -90,7 +90,7 @@ def met() -> Bench:
     bench = Bench()
     bench.board.link_up()
     bench.run(1.5)
-    assert bench.board.wait_until_met(0)
+    assert bench.board.wait_for_hello(0)
     return bench
 
 
