@@ -434,7 +434,7 @@ class SessionFigures:
     def _observe(self, observation: Observation) -> None:
         match observation:
             case Wake():  # most observations
-                self._self_wakes.woke(observation)
+                self._self_wakes.add_wake(observation)
             case Overrun(source=source, count=count):
                 self._late_blocks += count
                 self._late_reports[source] += 1

@@ -33,15 +33,15 @@ class SelfWakes:
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
         self._device_of: dict[str, str] = {}
-        self._latest: deque[tuple[float, str]] = deque(maxlen=_KEPT)
+        self._recent_wakes: deque[tuple[float, str]] = deque(maxlen=_KEPT)
         self._newest_s = -math.inf
         self._answers: Counter[str] = Counter()
-        self._woke: Counter[tuple[str, str]] = Counter()
+        self._wake_counts: Counter[tuple[str, str]] = Counter()
         self._reporting: dict[str, None] = {}
 
-    def woke(self, wake: Wake) -> None:
+    def add_wake(self, wake: Wake) -> None:
         if not wake.inferred:
-            self._latest.append((wake.at.at_s, wake.source))
+            self._recent_wakes.append((wake.at.at_s, wake.source))
             self._newest_s = max(self._newest_s, wake.at.at_s)
             self._reporting[self._device_of.get(wake.source, wake.source)] = None
 
@@ -55,17 +55,17 @@ class SelfWakes:
             from_s, to_s = row.starts.at_s, row.ends.at_s
             if self._newest_s < from_s:  # nearly always
                 return
-            woken = {source for at_s, source in self._latest if from_s <= at_s <= to_s}
+            woken = {source for at_s, source in self._recent_wakes if from_s <= at_s <= to_s}
             for device in {self._device_of.get(source, source) for source in woken}:
-                self._woke[device, speaker] += 1
+                self._wake_counts[device, speaker] += 1
 
     def snapshot(self) -> tuple[AnswersHeard, ...]:
         """Each device with wake events, in the order of its first one; () without answers."""
         answers = []
         total = self._answers.total()
         for device in self._reporting if total else ():
-            own_answers = Share(self._woke[device, device], self._answers[device])
-            all_of = sum(count for (listener, _), count in self._woke.items() if listener == device)
+            own_answers = Share(self._wake_counts[device, device], self._answers[device])
+            all_of = sum(count for (listener, _), count in self._wake_counts.items() if listener == device)
             answers.append(
                 AnswersHeard(device, own_answers, Share(all_of - own_answers.count, total - own_answers.total))
             )
