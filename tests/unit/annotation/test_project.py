@@ -222,7 +222,7 @@ def test_the_log_of_a_session_is_no_annotation_log(empty: Path) -> None:
         connection.execute("CREATE TABLE entries (seq INTEGER)")
         connection.execute("PRAGMA application_id=0x56484C47")
     connection.close()
-    with pytest.raises(LogError, match="not a file of an annotation project"):
+    with pytest.raises(LogError, match="does not belong to an annotation project"):
         AnnotationLog(empty)
 
 
