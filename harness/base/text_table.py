@@ -11,6 +11,7 @@ from harness.model.frozen import frozen
 
 GAP = "  "
 LEAST_LABEL = 8
+NO_ROOM = "(no room for: "  # Begins the line on columns that were left out.
 WIDEST_LABEL = 60
 _NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
 _DIGITS = re.compile(r"(\d{1,15})")
@@ -109,7 +110,7 @@ def text_table(
         yield rule
         yield from map(line, ends)
     if dropped := [column.title for index, column in enumerate(columns) if index and index not in remaining]:
-        yield f"(no room for: {', '.join(dropped)})"
+        yield f"{NO_ROOM}{', '.join(dropped)})"
 
 
 def _least_label(labels: set[str]) -> int:

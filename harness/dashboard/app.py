@@ -54,10 +54,9 @@ class Dashboard(GuardedApp):
         Binding("f1", "help", "Help", show=False),
     ]
 
-    def __init__(self, connect: Connect, folder: Path, rater: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, connect: Connect, rater: str, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._connect = connect
-        self._folder = folder
         self._rater = rater
         self._link: EngineClient | None = None
         self.watch_ = Watch(now)
@@ -285,7 +284,7 @@ def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
 
     0 when detached, the engine's status when the session ended, 3 when the engine was lost.
     """
-    app = Dashboard(partial(EngineClient, socket_path), folder, rater)
+    app = Dashboard(partial(EngineClient, socket_path), rater)
     status = app.run()
     folder_text = plain_text(str(folder), 400)
     view = app.watch_.view()

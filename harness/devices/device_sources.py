@@ -71,7 +71,7 @@ class DeviceOutputQueue:
                 self.lost_bytes += dropped_bytes
 
     def take(self, at_most_bytes: int) -> list[DeviceOutput]:
-        """What has arrived, in order."""
+        """What has arrived, in order: whole pieces until they reach `at_most_bytes`; the last may go beyond."""
         outputs: list[DeviceOutput] = []
         with self._changed:
             while self._outputs and at_most_bytes > 0:

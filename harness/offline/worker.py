@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from harness.offline.continuous import ContinuousListening
 
 FLUSH_S = 0.2
-"""Longest time that outcomes wait to be sent together. Single messages would take most of the time of a short file.
+"""Time after which outcomes are sent together, looked at after each file. Single messages would take most of the time
+of a short file.
 Lines made together take half the time of lines made between files, since the engine then keeps the caches."""
 _PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
 

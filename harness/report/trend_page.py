@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import to_plain
 from harness.base.text_file import safe_csv
-from harness.base.text_table import Column, note, shortened, shown, text_table
+from harness.base.text_table import NO_ROOM, Column, note, shortened, shown, text_table
 from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.numbers import counted
@@ -55,7 +55,7 @@ def cell(trend: Trend, value: TrendValue | None) -> str:
 
 
 def _too_few(trend: Trend, value: TrendValue) -> bool:
-    """Whether it is a percentile of too few durations, which no report prints."""
+    """Whether it is a percentile of too few durations. Tables say so instead; JSON, CSV and charts keep the value."""
     quantile = trend.followed.quantile or 0.0
     return quantile > 0.5 and value.of < values_needed(quantile)
 
@@ -113,14 +113,18 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
     for name, sessions, trends in grouped(report):
         yield f"{name}: {counted(len(sessions), 'session')}"
         table = list(_table(sessions, trends, width, True))
-        narrow = table[-1].startswith("(no room for")
+        narrow = table[-1].startswith(NO_ROOM)
         yield from _table(sessions, trends, width, False) if narrow else table
-        yield from ["Intervals need a wider terminal, or --html.", ""] if narrow else [""]
-        names = 2 + max(len(trend.followed.name) for trend in trends)
+        if narrow:
+            yield "Intervals need a wider terminal, or --html."
+        yield ""
+        name_width = 2 + max(len(trend.followed.name) for trend in trends)
         for trend in trends:
             changes = counted(len(trend.changes), "change") if trend.changes else "no change shown"
             few = f"; fewer than {LEAST_SERIES} sessions" if trend.p_holm is None else ""
-            yield from note(trend.followed.name, f"{_bars(trend, max(8, width - 60))} {changes}{few}", width, names)
+            yield from note(
+                trend.followed.name, f"{_bars(trend, max(8, width - 60))} {changes}{few}", width, name_width
+            )
         yield ""
     yield headline(report)
     for trend in report.trends:
@@ -224,7 +228,8 @@ def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | 
     band: list[tuple[float, float, float]] = []
     for (x, _), value in zip(line, trend.values, strict=True):
         low, high = value.interval or (None, None)
-        band += [(x, scale * low, scale * high)] if low is not None and high is not None else []
+        if low is not None and high is not None:
+            band.append((x, scale * low, scale * high))
     level = [
         (x, scale * level_value.value)
         for low, high, level_value in trend.levels
@@ -233,7 +238,8 @@ def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | 
     whole = len(band) == len(line)
     sentences = [f"{change.change.value.capitalize()} from session {places[change.at]}: {change_text(trend, change)}."
             for change in trend.changes] or ["No change is shown."]  # fmt: skip
-    sentences += [] if whole else ["No band: some sessions have too few durations for an interval."]
+    if not whole:
+        sentences.append("No band: some sessions have too little for an interval.")
     curves = [("each session, with its 95 % interval" if whole else "each session", line, band if whole else []),
               ("level between changes", level, [])]  # fmt: skip
     return chart(id_, f"{trend.followed.name}, {unit}", "session (#)", " ".join(sentences), curves)

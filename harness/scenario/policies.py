@@ -69,7 +69,7 @@ class ProcedureKeys(Keys):
 class SequentialKeys(Keys):
     """A sequential test: the remaining trials are skipped as soon as the question is decided."""
 
-    good: float = Field(ge=0, description="A rate that is good enough: events per hour, or a share 0-1.")
+    good: float = Field(gt=0, description="A rate that is good enough: events per hour, or a share 0-1.")
     bad: float = Field(gt=0, description="A rate that is too bad, in the same unit; more than good.")
     alpha: float = preset(0.05, "Highest probability that a device as good as `good` fails.", gt=0, lt=0.5)
     beta: float = preset(0.05, "Highest probability that a device as bad as `bad` passes.", gt=0, lt=0.5)
@@ -80,6 +80,6 @@ class StoppingKeys(Keys):
 
     false_accepts: SequentialKeys | None = optional("Test of the false accepts per hour of ambient sound.")
     false_rejects: SequentialKeys | None = optional("Test of the share of wake phrases that were rejected.")
-    on_undecided: OnUndecided = preset(
+    on_undecided: Annotated[OnUndecided, enum_validator(OnUndecided)] = preset(
         OnUndecided.FAIL, "Result of a test that is still undecided when the run ends: fail or pass."
     )

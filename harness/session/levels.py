@@ -64,7 +64,7 @@ class LevelRule:
     ) -> LevelMeasured | None:
         """The levels of a sound that has just ended; None if the loudspeaker is not calibrated.
 
-        started_s: when its first sample left. beside: loudspeaker → noise that it played at the same time; what is
+        started_s: when its first sample left. noises: loudspeaker → noise that it played at the same time; what is
         heard is compared with both together. asked_dbfs: active speech level of the stimulus; None: it is measured, in
         the part that is compared. Waits for what is still on its way to the microphone. DeviceError if the
         microphone does not record.

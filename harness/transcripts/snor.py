@@ -269,8 +269,8 @@ class SnorForm(StrEnum):
 def convert(line: str, form: SnorForm, place: Place = NOWHERE, *, place_edits: bool = False) -> str:
     """A line of .sro text, with its utterance id if it has one; InputError with line and column.
 
-    place: of the line; columns in errors count from 1. place_edits: the words of `(n words)` go to the marker `(n)`
-    before them, instead of staying in place.
+    place: of the line; columns in errors count from its own. place_edits: the words of `(n words)` go to the marker
+    `(n)` before them, instead of staying in place.
     """
     if "\0" in line:
         refuse_nul(line, place)

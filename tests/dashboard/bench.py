@@ -63,7 +63,7 @@ def double(folder: Path, **more: bool) -> EngineDouble:
 
 
 def dashboard(engine: EngineDouble) -> Dashboard:
-    return Dashboard(partial(EngineClient, engine.socket_path), engine.folder, "ann", now=lambda: START_S)
+    return Dashboard(partial(EngineClient, engine.socket_path), "ann", now=lambda: START_S)
 
 
 @asynccontextmanager

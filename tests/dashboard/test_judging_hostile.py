@@ -51,7 +51,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
         await until(pilot, shows(pilot, "of at most"))
         assert raw(pilot) == []
         await press(pilot, "escape", "c")
-        await until(pilot, shows(pilot, "Comment, kept"))
+        await until(pilot, shows(pilot, "Comment, saved"))
         assert raw(pilot) == []
         await press(pilot, "escape", "1")
         await until(pilot, lambda: desk.view.position == 2 or "2 left" in screen_text(pilot))

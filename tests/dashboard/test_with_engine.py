@@ -55,7 +55,7 @@ def begin(runs: Runs, scenario: str, bench: str = "attended_bench.yaml", **choic
 
 
 def dashboard(place: EnginePlace) -> Dashboard:
-    return Dashboard(partial(EngineClient, Path(place.socket)), Path(place.folder), "ann")
+    return Dashboard(partial(EngineClient, Path(place.socket)), "ann")
 
 
 def found(folder: Path, kind: type[R]) -> list[R]:

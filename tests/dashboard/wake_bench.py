@@ -78,7 +78,7 @@ def wake_double(folder: Path, devices: Sequence[str] = NAMES[:1], **more: bool) 
 def wake_dashboard(engine: EngineDouble) -> Dashboard:
     """Two seconds after the last row."""
     now_s = engine.rows.at_s + 2
-    return Dashboard(partial(EngineClient, engine.socket_path), engine.folder, "ann", now=lambda: now_s)
+    return Dashboard(partial(EngineClient, engine.socket_path), "ann", now=lambda: now_s)
 
 
 def wake_opened(

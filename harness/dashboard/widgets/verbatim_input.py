@@ -40,7 +40,7 @@ def _is_text(character: str | None) -> bool:
 
 
 class VerbatimInput(Input):
-    """`value` is what was typed or pasted, with all its lines; no character is dropped or changed.
+    """`value` is what was typed or pasted, with all its lines. Line ends become LF; nothing else is changed.
 
     Enter runs the screen's action `send`, escape `leave`, in the order of the keys: bindings would run later, when this
     field has taken further keys. Some terminals do not mark pasted text. There, a character that arrives together with

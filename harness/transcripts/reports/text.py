@@ -427,7 +427,7 @@ class _Step:
 
 
 def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator[str]:
-    """A heading, then rows of three lines, none wider than `width` columns (20 and more).
+    """A heading, then rows of three lines, none wider than `width` columns (40 and more).
 
     Reference and hypothesis stand word below word, with a letter below each that is wrong.
     """

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ import soundfile
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ConfigDict, TypeAdapter
 
+from harness.base.findings import Keys
 from harness.cli import group
 from harness.cli.validate import command
 from harness.devices.profiles.profile import load_profile
@@ -309,3 +312,22 @@ def test_any_value_anywhere_is_read_or_refused(
             message = str(error)
             assert str(path) in message or "the device profile" in message
             assert "Traceback" not in message
+
+
+def choices_of_keys() -> Iterator[tuple[str, Any, StrEnum]]:
+    """Each key whose values are words: its name, its type and a word."""
+    classes = list(Keys.__subclasses__())
+    for keys in classes:
+        classes.extend(keys.__subclasses__())
+        for name, annotation in get_type_hints(keys, include_extras=True).items():
+            for part in (annotation, *get_args(annotation)):
+                if isinstance(part, type) and issubclass(part, StrEnum):
+                    yield f"{keys.__name__}.{name}", annotation, next(iter(part))
+
+
+def test_a_key_takes_its_words_as_a_file_has_them() -> None:
+    choices = list(choices_of_keys())
+    assert len(choices) > 30
+    for name, annotation, word in choices:
+        read = TypeAdapter(annotation, config=ConfigDict(strict=True)).validate_python(word.value)
+        assert read is word, name

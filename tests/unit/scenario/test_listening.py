@@ -14,6 +14,7 @@ from harness.model.errors import InputProblems, UnmetNeed
 from harness.model.scenario import (
     AmbientSource,
     Limits,
+    OnUndecided,
     Route,
     Scenario,
     SequentialTest,
@@ -51,7 +52,7 @@ trials:
 matrix:
   axes: {gap_ms: [100, 200, 300], voice: [ann, {engine: flite, name: slt}], noise: [null, {kind: pink, snr_db: 3}]}
 wake: {refractory_s: 3, window_after_s: 1.5, count_in_vocabulary: true}
-stopping: {false_accepts: {good: 0.1, bad: 0.5, alpha: 0.01}}
+stopping: {false_accepts: {good: 0.1, bad: 0.5, alpha: 0.01}, on_undecided: pass}
 limits: {max_false_reject_share: 0.1, max_false_accepts_upper_per_hour: 2, min_exposure_hours: 0.4}
 """
 BENCH = """\
@@ -125,7 +126,7 @@ def test_a_wake_scenario_is_read(folder: Path) -> None:
     assert (talk.texts, talk.voices) == (("good morning, Ann",), (VoiceSpec(name="en-gb"),)), "the default voice"
     assert gossip.voices == (VoiceSpec("flite", "slt"),)
     assert scenario.wake == WakeSettings(refractory_s=3.0, window_after_s=1.5, count_in_vocabulary=True)
-    assert scenario.stopping == Stopping(SequentialTest(0.1, 0.5, 0.01, 0.05))
+    assert scenario.stopping == Stopping(SequentialTest(0.1, 0.5, 0.01, 0.05), on_undecided=OnUndecided.PASS)
     assert scenario.limits == Limits(
         max_false_reject_share=0.1, max_false_accepts_upper_per_hour=2.0, min_exposure_hours=0.4
     )
