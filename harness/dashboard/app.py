@@ -109,7 +109,7 @@ class Dashboard(GuardedApp):
         self._open_wake_screen(view)
         self._follow_question(view)
         if self._leaves_by is not None and (self.watch_.over or time.monotonic() > self._leaves_by):
-            self._leave_if_gone(view)
+            self._leave_with_exit_code(view)
 
     def _redraw_for_an_answer(self) -> None:
         """Show the effect of a key before the next redraw."""
@@ -219,9 +219,9 @@ class Dashboard(GuardedApp):
             with suppress(EngineError):
                 self._link.send(Hello(client="dashboard", since_seq=0, attended=False))
             return
-        self._leave_if_gone(view)
+        self._leave_with_exit_code(view)
 
-    def _leave_if_gone(self, view: View) -> None:
+    def _leave_with_exit_code(self, view: View) -> None:
         if view.goodbye is not None:
             self.leave(view.goodbye.exit_code)
         else:

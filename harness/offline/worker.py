@@ -2,6 +2,8 @@
 
 Files arrive in batches on one pipe. Outcomes return on another, in the order of the files. Shared memory holds the
 number of files begun, which shows after a crash which file was playing. The worker ends when its pipe closes.
+
+TASKS, ANSWERS and BEGUN are file descriptors: two pipes and the shared memory. PARENT is a process id.
 """
 
 from __future__ import annotations
@@ -125,6 +127,7 @@ def _write(descriptor: int, content: bytes) -> None:
 
 
 def _die_with(parent: int) -> None:
+    """Ends this process when its parent ends; at once if the parent ended before the kernel was asked."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
@@ -138,13 +141,13 @@ def _refused(error: HarnessError, worker: Worker | None) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    tasks, answers, memory, parent, nice = map(int, arguments)
+    tasks, answers, begun, parent, nice = map(int, arguments)
     _die_with(parent)
     os.nice(nice)
-    for descriptor in (tasks, answers, memory):
+    for descriptor in (tasks, answers, begun):
         os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    counter = mmap.mmap(memory, BEGUN.size)
+    counter = mmap.mmap(begun, BEGUN.size)
     frames = WorkerFrames()
     worker: Worker | None = None
     try:

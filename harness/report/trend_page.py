@@ -42,9 +42,9 @@ def moment(wall_s: float) -> str:
 
 def cell(trend: Trend, value: TrendValue | None) -> str:
     """`3.33 % (60)`, `1.50/h (8.000 h)`, `150 ms (58)`."""
+    if value is None:
+        return numbers.NOTHING
     match trend.followed.measure.counted:
-        case _ if value is None:
-            return numbers.NOTHING
         case MeasureKind.RATE:
             return f"{numbers.number(value.value)}/h ({numbers.exposure(value.of)})"
         case MeasureKind.TIME:

@@ -23,15 +23,19 @@ from harness.sound.recordings import at_rate
 
 NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
 LONGEST_S = 20.0
-"""This much of the beginning of a longer sound is compared."""
-SOUNDING_S, SOUNDING_DB = 1.0, 6.0
-"""A device sounds if this much of the pause after an opening is so much louder than the room was."""
-QUIET_WITHIN_S, MOMENT_S = 3.0, 0.25
-"""Before an opening, the quietest such moment within this time is what it is compared with."""
+"""Of a longer sound, so much of the beginning is compared, in s."""
+SOUNDING_S = 1.0
+"""The end of the pause after an opening, in which a device should sound, in s."""
+SOUNDING_DB = 6.0
+"""A device sounds if that is so much louder than the room was before the opening."""
+QUIET_WITHIN_S = 3.0
+"""How long before an opening the room is looked at, in s."""
+MOMENT_S = 0.25
+"""Parts of that time, in s; the quietest one is the room's level."""
 DIES_AWAY_S = 0.5
-"""After the words of an opening, when a room may still reverberate."""
+"""After the words of an opening, when a room may still reverberate, in s."""
 ABOVE_FLOOR_DB = 3.0
-"""What is less above the noise floor has no level of its own."""
+"""A sound that is less above the noise floor has no level of its own."""
 
 
 @frozen
@@ -107,12 +111,15 @@ class LevelRule:
         return f"level_off: {level.loudspeaker} gave {gave} dB SPL instead of {nominal}"
 
 
-def silence_of(trial: Trial, call_start_s: float, started_s: float, microphone: Hears) -> str:
+def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: Hears) -> str:
     """Why a device that should sound after the opening of an attempt did not; "" if it did.
 
-    It is compared with the quietest moment before the opening. started_s: when the first sample of the stimulus left.
-    call_start_s: from there to the phrase that follows the opening.
-    DeviceError if the microphone does not record.
+    The end of its pause is compared with the quietest moment before the opening:
+
+        room (3 s) │ opening │ 0.5 s dies away │ … pause … │ the last 1 s │ lead-in of the noise │ phrase
+
+    started_s: when the first sample of the stimulus left. call_start_s: from there to the phrase that follows the
+    opening. DeviceError if the microphone does not record.
     """
     opening = trial.recipe.opening
     if opening is None or not opening.sounds:

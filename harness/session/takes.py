@@ -38,7 +38,7 @@ from harness.model.record import (
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import AIR_HZ, RenderedStimulus, SpokenText, Waveform
 from harness.model.trial import ListeningSpec, Outcome, Trial
-from harness.session.levels import silence_of
+from harness.session.levels import why_silent
 from harness.session.listening_trial import ListeningMachine
 from harness.session.pauses import NOT_SET_UP, CheckPause, FaultPause, LifeCheck, UnfitPause
 from harness.session.prompting import Prompter, said_text
@@ -454,7 +454,7 @@ class Takes:
         if left_s is None or sound is None or not observation.complete or run.machine is None:
             return
         try:
-            if refusal := silence_of(run.machine.trial, run.machine.call_start_s, left_s, stage.microphone):
+            if refusal := why_silent(run.machine.trial, run.machine.call_start_s, left_s, stage.microphone):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
                 return
             if stage.levels is None:

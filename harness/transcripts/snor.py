@@ -1,6 +1,14 @@
 """Transcriptions in .sro conventions, made into Standard Normal Orthographic Representation.
 
-Source: ATIS Spontaneous Speech Recognition Scoring Conventions (NIST, 1990), seeds/atis-sro-snor.txt.
+    <word>            deleted in speech            .               a pause, where it stands alone
+    *word*            mispronounced                , ! ? :         marks, which are dropped
+    [event]           sound that is no speech      (n)             where edited words are meant to go
+    (id)              at the end of a line         (n words)       words that belong to the marker (n)
+
+A line is split into signs (brackets and chunks between blanks). A stack of open brackets turns them into tokens, and a
+form writes the tokens. Chunks that occur often are looked up instead (`_KnownChunks`).
+
+Source: ATIS Spontaneous Speech Recognition Scoring Conventions (NIST, 1990).
 """
 
 from __future__ import annotations
@@ -27,7 +35,10 @@ _BESIDE = frozenset("*=-")
 
 
 class SroWord(NamedTuple):
-    """A word without its marks; stars are still on. deleted: it stood in `<…>`, and before and after touched that."""
+    """A word without its marks; stars are still on.
+
+    deleted: whether it stood in `<…>`. before, after: the signs that touched those brackets from outside.
+    """
 
     text: str
     deleted: bool = False

@@ -48,7 +48,8 @@ def count_entities(gold: tuple[Entity, ...], predicted: tuple[Entity, ...]) -> E
     if gold == predicted:
         return _all_paired(len(gold))
     paired = (Counter(concept for concept, _ in gold) & Counter(concept for concept, _ in predicted)).total()
-    words, characters = (_unmatched_cost(gold, predicted, distance) for distance in (word_distance, character_distance))
+    words = _paired_distance(gold, predicted, word_distance)
+    characters = _paired_distance(gold, predicted, character_distance)
     return EntityCounts(paired, len(gold), len(predicted), *words.as_integer_ratio(), *characters.as_integer_ratio())
 
 
@@ -57,22 +58,22 @@ def _all_paired(slots: int) -> EntityCounts:
     return EntityCounts(slots, slots, slots)
 
 
-def _unmatched_cost(
+def _paired_distance(
     gold: Sequence[Entity], predicted: Sequence[Entity], distance: Callable[[str, str], Fraction]
 ) -> Fraction:
     """The sum of the distances of paired values."""
-    unmatched, word_cost = list(gold), Fraction(0)
+    remaining_gold, total = list(gold), Fraction(0)
     for concept, value in predicted:
         candidates = [
             (distance(gold_value, value), index)
-            for index, (gold_concept, gold_value) in enumerate(unmatched)
+            for index, (gold_concept, gold_value) in enumerate(remaining_gold)
             if gold_concept == concept
         ]
         if candidates:
             least, index = min(candidates)
-            word_cost += least
-            del unmatched[index]
-    return word_cost
+            total += least
+            del remaining_gold[index]
+    return total
 
 
 @lru_cache(maxsize=4096)

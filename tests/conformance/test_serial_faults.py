@@ -44,8 +44,8 @@ def test_reconnected_cable_only_interrupts_the_sound(tmp_path: Path) -> None:
         assert not bench.states(DeviceState.STARTED)  # the same boot
         assert bench.play(after, "c").complete
         began_s = known(bench.of(StimulusStarted)[-1].audio_s)
-        # The board's ears still ring with what it heard of the first sound, so samples may differ by a frame.
-        assert len(bench.wakes(began_s)) == len(truth(tmp_path, after))
+        # What the board heard of the first sound may still become a wake in the silence, and shifts others by a frame.
+        assert len(bench.wakes(began_s + 2)) == len(truth(tmp_path, after))
 
 
 def test_a_reset_is_observed_and_audio_time_continues(tmp_path: Path) -> None:

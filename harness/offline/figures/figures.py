@@ -25,9 +25,12 @@ BOOTSTRAP_SEED = 1  # Any fixed one: the same files then give the same interval.
 @frozen
 class Figures:
     """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
-    clustering: of false accepts over files. by_file: whether the intervals of false rejects take each file in all its
-    conditions as a whole. talkers: how many talkers they take as a whole instead; unknown ones are one. copies: files
-    with the bytes of an earlier one; 0 where no file was hashed."""
+
+    - clustering: of false accepts over files.
+    - by_file: whether the intervals of false rejects take each file in all its conditions as a whole.
+    - talkers: how many talkers they take as wholes instead (all unknown talkers are one); 0: none.
+    - copies: files with the bytes of an earlier one; 0 where no file was hashed.
+    """
 
     counts: OfflineCounts
     counting: CountingRules
@@ -63,7 +66,7 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
     """The results of what was counted."""
     counts = tally.counts
     hours = counts.exposure_hours(counting)
-    files = counts.true_accepts + counts.rejects_and_substitutions
+    phrases = counts.true_accepts + counts.rejects_and_substitutions
     missed, wrong = counts.false_rejects, counts.rejects_and_substitutions
     referenced = counts.has_references
     by_talker = tally.talkers
@@ -72,7 +75,7 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
 
     def rejects(count: int, rejected: Callable[[PhraseCounts], int]) -> Interval | None:
         if not clusters:
-            return clopper_pearson(count, files)
+            return clopper_pearson(count, phrases)
         return over_clusters([rejected(cluster) for cluster in clusters], [cluster.total for cluster in clusters])
 
     return Figures(
@@ -80,10 +83,10 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
         counting=counting,
         totals=totals_of(counts, counting),
         false_accepts=garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
-        false_rejects=rejects(missed, lambda phrases: phrases.missed),
-        false_rejects_wilson=None if clusters else wilson(missed, files),
-        with_substitutions=rejects(wrong, lambda phrases: phrases.missed + phrases.substituted) if referenced else None,
-        with_substitutions_wilson=wilson(wrong, files) if referenced and not clusters else None,
+        false_rejects=rejects(missed, lambda cluster: cluster.missed),
+        false_rejects_wilson=None if clusters else wilson(missed, phrases),
+        with_substitutions=rejects(wrong, lambda cluster: cluster.missed + cluster.substituted) if referenced else None,
+        with_substitutions_wilson=wilson(wrong, phrases) if referenced and not clusters else None,
         word_errors=wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
         clustering=clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)
         if tally.false_accepts
@@ -99,14 +102,14 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
     """Each declared limit. A result without data, or without the interval that is compared, is undecided."""
     totals = figures.totals
     # With references the percentage covers all errors, as on the console.
-    substitutions = "FR+SBRATIO" in totals
+    with_substitutions = "FR+SBRATIO" in totals
     accepts = figures.false_accepts
     if accepts is not None and figures.clustered and figures.clustering is not None:
         # The interval by file is rough where files are few; a verdict must hold by both.
         low, high = figures.clustering.interval
         accepts = min(accepts[0], low), max(accepts[1], high)
-    rejects = figures.with_substitutions if substitutions else figures.false_rejects
-    most, ratio = limits.false_rejects_percent, "FR+SBRATIO" if substitutions else "FRRATIO"
+    rejects = figures.with_substitutions if with_substitutions else figures.false_rejects
+    most, ratio = limits.false_rejects_percent, "FR+SBRATIO" if with_substitutions else "FRRATIO"
     declared = (
         ("--max-fa-per-hour", "false accepts per hour", limits.false_accepts_per_hour, totals.get("FARATE"), accepts),
         ("--max-fr", "false rejects", None if most is None else most / 100, _share(totals, ratio), rejects),

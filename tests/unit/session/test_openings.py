@@ -12,7 +12,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import NoiseKind, NoiseSpec, Opening, Samples, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
-from harness.session.levels import silence_of
+from harness.session.levels import why_silent
 from harness.session.query_trial import TrialMachine
 from harness.session.take import Phase, StimulusTiming
 from tests.known import known
@@ -133,8 +133,8 @@ class Room:
 )
 def test_a_device_sounds_if_it_is_louder_than_the_room_was_before(room: Room, silent: bool) -> None:
     trial = listening_trial(BY_AIR, opening=replace(OPENING, sounds=True))
-    assert bool(silence_of(trial, 5.0, 10.0, room)) is silent  # type: ignore[arg-type]
-    assert silence_of(listening_trial(BY_AIR, opening=OPENING), 5.0, 10.0, room) == ""  # type: ignore[arg-type]
+    assert bool(why_silent(trial, 5.0, 10.0, room)) is silent  # type: ignore[arg-type]
+    assert why_silent(listening_trial(BY_AIR, opening=OPENING), 5.0, 10.0, room) == ""  # type: ignore[arg-type]
 
 
 def test_the_noise_of_the_trial_is_not_taken_for_the_device() -> None:
@@ -142,5 +142,5 @@ def test_the_noise_of_the_trial_is_not_taken_for_the_device() -> None:
     noisy = replace(trial, recipe=replace(trial.recipe, noise=NoiseSpec(NoiseKind.PINK, 5.0)))
     room = Room(0.001, 0.001)
     room._sound[14_000:15_000] = 0.1  # the second before the phrase
-    assert silence_of(noisy, 5.0, 10.0, room).startswith("device_silent")  # type: ignore[arg-type]
-    assert silence_of(trial, 5.0, 10.0, room) == ""  # type: ignore[arg-type]
+    assert why_silent(noisy, 5.0, 10.0, room).startswith("device_silent")  # type: ignore[arg-type]
+    assert why_silent(trial, 5.0, 10.0, room) == ""  # type: ignore[arg-type]
