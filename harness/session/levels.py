@@ -114,9 +114,9 @@ class LevelRule:
 def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: Hears) -> str:
     """Why a device that should sound after the opening of an attempt did not; "" if it did.
 
-    The end of its pause is compared with the quietest moment before the opening:
+    The end of its pause is compared with the quietest moment before the opening.
 
-        room (3 s) │ opening │ 0.5 s dies away │ … pause … │ the last 1 s │ lead-in of the noise │ phrase
+        room │ opening │ dies away │ pause │ its end │ lead-in of noise │ phrase
 
     started_s: when the first sample of the stimulus left. call_start_s: from there to the phrase that follows the
     opening. DeviceError if the microphone does not record.

@@ -2,7 +2,7 @@
 
     <word>            deleted in speech            .               a pause, where it stands alone
     *word*            mispronounced                , ! ? :         marks, which are dropped
-    [event]           sound that is no speech      (n)             where edited words are meant to go
+    [event]           sound other than speech      (n)             where edited words are meant to go
     (id)              at the end of a line         (n words)       words that belong to the marker (n)
 
 A line is split into signs (brackets and chunks between blanks). A stack of open brackets turns them into tokens, and a
