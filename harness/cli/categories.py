@@ -21,7 +21,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import drawn_progress, in_colour, print_lines, width
+from harness.cli.streams import drawn_progress, in_colour, print_lines, refuse_overwriting, width
 from harness.model.choices import GROUPINGS, CategoryGroup, LimitTarget, Reading
 from harness.model.judgment import Category
 
@@ -104,6 +104,8 @@ def command(
     from harness.rating.reports.categories import Selection, limits_of, report_of
 
     sessions = rated_sessions(options)
+    if html_target is not None:
+        refuse_overwriting(str(html_target), options.named)
     with drawn_progress():
         judged_sessions = read_sessions(sessions.folders)
     rows = [row for session in judged_sessions for row in session.rows]

@@ -13,6 +13,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import demand_folder
+from harness.model.errors import InputError
 from harness.model.numbers import exact
 
 STREAM = "-"
@@ -20,6 +21,7 @@ STREAM = "-"
 HELP_LINES = 40
 """Longer, a help shows the usual options only."""
 _WHOLE = "harness.whole_help"
+_TARGETS = "harness.targets"
 
 
 class Option(click.Option):
@@ -58,6 +60,14 @@ class Option(click.Option):
         if self.writes and cast not in (None, "", STREAM) and not ctx.resilient_parsing:
             target = Path(cast)
             demand_folder(target)
+            if os.path.isfile(target) or not os.path.exists(target):
+                written: dict[str, str] = ctx.meta.setdefault(_TARGETS, {})
+                name = next(opt for opt in self.opts if opt[:2] == "--")
+                if (other := written.setdefault(os.path.realpath(target), name)) != name:
+                    first, second = sorted((other, name), reverse=True)
+                    raise InputError(
+                        f"{first} and {second} name the same file", remedy="Give one of them another file name"
+                    )
             before = target.stat() if os.path.isfile(target) else None
             if before is not None or self.reported:
                 ctx.call_on_close(partial(_report_written, target, before))

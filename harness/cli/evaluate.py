@@ -116,7 +116,7 @@ _REQUEST_OPTIONS = option_group(
     clustered_by=option(
         "Column whose values are the clusters for intervals.",
         "--cluster-by",
-        show_default="talker or speaker, if there is one",
+        show_default="talker, speaker or client_id, if there is one",
         metavar="COLUMN",
     ),
     inv=_lists("List of files with the wake phrase (in-vocabulary).", "-i"),
@@ -264,7 +264,8 @@ def command(
     from harness.offline.evaluation import MultiEngineRunner
 
     def demand(file: Path | str) -> None:
-        refuse_overwriting(str(file), (*request.with_phrase, *request.without_phrase, *request.referenced))
+        read = (*request.with_phrase, *request.without_phrase, *request.referenced, *request.labels)
+        refuse_overwriting(str(file), (*read, *sweep.dev_inv, *sweep.dev_oov, *filter(None, [request.conditions])))
 
     for file in filter(None, (pages.report, pages.junit)):
         demand(file)

@@ -21,7 +21,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import rated_sessions, session_folder
-from harness.cli.streams import drawn_progress, standard_output
+from harness.cli.streams import drawn_progress, refuse_overwriting, standard_output
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.numbers import counted
@@ -67,6 +67,9 @@ def export(
     if parquet_file is not None:
         demand_parquet()
     rated = rated_sessions(RatedSessionOptions(named=sessions, round_id=None, with_programs=False))
+    read = [*sessions, *(str(path) for folder in rated.folders for path in folder.iterdir())]
+    for file in filter(None, (csv_file, jsonl_file, parquet_file)):
+        refuse_overwriting(file, read)
     with drawn_progress():
         judged_sessions = with_rows_of(read_sessions(rated.folders), rated.round_id)
     table = judgment_table(judged_sessions, only_in_force=in_force, blind=blind)

@@ -53,6 +53,16 @@ A_FILE = click.Path(path_type=Path, dir_okay=False)
 A_FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
+class FiniteRange(click.FloatRange):
+    """A finite number within limits; click itself lets NaN through every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
 class EnumChoice(click.Choice[str]):
     """The values of an enumeration. The command gets the member, not its text."""
 
@@ -215,7 +225,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
     if isinstance(attributes.get("default"), StrEnum):
         attributes["default"] = attributes["default"].value  # click would show its name
     if (ends := attributes.pop("within", None)) is not None:
-        attributes["type"] = click.IntRange(*ends) if _item_type(kind) is int else click.FloatRange(*ends)
+        attributes["type"] = click.IntRange(*ends) if _item_type(kind) is int else FiniteRange(*ends)
     if not attributes.keys() & {"type", "callback", "is_flag", "flag_value", "count", "nargs"}:
         attributes["type"] = _type_of(kind)
     if kind_of_parameter is click.Argument:

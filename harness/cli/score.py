@@ -226,7 +226,7 @@ def command(
     files = [reference, *hypotheses, *filter(None, [groups])]
     targets = [target for target in (json_target, html_target) if target is not None]
     for target in targets:
-        refuse_overwriting(target, files)
+        refuse_overwriting(target, [*files, *filter(None, [rules.glm, rules.normalise])])
     if len(targets) == 2 and is_one_place(*targets):
         raise InputError("--json and --html name the same file", remedy="Give one of them another file name")
     refuse_stdin_twice(files)

@@ -345,6 +345,11 @@ class EvaluationRunner:
             talkers=talkers_of(request, self._listing),
         )
         journal = self._output.opened(header, resume=request.resume)
+        earlier_cache = "" if journal.before is None else journal.before.header.evaluation.cache
+        if self._sweep.is_wanted and earlier_cache and earlier_cache != self._evaluation.cache:
+            journal.abandon()
+            cache = shown(earlier_cache, 200)
+            raise InputError(f"the scores so far are in {cache}", remedy=f"Add --cache {cache}")
         self._header = header
         if self._verbose:
             from harness.offline.reports.log import writing_line
@@ -513,6 +518,7 @@ class MultiEngineRunner:
     ) -> None:
         self._request, self._engine_names, self._screen, self._sweep = request, engine_names, screen, sweep
         self._several, self._pages = len(tasks) > 1, pages
+        self._sweep_prefix = f"{(request.log or 'engines').removesuffix('.log')}.det"
         limits.demand_figures(request)
         if self._several:
             sweep.refuse_options_of_one_engine()
@@ -524,6 +530,15 @@ class MultiEngineRunner:
         for files in outputs:
             for file in files.all:
                 demand(file)
+        log_files = {os.path.realpath(file) for files in outputs for file in files.all}
+        if sweep.is_wanted:
+            prefix = sweep.prefix or self._sweep_prefix
+            demand_folder(Path(prefix))
+            for ending in (".csv", ".json", ".dev.csv", ".png", ".svg"):
+                demand(Path(f"{prefix}{ending}"))
+                if os.path.realpath(f"{prefix}{ending}") in log_files:
+                    problem = "the sweep would replace a file of the log"
+                    raise InputError(problem, place=Place(f"{prefix}{ending}"), remedy="Give --sweep another prefix")
         no_room = _no_room(outputs, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [
@@ -593,6 +608,6 @@ class MultiEngineRunner:
         for line in engine_lines(self.table, self._screen.width):
             self._screen.say(line)
         if self._sweep.is_wanted:
-            prefix = self._sweep.prefix or f"{(self._request.log or 'engines').removesuffix('.log')}.det"
+            prefix = self._sweep.prefix or self._sweep_prefix
             files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
             self._screen.say(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

@@ -261,12 +261,18 @@ def _grid(text: str, problems: Problems, only_tier: str) -> _Read:
         index += 1
         return line, value
 
+    def count() -> int:
+        line, value = take(float)
+        if not 0 <= float(value) <= len(values):
+            raise InputError(f"{shown(value)} is not a count", place=Place(problems.file, line), remedy=_GRID_REMEDY)
+        return int(float(value))
+
     try:
         if (take(str)[1], take(str)[1]) != ("ooTextFile", "TextGrid"):
             raise InputError("this is not a TextGrid", place=Place(problems.file, 1), remedy=_GRID_REMEDY)
         take(float)
         take(float)
-        tiers = int(float(take(float)[1]))
+        tiers = count()
         names: list[str] = []
         intervals_seen = False
         for _ in range(tiers):
@@ -275,7 +281,7 @@ def _grid(text: str, problems: Problems, only_tier: str) -> _Read:
             names.append(tier)
             take(float)
             take(float)
-            for _ in range(int(float(take(float)[1]))):
+            for _ in range(count()):
                 line, start = take(float)
                 end = take(float)[1] if kind == "IntervalTier" else start
                 phrase = take(str)[1]
@@ -363,9 +369,15 @@ class LabelsOfRecordings:
             places = {recording: (file, recording) for recording in file.of}
         else:
             places = self._by_name
-        return next((places[key] for key in (name, path.name, path.stem) if key in places), None) or next(
-            (places[key] for key in places if PurePath(key).name == path.name), None
-        )
+        endings = ("/".join(path.parts[index:]) for index in range(len(path.parts)))  # the longest first
+        for key in (name, *endings, path.stem):
+            if key in places:
+                return places[key]
+        same_names = [key for key in places if PurePath(key).name == path.name]
+        if len(same_names) > 1:
+            problem = f"the labels of {shown(same_names[0])} and {shown(same_names[1])} may both be its"
+            raise InputError(problem, place=Place(name), remedy="Name recordings in the labels as the list does")
+        return places[same_names[0]] if same_names else None
 
     def _demand_phrases(self, label_lists: Sequence[Labels]) -> None:
         every = [label for labels in label_lists for label in labels]

@@ -5,6 +5,7 @@ Numbers may have decimals or none. Raw names may contain quotes, backslashes and
 
 from __future__ import annotations
 
+import math
 import re
 from codecs import BOM_UTF8
 from collections import deque
@@ -42,7 +43,7 @@ Lines = Iterable[tuple[int, str]]
 """Lines without their ends, each with the byte at which it begins."""
 
 _LONG = {text: sign for sign, text in SHORT.items()}
-_ESCAPE = re.compile(r'\\(?:[\\"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})')
+_ESCAPE = re.compile(r'\\(?:[\\"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})')
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _EXTRAS = r'(?P<extras>(?: x-[\w-]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*))*)'
 _SCORE = rf"(?: +sv-score +(?P<score>{_NUMBER}))?"
@@ -123,7 +124,8 @@ def demand_numbers(log: WakeLog, name: str) -> None:
     """InputError if an INFO line that totals depend on has no number."""
     try:
         for part in ("inv", "oov", "inv/oov"):
-            log.seconds(part)
+            if not 0 <= log.seconds(part) < math.inf:
+                raise ValueError(f"{part} has {log.seconds(part)} s")
         for part in ("inv-files", "oov-files", "rejected-files", "x-phrases"):
             int(log.about(part) or 0)
         float(log.about("real-time-factor") or 0)
@@ -257,6 +259,8 @@ def _total(key: str, detail: str) -> TotalLine:
     number = re.match(rf"\s*({_NUMBER})", detail)
     if number is None:
         raise ValueError("a total has no number")
+    if math.isinf(float(number[1])):
+        raise ValueError("a total is too large")
     mantissa, _, exponent = number[1].lower().partition("e")
     return TotalLine(key, float(number[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
 

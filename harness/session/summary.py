@@ -31,6 +31,7 @@ from harness.session.figures.trials import (
     TrialState,
     UnderstoodFigures,
     by_group,
+    needs_condition,
     words_of,
 )
 from harness.session.log.reader import read_scenario
@@ -561,8 +562,10 @@ def heard_tables(
     requested_groupings = tuple(groupings)
     for grouping in requested_groupings or Grouping:
         groups = by_group(trials, grouping)
-        # Conditions of one axis equal that axis, which has its own table.
-        of_one_axis = grouping is Grouping.CONDITION and all(len(heard.trial.conditions) < 2 for heard in trials)
+        # Conditions of one axis equal that axis, where it has a table of its own.
+        of_one_axis = grouping is Grouping.CONDITION and not any(
+            needs_condition(heard.trial, Grouping) for heard in trials
+        )
         if requested_groupings or (len(groups) > 1 and not of_one_axis):
             out += ["", *_transcript_table(f"by {grouping}", groups, columns)]
     return out

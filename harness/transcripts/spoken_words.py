@@ -80,7 +80,7 @@ def is_known(language: str) -> bool:
     """Whether numerals can be read in a language, such as de."""
     from num2words import CONVERTER_CLASSES  # here, since only texts in other languages than English need it
 
-    return language in CONVERTER_CLASSES
+    return language in CONVERTER_CLASSES and language != "am"  # never ends on 999,999,999
 
 
 def numeral_readings(text: str, language: str) -> Readings:
@@ -196,7 +196,10 @@ def _plain(text: str, language: str) -> str:
 def _number_words(number: int, language: str, to: str = "cardinal") -> str:
     from num2words import num2words
 
-    return str(num2words(number, lang=language, to=to)).lower()
+    try:
+        return str(num2words(number, lang=language, to=to)).lower()
+    except (NotImplementedError, AttributeError, TypeError, OverflowError):  # num2words has gaps in some languages
+        return str(number) if to == "cardinal" else _number_words(number, language)
 
 
 def _parts(text: str) -> tuple[str, str]:

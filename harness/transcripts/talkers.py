@@ -112,6 +112,9 @@ def pair_talkers(
             aligned[len(reference_rows)] = side_by_side(reference_words, hypothesis_words or [], path)
             reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, talks[0].segments[0].line))
             hypotheses.append(hypothesis_words)
+    if not reference_rows:
+        problem = "the reference has no segment that counts"
+        raise InputError(problem, place=Place(reference.file), remedy="Name another file")
     ids, speakers, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(

@@ -323,6 +323,10 @@ def _demand_intent(label: str | None, gold: Corpus) -> None:
         problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
         remedy = nearest(label, sorted(filter(None, intents)), listed="Intents")
         raise InputError(problem, place=Place(gold.path), remedy=plain_text(remedy, 300))
+    for utterance in gold.utterances:
+        if label and label in (utterance.intents or ()) and len(utterance.intents or ()) > 1:
+            problem = f"--out-of-scope: {plain_text(utterance.id, 60)} has {plain_text(label, 60)!r} and other intents"
+            raise InputError(problem, place=utterance.place, remedy="An utterance out of scope has no other intent")
 
 
 def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> None:

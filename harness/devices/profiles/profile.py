@@ -82,6 +82,8 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
     yielded = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
     for profile in lines_of:
         yielded |= {rule.kind for rule in profile.lines} | {rule.kind for rule in profile.messages}
+    if ObservationKind.NOT_UNDERSTOOD in yielded:
+        yielded.add(ObservationKind.INTENT)  # it counts as an intent without a name
     for number, kind in enumerate(keys.reports):
         if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
             remedy = f"Add a rule of kind {kind.value}, or remove it from `reports`"

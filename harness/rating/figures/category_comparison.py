@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -77,7 +77,8 @@ def compare_categories(
 ) -> CategoryComparison:
     """Compares two devices by name, or two sessions by id; ValueError for an unknown name."""
     of_first, of_second = side_of(trials, first), side_of(trials, second)
-    first_trials, second_trials = _trials_by_place(of_first), _trials_by_place(of_second)
+    varying = _varying((*of_first, *of_second))
+    first_trials, second_trials = _trials_by_place(of_first, varying), _trials_by_place(of_second, varying)
     shared = [place for place in first_trials if place in second_trials]
     pairs = ((first_trials, second_trials), (second_trials, first_trials))
     unpaired = [sum(len(responses) for place, responses in side.items() if place not in other) for side, other in pairs]
@@ -109,10 +110,18 @@ def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
     return tuple(side)
 
 
-def _trials_by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
-    return group_by(
-        ((trial.query, trial.conditions), trial) for trial in trials if trial.outcome is QueryOutcome.CATEGORY
-    )
+def _varying(trials: Iterable[RatedTrial]) -> set[str]:
+    """Axes with several labels within a session. One with a single label in each, such as a setting, is compared."""
+    labels = {(trial.session_id, *condition) for trial in trials for condition in trial.trial.conditions}
+    return {axis for (_, axis), count in Counter(place[:2] for place in labels).items() if count > 1}
+
+
+def _trials_by_place(trials: Iterable[RatedTrial], varying: Collection[str]) -> dict[_Place, list[RatedTrial]]:
+    def place(trial: RatedTrial) -> _Place:
+        labels = (f"{axis}={label}" for axis, label in trial.trial.conditions if axis in varying)
+        return trial.query, (*trial.conditions, *labels)
+
+    return group_by((place(trial), trial) for trial in trials if trial.outcome is QueryOutcome.CATEGORY)
 
 
 def _no_comparison(

@@ -377,6 +377,10 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
         elif text[index : index + 1] != "]":
             problems.add(line, 1, "the list is not closed after this segment", "Close it with ]")
             return
+    rest = _past_blanks(text, index + 1)
+    if rest < len(text):
+        line += text.count("\n", position, rest)
+        problems.add(line, 1, "there is more after the list", "Write all segments in one list")
 
 
 def _past_blanks(text: str, position: int) -> int:

@@ -217,3 +217,28 @@ def test_label_tables_saved_by_spreadsheets_are_read(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text('start,end\n"1,234","1,235"\n', "utf-8")  # thousands, or a decimal comma
     with pytest.raises(InputError, match="'1,234' is not a time"):
         read_labels(str(tmp_path / "b.csv"))
+
+
+def two_recordings_of_one_name(folder: Path) -> CollectedFiles:
+    return CollectedFiles("x", tuple(str(folder / "long" / name / "rec.wav") for name in ("a", "b")), {})
+
+
+def test_labels_are_those_of_the_recording_in_the_same_folder(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("audio,start,end\na/rec.wav,1,2\nb/rec.wav,5,6\n")
+    labels = LabelsOfRecordings([str(path)]).labels_of(two_recordings_of_one_name(tmp_path))
+    assert [label.start_s for (label,) in labels] == [1.0, 5.0]
+
+
+def test_labels_that_may_be_those_of_two_recordings_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("audio,start,end\nc/rec.wav,1,2\nd/rec.wav,5,6\n")
+    with pytest.raises(InputError, match=r"the labels of 'c/rec\.wav' and 'd/rec\.wav' may both be its"):
+        LabelsOfRecordings([str(path)]).labels_of(two_recordings_of_one_name(tmp_path))
+
+
+def test_a_grid_with_an_infinite_count_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "hour.TextGrid"
+    path.write_text('File type = "ooTextFile"\nObject class = "TextGrid"\n0\n1\n<exists>\n1e999\n')
+    with pytest.raises(InputError, match="'1e999' is not a count"):
+        read_labels(str(path))

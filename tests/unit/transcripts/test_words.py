@@ -516,3 +516,10 @@ def test_long_texts_are_read_in_their_readings_too() -> None:
     assert alike(text, text)
     assert alike("845 " * 2000, "eight forty five " * 2000)
     assert not alike(text, spoken_form)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"), [("1987", "sv"), ("1234", "vi"), ("1234", "is"), ("2e", "cs"), ("999999999999", "kn")]
+)
+def test_gaps_of_num2words_leave_digits(text: str, language: str) -> None:
+    assert normalise(text, Normalisation.SPOKEN, language)

@@ -9,6 +9,7 @@ import pytest
 from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
 from harness.devices.wire.mappings import for_device, observations
+from harness.model.bench import ObservationKind
 from harness.model.observation import Intent
 from harness.model.time import Stamp
 
@@ -33,6 +34,15 @@ def test_no_understanding_in_a_line_is_reported(profile: str, line: str) -> None
     console = Console(load_profile(profile, beside=Path()), "device")
     (intent,) = console.feed(line.encode() + b"\n", Stamp(1.0))
     assert intent == Intent("device", intent.at, "")
+
+
+def test_a_profile_reports_intents_if_only_a_rule_of_no_understanding_gives_them(tmp_path: Path) -> None:
+    path = tmp_path / "box.yaml"
+    path.write_text(
+        "device: box\ntitle: Box\nwake_phrases: [hey box]\nreports: [intent]\n"
+        "lines:\n  - {kind: not_understood, match: '^nothing$'}\n"
+    )
+    assert ObservationKind.INTENT in load_profile(path.name, beside=tmp_path).reports
 
 
 @pytest.mark.parametrize(

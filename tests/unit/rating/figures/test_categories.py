@@ -229,6 +229,15 @@ def test_single_pairs_are_compared_by_mcnemars_test() -> None:
     assert comparison.differing[0].first == ((C, 1),)
 
 
+def test_every_axis_that_varies_within_a_session_separates_partners() -> None:
+    near, far = (("distance_m", "1"),), (("distance_m", "3"),)
+    trials = rated(case("a", "q", C, conditions=near), case("b", "q", C, conditions=far))
+    assert compare_categories(trials, "a", "b", C).why_not == "they have no query in common under the same conditions"
+    monday = rated(case("a", "q", C, conditions=near), session_id="monday")
+    tuesday = rated(case("a", "q", W, conditions=far), session_id="tuesday")
+    assert compare_categories((*monday, *tuesday), "monday", "tuesday", C).strata == 1, "one label each is compared"
+
+
 def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> None:
     ann, bob = (("voice", "ann"),), (("voice", "bob"),)
     trials = rated(
