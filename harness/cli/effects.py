@@ -110,8 +110,8 @@ def command(
 
     SESSION: a session's folder, or its name below ./sessions.
 
-    Exit status: 0 nothing is open, or --answer was recorded · 1 something is open · 2 wrong usage or input · 3 a log
-    cannot be read.
+    Exit status: 0 nothing is open · 1 something is open · 2 wrong usage or input · 3 a log cannot be read. It is 0
+    after --answer.
     """
 
     if [as_json, watch, answer is not None].count(True) > 1:

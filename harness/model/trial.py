@@ -231,6 +231,11 @@ class Trial:
         """Its conditions as people read them, not escaped: `voice=anna noise=pink_5_dB`; "" for none."""
         return " ".join(f"{axis}={label}" for axis, label in self.conditions)
 
+    def needs_condition(self, groupings: Iterable[str]) -> bool:
+        """Whether its condition says more than one of these groupings: several axes, or one that is not among them."""
+        names = set(map(str, groupings))
+        return len(self.conditions) > 1 or any(axis not in names for axis, _ in self.conditions)
+
     @property
     def targets(self) -> tuple[Target, ...]:
         """The devices that it is about: those that listen, or the one that is asked."""

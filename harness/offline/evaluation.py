@@ -530,15 +530,8 @@ class MultiEngineRunner:
         for files in outputs:
             for file in files.all:
                 demand(file)
-        log_files = {os.path.realpath(file) for files in outputs for file in files.all}
-        if sweep.is_wanted:
-            prefix = sweep.prefix or self._sweep_prefix
-            demand_folder(Path(prefix))
-            for ending in (".csv", ".json", ".dev.csv", ".png", ".svg"):
-                demand(Path(f"{prefix}{ending}"))
-                if os.path.realpath(f"{prefix}{ending}") in log_files:
-                    problem = "the sweep would replace a file of the log"
-                    raise InputError(problem, place=Place(f"{prefix}{ending}"), remedy="Give --sweep another prefix")
+        for file in sweep.files(self._sweep_prefix, [path for files in outputs for path in files.all]):
+            demand(file)
         no_room = _no_room(outputs, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import chain, count
 from pathlib import Path, PurePath
@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from harness.base.text_file import checked_encoding
 from harness.base.whole_file import demand_folder
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, LimitBasis, TargetBasis
-from harness.model.errors import InputError
+from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluation, LeadInRef, Task
 from harness.model.stimulus import SoundCondition
@@ -327,6 +327,21 @@ class SweepRequest:
             miss, accept, uses = self.target_cost
             return SweepTarget(SweepCriterion.COST, miss_cost=miss, accept_cost=accept, uses_per_hour=uses)
         return None
+
+    def files(self, prefix: str, log_files: Sequence[Path]) -> Iterator[Path]:
+        """The files that a sweep may write; none if it is not wanted. prefix: unless one was given.
+
+        InputError if their folder does not exist, or if one would replace a file of the log.
+        """
+        if not self.is_wanted:
+            return
+        demand_folder(Path(self.prefix or prefix))
+        for ending in (".csv", ".json", ".dev.csv", ".png", ".svg"):
+            file = Path(f"{self.prefix or prefix}{ending}")
+            if os.path.realpath(file) in map(os.path.realpath, log_files):
+                problem = "the sweep would replace a file of the log"
+                raise InputError(problem, place=Place(str(file)), remedy="Give --sweep another prefix")
+            yield file
 
     def refuse_options_of_one_engine(self) -> None:
         """InputError for options that apply to one engine only. Several are compared at equal false accepts, so

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
-from harness.session.figures.trials import AttemptTranscript, TranscribedTrial, group_of, needs_condition
+from harness.session.figures.trials import AttemptTranscript, TranscribedTrial, group_of
 from harness.transcripts.recognition import recognised
 
 # Characters with a meaning in trn files become their full-width forms.
@@ -33,7 +33,7 @@ def trn_files(trials: Sequence[TranscribedTrial]) -> Mapping[str, str]:
     first = [(id_, trial, trial.first) for id_, trial in zip(ids, trials, strict=True)]
     final = [(id_, trial, trial.final) for id_, trial in zip(ids, trials, strict=True) if trial.final is not None]
     # With one axis, its own column holds the same, if it has one.
-    crossed = any(needs_condition(trial.trial, Grouping) for trial in trials)
+    crossed = any(trial.trial.needs_condition(Grouping) for trial in trials)
     groupings = [grouping for grouping in Grouping if crossed or grouping is not Grouping.CONDITION]
     return {**_files("first", first, groupings), **_files("final", final, groupings)}
 

@@ -31,7 +31,6 @@ from harness.session.figures.trials import (
     TrialState,
     UnderstoodFigures,
     by_group,
-    needs_condition,
     words_of,
 )
 from harness.session.log.reader import read_scenario
@@ -564,7 +563,7 @@ def heard_tables(
         groups = by_group(trials, grouping)
         # Conditions of one axis equal that axis, where it has a table of its own.
         of_one_axis = grouping is Grouping.CONDITION and not any(
-            needs_condition(heard.trial, Grouping) for heard in trials
+            heard.trial.needs_condition(Grouping) for heard in trials
         )
         if requested_groupings or (len(groups) > 1 and not of_one_axis):
             out += ["", *_transcript_table(f"by {grouping}", groups, columns)]

@@ -33,7 +33,6 @@ from harness.rating.figures.categories import (
 from harness.rating.figures.category_comparison import CategoryComparison, compare_categories
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
 from harness.rating.guide import LABELS
-from harness.session.figures.trials import needs_condition
 from harness.statistics.significance import SwapTestResult
 from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -138,7 +137,7 @@ def _groups(trials: Sequence[RatedTrial], grouping: By) -> tuple[QueryGroup, ...
 def _is_shown(trials: Sequence[RatedTrial], grouping: By) -> bool:
     """By default: groupings with several groups, but not by query, and not a single axis twice."""
     if grouping is ResultGrouping.QUERY or (
-        grouping is Grouping.CONDITION and not any(needs_condition(trial.trial, GROUPINGS) for trial in trials)
+        grouping is Grouping.CONDITION and not any(trial.trial.needs_condition(GROUPINGS) for trial in trials)
     ):
         return False
     return len({label_by(trial, grouping) for trial in trials}) > 1

@@ -460,12 +460,6 @@ def group_of(heard: TranscribedTrial, grouping: str) -> str:
     return label_of(heard.trial, heard.device, grouping)
 
 
-def needs_condition(trial: Trial, groupings: Iterable[str]) -> bool:
-    """Whether its condition says more than one of these groupings does: several axes, or one that is not among them."""
-    names = set(map(str, groupings))
-    return len(trial.conditions) > 1 or any(axis not in names for axis, _ in trial.conditions)
-
-
 def label_of(trial: Trial, device: str, grouping: str) -> str:
     """The label of a trial: of the matrix where that varies it, else of how it sounds; "" where it has none.
 
