@@ -109,11 +109,9 @@ class EvaluationFiles:
                 raise InputError("this is not a regular file", place=Place(str(path)), remedy=_ANOTHER_LOG)
         if resume:
             if self.log.exists() and not self.journal.exists():
-                raise InputError(
-                    f"--resume needs {self.journal.name}, which is not next to the log",
-                    place=Place(str(self.log)),
-                    remedy="Start again with --force, or choose another log with -l",
-                )
+                problem = f"--resume needs {self.journal.name}, which is not next to the log"
+                remedy = "Start again with --force, or choose another log with -l"
+                raise InputError(problem, place=Place(str(self.log)), remedy=remedy)
             return
         if not (self.log.exists() or self.journal.exists()):
             return
@@ -345,11 +343,9 @@ class EvaluationRunner:
             talkers=talkers_of(request, self._listing),
         )
         journal = self._output.opened(header, resume=request.resume)
-        earlier_cache = "" if journal.before is None else journal.before.header.evaluation.cache
-        if self._sweep.is_wanted and earlier_cache and earlier_cache != self._evaluation.cache:
+        if self._sweep.is_wanted and (cache := journal.earlier_cache) not in ("", self._evaluation.cache):
             journal.abandon()
-            cache = shown(earlier_cache, 200)
-            raise InputError(f"the scores so far are in {cache}", remedy=f"Add --cache {cache}")
+            raise InputError(f"the scores so far are in {shown(cache, 200)}", remedy=f"Add --cache {shown(cache, 200)}")
         self._header = header
         if self._verbose:
             from harness.offline.reports.log import writing_line
@@ -527,10 +523,8 @@ class MultiEngineRunner:
         own_sweep = replace(sweep, prefix=None) if self._several else sweep  # several engines have one sweep together
         self._logs = [Path(log) for log in log_names(request.log, engine_names, tasks)]
         outputs = [EvaluationFiles(log) for log in self._logs]
-        for files in outputs:
-            for file in files.all:
-                demand(file)
-        for file in sweep.files(self._sweep_prefix, [path for files in outputs for path in files.all]):
+        log_files = [file for files in outputs for file in files.all]
+        for file in (*log_files, *sweep.files(self._sweep_prefix, log_files)):
             demand(file)
         no_room = _no_room(outputs, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous

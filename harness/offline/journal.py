@@ -310,6 +310,11 @@ class Journal:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    @property
+    def earlier_cache(self) -> str:
+        """Where the run that is resumed keeps its scores; "" if it keeps none, and for a new journal."""
+        return "" if self.before is None else self.before.header.evaluation.cache
+
     def abandon(self) -> None:
         """Closes the file without a mark, as a killed run leaves it. May be called twice."""
         if self._descriptor >= 0:
