@@ -477,8 +477,8 @@ class EvaluationRunner:
             self._developed, self._play, talkers_of(self._request, self._developed)
         )
         self._screen.clear()
-        if self._sweep.is_wanted:
-            for line in sweep.write(self._sweep.prefix or f"{self._output.log.with_suffix('')}.det"):
+        if prefix := self._sweep.prefix:
+            for line in sweep.write(prefix):
                 self._screen.say(line)
         self.developed, self.chosen = sweep.developed, sweep.chosen
         return well
@@ -512,19 +512,20 @@ class MultiEngineRunner:
         pages: bool,
         demand: Callable[[Path], None],
     ) -> None:
-        self._request, self._engine_names, self._screen, self._sweep = request, engine_names, screen, sweep
+        self._request, self._engine_names, self._screen = request, engine_names, screen
         self._several, self._pages = len(tasks) > 1, pages
-        self._sweep_prefix = f"{(request.log or 'engines').removesuffix('.log')}.det"
         limits.demand_figures(request)
         if self._several:
             sweep.refuse_options_of_one_engine()
         if not self._several or sweep.developed:
             sweep.check_consistent(request)
-        own_sweep = replace(sweep, prefix=None) if self._several else sweep  # several engines have one sweep together
         self._logs = [Path(log) for log in log_names(request.log, engine_names, tasks)]
+        stem = (request.log or "engines").removesuffix(".log") if self._several else self._logs[0].with_suffix("")
+        self._sweep = sweep = sweep.beside(f"{stem}.det")
+        own_sweep = replace(sweep, prefix=None) if self._several else sweep  # several engines have one sweep together
         outputs = [EvaluationFiles(log) for log in self._logs]
         log_files = [file for files in outputs for file in files.all]
-        for file in (*log_files, *sweep.files(self._sweep_prefix, log_files)):
+        for file in (*log_files, *sweep.files(log_files)):
             demand(file)
         no_room = _no_room(outputs, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
@@ -594,7 +595,6 @@ class MultiEngineRunner:
                 self._screen.warn(f"{engine.name} is counted only at the point at which it ran: {engine.no_scores}")
         for line in engine_lines(self.table, self._screen.width):
             self._screen.say(line)
-        if self._sweep.is_wanted:
-            prefix = self._sweep.prefix or self._sweep_prefix
+        if prefix := self._sweep.prefix:
             files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
             self._screen.say(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

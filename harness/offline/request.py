@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from itertools import chain, count
 from pathlib import Path, PurePath
@@ -328,17 +329,22 @@ class SweepRequest:
             return SweepTarget(SweepCriterion.COST, miss_cost=miss, accept_cost=accept, uses_per_hour=uses)
         return None
 
-    def files(self, prefix: str, log_files: Sequence[Path]) -> Iterator[Path]:
-        """The files that a sweep may write; none if it is not wanted. prefix: unless one was given.
+    def beside(self, prefix: str) -> SweepRequest:
+        """With that prefix for the files beside the log; unchanged if another is given, or no sweep is wanted."""
+        return replace(self, prefix=prefix) if self.prefix == "" else self
+
+    def files(self, log_files: Sequence[Path]) -> Iterator[Path]:
+        """The files that a sweep may write; none if it is not wanted.
 
         InputError if their folder does not exist, or if one would replace a file of the log.
         """
-        if not self.is_wanted:
+        if not self.prefix:
             return
-        demand_folder(Path(self.prefix or prefix))
+        demand_folder(Path(self.prefix))
+        log_places = {os.path.realpath(file) for file in log_files}
         for ending in (".csv", ".json", ".dev.csv", ".png", ".svg"):
-            file = Path(f"{self.prefix or prefix}{ending}")
-            if os.path.realpath(file) in map(os.path.realpath, log_files):
+            file = Path(f"{self.prefix}{ending}")
+            if os.path.realpath(file) in log_places:
                 problem = "the sweep would replace a file of the log"
                 raise InputError(problem, place=Place(str(file)), remedy="Give --sweep another prefix")
             yield file
@@ -374,8 +380,6 @@ class SweepRequest:
                 "a sweep cannot be used with --continuous: each file must start with a new engine state",
                 remedy="Leave --continuous out",
             )
-        if self.prefix:
-            demand_folder(Path(self.prefix))
         if target is None:
             if self.developed:
                 raise InputError(

@@ -137,15 +137,15 @@ class ImportPlan:
         earlier = responses.standing.get(_owner(judgment))
         if judgment.replaces is not None:
             replaced = responses.rows.get(judgment.replaces)
-            if replaced is not None and _owner(replaced) != _owner(judgment):
-                raise WrongCell(
-                    f"the row replaces the judgment {shown(judgment.replaces)} of another rater or response",
-                    "Leave the column `replaces` empty",
-                )
             if replaced is None:
                 raise WrongCell(
                     f"the row replaces the judgment {shown(judgment.replaces)}, which does not exist",
                     "Import that one first, or leave the column `replaces` empty",
+                )
+            if _owner(replaced) != _owner(judgment):
+                raise WrongCell(
+                    f"the row replaces the judgment {shown(judgment.replaces)} of another rater or response",
+                    "Leave the column `replaces` empty",
                 )
         elif judgment.status is JudgmentStatus.WITHDRAWN:
             raise WrongCell("a withdrawal names no judgment to take back", "Write its id in the column `replaces`")
