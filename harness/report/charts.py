@@ -73,20 +73,23 @@ def chart(
     if not curves:
         return None
     places = [x for _, line, _ in curves for x, _ in line]
-    x_start, x_end = min(0.0, *places), max(places) or 1.0
-    highest = max(
-        [y for _, line, _ in curves for _, y in line] + [high for _, _, band in curves for _, _, high in band]
-    )
-    y_end = y_most or highest * 1.05 or 1.0
+    x_start, x_end = min(0.0, *places), max(0.0, *places)
+    if x_end == x_start:
+        x_end = 1.0
+    heights = [y for _, line, _ in curves for _, y in line]
+    heights += [end for _, _, band in curves for _, low, high in band for end in (low, high)]
+    y_start, y_end = 1.05 * min(0.0, *heights), y_most or 1.05 * max(0.0, *heights)
+    if y_end == y_start:
+        y_end = 1.0
 
     def across(x: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * (x - x_start) / (x_end - x_start)
 
     def up(y: float) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * min(max(y, 0.0), y_end) / y_end
+        return _BOTTOM - (_BOTTOM - _TOP) * (min(max(y, y_start), y_end) - y_start) / (y_end - y_start)
 
     x_ticks = tuple((across(x), exact(x)) for x in _ticks(x_end, x_start))
-    y_ticks = tuple((up(y), exact(y)) for y in _ticks(y_end))
+    y_ticks = tuple((up(y), exact(y)) for y in _ticks(y_end, y_start))
     return Chart(
         id=id,
         title=title,

@@ -251,7 +251,7 @@ def _query_kind(trial: TrialProgress) -> str:
 
 def _figures(kind: str, device_wake: DeviceWake | None) -> Properties:
     """Totals of a suite's cases. False accepts are counted after review, as for limits."""
-    if device_wake is None:
+    if device_wake is None or kind == TrialKind.PROBE:
         return ()
     if kind == TrialKind.COMMAND:
         return (("commands_understood", f"{device_wake.commands.count} of {device_wake.commands.total}"),)

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -469,9 +470,14 @@ def _timeline(session: WholeSession) -> tuple[tuple[Lane, ...], float]:
     plays = session.wake.plays_by_trial()
     trials = []
     for (trial_id, take), (start_s, end_s) in session.spans.items():
-        trial = outcomes.get(trial_id)
-        kind = "interrupted" if trial is None or trial.outcome is None else MARK_OF_OUTCOME.get(trial.outcome, "failed")
-        words = f"{trial_id}, take {take}: {'' if trial is None else outcome_in_words(trial, plays.get(trial_id, ()))}"
+        trial, kind, words = outcomes.get(trial_id), "interrupted", ""
+        if trial is not None:
+            counts = trial.counting is not None and trial.counting.take == take
+            until_take = replace(trial, takes=tuple(other for other in trial.takes if other.take <= take))
+            words = outcome_in_words(until_take, plays.get(trial_id, ()) if counts else ())
+            if until_take.outcome is not None:
+                kind = MARK_OF_OUTCOME.get(until_take.outcome, "failed")
+        words = f"{trial_id}, take {take}: {words}"
         trials.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
     lanes = [lane("trials", trials, span_s)]
     answers = [LaneMark(at_s - session.first_s, s, "hit", f"response to {id}") for id, at_s, s in session.responses]

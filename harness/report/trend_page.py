@@ -153,9 +153,9 @@ def _table(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int
 
 def _bars(trend: Trend, most: int) -> str:
     """A block for each of the last sessions, from 0 to the highest value; a line stands before a change."""
-    highest, starts = max(value.value for value in trend.values) or 1.0, {change.at for change in trend.changes}
+    highest, starts = max(0.0, *(value.value for value in trend.values)) or 1.0, {change.at for change in trend.changes}
     drawn = [
-        ("│" if index in starts else "") + _BARS[min(7, math.floor(8 * value.value / highest))]
+        ("│" if index in starts else "") + _BARS[max(0, min(7, math.floor(8 * value.value / highest)))]
         for index, value in enumerate(trend.values)
     ]
     return ("…" if len(drawn) > most else "") + "".join(drawn[-most:])

@@ -29,6 +29,7 @@ from harness.model.record import (
     FaultMet,
     JudgmentGiven,
     Observed,
+    RerunAsked,
     ResponseFrozen,
     SessionFinished,
     SoundRedacted,
@@ -41,7 +42,7 @@ from harness.rating.judgment_log import JudgmentLog
 from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
 from harness.report.session import WholeSession, read_session
 from harness.report.session_cases import SoundStorage
-from harness.report.session_page import _constant, delays_of, in_order, raised_thresholds, write_report
+from harness.report.session_page import _constant, _timeline, delays_of, in_order, raised_thresholds, write_report
 from harness.report.wake_json import as_json
 from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.summary import outcome_in_words
@@ -465,3 +466,21 @@ def test_delays_on_the_page_exclude_probes(tmp_path: Path) -> None:
     wake = read_session(session(tmp_path / "s", rows)).wake
     (device,) = wake.snapshot().devices
     assert [len(delays) for delays in delays_of(wake).values()] == [device.delays.total] == [1]
+
+
+def test_a_single_hit_before_the_end_of_its_phrase_has_a_page(tmp_path: Path) -> None:
+    call = wake_trial(1, injected=False)
+    rows = rows_of(call)
+    rows.play(call, [("kitchen", 1.5)])
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    write_report([session(tmp_path / "s", rows)], tmp_path / "s.html", SoundStorage.NONE)
+
+
+def test_each_take_has_its_own_outcome_on_the_timeline() -> None:
+    rows = Rows.of(planned(1))
+    rows.trial("time-1", Outcome.NO_RESPONSE, Recognition.UNKNOWN, latency_s=None)
+    rows.add(RerunAsked("time-1", 2, "ann"))
+    rows.trial("time-1", take=2)
+    (trials, *_), _ = _timeline(WholeSession.of(rows.entries))
+    marks = [(mark.kind, mark.words) for mark in trials.marks]
+    assert marks == [("failed", "time-1, take 1: no response"), ("hit", "time-1, take 2: responded")]

@@ -16,7 +16,7 @@ from harness.model.record import EndReason, SessionFinished, SessionStarted
 from harness.report.comparison import Measure
 from harness.report.session import read_session
 from harness.report.trend import TrendFolder, TrendMeasure, follow
-from harness.report.trend_page import cell, ends
+from harness.report.trend_page import cell, ends, lines, write_page
 from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import latency_figures
 from tests.command import harness
@@ -174,3 +174,12 @@ def test_wrong_usage_is_refused(nights: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             raise harness("trend", *arguments).exception or AssertionError
     assert harness("trend", __file__).exit_code == 2
+
+
+@pytest.mark.parametrize("heard_s", [(1.45, 1.61), (1.45, 1.5)])
+def test_events_before_the_end_of_the_phrase_have_a_trend(tmp_path: Path, heard_s: tuple[float, ...]) -> None:
+    for index, at_s in enumerate(heard_s):
+        night(tmp_path / "n", index, 1, heard_s=at_s)
+    trend = follow(tmp_path / "n")
+    assert list(lines(trend, 200))
+    write_page(trend, tmp_path / "trend.html")
