@@ -153,9 +153,11 @@ class _Planner:
 
     def _list_cells(self, template: TrialTemplate, *, through_air: bool) -> Iterator[tuple[Cell, int]]:
         """The cells that differ for a template, each once, with every repetition."""
+        return itertools.product(self._cells_of(template, through_air), range(1, template.repeat + 1))
+
+    def _cells_of(self, template: TrialTemplate, through_air: bool = True) -> list[Cell]:
         axes = axes_of(template, through_air=through_air)
-        template_cells = dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in self._cells)
-        return itertools.product(template_cells, range(1, template.repeat + 1))
+        return list(dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in self._cells))
 
     def _id(self, template: TrialTemplate, cell: Cell, repetition: int, wait: str = "") -> str:
         parts = [template.id]
@@ -313,10 +315,11 @@ class _Planner:
         spec = template.memory
         assert spec is not None, template.id
         asked_again = replace(template, query=spec.follow_up)
+        cells = self._cells_of(template)
         repetitions: list[list[Pair]] = []
         for repetition in range(1, template.repeat + 1):
             block: list[Pair] = []
-            for cell, wait_s in itertools.product(self._cells, spec.waits_s):
+            for cell, wait_s in itertools.product(cells, spec.waits_s):
                 trial_id = self._id(template, cell, repetition, f"w{exact(wait_s)}")
                 first, follow_up = (
                     self._plan_query(template, cell, trial_id),
@@ -536,7 +539,7 @@ def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
             continue
         for target in trial.targets:
             wakes.setdefault(target.device, 0)
-            if trial.kind in (TrialKind.WAKE, TrialKind.COMMAND):
+            if trial.kind is TrialKind.WAKE and _has_phrase_end(trial):  # commands have no wake delay
                 wakes[target.device] += 1
             if trial.kind is TrialKind.COMMAND:
                 commands[target.device] = commands.get(target.device, 0) + 1
@@ -545,6 +548,11 @@ def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
         "max_wake_delay_p95_ms": wakes or {"": 0},
         "max_first_sound_p95_ms": ({"": queries} if queries or not commands else {}) | commands,
     }
+
+
+def _has_phrase_end(trial: Trial) -> bool:
+    voice = trial.recipe.spoken_by
+    return not isinstance(voice, Recording) or voice.phrase_end_s is not None
 
 
 def _evidence(

@@ -124,9 +124,14 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
         if (soak_stretch := stretches.get(_soak(trial))) is not None:
             soak_stretch.left += 1
             soak_stretch.every_s = trial.listening.probe_every_s if trial.listening else 0.0
+    follow_up_s = {part.primed_by: part.wait_s + OTHER_TRIAL_S for trial in trials if (part := trial.memory)}
     for trial in trials:
+        if trial.memory is not None and trial.memory.primed_by:  # nothing comes between it and its prime
+            yield trial
+            continue
         sound = trial.recipe.query
         lasts_s, soak = (sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S), _soak(trial)
+        lasts_s += follow_up_s.get(trial.id, 0.0)
         for name, stretch in stretches.items():
             if name == soak or stretch.ambient:
                 late = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s

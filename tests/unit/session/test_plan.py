@@ -21,12 +21,13 @@ from harness.model.scenario import (
     Limits,
     Matrix,
     Order,
+    ProbeSpec,
     RepromptRule,
     Route,
     TrialKind,
     TrialTemplate,
 )
-from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
+from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Opening, Recording, SpokenText, VoiceSpec
 from harness.model.trial import MemoryPart, Trial
 from harness.session.plan import percentile_notes, plan
 from harness.session.soak import segments
@@ -132,8 +133,11 @@ def test_limits_on_a_percentile_count_the_trials_that_give_the_time() -> None:
     enough = plan(scenario(trials=(replace(template, repeat=20), replace(heard, repeat=20))), bench())
     assert list(percentile_notes(enough, limits)) == []
     commands = plan(scenario(trials=(replace(CALL, kind=TrialKind.COMMAND, query="q0", repeat=20),)), bench())
-    (note,) = percentile_notes(commands, limits)
-    assert note.startswith("max_latency_p95_ms cannot pass: no trial in the plan measures this time")
+    notes = [note.partition(". ")[0] for note in percentile_notes(commands, limits)]
+    assert notes == [
+        f"{name} cannot pass: no trial in the plan measures this time"
+        for name in ("max_latency_p95_ms", "max_wake_delay_p95_ms[dut]")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -361,3 +365,21 @@ def test_pairs_stay_together_in_a_shuffled_plan_with_other_trials() -> None:
     kinds = [trial.memory is not None for trial in trials]
     assert kinds != sorted(kinds)
     assert kinds != sorted(kinds, reverse=True)
+
+
+def test_an_axis_of_openings_does_not_multiply_memory_probes() -> None:
+    openings = Axis("opening", (None, Opening(4.0, "what time is it")), ("none", "request"))
+    trials = plan(replace(probe(2.0, 8.0), matrix=Matrix((openings,))), bench(TELLS))
+    assert [trial.recipe.opening for trial in trials] == [None] * 4
+
+
+def test_no_probe_comes_between_a_prime_and_its_follow_up() -> None:
+    sound = AmbientSpec(0.2, (AmbientSource("pink", noise=NoiseKind.PINK),), 60.0, ProbeSpec(75.0))
+    memory = probe(2.0, 4.0, 8.0, repeat=4)
+    soak = TrialTemplate("soak", None, kind=TrialKind.AMBIENT, ambient=sound)
+    night = replace(memory, trials=(*memory.trials, soak), matrix=Matrix(order=Order.SHUFFLED))
+    heard = bench(replace(TELLS, reports=TELLS.reports | {ObservationKind.WAKE}))
+    for seed in range(5):
+        for before, after in pairwise(plan(night, heard, seed)):
+            if after.memory is not None and after.memory.primed_by:
+                assert before.id == after.memory.primed_by
