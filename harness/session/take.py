@@ -215,7 +215,8 @@ class BenchState:
 
 
 ENGINE_ENDED = "engine_ended"
-"""Cause code of an attempt whose engine was killed. It does not count as an interruption."""
+_ENDS_OF_ENGINE = (ENGINE_ENDED, "stopped")
+"""Cause codes of an attempt whose engine was killed or asked to end. Neither counts in `max_interruptions`."""
 
 SOUND_GUARD_S = 30.0
 """A stimulus counts as lost this long after its planned end (drivers report it much sooner)."""
@@ -254,7 +255,9 @@ def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Ve
     counted = [row for row in ordered if row.outcome is not Outcome.INTERRUPTED]
     if len(counted) >= rule.max_attempts:
         return Verdict(counted[-1].outcome, counted[-1].attempt, counted[-1].cause)
-    interrupted = [row for row in ordered if row.outcome is Outcome.INTERRUPTED and code(row.cause) != ENGINE_ENDED]
+    interrupted = [
+        row for row in ordered if row.outcome is Outcome.INTERRUPTED and code(row.cause) not in _ENDS_OF_ENGINE
+    ]
     if len(interrupted) > rule.max_interruptions:  # up to that many are repeated
         return Verdict(Outcome.INTERRUPTED, None, f"too_many_interruptions: last {interrupted[-1].cause}")
     return None

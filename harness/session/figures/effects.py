@@ -44,6 +44,7 @@ class _AttemptReports:
     cut: str = ""
     answered: bool = False
     response_ends_s: float | None = None
+    over: bool = False
 
     @property
     def opens_s(self) -> float | None:
@@ -105,6 +106,8 @@ class EffectRows:
                 self._checked = any(trial.effect is not None for trial in trials)
             case EngineStarted():
                 self._end_all_reports("the run was cut off")
+                for earlier in self._reports.values():
+                    earlier.over = True
             case SessionFinished():
                 self._now_s = max(self._now_s, entry.at_s)
                 self._end_all_reports("the session ended")
@@ -216,7 +219,7 @@ class EffectRows:
             return _ReportedEffect(EffectOutcome.RIGHT, summary)
         if reports.closes_s is None or reports.cut_s is not None:
             return _ReportedEffect(None, f"{reports.cut or 'its sound was not heard'} before it had reported all of it")
-        if self._now_s < reports.closes_s:
+        if not reports.over and self._now_s < reports.closes_s:
             return _ReportedEffect(None, "it still has time to report it")
         return _ReportedEffect(
             EffectOutcome.PARTIAL if met else EffectOutcome.WRONG, f"{summary}, within {exact(until_s, 3)} s"

@@ -179,11 +179,12 @@ NamedResult = tuple[str, LimitResult]
 
 
 def _query_results(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
-    unfinished, effects = totals.planned - totals.finished, totals.effects
+    unfinished, again, effects = totals.planned - totals.finished, totals.again, totals.effects
 
     def share(name: str, ratio: Share) -> NamedResult:
         bound = getattr(limits, name)
-        lost = bound is not None and ratio.total > 0 and ratio.count + unfinished < bound * (ratio.total + unfinished)
+        best = ratio.count + unfinished + again  # one that is played again may be in the total already
+        lost = bound is not None and ratio.total > 0 and best < bound * (ratio.total + unfinished)
         return name, LimitResult(ratio.value, counted(ratio.total, "trial"), ratio.interval, lost)
 
     yield share("min_recognised_share", totals.recognised)
@@ -195,7 +196,7 @@ def _query_results(limits: Limits, totals: Totals, wake: WakeProgress | None) ->
     yield share("min_intent_share", totals.understood.intents)
     for name, outcome in (("max_inconclusive", Outcome.INCONCLUSIVE), ("max_interrupted", Outcome.INTERRUPTED)):
         count, most = totals.count(outcome), getattr(limits, name)
-        yield name, LimitResult(count, totals.finished_in_words, settled=most is not None and count > most)
+        yield name, LimitResult(count, totals.finished_in_words, settled=most is not None and count - again > most)
     if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
         for name, words in zip(("max_first_attempt_wer", "max_final_wer"), words_of_session(totals, wake), strict=True):
             yield name, LimitResult(words.wer, counted(words.counts.words, "word"), words.interval)

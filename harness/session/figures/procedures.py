@@ -21,7 +21,7 @@ from harness.session.figures.progress import Progress
 from harness.session.figures.requests import requests_asked, requests_of_session
 from harness.session.figures.trials import tested
 from harness.statistics import text
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import Share, values_needed
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.reports.figures_text import consistent_words
 from harness.wake.requests import CONSISTENT, shortest_pause
@@ -31,6 +31,7 @@ from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 _SAME = 1e-9  # More than the rounding of a share times a count.
 LONGEST_PAUSE_MS = 1000
+RESPONSE_LIMIT_S = 0.5
 """The longest pause of the self-test."""
 
 
@@ -106,8 +107,8 @@ class DeviceSession:
     def requests(self, condition: CallCondition | None = None) -> tuple[Share, int]:
         """Requests that arrived whole, of those known, and how many of these did not wake the device."""
         queries = [query for query in self.queries if condition in (None, condition_of(query.trial))]
-        gaps = [gap for _, device_gaps in requests_asked(queries) for gap in device_gaps]
-        whole, unwoken = sum((gap.whole for gap in gaps), Share()), sum(gap.unwoken for gap in gaps)
+        gaps = [gap for query in queries for _, device_gaps in requests_asked([query]) for gap in device_gaps]
+        whole, unwoken = sum((gap.whole for gap in gaps), Share()), sum(gap.unwoken for gap in gaps if gap.whole.total)
         for play in self.plays:
             if (request := play.request) is not None and condition in (None, condition_of(play.trial)):
                 whole += Share(bool(request.arrived), 1)
@@ -214,7 +215,7 @@ def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], Clause
         value = f"{accepts.count} in {numbers.exposure(accepts.hours)}"
         if most is None:
             return ClauseResult(value)
-        if accepts.count > most:
+        if accepts.count > most * max(1.0, accepts.hours / hours):  # longer exposure may have more
             return ClauseResult(value, False)
         whole = accepts.hours >= hours * (1 - 0.01)
         return ClauseResult(value if whole else f"{value}: needs {numbers.number(hours)} h", True if whole else None)
@@ -227,11 +228,14 @@ def _proof_of_life(session: DeviceSession) -> ClauseResult:
     ambient = [index for index, play in enumerate(session.plays) if play.kind is TrialKind.AMBIENT]
     if not ambient:
         return NOTHING
-    woke_s = [
-        play.start_s for play in session.plays if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None
+    woke = [
+        (play.run, play.start_s)
+        for play in session.plays
+        if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None
     ]
-    starts_s = [session.plays[index].start_s for index in ambient]
-    before, after = any(at_s < min(starts_s) for at_s in woke_s), any(at_s > max(starts_s) for at_s in woke_s)
+    # After a reboot, the clock of the next run may show less.
+    starts = [(session.plays[index].run, session.plays[index].start_s) for index in ambient]
+    before, after = any(at < min(starts) for at in woke), any(at > max(starts) for at in woke)
     return ClauseResult(f"before: {_yes(before)}, after: {_yes(after)}", before and after)
 
 
@@ -272,8 +276,10 @@ def _response_time(session: DeviceSession) -> ClauseResult:
     p95 = first_sounds.times.p95
     if p95 is None:
         return NOTHING
-    shortest, longest = (end_s < 0.5 for end_s in first_sounds.times.p95_between_s)
-    return ClauseResult(str(first_sounds), shortest if shortest == longest else None)
+    shortest, longest = (end_s < RESPONSE_LIMIT_S for end_s in first_sounds.times.p95_between_s)
+    # The p95 of fewer times has no upper end; its lower end can still be too long.
+    enough = first_sounds.times.total >= values_needed(p95.share) or (p95.low_s or 0.0) >= RESPONSE_LIMIT_S
+    return ClauseResult(str(first_sounds), shortest if enough and shortest == longest else None)
 
 
 def _phrases(session: DeviceSession) -> ClauseResult:

@@ -25,6 +25,7 @@ from harness.model.record import (
     Paused,
     PowerSwitched,
     Record,
+    RerunAsked,
     ResponseFrozen,
     Resumed,
     SessionFinished,
@@ -47,6 +48,7 @@ from harness.session.figures.trials import (
     SessionTrials,
     TranscribedTrial,
     TrialProgress,
+    TrialState,
     UnderstoodFigures,
     heard_trial,
     understood_of,
@@ -63,7 +65,7 @@ from harness.wake.wake_progress import WakeProgress
 class Totals:
     """Counts over trials, each by its latest finished take.
 
-    - planned, finished: trials, probes among them. probes: those planned.
+    - planned, finished: trials, probes among them. probes: those planned. again: finished ones that are played again.
     - recognised: trials with evidence of recognition, of those decided and assessed. A trial whose last attempt stayed
       silent is decided, and not recognised. Trials repeated until understood count only in `understood`.
     - first_attempt: as `recognised`, at the first attempt.
@@ -81,6 +83,7 @@ class Totals:
     planned: int = 0
     probes: int = 0
     finished: int = 0
+    again: int = 0
     by_outcome: tuple[tuple[Outcome, int], ...] = ()
     recognised: Share = field(default_factory=Share)
     first_attempt: Share = field(default_factory=Share)
@@ -118,7 +121,7 @@ class Totals:
 def total(trials: Iterable[TrialProgress]) -> Totals:
     """The results over `trials`; outcomes that occurred are in the order of `Outcome`."""
     trials = list(trials)
-    planned = probes = decided = answered = to_judge = judged = 0
+    planned = probes = again = decided = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
     latencies: list[MeasuredDuration] = []
     delays: list[MeasuredDuration] = []
@@ -133,6 +136,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         if take is None or take.outcome is None:
             continue
         outcomes[take.outcome] += 1
+        again += trial.state is not TrialState.FINISHED
         ended = [attempt.verdict for attempt in take.attempts if attempt.verdict is not None]
         disturbed += Share(sum(bool(row.disturbed) for row in ended), len(ended))
         if trial.trial.memory is not None:  # two repeated queries would outweigh the scenario's own
@@ -160,6 +164,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         planned=planned,
         probes=probes,
         finished=outcomes.total(),
+        again=again,
         by_outcome=tuple((outcome, outcomes[outcome]) for outcome in Outcome if outcomes[outcome]),
         recognised=recognised,
         first_attempt=Share(attempts[1], recognised.total),
@@ -324,7 +329,7 @@ class Progress:
         return next((trial for trial in self.trials if trial.trial.id == trial_id), None)
 
 
-_CHANGES_TOTALS = SessionStarted | TrialFinished | AttemptFinished | JudgmentGiven
+_CHANGES_TOTALS = SessionStarted | RerunAsked | TrialStarted | TrialFinished | AttemptFinished | JudgmentGiven
 
 
 class SessionFigures:
@@ -409,6 +414,8 @@ class SessionFigures:
                 self._running_trial = None
             case TrialStarted(trial_id=trial_id):
                 self._trial_began_s, self._paused_s = entry.at_s, 0.0
+                if self._pause_began_s is not None:  # the pause began in the trial before
+                    self._pause_began_s = entry.at_s
                 self._running_trial = trial_id
             case TrialFinished(trial_id=trial_id):
                 if self._trial_began_s is not None:

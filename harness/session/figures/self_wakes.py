@@ -7,7 +7,7 @@ from collections import Counter, deque
 
 from harness.model.frozen import frozen
 from harness.model.observation import Wake
-from harness.model.record import Record, ResponseFrozen, SessionStarted
+from harness.model.record import EngineStarted, Record, ResponseFrozen, SessionStarted
 from harness.model.trial import Trial
 from harness.statistics.intervals import Share
 
@@ -48,7 +48,11 @@ class SelfWakes:
     def take(self, row: Record) -> None:
         if isinstance(row, SessionStarted):
             self._trials = {trial.id: trial for trial in row.trials}
-            self._device_of = {trial.connection: trial.device for trial in row.trials if trial.connection}
+            targets = [target for trial in row.trials for target in trial.targets]
+            self._device_of = {source: target.device for target in targets for source in target.sources}
+        elif isinstance(row, EngineStarted):  # after a reboot, the clock of a resumed run starts again
+            self._recent_wakes.clear()
+            self._newest_s = -math.inf
         elif isinstance(row, ResponseFrozen) and row.trial_id in self._trials:
             speaker = self._trials[row.trial_id].device
             self._answers[speaker] += 1

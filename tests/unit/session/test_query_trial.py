@@ -575,3 +575,9 @@ def test_a_dialogue_that_ends_by_itself_is_not_closed_with_words() -> None:
     rehearsal = rehearse([*GOOD, opens, idle], changes=changes, transcribing_s=4.0)
     assert not rehearsal.of(SayClosing)
     assert rehearsal.verdict.outcome is Outcome.RESPONDED
+
+
+@pytest.mark.parametrize("cause", ["stopped: the engine was asked to end", "engine_ended: during the attempt"])
+def test_the_end_of_an_engine_uses_up_no_interruption(cause: str) -> None:
+    row = AttemptFinished("m", 1, 1, Outcome.INTERRUPTED, Recognition.UNKNOWN, EvidenceSource.NONE, cause=cause)
+    assert trial_verdict(RepromptRule(max_attempts=1, max_interruptions=0), {1: row}) is None

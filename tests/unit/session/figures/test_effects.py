@@ -240,3 +240,10 @@ def unix(text: str) -> float:
 )
 def test_next_time_of_day_is_found(clock: str, after: str, expected: str) -> None:
     assert next_time_of_day(clock, unix(after), BERLIN) == unix(expected)
+
+
+def test_a_wrong_effect_stays_wrong_after_a_reboot() -> None:
+    rows = Session(trial(TIMER)).asked(5000.0).answered(5006.0).ends(5020.0)
+    assert rows.found().word is EffectOutcome.WRONG
+    rows.add(40.0, EngineStarted(2, 1, "another boot", 1.0)).add(42.0, SessionFinished(EndReason.COMPLETED))
+    assert rows.found().word is EffectOutcome.WRONG

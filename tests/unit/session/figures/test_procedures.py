@@ -9,8 +9,8 @@ import pytest
 
 from harness.model.bench import Bench, ObservationKind
 from harness.model.procedure import EDITIONS, Procedure, ProcedureName
-from harness.model.record import EndReason, SessionFinished
-from harness.model.scenario import Scenario, TrialKind, WakeSettings
+from harness.model.record import EndReason, EngineStarted, SessionFinished
+from harness.model.scenario import Evidence, Scenario, TrialKind, WakeSettings
 from harness.model.stimulus import NoiseKind, NoiseSpec, Opening
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.report.session import WholeSession
@@ -20,7 +20,7 @@ from harness.session.engine.assemble import ResolvedSession, write_resolved
 from harness.session.figures.procedures import CLAUSES, clause_rows
 from harness.session.summary import procedure_lines
 from tests.unit.report.test_session_page import visible
-from tests.unit.session.figures.rows import Rows
+from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.session.figures.test_requests import CUT, MISHEARD, WHOLE, asked, dropping
 from tests.unit.session.test_first_sound import asked as sounding
 from tests.unit.session.test_first_sound import commanded
@@ -127,6 +127,7 @@ def test_recognition_counts_commands_whose_wake_word_was_heard() -> None:
 def test_the_response_time_is_of_the_first_sound(first_s: float, verdict: str) -> None:
     assert verdicts(sounding(*[first_s] * 20), ESP_SR)["response time, quiet"] == verdict
     assert verdicts(sounding(*[0.4] * 10, None, None), ESP_SR)["response time, quiet"] == "not applicable"
+    assert verdicts(sounding(0.4), ESP_SR)["response time, quiet"] == "not applicable", "too few for a p95"
 
 
 def test_response_time_of_commands_is_not_applicable() -> None:
@@ -145,7 +146,14 @@ def soaked(accepts: int, hours: float, before: bool, after: bool) -> WakeRows:
 
 @pytest.mark.parametrize(
     ("accepts", "hours", "verdict"),
-    [(3, 24.0, "met"), (4, 24.0, "not met"), (4, 2.0, "not met"), (0, 2.0, "not applicable")],
+    [
+        (3, 24.0, "met"),
+        (4, 24.0, "not met"),
+        (4, 2.0, "not met"),
+        (0, 2.0, "not applicable"),
+        (6, 48.0, "met"),
+        (7, 48.0, "not met"),
+    ],
 )
 def test_false_accepts_are_met_only_after_a_whole_day(accepts: int, hours: float, verdict: str) -> None:
     assert verdicts(soaked(accepts, hours, True, True), SELF_TEST)["FAR in 24 h"] == verdict
@@ -203,3 +211,30 @@ def test_every_procedure_has_clauses_and_an_example() -> None:
         scenario.procedure.name for path in folder.glob("*.yaml") if (scenario := load_scenario(path)).procedure
     }
     assert followed == set(CLAUSES) == set(EDITIONS) == set(ProcedureName)
+
+
+@pytest.mark.parametrize("injected", [True, False])
+def test_a_proof_of_life_in_a_resumed_run_comes_after_the_sound(injected: bool) -> None:
+    before, after = (wake_trial(number, TrialKind.PROBE, injected=injected) for number in (1, 3))
+    soak = wake_trial(2, TrialKind.AMBIENT, injected=injected)
+    rows = rows_of(before, soak, after, at_s=5000.0)
+    rows.play(before, [("kitchen", 1.7)])
+    rows.play(soak)
+    rows.run, rows.at_s, rows.audio_s = 2, 30.0, 0.0
+    rows.add(EngineStarted(2, 1, "another boot", 1.0))
+    rows.play(after, [("kitchen", 1.7)])
+    assert verdicts(rows, SELF_TEST)["proof of life before and after the 24 h"] == "met"
+
+
+def test_requests_without_evidence_do_not_shrink_the_known_ones() -> None:
+    known = [replace(planned(number), reports=(ObservationKind.WAKE,)) for number in (1, 2, 3)]
+    unknown = [
+        replace(planned(number), reports=(ObservationKind.WAKE,), evidence=Evidence.NONE) for number in (4, 5, 6)
+    ]
+    rows = Rows.of(*known, *unknown)
+    rows.trial("time-1")
+    rows.trial("time-2")
+    rows.trial("time-3", Outcome.MISHEARD, Recognition.NO, latency_s=None)
+    for number in (4, 5, 6):
+        rows.trial(f"time-{number}", Outcome.NO_WAKE, Recognition.NOT_ASSESSED, latency_s=None)
+    assert clauses(rows, ESP_SR)["speech recognition rate, quiet"][0].startswith("2 of 3")

@@ -21,7 +21,6 @@ from harness.model.observation import (
     LogLine,
     Overrun,
     Status,
-    Wake,
 )
 from harness.model.record import (
     AttemptFinished,
@@ -35,29 +34,20 @@ from harness.model.record import (
     Paused,
     PowerSwitched,
     RerunAsked,
-    ResponseFrozen,
     Resumed,
     SessionFinished,
     TrialFinished,
     TrialStarted,
 )
-from harness.model.scenario import Limits
+from harness.model.scenario import Limits, Stopping
 from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, EvidenceSource, Outcome, Recognition
 from harness.session.figures.connections import DeviceConnection
-from harness.session.figures.limits import check_limits
+from harness.session.figures.limits import check_limits, limits_so_far
 from harness.session.figures.progress import SessionFigures, Totals, total
-from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import TrialState
-from harness.session.summary import (
-    disturbance_lines,
-    end_of_session,
-    interrupted_lines,
-    limit_lines,
-    self_wake_lines,
-    verdict_lines,
-)
+from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, verdict_lines
 from harness.session.wording import RowWriter
 from harness.statistics.intervals import Share, latency_figures
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, unheld
@@ -561,28 +551,30 @@ def test_attempts_of_a_trial_that_is_not_proven_stay_visible() -> None:
     ]
 
 
-def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> None:
-    trials = [
-        replace(planned(1, trial_id="a"), device="kitchen", connection="kitchen_line"),
-        replace(planned(2, trial_id="b"), device="hall", connection="hall_line"),
-    ]
-    rows = Rows.of(*trials)
-    answers = [("a", 10.0, 12.0), ("b", 20.0, 22.0), ("a", 30.0, 32.0)]
-    # One call before each answer; then the kitchen twice in its own, once in the hall's, and once after an answer.
-    for source, at_s in [("kitchen_line", 9.0), ("kitchen_line", 10.5), ("kitchen_line", 11.5), ("hall_line", 19.0)]:
-        rows.add(Observed(Wake(source, Stamp(at_s))))
-    for number, (trial_id, starts_s, ends_s) in enumerate(answers, 1):
-        if number == 3:
-            rows.add(Observed(Wake("kitchen_line", Stamp(20.1))))
-            rows.add(Observed(Wake("kitchen_line", Stamp(32.1))))
-        if number == 2:
-            rows.add(Observed(Wake("kitchen_line", Stamp(21.0))))
-        rows.add(ResponseFrozen(trial_id, number, 1, clip_of(f"{number}.flac"), Stamp(starts_s), Stamp(ends_s)))
-    progress = progress_of(rows)
-    assert progress.self_wakes == (
-        AnswersHeard("kitchen", own=Share(1, 2), others=Share(1, 1)),
-        AnswersHeard("hall", own=Share(0, 1), others=Share(0, 2)),
-    )
-    lines = self_wake_lines(progress)
-    assert lines[0].startswith("self-wakes           kitchen woke in its own answers: 1 of 2 = 50")
-    assert len(lines) == 4
+def test_a_limit_is_not_settled_while_a_trial_is_to_be_played_again() -> None:
+    rows = Rows.of(*[planned(number) for number in range(1, 6)])
+
+    def verdicts() -> set[str]:
+        limits = Limits(max_interrupted=0, min_recognised_share=0.8)
+        return {limit.verdict.value for limit in limits_so_far(limits, Stopping(), progress_of(rows), None)}
+
+    for number in (1, 2, 3):
+        rows.trial(f"time-{number}")
+    rows.trial("time-4", Outcome.MISHEARD, Recognition.NO, latency_s=None)
+    rows.trial("time-5", Outcome.INTERRUPTED, Recognition.UNKNOWN, latency_s=None)
+    assert "FAIL" in verdicts()
+    rows.add(RerunAsked("time-5", 2, "on_fault"))
+    assert verdicts() == {"OPEN"}
+    rows.add(TrialStarted("time-5", 2))
+    assert verdicts() == {"OPEN"}
+
+
+def test_a_pause_that_began_in_the_trial_before_is_not_subtracted_twice() -> None:
+    rows = Rows.of(planned(1), planned(2))
+    rows.add(TrialStarted("time-1", 1))
+    rows.add(Paused("", "ann"), 10.0)
+    rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 1, 1), 90.0)
+    rows.add(TrialStarted("time-2", 1))
+    rows.add(Resumed("ann"), 600.0)
+    rows.add(TrialFinished("time-2", 1, Outcome.RESPONDED, 1, 1), 20.0)
+    assert progress_of(rows).pace_s == 60.0
