@@ -316,7 +316,9 @@ def _end(goodbye: Goodbye, session: Path) -> NotificationEvent:
         case 1:
             subject, to_do = "the run has finished, and limits are broken", f"harness report show {session}"
         case _:
-            subject, to_do = "the run has ended early", f"harness run resume {session}"
+            aborted = goodbye.reason == "aborted"  # cannot be resumed
+            subject = "the run has ended early"
+            to_do = f"harness {'report show' if aborted else 'run resume'} {session}"
     broken = {NotifyOn.LIMIT_BROKEN} if goodbye.exit_code == 1 else set()
     event = NotifyOn.LIMIT_BROKEN if broken else NotifyOn.FINISHED
     return NotificationEvent(

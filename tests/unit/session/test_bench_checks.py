@@ -215,3 +215,9 @@ def test_a_warning_does_not_pause() -> None:
     run = running(1, replace(NOISE, noise_floor=CheckPolicy.WARN), limit_dbfs=-90.0).played()
     assert [row.level for row in run.log.of(BenchChecked)] == ["warn"]
     assert run.log.of(Paused) == []
+
+
+@pytest.mark.usefixtures("simulated_time")
+def test_the_loop_delay_is_checked_without_the_check_of_loudspeakers() -> None:
+    checks = looked(BenchChecks(**{**ONLY, "loop_delay": CheckPolicy.REFUSE}))
+    assert list(checks) == ["loop_delay"]

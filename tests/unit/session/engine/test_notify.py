@@ -224,3 +224,9 @@ def test_a_hanging_notification_delays_the_end_only_briefly(tmp_path: Path, monk
     run.notifier.close(Goodbye(0, ""))
     assert len(run.notes) == 1
     assert "before the end of the run" in run.notes[0]
+
+
+@pytest.mark.parametrize(("reason", "command"), [("aborted", "report show"), ("stopped", "run resume")])
+def test_a_run_that_ended_early_is_resumed_unless_it_was_aborted(hook: Hook, reason: str, command: str) -> None:
+    Run(Notify(webhook=hook.address)).notifier.close(Goodbye(3, reason))
+    assert hook.posted[0]["to_do"] == f"harness {command} /s/night"
