@@ -17,7 +17,7 @@ class EventCounts:
     """Unmatched events of one device.
 
     - before: without those that a rule explains. after: without those that a rule or a review explains.
-    - in_vocabulary, uncounted: in wake trials that count, and in those that do not.
+    - in_vocabulary, uncounted: in wake trials and commands that count, and in others and probes.
     - outside: outside of exposure. pending: in the current attempt.
     """
 

@@ -96,7 +96,7 @@ class WakeFigures:
             devices=tuple(device.snapshot() for device in self._devices.values()),
             unmatched=self._events.latest(),
             planned=len(self._trials),
-            counted=len(self._counting),
+            counted=sum(not _missed_probe(plays) for _, plays in self._counting.values()),
         )
 
     def tested(self) -> WakeProgress:
@@ -235,7 +235,7 @@ class WakeFigures:
                 if isinstance(observation, seen_by.SpeechStarted):
                     self._speech.heard(observation.source, observation.at.at_s)
                 for device in self._devices.values():
-                    device.sounded(observation.source, observation.at)
+                    device.sounded(observation.source, observation.at, row.trial_id)
             case seen_by.SpeechEnded():
                 self._speech.ended(observation.source, observation.at.at_s)
             case _ if name is None or device is None:
@@ -293,6 +293,11 @@ class WakeFigures:
     def _mark_changed(self, device: str | None) -> None:
         if device in self._devices and device is not None:
             self._devices[device].changed = True
+
+
+def _missed_probe(plays: Mapping[str, Play]) -> bool:
+    """Whether some device missed it: it did not end as COUNTED."""
+    return any(play.kind is TrialKind.PROBE and play.reading.hit is None for play in plays.values())
 
 
 ALL_PAIRS = 3

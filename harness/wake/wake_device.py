@@ -267,10 +267,15 @@ class DeviceFigures:
         if play.is_complete:
             self._assign(play)
 
-    def sounded(self, microphone: str, stamp: Stamp) -> None:
-        """The microphone heard a device begin to make a sound, which may be after the attempt."""
+    def sounded(self, microphone: str, stamp: Stamp, trial_id: str | None) -> None:
+        """The microphone heard a device begin to make a sound, which may be after the attempt.
+
+        trial_id: of the trial that the session credits it to.
+        """
         play = next((play for play in reversed(self._recent) if play.started is not None), None)
         if play is None or play.kind is not TrialKind.COMMAND or play.trial.microphone != microphone:
+            return
+        if trial_id not in (None, play.trial.id):  # the answer to a later query
             return
         play.sounds.append(stamp)
         if play.state is PlayState.COUNTED:

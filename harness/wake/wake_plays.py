@@ -448,20 +448,20 @@ def _expected_events(play: Play) -> list[HeardWake]:
 def read(play: Play, proven: Sequence[Span]) -> PlayReading:
     """The result of a play from what became of its events. proven: where on its line it was known to listen."""
     assignment, hit = play.assignment, play.assignment.hit
-    end_s = play.end_s
-    duration_s = end_s - play.start_s
+    end_s, duration_s = play.end_s, play.end_s - play.start_s
     ends = [min(play.place(event), end_s) for event in assignment.unmatched]
     offset_s = 0.0 if hit is None else play.place(hit) - play.start_s
     spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
-    ambient = play.kind is TrialKind.AMBIENT
+    ambient, probe = play.kind is TrialKind.AMBIENT, play.kind is TrialKind.PROBE  # which gives no exposure
     heard_s = proven_s(play, proven) if ambient else 0.0
-    in_vocabulary_s = max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary else 0.0
+    in_vocabulary_s = max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary and not probe else 0.0
+    counting_spans = {TrialKind.AMBIENT: proven, TrialKind.PROBE: []}.get(play.kind, [(-math.inf, math.inf)])
     reading = PlayReading(
         hit=hit,
         doubled=assignment.doubled,
         delay=None if hit is None else _delay(play, hit, offset_s),
         unmatched=tuple(assignment.unmatched),
-        exposed=tuple([not ambient or any(low <= at_s <= high for low, high in proven) for at_s in ends]),
+        exposed=tuple([any(low <= at_s <= high for low, high in counting_spans) for at_s in ends]),
         suppressed=len(assignment.parts),
         expected=len(assignment.expected),
         exposure_s=heard_s if ambient else in_vocabulary_s,

@@ -359,7 +359,7 @@ class Recount:
                 continue
             ambient = home is None or home.kind == "ambient"
             heard = home and any(low <= min(event.place_s, home.end_s) <= high for low, high in home.listened)
-            exposed = bool(home and home.counts and (heard or not ambient))
+            exposed = bool(home and home.counts and home.kind != "probe" and (heard or not ambient))
             device.unmatched[event.seq] = not ambient, exposed
             if home and exposed and (ambient or home.trial["listening"]["settings"]["count_in_vocabulary"]):
                 self_wake = event.spoken and not home.injected
@@ -436,8 +436,7 @@ def tally_play(device: DeviceCount, play: Play, events: Sequence[Event], every: 
         heard_s = sum(max(0.0, min(high, play.end_s) - max(low, play.start_s)) for low, high in play.listened)
         device.exposure_s += heard_s
         device.unproven_s += max(0.0, long_s - heard_s)
-    elif play.trial["listening"]["settings"]["count_in_vocabulary"]:
-        # GAP: the sound of probes counts, too.
+    elif play.kind != "probe" and play.trial["listening"]["settings"]["count_in_vocabulary"]:
         spot_s = max(0.0, hit.place_s - play.start_s - play.row["query_start_s"]) if hit else 0.0
         device.exposure_s += max(0.0, long_s - spot_s)
     if play.kind != "ambient":

@@ -84,7 +84,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
         f"{count} {label}"
         for count, label in (
             (device.in_vocabulary_events, "in wake trials"),
-            (device.uncounted_events, "in wake trials that do not count"),
+            (device.uncounted_events, "in trials that do not count"),
             (device.ambient_events_outside, "outside of exposure"),
             (device.pending_events, "in an attempt that is not over"),
             (device.suppressed, "within the refractory time"),

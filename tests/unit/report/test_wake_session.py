@@ -298,3 +298,19 @@ def test_exports_have_the_interval_over_voices() -> None:
         rejects = device["false_rejects"]
         assert (rejects["speakers"], rejects["talkers_unknown"]) == (voices, unknown)
         assert rejects["interval_95"] == (low, high)
+
+
+def test_a_probe_counts_as_nothing_else_with_count_in_vocabulary() -> None:
+    settings = WakeSettings(count_in_vocabulary=True)
+    probe, soak = (
+        wake_trial(number, kind, settings=settings) for number, kind in ((1, TrialKind.PROBE), (2, TrialKind.AMBIENT))
+    )
+    rows = rows_of(probe, soak)
+    rows.play(probe, [("kitchen", 0.2), ("kitchen", 1.7), ("kitchen", 3.05)])
+    rows.play(soak)
+    whole = WholeSession.of(rows.entries)
+    (device,) = whole.wake.snapshot().devices
+    assert (device.after_review.count, device.exposure_s, device.uncounted_events) == (0, 60.0, 1)
+    log = wake_log(whole, "kitchen")
+    assert dict(log.totals)["FACOUNT"] == 0
+    assert [key for key, _ in log.info].count("x-event") == 1

@@ -7,9 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from harness.model.observation import SpeechStarted
+from harness.model.record import AttemptStarted, Observed, TrialStarted
 from harness.model.scenario import TrialKind
+from harness.model.time import Stamp
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
+from harness.wake.first_sounds import FirstSounds
 from harness.wake.reports.figures_text import request_lines
 from harness.wake.requests import (
     GapRequests,
@@ -22,6 +26,7 @@ from harness.wake.requests import (
     words_arrived,
 )
 from tests.known import known
+from tests.unit.session.figures.rows import planned
 from tests.unit.wake.wake_rows import rows_of, wake_trial
 
 
@@ -132,3 +137,13 @@ def test_without_transcripts_the_expected_response_decides_and_is_named() -> Non
     assert list(request_lines("kitchen", figures.requests))[1] == (
         "fewer than 10 requests after each pause; 2 judged by the expected response, without transcripts"
     )
+
+
+def test_the_answer_to_a_later_query_is_not_the_first_sound_of_a_command() -> None:
+    command = replace(wake_trial(1, TrialKind.COMMAND, injected=False), microphone="mic")
+    rows = rows_of(command, replace(planned(2, trial_id="q"), microphone="mic"))
+    rows.play(command, [("kitchen", 1.7)], words=[("kitchen", 3.0, "turn on the light")])
+    rows.add(TrialStarted("q", 1), 30.0)
+    rows.add(AttemptStarted("q", 1, 1, "pq", "c", 0.5, 1.5, 1.6, None))
+    rows.add(Observed(SpeechStarted("mic", Stamp(rows.at_s + 2), -20.0), "q", 1, 1))
+    assert rows.device().first_sounds == FirstSounds.of([None])

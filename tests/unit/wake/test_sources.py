@@ -15,7 +15,7 @@ from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof
 from harness.model.record import DecisionReached, EventReviewed, ReviewVerdict
 from harness.model.scenario import Limits, OnUndecided, Scenario, SequentialTest, Stopping, TrialKind, WakeSettings
 from harness.model.time import MeasuredDuration, Stamp
-from harness.model.trial import Target, Trial
+from harness.model.trial import Outcome, Target, Trial
 from harness.report import junit
 from harness.report.junit_xml import as_xml
 from harness.session.figures.limits import check_limits
@@ -446,3 +446,10 @@ def test_trials_are_needless_when_every_device_is_decided() -> None:
     assert needless(planned(4), progress, BOTH) == ""
     only_a = wake_trial(5, TrialKind.AMBIENT, ("a",))
     assert needless(only_a, half_decided, BOTH) != "", "only the devices of the trial matter"
+
+
+def test_a_missed_probe_is_not_counted() -> None:
+    call = wake_trial(1, TrialKind.PROBE, injected=False)
+    rows = rows_of(call)
+    rows.play(call, [], outcome=Outcome.NO_WAKE)
+    assert (rows.progress.planned, rows.progress.counted) == (1, 0)
