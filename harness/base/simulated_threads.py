@@ -122,7 +122,7 @@ class SimulatedThreads:
             raise RuntimeError("every thread waits for another one")
 
     def _switch(self, own_thread: _SimulatedThread | None, following: _SimulatedThread | None) -> None:
-        """Lets another thread go on, and returns when it is this one's turn again. me: None if this one ends."""
+        """Lets another thread go on. Returns when it is this one's turn again. own_thread: None if this one ends."""
         if following is not None:
             following.baton.release()
         if own_thread is not None:

@@ -74,7 +74,7 @@ def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Stream
 
 
 class OnnxClassifier:
-    """An ONNX model. single: whether it takes one window at a time. ValueError for a model that is not a classifier."""
+    """An ONNX model of a wake word, over windows of embeddings. ValueError for a model that is not a classifier."""
 
     def __init__(self, model: OnnxModel) -> None:
         shapes = list(model.inputs.items())

@@ -241,7 +241,7 @@ def _developed(sweep: SweepRequest, encoding: str | None, conditions: Sequence[S
 
 
 class EvaluationRunner:
-    """Runs the evaluation, writes its log and prints the results. named: the task as given."""
+    """Runs the evaluation, writes its log and prints the results. engine_name: as `-t` gives it."""
 
     def __init__(
         self,

@@ -270,8 +270,8 @@ LEAST_CATEGORIES = 2  # With one there is nothing to tell apart.
 class Proposer:
     """Proposes a category for an item; thread-safe. The same rule, rows and seed give the same proposals.
 
-    own: ids of the judged sessions. LogError. PluginError if the classifier is missing or cannot run. InputError if a
-    source is one of `own`, or the sources hold too little to learn from.
+    own_sessions: ids of the judged sessions. LogError. PluginError if the classifier is missing or cannot run.
+    InputError if a source is one of them, or the sources hold too little to learn from.
     """
 
     def __init__(self, rule: ProposalRule, own_sessions: Collection[str], *, seed: int, path: str = "") -> None:

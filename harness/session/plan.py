@@ -131,7 +131,7 @@ def _cells(matrix: Matrix) -> Iterator[Cell]:
 
 
 class _Planner:
-    """taken: ids of trials so far."""
+    """Turns the templates of a scenario into trials, each with an id of its own."""
 
     def __init__(self, scenario: Scenario, bench: Bench, seed: int) -> None:
         self._scenario = scenario

@@ -29,8 +29,8 @@ _PROVES_NOTHING = (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.ABORTED)
 class PowerCycling:
     """The power of the devices that have a switch on the bench.
 
-    - played: device → its trials since its last power cycle in this run; a device that is missing has had none.
-    - spent: device → power cycles after faults since its last trial that succeeded.
+    - _trial_counts: device → its trials since its last power cycle in this run; a device that is missing has had none.
+    - _spent_cycles: device → power cycles after faults since its last trial that succeeded.
     """
 
     def __init__(self, run: Run, liveness: Liveness) -> None:

@@ -44,7 +44,10 @@ _STEP_S = 0.1
 
 @frozen
 class SpokenPrompt:
-    """What was said. phrase_end_s: from the first sample. levels: RMS of the speech, and the noise floor before it."""
+    """What was said.
+
+    phrase_end_s: from the first sample. level_dbfs: RMS of the speech. floor_dbfs: RMS of the noise before it.
+    """
 
     sound: Waveform
     phrase_end_s: float

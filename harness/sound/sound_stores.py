@@ -67,7 +67,7 @@ def open_address(address: str) -> BinaryIO:
 class _StoreFile(io.RawIOBase):
     """A file in a store whose errors are all OSErrors.
 
-    opened: fsspec's OpenFile. Kept, since the files below it (of a zip, say) close with it.
+    open_file: fsspec's OpenFile. Kept, since the files below it (of a zip, say) close with it.
     """
 
     def __init__(self, open_file: Any) -> None:

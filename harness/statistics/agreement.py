@@ -480,8 +480,9 @@ def dawid_skene(labels: Labels, categories: int) -> DawidSkene:
 
 
 class _Model:
-    """One fit. said: items × (raters · categories). imagined: labels imagined for each rater, categories × categories.
+    """One fit.
 
+    counts: items × (raters · categories). imagined: labels imagined for each rater, categories × categories.
     priors, confusion (categories × raters × categories): logarithms.
     """
 

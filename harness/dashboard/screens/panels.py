@@ -149,7 +149,7 @@ class HelpPanel(Panel):
 class LinePrompt(Panel):
     """Asks for a text. Returns it as it was written (`checked_text`), or None after escape or without a change.
 
-    needed: refuse an empty text. line: the initial text. Pasted lines stay lines; `⏎` shows where they end."""
+    required: an empty text is refused. line: the initial text. Pasted lines stay lines; `⏎` shows where they end."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]
     DEFAULT_CSS = "LinePrompt Input { margin-top: 1; }"

@@ -63,7 +63,7 @@ class _SeenLease:
 class Lease:
     """The lease of one board, for one owner. No I/O: takes messages of the topic, and returns what to publish.
 
-    wall_s: Unix time."""
+    wall_s, of its methods: Unix time."""
 
     def __init__(self, owner: str, name: str) -> None:
         self.owner = owner

@@ -14,7 +14,7 @@ from harness.model.frozen import frozen
 
 
 class Skill(Protocol):
-    """Without side effects, except on what it keeps for its user (timers, a list). query: from `words.plain`."""
+    """Without side effects, except on what it keeps for its user (timers, a list). Queries come from `words.plain`."""
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
 

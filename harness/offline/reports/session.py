@@ -260,7 +260,7 @@ def _trial_json(trial: ComparedTrial) -> dict[str, object]:
 
 
 def table(comparisons: Iterable[DeviceComparison]) -> str:
-    """at_s: of an ambient event, in its segment. live, offline: 1 if it woke, 0 if not, "" if unknown."""
+    """CSV. at_s: of an ambient event, in its segment. live, offline: 1 if it woke, 0 if not, "" if unknown."""
     rows = (
         {"device": plain_text(comparison.device, 80)} | row for comparison in comparisons for row in _rows(comparison)
     )

@@ -374,7 +374,7 @@ def _refuse_duplicates(
     *,
     compared_form: Callable[[str], str] = str,
 ) -> None:
-    """alike: equal for ids that count as one."""
+    """compared_form: equal for ids that count as one."""
     met: dict[str, int] = {}
     for number, name in enumerate(ids):
         first = met.setdefault(compared_form(name), number)

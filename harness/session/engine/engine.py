@@ -227,7 +227,7 @@ class Engine:
             return goodbye.exit_code
 
     def _run_session(self, log: SqliteLog, resumption: Resumption, run: int) -> Goodbye:
-        """standing: the state after the earlier rows. run: the number of this run."""
+        """resumption: the state after the earlier rows. run: the number of this run."""
         bench = self._resolved.bench
         started = self._figures.session().session
         if started is None:
