@@ -150,11 +150,6 @@ def argument(metavar: str | None = None, **attributes: Any) -> Any:
     return _declare(click.Argument, (), {"metavar": metavar, **attributes}, ())
 
 
-def last_given(*declared: Any) -> Any:
-    """Options of which the last one given sets the parameter."""
-    return declared
-
-
 def option_group(**declared: Any) -> Any:
     """Options that become one object, of the dataclass that the parameter is annotated with: field → its option.
 
