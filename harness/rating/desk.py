@@ -220,9 +220,9 @@ class Desk:
             self._message = "listen to the whole response first, or put it aside if you cannot"
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
-        flags = tuple(self._draft.sub_flags)
-        for flag in sub_flags:
-            flags = (*_without_flag(flag, flags), flag)
+        noted = tuple(sub_flags)  # the aid may note both of two opposites: one thing is missing, another superfluous
+        excluded = {*noted, *map(_OPPOSITE.get, noted)}
+        flags = (*(flag for flag in self._draft.sub_flags if flag not in excluded), *noted)
         notice = self._difference_message(item, category)
         row = self._row(
             item,
@@ -358,8 +358,10 @@ class Desk:
 
     def toggle(self, flag: SubFlag) -> None:
         """Sets or clears a sub-flag; setting one clears its opposite."""
-        rest = _without_flag(flag, self._draft.sub_flags)
-        self._change(sub_flags=rest if flag in self._draft.sub_flags else (*rest, flag))
+        flags = self._draft.sub_flags
+        removed = flag if flag in flags else _OPPOSITE.get(flag)
+        rest = tuple(other for other in flags if other is not removed)
+        self._change(sub_flags=rest if flag in flags else (*rest, flag))
 
     def effect_claimed(self, claimed: bool | None) -> None:
         """Whether the response says that something was done."""
@@ -558,11 +560,6 @@ _OPPOSITE = {
     SubFlag.RECOVERABLE: SubFlag.UNRECOVERABLE,
     SubFlag.UNRECOVERABLE: SubFlag.RECOVERABLE,
 }
-
-
-def _without_flag(flag: SubFlag, flags: Iterable[SubFlag]) -> tuple[SubFlag, ...]:
-    """The flags without this one and its opposite."""
-    return tuple(other for other in flags if other is not flag and other is not _OPPOSITE.get(flag))
 
 
 SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}

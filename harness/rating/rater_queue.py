@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.base.user_text import to_nfc
 from harness.model.frozen import frozen
-from harness.model.judgment import EXERCISE, ItemFilter, Judgment, JudgmentStatus, RatingRound, in_force
+from harness.model.judgment import EXERCISE, Category, ItemFilter, Judgment, JudgmentStatus, RatingRound, in_force
 from harness.rating.guide import LABELS
 from harness.rating.items import Item
 
@@ -195,21 +195,21 @@ class OwnRows:
         return next((row.given_wall_s for row in self.undoable), None)
 
     def exercises_left(self, exercises: Sequence[Item]) -> tuple[Item, ...]:
-        """Exercises to do: new ones, and wrong ones once more if too many were wrong."""
+        """Exercises to do: new ones, and wrong ones once more if too many first answers were wrong."""
         new = tuple(item for item in exercises if self.standing(item) is None)
         if new or not exercises:
             return new
-        answers = [(item, item.exercise, self.standing(item)) for item in exercises]
-        wrong = [item for item, exercise, row in answers if not (exercise and row and exercise.is_right(row.category))]
+        answers = {item.id: self._answers(item) for item in exercises}
+        wrong = [item for item in exercises if item.exercise and not item.exercise.is_right(answers[item.id][0])]
         if len(exercises) - len(wrong) >= self._round.pass_share * len(exercises):
             return ()
-        return tuple(item for item in wrong if self._answers(item) < 2)
+        return tuple(item for item in wrong if len(answers[item.id]) < 2)
 
-    def _answers(self, item: Item) -> int:
-        """Number of answers, without those taken back."""
+    def _answers(self, item: Item) -> list[Category | None]:
+        """The answers, oldest first, without those taken back."""
         rows = self.all_of(item)
         withdrawn = {row.replaces for row in rows if row.status is JudgmentStatus.WITHDRAWN}
-        return sum(row.status is JudgmentStatus.SUBMITTED and row.id not in withdrawn for row in rows)
+        return [row.category for row in rows if row.status is JudgmentStatus.SUBMITTED and row.id not in withdrawn]
 
     def all_of(self, item: Item) -> list[Judgment]:
         """All rows on an item, in force or not, oldest first."""

@@ -159,6 +159,19 @@ def test_exercises_come_first_and_wrong_ones_are_repeated_once() -> None:
     assert bench.desk().view.phase is SittingPhase.JUDGING
 
 
+def test_every_wrong_exercise_is_repeated_although_enough_are_right_by_then() -> None:
+    _, desk = seated(items(1), exercises=exercises(*[CORRECT] * 5))
+    for category in (WRONG, WRONG, WRONG, CORRECT, CORRECT):
+        desk.judge(category)
+        desk.go_on()
+    repeats = []
+    while desk.view.phase is SittingPhase.TRAINING:
+        repeats.append(in_sight(desk))
+        desk.judge(CORRECT)
+        desk.go_on()
+    assert repeats == ["ask 1", "ask 2", "ask 3"]
+
+
 def test_enough_right_exercises_are_not_repeated() -> None:
     right_or = exercises(CORRECT, CORRECT, accept=(PARTIAL,))
     desk = Bench(items(1), RatingRound(pass_share=1.0), right_or).desk()
@@ -273,6 +286,19 @@ def test_conclusion_of_the_aid_is_applied() -> None:
     assert ending is not None
     assert desk.conclude(state)
     assert (bench.disk.rows[-1].category, bench.disk.rows[-1].aid_path) == (ending.category, state.path)
+
+
+def test_the_aid_may_note_too_little_and_too_much_at_once() -> None:
+    bench, desk = seated(items(1))
+    desk.toggle(SubFlag.TOO_MUCH)
+    state = AidState.begin(ResponseFacts(truncated=None))
+    for answer in ("yes", "yes", "no", "no", "clear", "part", "both"):
+        state = state.answer(answer)
+    assert desk.conclude(state)
+    assert bench.disk.rows[-1].sub_flags == ("too_little", "too_much")
+    desk.undo()
+    desk.toggle(SubFlag.TOO_MUCH)
+    assert desk.view.draft.sub_flags == (SubFlag.TOO_LITTLE,), "clearing one clears only that"
 
 
 COUNT = 6
