@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
@@ -149,7 +148,9 @@ def _bytes(path: Path) -> int:
 
 
 def _has_work(round_: RatingRound) -> bool:
-    return any(rater.count.left and not rater.stopped for rater in RatingRoom(round_).progress())
+    """Whether a rater has open or held responses, or no rater has begun."""
+    raters = RatingRoom(round_).progress()
+    return not raters or any((rater.count.left or rater.count.held) and not rater.stopped for rater in raters)
 
 
 def _reason_to_keep(session: SessionFolder, rule: PurgeRule, waiting: Collection[str]) -> str:
@@ -166,4 +167,4 @@ def _reason_to_keep(session: SessionFolder, rule: PurgeRule, waiting: Collection
     open_ = sum(1 for response in responses if not response.submitted and response.settled is None)
     if open_ and not rule.unjudged:
         return f"{open_} of {len(responses)} responses are not judged"
-    return "raters of a round have responses left" if os.path.abspath(session.path) in waiting else ""
+    return "raters of a round have responses left" if str(session.path.resolve()) in waiting else ""
