@@ -313,9 +313,8 @@ def _matching_sessions(
 ) -> tuple[str, ...]:
     """Absolute paths of the session folders that match a pattern; an error when none does."""
     folder = path.absolute().parent
-    sessions = [
-        session for session in map(Path, sorted(glob.glob(str(folder / pattern)))) if (session / SESSION_LOG).is_file()
-    ]
+    names = sorted(glob.glob(str(Path(glob.escape(str(folder)), pattern))))
+    sessions = [session for session in map(Path, names) if (session / SESSION_LOG).is_file()]
     if not sessions:
         problem = f"{pattern!r} matches no session folder"
         findings.add(key_path, problem, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")

@@ -138,6 +138,11 @@ def test_a_session_matched_by_two_patterns_is_taken_once(folder: Path) -> None:
     assert len(read_round(written(folder, "round: r\nsessions: [runs/*, runs/a1]\n")).sessions) == 3
 
 
+def test_signs_of_patterns_in_the_path_of_a_round_file_stand_for_themselves(folder: Path) -> None:
+    moved = folder.rename(folder.with_name("round [1]"))
+    assert len(read_round(written(moved, "round: r\nsessions: [runs/a*, ../other]\n")).sessions) == 3
+
+
 def test_proposals_name_their_sources(folder: Path) -> None:
     head = "round: r\nsessions: [runs/a1]\n"
     sources = tuple(str((folder / source).resolve()) for source in ("runs/a2", "../other"))
