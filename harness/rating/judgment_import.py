@@ -252,7 +252,8 @@ def _judgment(row: ParsedJudgment, place: _Place, file: str, rater: str) -> Judg
         category=row.category,
         clip_sha256=place.clip_sha256,
         replaces=row.text("replaces") or None,
-        session_id=place.session.session_id,
+        # An exercise belongs to no session: it counts as done in every round of these sessions.
+        session_id="" if place.trial.startswith(EXERCISE) else place.session.session_id,
         take=place.take,
         span_s=None if span[0] is None or span[1] is None else (float(str(span[0])), float(str(span[1]))),
         effect=EffectOutcome(effect) if effect else None,
@@ -281,7 +282,7 @@ _UNKNOWN: dict[str, Any] = {"transcript_shown": None, "plays": None, "guideline_
 def _id_of(row: ParsedJudgment, place: _Place) -> str:
     """An id from the content; the file and the line do not matter."""
     content = {
-        **{column: value for column, value in row.values.items() if column not in ("replaces", "imported_from")},
+        **{column: value for column, value in row.values.items() if column != "imported_from"},
         "session": place.session.session_id,
         "trial": place.trial,
         "take": place.take,

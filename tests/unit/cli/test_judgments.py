@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,9 +22,20 @@ from harness.base.user_text import name_key
 from harness.cli import group
 from harness.model.effect import EffectOutcome
 from harness.model.errors import InputError, InputProblems
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown, in_force
+from harness.model.judgment import (
+    SUB_FLAGS_OF,
+    Category,
+    Exercise,
+    Flag,
+    Judgment,
+    JudgmentStatus,
+    ProposalShown,
+    RatingRound,
+    in_force,
+)
 from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged_responses import read_sessions
+from harness.rating.rating_room import RatingRoom
 from harness.session.log.reader import rating_rows
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
@@ -336,6 +348,27 @@ def test_an_import_replaces_earlier_judgments_on_request(folder: Path, tmp_path:
     row = rows_in(folder)[-1]
     assert (row.replaces, row.category) == ("id-3", Category.FINDABLE)
     assert harness("import", folder, tmp_path / "in.csv", "--replace").output.startswith("0 new judgments")
+
+
+def test_exercises_are_done_where_their_rows_were_imported(folder: Path, tmp_path: Path) -> None:
+    exercise = Exercise("lamp", "switch on the lamp", "the lamp is off", Category.CORRECT, "because")
+    copy, file = bare(folder, tmp_path / "copy"), tmp_path / "out.jsonl"
+    first, second = (RatingRound(sessions=(str(path),), exercises=(exercise,)) for path in (folder, copy))
+    with closing(RatingRoom(first)) as room:
+        room.desk("eve").judge(Category.CORRECT)
+    assert harness("export", folder, "--jsonl", file).exit_code == 0
+    assert harness("import", copy, file).exit_code == 0
+    with closing(RatingRoom(second)) as room:
+        assert room.desk("eve").view.exercises == (1, 1)
+
+
+def test_a_second_judgment_is_withdrawn_like_the_first(folder: Path, tmp_path: Path) -> None:
+    head = "trial,rater,status,replaces"
+    assert wanted(folder, tmp_path, "q2-den,ann,withdrawn,id-3", head=head).output.startswith("1 new judgment")
+    give(folder, [judged("q2-den", clips_of(folder)["q2-den"][1], "ann", id="second")])
+    assert wanted(folder, tmp_path, "q2-den,ann,withdrawn,second", head=head).output.startswith("1 new judgment")
+    assert rows_in(folder)[-1].replaces == "second"
+    assert harness("import", folder, tmp_path / "in.csv").output.startswith("0 new judgments, 1 already there")
 
 
 def test_spellings_of_a_name_are_one_rater(folder: Path, tmp_path: Path) -> None:
