@@ -58,6 +58,7 @@ class Dashboard(GuardedApp):
         super().__init__()
         self._connect = connect
         self._rater = rater
+        self._now = now
         self._link: EngineClient | None = None
         self.watch_ = Watch(now)
         self._run = RunScreen(rater)
@@ -189,7 +190,7 @@ class Dashboard(GuardedApp):
                     self.watch_.take_later_judgments(later_rows(Path(welcome.session_folder)))
                 except LogError as error:
                     self.watch_.tell(plain_text(f"judgments from other programs cannot be read: {error.what}"), False)
-            self.push_screen(RatingScreen(self._rater))
+            self.push_screen(RatingScreen(self._rater, self._now))
 
     def action_wake(self) -> None:
         view = self.watch_.view()

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, JudgmentGiven
 from harness.rating.guide import KEYS
 from harness.rating.judgment_log import JudgmentLog
+from harness.session.engine.feed import EngineClient
 from harness.session.log.database import SqliteLog
 from tests.dashboard.bench import SMALL, double, opened, screen_text, shows, until
-from tests.dashboard.engine_double import EngineDouble
+from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.dashboard.seats import press
 from tests.unit.session.figures.rows import judgment_on
 
@@ -158,6 +160,34 @@ async def test_what_was_judged_away_from_the_bench_is_not_asked_for_again(tmp_pa
         await until(pilot, shows(pilot, "it is noon"))
         (judgment,) = judgments(engine)
         assert (judgment.trial_id, judgment.replaces) == ("kitchen-05", None)
+
+
+async def test_a_judgment_names_the_take_of_a_trial_that_was_run_again(tmp_path: Path) -> None:
+    engine = double(tmp_path)
+    engine.rows.trial("kitchen-02", take=2, clip=write_clip(tmp_path, "e.flac"), text="milk is on the list")
+    async with judging(engine) as (_, _, pilot):
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "I don't know that yet"))
+        (judgment,) = judgments(engine)
+        assert (judgment.trial_id, judgment.take, judgment.attempt) == ("kitchen-02", 2, 1)
+
+
+async def test_a_break_is_in_no_time_to_answer(tmp_path: Path) -> None:
+    now_s = START_S
+    engine = double(tmp_path)
+    dashboard = Dashboard(partial(EngineClient, engine.socket_path), "ann", now=lambda: now_s)
+    async with opened(engine, make=lambda _: dashboard) as (_, _, pilot):
+        await press(pilot, "j")
+        await until(pilot, shows(pilot, "milk is on the list"))
+        now_s += 3600
+        await press(pilot, "space")
+        now_s += 4
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "I don't know that yet"))
+        now_s += 3600
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "it is noon"))
+        assert [judgment.time_to_answer_s for judgment in judgments(engine)] == [4.0, None]
 
 
 async def test_an_unreadable_judgment_file_is_reported_and_blocks_nobody(tmp_path: Path) -> None:

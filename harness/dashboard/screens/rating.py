@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from harness.base.foreign import plain_text
+from harness.base.presence import Presence
 from harness.base.user_text import name_key
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded_app
@@ -158,13 +160,13 @@ class RatingScreen(Sheet):
     ]
     help_text = HELP
 
-    def __init__(self, rater: str) -> None:
+    def __init__(self, rater: str, now_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._rater = rater
         self._view: View | None = None
         self._item: FirstResponse | None = None
         self._item_key: tuple[str, str] | None = None
-        self._shown_at_s = 0.0
+        self._presence = Presence(now_s)
         self._plays = 0
         self._comment = ""
         self._saving: Judgment | None = None
@@ -200,7 +202,8 @@ class RatingScreen(Sheet):
         current = next((response for response in waiting if _key(response) == self._item_key), None)
         item = current or (waiting[0] if waiting else None)
         if _key(item) != _key(self._item):
-            self._shown_at_s, self._plays, self._comment = time.monotonic(), 0, ""
+            self._plays, self._comment = 0, ""
+            self._presence.begin()
         guarded_app(self).in_sight(self, (RatingScreen, _key(item)))
         if item != self._item:
             self._item, self._item_key = item, _key(item)
@@ -225,20 +228,21 @@ class RatingScreen(Sheet):
             return
         earlier = own_judgment(self._item, self._rater)
         row = new_row(
-            Subject(self._item.trial.id, self._item.attempt, self._item.clip.sha256),
+            Subject(self._item.trial.id, self._item.attempt, self._item.clip.sha256, take=self._item.take),
             self._rater,
             status,
             category,
             replaces=earlier.id if earlier else None,
             comment=self._comment,
             plays=self._plays,
-            time_to_answer_s=round(time.monotonic() - self._shown_at_s, 3),
+            time_to_answer_s=self._presence.time_to_answer_s,
             **more,
         )
         self._save(row, label)
 
     def on_key(self, event: events.Key) -> None:
         """Handles the labelling keys. A binding would act later, when another response may be on screen."""
+        self._presence.sign()
         key = key_name(event)
         category = dict(KEYS).get(key) or BY_LETTER.get(key)
         if category is None and key not in ("u", "x", "f", "c"):

@@ -82,7 +82,8 @@ class Sound {
   note() {
     this.move();
     const moved = this.since !== null && this.asked === null;
-    if (moved && this.counts) heard.ms += Math.round(performance.now() - this.since);
+    // Milliseconds of the response at its original tempo.
+    if (moved && this.counts) heard.ms += Math.round((performance.now() - this.since) * this.audio.playbackRate);
     this.since = null;
   }
 

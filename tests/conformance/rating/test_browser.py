@@ -89,6 +89,13 @@ def test_the_response_is_heard_and_counted(site: SiteProcess, window: Callable[[
     assert row.heard_ms is not None
     assert 200 < row.heard_ms < 20_000
     assert row.transcript_shown is False
+    cem.page.keyboard.press("s")
+    cem.wait(f"{audio}.ended && {audio}.playbackRate === 0.75")
+    length_ms = 1000 * cem.js(f"{audio}.duration")
+    cem.press("2")
+    slower = site.rows("cem")[-1]
+    assert slower.heard_ms is not None
+    assert 0.95 * length_ms < slower.heard_ms < 1.25 * length_ms, "of the response, not of the clock"
     assert cem.faults == []
 
 

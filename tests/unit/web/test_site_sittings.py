@@ -22,6 +22,7 @@ from harness.model.judgment import (
 )
 from harness.rating.items import Item
 from harness.web.seats import RoomRefresher
+from tests.judged_sessions import clips_of, give, judged
 from tests.rating_sessions import TALKS, answer_effect, judged_source, proposing_round, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 
@@ -476,6 +477,15 @@ def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> N
     assert "All done" in zoe.page("/adjudicate")
     zoe.press("undo", place="/adjudicate")
     assert item_of(zoe.page("/adjudicate")) == item
+
+
+def test_an_adjudicator_does_not_read_of_plays_that_nobody_counted(premises: Premises) -> None:
+    folder = Path(premises.round.sessions[0])
+    trial, (attempt, clip) = next(iter(clips_of(folder).items()))
+    ratings = (("ann", Category.CORRECT, None), ("bob", Category.WRONG, 2))
+    give(folder, (judged(trial, clip, name, label, attempt=attempt, plays=plays) for name, label, plays in ratings))
+    premises.restart()
+    assert re.findall(r"played [^<]*", premises.rater("zoe").page("/adjudicate")) == ["played 2 times"]
 
 
 def test_an_earlier_response_is_found_opened_and_changed(premises: Premises) -> None:
