@@ -411,7 +411,7 @@ def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:
     if slots is not None:
         rows += [("slot F1", *_figure(slots.exact)), ("slot F1, overlapping", *_figure(slots.overlapping))]
     yield _values(rows)
-    if figures.exact.count == figures.exact.total == figures.shared:
+    if not pair.differing:
         yield Notes([("", "they agree on every utterance")])
     columns = [Column("label"), *map(Column, ("both", "1st", "2nd", "kappa")), Column("95 % interval", left=True)]
     yield Table.of(

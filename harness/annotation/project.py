@@ -18,9 +18,9 @@ from harness.annotation.ledger import Ledger, UtteranceAssignment
 from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
 from harness.base.row_store import RowFormat, SharedRows, read_rows
-from harness.base.user_text import known_name
+from harness.base.user_text import known_name, name_key, person_name
 from harness.base.whole_file import disk_errors
-from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet, Proposed
+from harness.model.annotation import IMPORTED, AnnotationProject, AnnotationRow, LabelSet, Proposed
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
@@ -142,6 +142,14 @@ def check_annotation(folder: Path) -> LogFindings:
     return findings([rows_], None, [*damage, *rows_.damage], list(notes([rows_])))
 
 
+def annotator_name(text: str) -> str:
+    """The name of a person as it is kept; InputError, also for the name that labels from files have."""
+    name = person_name(text, "annotator name")
+    if name_key(name) == IMPORTED:
+        raise InputError(f"{name!r} is reserved for labels from files", remedy="Choose another name")
+    return name
+
+
 class AnnotationRoom:
     """Opens a project's folder; thread-safe. LogError when it is none, InputError when its files were changed."""
 
@@ -178,7 +186,7 @@ class AnnotationRoom:
         return Ledger(self.label_set, self.rows)
 
     def desk(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
-        """A sitting; InputError when the project names its annotators and this is none of them.
+        """A sitting; InputError when the project names its annotators and this is none of them, or as `annotator_name`.
 
         again: at just these utterances, whatever was said of them (`may_label_again`).
         """
@@ -212,7 +220,7 @@ class AnnotationRoom:
     def _annotator_name(self, annotator: str) -> str:
         """The name as the project has it already."""
         annotators = (row.annotator for row in self.rows if not isinstance(row, Proposed))
-        return known_name(annotator, dict.fromkeys((*self.project.annotators, *annotators)))
+        return known_name(annotator_name(annotator), dict.fromkeys((*self.project.annotators, *annotators)))
 
     def _sitting(self, annotator: str, again: Sequence[str], *, adjudicating: bool) -> AnnotationDesk:
         facts = (self.project, self.label_set, self.utterances, self.refresh(), self.keep)

@@ -395,11 +395,6 @@ def leading(labels: Iterable[Label], least: int = LEAST_ALIKE) -> tuple[Label, i
     return most[0]
 
 
-def majority(labels: Labels) -> NDArray[np.int64]:
-    """The category that more raters gave than any other, for each item; MISSING for a tie, or without a label."""
-    return np.array([_leading_row(column, 1) for column in labels.T.tolist()], np.int64)
-
-
 def leave_one_out(labels: Labels) -> NDArray[np.int64]:
     """For each rater, what the others agree on (raters × items): the label that leads among theirs.
 
@@ -413,8 +408,8 @@ def leave_one_out(labels: Labels) -> NDArray[np.int64]:
     return consensus
 
 
-def _leading_row(column: Sequence[int], least: int = LEAST_ALIKE) -> int:
-    lead = leading((label for label in column if label != MISSING), least)
+def _leading_row(column: Sequence[int]) -> int:
+    lead = leading(label for label in column if label != MISSING)
     return MISSING if lead is None else lead[0]
 
 

@@ -11,7 +11,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plugins import pip_install
-from harness.base.user_text import person_name, refuse_same_names
+from harness.base.user_text import refuse_same_names
 from harness.cli.options import (
     A_FOLDER,
     EnumChoice,
@@ -112,11 +112,12 @@ def new(
 
     Exit status: 0 created · 2 wrong usage or input, nothing created · 3 it cannot be written.
     """
+    from harness.annotation.project import annotator_name
     from harness.annotation.project_creation import make_project
     from harness.understanding.files.label_set_file import load_label_map
 
     wanted["order"] = _order(wanted["order"])
-    names = tuple(person_name(name, "annotator name") for name in wanted.pop("annotators"))
+    names = tuple(annotator_name(name) for name in wanted.pop("annotators"))
     refuse_same_names(names, "annotator")
     mapping = wanted.pop("mapping")
     if len(set(names)) < len(names):

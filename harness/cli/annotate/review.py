@@ -6,11 +6,9 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from harness.base.user_text import person_name
 from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import Site, flag, option, repeatable, site_options, verb
 from harness.cli.sessions import user_name
-from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
 
 
@@ -55,10 +53,8 @@ def command(
         options = WebOptions(**site.web_options)
         # An option asks for an invitation, and without any nobody could log in.
         if annotator is not None or adjudicate or not Invitations(options.invitations).everyone:
-            name = person_name(annotator if annotator is not None else user_name(), "annotator name")
-            if name == IMPORTED:
-                raise InputError(f"{IMPORTED!r} is reserved for labels from files", remedy="Choose another name")
-            # Both calls raise for a name that the project does not know.
+            name = annotator if annotator is not None else user_name()
+            # Both calls raise for a name that the project does not know, and for the one of labels from files.
             desk = room.adjudication(name) if adjudicate else room.desk(name)
             options = WebOptions(**site.web_options, invite=desk.annotator, adjudicator=adjudicate)
         sys.exit(serve_annotation(room, options))

@@ -32,8 +32,8 @@ from harness.statistics.agreement import (
     PairAgreement,
     agreement,
     dawid_skene,
+    leading,
     leave_one_out,
-    majority,
     pairs,
 )
 from harness.statistics.intervals import Share
@@ -335,7 +335,7 @@ def agreement_figures(
     labels = _table(judged, names)
     drawn = np.array([_key(response) not in gold_by_key for response in judged], np.bool_)
     model = dawid_skene(labels[:, drawn], len(CATEGORIES))
-    items = _items(judged, labels, drawn, model, gold_by_key)
+    items = _items(judged, drawn, model, gold_by_key)
     of_others = np.full(labels.shape, MISSING, np.int64)
     of_others[:, drawn] = leave_one_out(labels[:, drawn])
     drawn_ones = [response for response, of_table in zip(judged, drawn, strict=True) if of_table]
@@ -415,25 +415,23 @@ def _agreement_by_rater(
 
 def _items(
     judged: Sequence[JudgedResponse],
-    labels: NDArray[np.int64],
     drawn: NDArray[np.bool_],
     model: DawidSkene,
     gold: Mapping[tuple[str, str], GoldItem],
 ) -> tuple[AgreedItem, ...]:
-    by_majority = majority(labels).tolist()
     place = np.cumsum(drawn) - 1
     items = []
     for column, response in enumerate(judged):
         category, votes = (response.consensus if drawn[column] else None) or (None, 0)
         gold_item = gold.get(_key(response))
+        labels = tuple((judgment.rater, judgment.category) for judgment in response.submitted if judgment.category)
+        most = leading((label for _, label in labels), least=1)
         items.append(
             AgreedItem(
                 session_id=response.session_id,
                 trial_id=response.trial.trial.id,
-                labels=tuple(
-                    (judgment.rater, judgment.category) for judgment in response.submitted if judgment.category
-                ),
-                majority=None if by_majority[column] == MISSING else CATEGORIES[by_majority[column]],
+                labels=labels,
+                majority=None if most is None else most[0],
                 consensus=category,
                 probability=None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
                 settled=None if response.settled is None else response.settled.category,

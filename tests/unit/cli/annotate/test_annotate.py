@@ -237,8 +237,9 @@ def test_names_that_a_project_does_not_know_are_refused(run: Run, files: Path) -
     result = run("review", files / "p", "--annotator", "cem")
     assert isinstance(result.exception, InputError)
     assert "Its annotators: ann, ben" in str(result.exception)
-    result = run("review", files / "p", "--annotator", "imported")
-    assert isinstance(result.exception, InputError)
+    for name in ("imported", "Imported "):
+        reserved = [run("review", files / "p", "--annotator", name), new(run, files, "--annotator", name, project="q")]
+        assert ["is reserved for labels from files" in str(result.exception) for result in reserved] == [True, True]
     totals = []
     for name in ("ann", "ben"):
         with sitting(files / "p", name) as desk:
@@ -372,6 +373,7 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     assert re.search(r"^slot F1 +0.000 ", agreed, re.MULTILINE)
     assert re.search(r"^slot F1, overlapping +0.667 ", agreed, re.MULTILINE)
     assert re.search(r"^city +0 +1 +0$", agreed, re.MULTILINE)
+    assert "they agree on every utterance" not in agreed
     assert "ben: stop (day: on monday)" in run("agreement", project, "--disagreements").output
     assert run("agreement", project, "--spans").output == "ann,day,2,3\nann,city,4,5\nben,day,1,3\n"
     assert re.search(r"^disputed +1  annotators disagree", run("status", project).output, re.M)

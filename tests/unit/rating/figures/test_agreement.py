@@ -54,7 +54,10 @@ def labelled(folder: Path, **labels: str) -> list[Judgment]:
 def test_choice_made_before_seeing_the_proposal_counts(folder: Path) -> None:
     first, *rest = labelled(folder, ann="000000", bob="000000")
     give(folder, [replace(first, unaided=CATEGORIES[1]), *rest])
-    assert figures(folder).agreement.raw.value == pytest.approx(5 / 6)
+    report = figures(folder)
+    assert report.agreement.raw.value == pytest.approx(5 / 6)
+    item = report.items[0]
+    assert (item.majority, item.consensus, item.consensus_raters) == (C.CORRECT, C.CORRECT, 2), "by the final labels"
 
 
 def test_labels_give_agreement_figures_and_disputed_items(folder: Path) -> None:
