@@ -83,6 +83,7 @@ def withdrawal(row: Judgment, given_wall_s: float | None = None, *, id_: str = "
 class HiddenDetails:
     """What a front-end never shows during a round, since it reveals the device.
 
+    answered_wall_s: Unix time at which the trial was first answered; never earlier than those before it in its log.
     moves: (from rater, to rater) pairs of a coordinator, in order; "" for nobody.
     """
 
@@ -94,6 +95,7 @@ class HiddenDetails:
     conditions: tuple[tuple[str, str], ...] = ()
     gold: GoldItem | None = None
     moves: tuple[tuple[str, str], ...] = ()
+    answered_wall_s: float = 0.0
 
 
 @frozen

@@ -21,7 +21,8 @@ from harness.model.judgment import RatingRound
 from harness.model.numbers import exact, moment
 from harness.model.record import SoundRedacted, SoundsRemoved, StimulusStored
 from harness.rating.judgment_log import JudgmentLog
-from harness.rating.rating_room import RatingRoom, RatingSource
+from harness.rating.rating_room import RatingRoom
+from harness.rating.session_items import RatingSource
 from harness.session.log.clips import clip_of
 from harness.session.log.database import resume_lock, writer_lock
 from harness.session.log.reader import LogReader, Redaction, check, redactions, removals

@@ -48,7 +48,7 @@ def has_partial_assignment(round_: RatingRound) -> bool:
 def raters_by_item(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
     """Item → its raters, when items are shared out: those with the fewest items so far, ties broken by a hash.
 
-    The order is that of playing, so that shares stay while a session runs. Moves of a coordinator apply afterwards.
+    The order is that of answering, so that shares stay while a session runs. Moves of a coordinator apply afterwards.
     """
     load: Counter[str] = Counter(dict.fromkeys(round_.raters, 0))
     shares: dict[str, frozenset[str]] = {}

@@ -22,7 +22,9 @@ from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.items import HiddenDetails, Item, Subject
 from harness.rating.judgment_log import JudgmentLog
-from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, blinded, open_room
+from harness.rating.rater_queue import raters_by_item
+from harness.rating.rating_room import LEVEL_DBFS, RATE_HZ, RatingRoom, open_room
+from harness.rating.session_items import blinded
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import check, rating_rows
 from harness.sound.level import FULL_SCALE, active_speech_level, at_level_unclipped
@@ -108,6 +110,47 @@ def test_positions_count_so_far_until_the_session_has_finished(tmp_path: Path) -
         (first, *_) = item_lines(desk.view)
         assert first.startswith(f"response 1 of {2 * len(folders)}{' so far' if growing else ''}, ")
         room.close()
+
+
+SHARED = RatingRound(raters=("ann", "ben", "cem"), raters_per_item=1)
+
+
+def test_shares_stay_while_one_of_several_sessions_goes_on(tmp_path: Path) -> None:
+    other = rating_session(tmp_path / "s2", 6, session_id="s2")
+    shares = []
+    for count in (6, 14):
+        running = rating_session(tmp_path / str(count) / "s1", count, finished=False)
+        with closing(open_room([running, other], SHARED)) as room:
+            shares.append(raters_by_item(room.items, SHARED))
+    before, after = shares
+    assert (len(before), len(after)) == (12, 20)
+    assert {item_id: after[item_id] for item_id in before} == before
+
+
+def test_shares_stay_when_a_trial_is_answered_only_when_it_runs_again(tmp_path: Path) -> None:
+    folder = tmp_path / "s1"
+    folder.mkdir()
+    rows, names = Rows(), [f"q{number}" for number in range(1, 10)]
+    with SqliteLog(folder) as log:
+        rows.start(*(planned(number, trial_id=name) for number, name in enumerate(names, 1)))
+        clip = log.save_clip(Waveform(np.zeros(8000, np.float32), 8000), 1.0)
+        for name in names:
+            if name == "q2":
+                rows.trial(name, Outcome.MISHEARD, Recognition.NO)
+            else:
+                rows.trial(name, clip=clip)
+        for entry in rows.entries:
+            log.append(entry.record)
+        with closing(open_room([folder], SHARED)) as room:
+            before = raters_by_item(room.items, SHARED)
+            written_count = len(rows.entries)
+            rows.trial("q2", take=2, clip=clip)
+            for entry in rows.entries[written_count:]:
+                log.append(entry.record)
+            room.refresh()
+            after = raters_by_item(room.items, SHARED)
+    assert (len(before), len(after)) == (8, 9)
+    assert {item_id: after[item_id] for item_id in before} == before
 
 
 def test_items_shown_never_name_the_device(room: RatingRoom) -> None:
