@@ -113,7 +113,8 @@ class TalkerFolder:
         if not TALKER_NAME.fullmatch(talker):
             raise InputError(f"{talker!r} is not a talker's name", remedy="Use lowercase letters, digits, - and _")
         demand_columns([*COLUMNS, *extra], Place("--column"))
-        self._folder, self._talker, self._extra_columns = folder, talker, extra
+        self._folder, self._talker = folder, talker
+        self._extra_columns = {name: value.strip() for name, value in extra.items()}  # as a list is read
         self._rows: list[dict[str, str]] = []
         if not (folder / LIST).exists():
             return
@@ -130,8 +131,9 @@ class TalkerFolder:
             self._rows.append(row)
 
     def count(self, prompt: str) -> int:
-        """How many recordings of this prompt this talker has."""
-        return sum(1 for row in self._rows if (row["phrase"], row["talker"]) == (prompt, self._talker))
+        """How many recordings of this prompt this talker has, with these values of the further columns."""
+        wanted = {"phrase": prompt, "talker": self._talker, **self._extra_columns}
+        return sum(1 for row in self._rows if wanted.items() <= row.items())
 
     def keep(self, prompt: str, utterance: SpokenPrompt) -> str:
         """Stores the recording and then its row; returns the file's name."""
@@ -144,7 +146,7 @@ class TalkerFolder:
         write_atomically(path, content.getvalue())
         end_ms = fixed(utterance.phrase_end_s * 1000, 0)
         self._rows.append(
-            dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | dict(self._extra_columns)
+            dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | self._extra_columns
         )
         header = list(self._rows[0])
         rows = ([row[name] for name in header] for row in self._rows)
