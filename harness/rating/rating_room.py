@@ -236,8 +236,8 @@ class RatingRoom:
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
         """Moves the unjudged items of a rater to other raters, on the disk; LogError, LogFull.
 
-        Returns (items moved, items that stay because all of the others have them). InputError if all raters judge all
-        items, or if one of them is not a rater of the round.
+        Returns (items moved, items that go to nobody because all of the others have them). InputError if all raters
+        judge all items, or if one of them is not a rater of the round.
         """
         if not has_partial_assignment(self.round):
             raise InputError("every rater judges every response of this round, so there is no share to move")

@@ -321,6 +321,7 @@ _FLAGS = frozenset(flag.value for flag in Flag)
 
 
 COORDINATE = "/coordinate"
+OTHER_FIELDS = 40  # Chosen: more than a form has beside the raters to whom responses move.
 
 
 class RatersSite(SeatedSite[Seat, Post]):
@@ -352,7 +353,8 @@ class RatersSite(SeatedSite[Seat, Post]):
             Route("/sound/{item}/{which}/picture", self._sound),
         ]
         templates = pages(keys, room.round, names=rater_names)
-        super().__init__(room, invitations, templates, routes, reached=reached)
+        most_fields = OTHER_FIELDS + len(room.round.raters)
+        super().__init__(room, invitations, templates, routes, reached=reached, most_fields=most_fields)
 
     def _place(self, visit: Visit) -> str:
         coordinates = visit.invitation is not None and visit.invitation.coordinator

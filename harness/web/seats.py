@@ -299,7 +299,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         routes: Sequence[Route] = (),
         *,
         reached: SiteReach,
-        most_fields: int = 40,
+        most_fields: int,
     ) -> None:
         self.readings = RoomRefresher(room)
         self._seats: dict[tuple[str, str], AnySeat] = {}

@@ -112,6 +112,16 @@ def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla:
     assert carla.client.post("/coordinate", data={**data, "form_word": "x"}).status_code == 403
 
 
+def test_an_open_share_goes_to_as_many_raters_as_there_are(premises: Premises, carla: Browser) -> None:
+    others = [f"rater-{number}" for number in range(60)]
+    premises.round = replace(premises.round, raters=("ann", *others))
+    premises.restart()
+    carla = premises.rater("carla")
+    question = carla.page("/coordinate?give=ann")
+    data = {"form_word": field_of(question, "form_word"), "rater": "ann", "to": others}
+    assert row_of(carla.client.post("/coordinate", data=data).text, "ann")["Open responses"] == "0"
+
+
 def test_the_page_is_for_coordinators_who_judge_nothing(premises: Premises, carla: Browser) -> None:
     for name in ("ann", "zoe"):
         rater = premises.rater(name)
