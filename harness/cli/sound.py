@@ -219,7 +219,7 @@ def record(
     folder = TalkerFolder(output, talker, _name_devices(columns))
     bench = load_bench(bench_file) if bench_file is not None else None
     device, server = recording_device(bench, microphone, sound_server)
-    due = [text for number in range(takes) for text in texts if folder.count(text) <= number]
+    due = folder.missing(texts * takes)
     missing = 0
     clock = HostClock()
     listener = Microphone("mic", MicrophoneOptions(device), BenchSurroundings(clock, server, 0, output, None))

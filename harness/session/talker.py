@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io
 import queue
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -130,10 +131,19 @@ class TalkerFolder:
                 )
             self._rows.append(row)
 
-    def count(self, prompt: str) -> int:
-        """How many recordings of this prompt this talker has, with these values of the further columns."""
-        wanted = {"phrase": prompt, "talker": self._talker, **self._extra_columns}
-        return sum(1 for row in self._rows if wanted.items() <= row.items())
+    def missing(self, prompts: Iterable[str]) -> list[str]:
+        """The prompts that this talker has not read with these values of the further columns.
+
+        A prompt that occurs several times is read as often.
+        """
+        own_columns = {"talker": self._talker, **self._extra_columns}
+        recorded = Counter(row["phrase"] for row in self._rows if own_columns.items() <= row.items())
+        missing: list[str] = []
+        for prompt in prompts:
+            recorded[prompt] -= 1
+            if recorded[prompt] < 0:
+                missing.append(prompt)
+        return missing
 
     def keep(self, prompt: str, utterance: SpokenPrompt) -> str:
         """Stores the recording and then its row; returns the file's name."""

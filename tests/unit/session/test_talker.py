@@ -122,11 +122,13 @@ def test_recorded_utterances_continue_an_existing_list(tmp_path: Path) -> None:
     assert first.keep("=SUM(A1), said she", utterance()) == "ann_0001.wav"
     assert TalkerFolder(folder, "ben", {"distance": "1 m"}).keep("alexa", utterance()) == "ben_0001.wav"
     reopened = TalkerFolder(folder, "ann", {"distance": "3 m"})
-    assert reopened.count("alexa") == 0
+    assert reopened.missing(["alexa"]) == ["alexa"]
     (folder / "ann_0002.wav").write_bytes(b"kept, but killed before its row")
     assert reopened.keep("alexa", utterance()) == "ann_0003.wav"
-    assert TalkerFolder(folder, "ann", {"distance": "3 m "}).count("alexa") == 1
-    assert TalkerFolder(folder, "ann", {"distance": "1 m"}).count("alexa") == 0, "it is to be read at each distance"
+    reopened = TalkerFolder(folder, "ann", {"distance": "3 m "})
+    assert reopened.missing(["alexa"]) == []
+    assert reopened.missing(["alexa", "stop", "alexa"]) == ["stop", "alexa"], "it is to be read twice"
+    assert TalkerFolder(folder, "ann", {"distance": "1 m"}).missing(["alexa"]) == ["alexa"], "at each distance"
     rows = read_list(folder / "list.csv")
     assert [path for path, _, _ in rows] == ["ann_0001.wav", "ben_0001.wav", "ann_0003.wav"]
     assert rows[1][1].phrase_end_s == 0.7
