@@ -56,6 +56,7 @@ class MessageMapping:
     when: JSON pointer → value that must be there. score_scale: the device's score that means 1.
     match: a regular expression, searched in a payload that is text, as in a LineMapping. `fields` are then texts with
     {group}, and `when` is not used.
+    of_line: the message is a console line; of such rules, the first that fits takes it.
     """
 
     topic: str
@@ -66,6 +67,7 @@ class MessageMapping:
     score_scale: float = 1.0
     match: str = ""
     type: str = ""
+    of_line: bool = False
 
 
 class ClockKind(StrEnum):

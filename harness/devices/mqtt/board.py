@@ -50,6 +50,10 @@ def encode_message(message: messages.ToBoard, number: int, owner: str) -> tuple[
     raise ValueError(f"{message} is not sent to a board over MQTT")
 
 
+BOARD_TOPICS = frozenset(("hello", "ack", "pong", "wake", "transcript", "intent", "response", "status", "error", "log"))
+"""The topics of a board below its own. Others may be mapped by its profile."""
+
+
 def read(topic: str, payload: bytes) -> ReceivedMessage:
     """The message on `vh/<device>/<topic>`; MappingError, with the reason, for anything else."""
     document = parse(payload)

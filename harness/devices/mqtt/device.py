@@ -23,7 +23,7 @@ from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue
 from harness.devices.framing.board_session import BOARD
 from harness.devices.framing.numbering import MappedNumbering
 from harness.devices.mqtt import lease
-from harness.devices.mqtt.board import GIVEN, MqttBoard
+from harness.devices.mqtt.board import BOARD_TOPICS, GIVEN, MqttBoard
 from harness.devices.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
 from harness.devices.mqtt.lease import Reservation
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
@@ -184,9 +184,7 @@ class MqttDevice:
     def _new_link(self) -> BrokerLink:
         topics = {mapping.topic for mapping in (*self._mappings, *self._heartbeat_rule)}
         if self._vh:
-            # One subscription to all of its topics, so that no message comes twice.
-            of_board = self._prefix + "+"
-            topics = {topic for topic in topics if not topic_matches(of_board, topic)} | {of_board}
+            topics.add(self._prefix + "+")
         if self._hermes is not None:
             topics.update(self._hermes.topics)
         return BrokerLink(
@@ -194,7 +192,7 @@ class MqttDevice:
             options=self._options,
             clock=self._surroundings.clock,
             folder=self._surroundings.folder,
-            topics=sorted(topics),
+            topics=tuple(topics),
             events=LinkEvents(self._on_up, self._on_down, self._message, self._outlet.remark),
             optional=[self._lease_topic] if self._injection is MqttInjection.HERMES else [],
             client=self.client,
@@ -389,25 +387,32 @@ class MqttDevice:
         if hermes is not None and topic in hermes.topics:
             hermes.take(topic, payload, stamp)
             return
-        if board is not None and topic.startswith(self._prefix):
-            board.take(topic.removeprefix(self._prefix), payload, stamp)
+        name = topic.removeprefix(self._prefix)
+        if board is not None and name != topic and (name in BOARD_TOPICS or not self._is_mapped(topic)):
+            board.take(name, payload, stamp)
             self.duplicates = board.session.counted_repeats
             return
-        if self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic):
-            if any(
-                isinstance(observation, ListeningProved)
-                for observation in observations(self._heartbeat_rule, topic, payload, stamp, "")
-            ):
-                self._heartbeat_s = stamp.at_s
-                self._outlet.back(_HEARTBEAT)
-            return
-        for observation in self._judge_numbers(topic, payload, stamp):
+        is_heartbeat = self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic)
+        if is_heartbeat and any(
+            isinstance(observation, ListeningProved)
+            for observation in observations(self._heartbeat_rule, topic, payload, stamp, "")
+        ):
+            self._heartbeat_s = stamp.at_s
+            self._outlet.back(_HEARTBEAT)
+        results: tuple[Observation, ...] = ()
+        if not is_heartbeat or self._is_mapped(topic):
+            results = observations(self._mappings, topic, payload, stamp, self.id)
+        if board is None:  # else its session judges the numbers
+            results = self._judge_numbers(results, payload, stamp)
+        for observation in results:
             if self._throttle.passes(observation):
                 self._outlet.tell(observation)
 
-    def _judge_numbers(self, topic: str, payload: bytes, stamp: Stamp) -> tuple[Observation, ...]:
+    def _is_mapped(self, topic: str) -> bool:
+        return any(topic_matches(mapping.topic, topic) for mapping in self._mappings)
+
+    def _judge_numbers(self, results: tuple[Observation, ...], payload: bytes, stamp: Stamp) -> tuple[Observation, ...]:
         """Drops repetitions, and adds what the numbers show."""
-        results = observations(self._mappings, topic, payload, stamp, self.id)
         try:
             judged = self._numbering.judge(parse(payload))
         except MappingError:

@@ -34,6 +34,7 @@ from harness.base.ports import Clock
 from harness.devices.mqtt.broker import EmbeddedBroker
 from harness.devices.mqtt.options import EMBEDDED, LAB, MqttOptions, encryption, password
 from harness.devices.wire.lateness import StallDetector
+from harness.devices.wire.mappings import without_covered
 from harness.model.errors import DeviceError, HarnessError, LabError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
@@ -225,7 +226,7 @@ class BrokerLink:
         self._options = options
         self._clock = clock
         self._folder = folder
-        self._topics = (*topics, *optional)
+        self._topics = (*without_covered(topics), *optional)
         self._optional = frozenset(optional)
         self._events = events
         self._client_id = ""

@@ -485,7 +485,7 @@ def _message_mappings(lines: Sequence[LineMapping], topic: str | None) -> Iterat
     for line in lines:
         if not line.more and not line.when:
             yield MessageMapping(
-                topic, line.kind, line.fields, line.values, score_scale=line.score_scale, match=line.match
+                topic, line.kind, line.fields, line.values, score_scale=line.score_scale, match=line.match, of_line=True
             )
 
 

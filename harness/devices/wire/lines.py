@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import regex
@@ -50,21 +49,17 @@ class LineFields:
     audio_s: float | None = None
     block_score: float | None = None
 
-    def with_groups(self, groups: dict[str, str], pairs: Sequence[tuple[str, str]] = ()) -> LineFields:
+    def with_match(self, match: regex.Match[str]) -> LineFields:
         """Adds the groups of one more line. A `slot` with its `value`, and each slot_NAME, adds a slot.
 
-        A `value` without a `slot` is a field (of a piece of state). `pairs`: all pairs of `slot` and `value` in the
-        line, if they matched several times.
+        A `value` without a `slot` is a field (of a piece of state).
         """
+        groups, pairs = _groups(match), _pairs(match)
         slots = [(name.removeprefix(SLOT), text) for name, text in groups.items() if name.startswith(SLOT)]
-        slots += pairs
-        other_groups = groups
-        if pairs:
-            other_groups = {name: text for name, text in groups.items() if name not in ("slot", "value")}
-        elif "slot" in groups:
-            slots.append((groups["slot"], groups.get("value", "")))
-            other_groups = {name: text for name, text in groups.items() if name not in ("slot", "value")}
-        return replace(self, groups={**other_groups, **self.groups}, slots=(*self.slots, *slots))
+        if pairs or "slot" in groups:
+            slots += pairs or [(groups["slot"], groups.get("value", ""))]
+            groups = {name: text for name, text in groups.items() if name not in ("slot", "value")}
+        return replace(self, groups={**groups, **self.groups}, slots=(*self.slots, *slots))
 
     def of_block(self, word: str, score: float) -> LineFields:
         """Adds the word with the best score of a block."""
@@ -85,14 +80,21 @@ class LineFields:
         """The score as 0–1 by the rule's scale; None when it is missing or out of range."""
         if self.block_score is not None:
             return self.block_score
-        text = self.text(mapping, "score")
-        if not text:
-            return None
-        try:
-            value = float(text) / mapping.score_scale
-        except ValueError:
-            return None
-        return value if math.isfinite(value) and 0.0 <= value <= 1.0 else None
+        return scaled_score(self.text(mapping, "score"), mapping.score_scale)
+
+
+def scaled_score(text: str, scale: float) -> float | None:
+    """A score as 0–1; None when it is missing or out of range."""
+    try:
+        value = float(text) / scale
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 1.0 else None
+
+
+def is_final(text: str) -> bool:
+    """Whether a transcript is final, as a device says it; it is where the device does not."""
+    return text.strip().lower() not in _FALSE
 
 
 def observation(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: str) -> Observation:
@@ -109,7 +111,7 @@ def observation(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: 
                 source, stamp, term("phrase"), fields.score(mapping), fields.audio_s, fields.text(mapping, "inferred")
             )
         case ObservationKind.TRANSCRIPT:
-            final = fields.text(mapping, "final").lower() not in _FALSE
+            final = is_final(fields.text(mapping, "final"))
             return Transcript(source, stamp, fields.text(mapping, "text"), final, fields.audio_s)
         case ObservationKind.INTENT:
             name = term("name")
@@ -318,15 +320,14 @@ class LineRules:
         self, pending: _OpenObservation, number: int, match: regex.Match[str], raw: str, stamp: Stamp
     ) -> list[LineReading]:
         rule = pending.rule
-        groups = _groups(match)
         pending.seen.add(number)
         if rule.mapping.block is not None:
-            part = pending.fields.with_groups(groups)
+            part = pending.fields.with_match(match)
             score = part.score(rule.mapping)
             if score is not None and len(pending.scores) < MAX_SLOTS:
                 pending.scores[part.text(rule.mapping, "phrase")] = score
         elif len(pending.fields.slots) < MAX_SLOTS:
-            pending.fields = pending.fields.with_groups(groups, _pairs(match))
+            pending.fields = pending.fields.with_match(match)
         complete = rule.until is None and rule.mapping.block is None and len(pending.seen) == len(rule.more)
         if not complete:
             return [LineReading(raw, stamp, (), rule.number)]
@@ -367,7 +368,7 @@ class LineRules:
         stamp = self._clock.stamp(time, arrival) if time is not None and not is_audio else arrival
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
-        fields = fields.with_groups(groups, _pairs(match))
+        fields = fields.with_match(match)
         new = _OpenObservation(rule, raw, stamp, arrival.at_s, fields)
         if not mapping.more and not mapping.until:
             reading = self._complete(new)

@@ -6,7 +6,6 @@ import ast
 import contextlib
 import functools
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +15,16 @@ import regex
 
 from harness.base.foreign import strip_terminal_codes
 from harness.base.plain_json import refuse_constant
-from harness.devices.wire.lines import LOST, SLOT, LineFields, MappingError, lines_lost, observation
+from harness.devices.wire.lines import (
+    LOST,
+    SLOT,
+    LineFields,
+    MappingError,
+    is_final,
+    lines_lost,
+    observation,
+    scaled_score,
+)
 from harness.devices.wire.thresholds import SEARCH_LIMIT_S
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
@@ -58,6 +66,20 @@ def topic_matches(topic_filter: str, topic: str) -> bool:
     return len(filter_levels) == len(levels)
 
 
+def without_covered(filters: Iterable[str]) -> tuple[str, ...]:
+    """The filters without those whose messages another one also matches: a broker may deliver such a message twice."""
+    needed: list[str] = []
+    for topic_filter in sorted(filters):
+        if not any(_covers(other, topic_filter) for other in needed):
+            needed = [other for other in needed if not _covers(topic_filter, other)] + [topic_filter]
+    return tuple(needed)
+
+
+def _covers(wide: str, narrow: str) -> bool:
+    """Whether a filter matches all that another one matches."""
+    return topic_matches(wide, narrow) and (wide.endswith("#") or not narrow.endswith("#"))
+
+
 def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[MessageMapping, ...]:
     """The mappings with {device} of their topics filled in."""
     return tuple(replace(mapping, topic=mapping.topic.replace("{device}", device)) for mapping in mappings)
@@ -93,7 +115,7 @@ def resolve_pointer(document: PlainValue, pointer: str) -> PlainValue:
 def observations(
     mappings: Iterable[MessageMapping], topic: str, payload: bytes, stamp: Stamp, source: str
 ) -> tuple[Observation, ...]:
-    """The observations for a message: one per matching rule, in the profile's order.
+    """The observations for a message: one per matching rule, in the profile's order; one of a console line.
 
     An unmapped message becomes one LogLine with the reason; nothing raises. In topics of the rules, {device} must be
     replaced already. A payload that is not JSON is text for rules that use the whole payload.
@@ -102,17 +124,19 @@ def observations(
     reasons: list[str] = []
     document: PlainValue = None
     no_json = ""
+    line_is_mapped = False
     try:
         document = parse(payload)
     except MappingError as error:
         no_json = str(error)
     for mapping in mappings:
-        if not topic_matches(mapping.topic, topic):
+        if not topic_matches(mapping.topic, topic) or (mapping.of_line and line_is_mapped):
             continue
         try:
             if mapping.match:
                 if (result := _search(mapping, payload, stamp, source)) is not None:
                     mapped.append(result)
+                    line_is_mapped = line_is_mapped or mapping.of_line
                 continue
             whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
             if no_json and not (whole_only and no_json == "not JSON"):
@@ -206,35 +230,38 @@ def _observation(
     fields = dict(mapping.fields)
 
     def text(name: str, default: str | None = "") -> str:
-        """Value of a field. Without a pointer: the captured text, or the value at `default` (None: none)."""
+        """Value of a field, empty for null. Without a pointer: the captured text, or the value at `default`."""
         pointer = fields.get(name, default)
         if name in captured and name not in fields:
             return captured[name]
-        return "" if pointer is None else _text(resolve_pointer(document, pointer))
+        return "" if pointer is None else _field_text(resolve_pointer(document, pointer))
 
+    def optional(name: str) -> str:
+        """Value of a field that a message may lack: what else it reports still counts."""
+        try:
+            return text(name, None)
+        except MappingError:
+            return ""
+
+    score = scaled_score(optional("score"), mapping.score_scale)
     match mapping.kind:
         case ObservationKind.WAKE:
-            phrase = text("phrase", None)
-            phrase = dict(mapping.values).get(phrase, phrase)
-            return Wake(source, stamp, phrase, _scale_score(mapping, document, fields), inferred=text("inferred", None))
+            phrase = optional("phrase")
+            return Wake(source, stamp, dict(mapping.values).get(phrase, phrase), score, inferred=optional("inferred"))
         case ObservationKind.TRANSCRIPT:
-            final = resolve_pointer(document, fields["final"]) if "final" in fields else True
-            if not isinstance(final, bool):
-                raise MappingError("`final` is not true or false")
-            return Transcript(source, stamp, text("text").strip(), final)
+            return Transcript(source, stamp, text("text").strip(), is_final(optional("final")))
         case ObservationKind.INTENT:
             name = text("name")
-            slots = _slots(resolve_pointer(document, fields["slots"])) if "slots" in fields else ()
+            slots = _slots(document, fields["slots"]) if "slots" in fields else ()
             slots += _named_slots(document, fields)
-            intent = dict(mapping.values).get(name, name)
-            return Intent(source, stamp, intent, slots, _scale_score(mapping, document, fields))
+            return Intent(source, stamp, dict(mapping.values).get(name, name), slots, score)
         case ObservationKind.NOT_UNDERSTOOD:
             return Intent(source, stamp, "")
         case ObservationKind.RESPONSE:
             return ResponseText(source, stamp, text("text").strip())
         case ObservationKind.STATUS:
             word = text("state")
-            return Status(source, stamp, _state(mapping, word), _detail(document, fields))
+            return Status(source, stamp, _state(mapping, word), optional("detail"))
         case ObservationKind.STATE:
             piece = text("name")
             value = text("value", None)
@@ -244,9 +271,9 @@ def _observation(
         case ObservationKind.LISTENING:
             return ListeningProved(source, stamp, Proof.HEARTBEAT)
         case ObservationKind.ABOUT:
-            return DeviceDescribed(source, stamp, text("firmware", None), text("serial", None))
+            return DeviceDescribed(source, stamp, optional("firmware"), optional("serial"))
         case ObservationKind.LOST:
-            return Unread(source, stamp, LOST, lines_lost(text("count", None)))
+            return Unread(source, stamp, LOST, lines_lost(optional("count")))
 
 
 def _search(mapping: MessageMapping, payload: bytes, stamp: Stamp, source: str) -> Observation | None:
@@ -260,9 +287,8 @@ def _search(mapping: MessageMapping, payload: bytes, stamp: Stamp, source: str) 
         raise MappingError("the search took too long") from error
     if match is None:
         return None
-    groups = {name: group for name, group in match.groupdict().items() if group is not None}
     rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=mapping.score_scale)
-    return observation(rule, LineFields().with_groups(groups), stamp, source)
+    return observation(rule, LineFields().with_match(match), stamp, source)
 
 
 def _state(mapping: MessageMapping, word: str) -> DeviceState:
@@ -271,15 +297,6 @@ def _state(mapping: MessageMapping, word: str) -> DeviceState:
         return DeviceState(state)
     except ValueError as error:
         raise MappingError(f"the state {word!r} is not mapped") from error
-
-
-def _detail(document: PlainValue, fields: dict[str, str]) -> str:
-    if "detail" not in fields:
-        return ""
-    try:
-        return _text(resolve_pointer(document, fields["detail"]))
-    except MappingError:
-        return ""
 
 
 def _text(value: PlainValue) -> str:
@@ -293,28 +310,30 @@ def _text(value: PlainValue) -> str:
         case None:
             return "null"
         case _:
-            return json.dumps(value, ensure_ascii=False)
+            try:
+                return json.dumps(value, ensure_ascii=False)
+            except RecursionError as error:
+                raise MappingError("it is nested too deeply") from error
 
 
-def _scale_score(mapping: MessageMapping, document: PlainValue, fields: dict[str, str]) -> float | None:
-    """The score by the rule's scale; None when the message has none."""
-    value = resolve_pointer(document, fields["score"]) if "score" in fields else None
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise MappingError("the score is not a number")
-    return float(value) / mapping.score_scale
+def _field_text(value: PlainValue) -> str:
+    """The text of a value, empty for null."""
+    return "" if value is None else _text(value)
 
 
-def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
+def _slots(document: PlainValue, pointer: str) -> tuple[tuple[str, str], ...]:
     """Slots as an object, name: value, or as a list of objects with slotName (or name, entity) and value (Hermes)."""
-    match value:
+    try:
+        slots = resolve_pointer(document, pointer)
+    except MappingError:
+        return ()  # an intent without slots
+    match slots:
         case None:
             return ()
         case dict():
-            return tuple((name, _slot_value(slot)) for name, slot in value.items())
+            return tuple((name, _slot_value(slot)) for name, slot in slots.items())
         case list():
-            return tuple(_slot(slot) for slot in value)
+            return tuple(_slot(slot) for slot in slots)
     raise MappingError("the slots are neither an object nor a list")
 
 
@@ -337,5 +356,5 @@ def _slot(value: PlainValue) -> tuple[str, str]:
 
 
 def _slot_value(value: PlainValue) -> str:
-    """The value itself, or the value in Hermes' {kind, value}."""
-    return _text(value["value"]) if isinstance(value, dict) and "value" in value else _text(value)
+    """The value itself, or the value in Hermes' {kind, value}; empty for null."""
+    return _field_text(value["value"] if isinstance(value, dict) and "value" in value else value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,11 +14,11 @@ import pytest
 
 from harness.base import threads
 from harness.base.simulated_threads import SimulatedThreads
-from harness.devices.mqtt.options import MqttOptions
+from harness.devices.mqtt.options import MessageFraming, MqttOptions
 from harness.devices.profiles.profile import load_profile
-from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
+from harness.model.bench import DeviceProfile, Heartbeat, MessageMapping, ObservationKind
 from harness.model.errors import DeviceError
-from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, Status, Transcript, Wake
+from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, StateTold, Status, Transcript, Wake
 from tests.nights.ports import Message, SimulatedBroker, SimulatedMqtt
 from tests.seen import Around, Seen
 
@@ -238,6 +239,35 @@ def test_a_restart_and_a_lost_device_are_told_apart(broker: SimulatedBroker) -> 
     missing, will = observations.of(LogLine)
     assert missing.text == "messages missing before this one: 2"
     assert will.text.startswith("from an earlier boot: ")
+
+
+def test_messages_that_are_heartbeats_are_mapped_too(broker: SimulatedBroker) -> None:
+    heartbeat = Heartbeat(MessageMapping("box/#", ObservationKind.LISTENING), 10.0)
+    box = Box(broker)
+    with watching(broker, replace(PROFILE, heartbeat=heartbeat)) as (_, observations):
+        box.hears()
+        box.say("uptime", seconds=7)
+        threads.sleep(5.0)
+        box.hears()
+        threads.sleep(30.0)
+        (lost,) = observations.of(LinkLost)
+        assert "no sign of life" in lost.what
+    contained(observations, box.said_s)
+    assert not observations.of(LogLine)
+
+
+def test_a_framed_board_reports_by_mappings_what_its_framing_lacks(broker: SimulatedBroker) -> None:
+    timer = MessageMapping("vh/box/state/+", ObservationKind.STATE, (("name", "/name"), ("value", "/value")))
+    board = broker.peer("board")
+    board.subscribe("vh/box/in/hello")
+    hello = {"protocol": 1, "boot": "b1", "time_us": 1, "rate_hz": 16000, "window": 8000, "firmware": "t"}
+    board.hears = lambda topic, payload: board.say("vh/box/hello", json.dumps(hello).encode())
+    with watching(broker, replace(PROFILE, mappings=(timer,)), framing=MessageFraming.VH) as (_, observations):
+        for topic, fields in (("state/timer", {"name": "timer", "value": "5 minutes"}), ("wake", {"phrase": "alexa"})):
+            board.say(f"vh/box/{topic}", json.dumps({"boot": "b1", **fields}).encode())
+        threads.sleep(1.0)
+    (state,), (wake,) = observations.of(StateTold), observations.of(Wake)
+    assert (state.name, state.value, wake.phrase) == ("timer", "5 minutes", "alexa")
 
 
 def test_a_service_that_falls_silent_is_lost_until_it_answers(broker: SimulatedBroker) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.devices.profiles.profile import load_profile
+from harness.devices.wire.console import Console
 from harness.devices.wire.lines import LineRules, MappingError
-from harness.devices.wire.mappings import for_device, observations, resolve_pointer, topic_matches
+from harness.devices.wire.mappings import for_device, observations, resolve_pointer, topic_matches, without_covered
 from harness.model.bench import ConsoleSettings, LineMapping, MessageMapping, ObservationKind
 from harness.model.observation import (
+    DeviceDescribed,
     DeviceState,
     Intent,
     LogLine,
@@ -67,6 +71,21 @@ def test_a_topic_matches_itself_and_the_hash_wildcard(levels: list[str]) -> None
     assert topic_matches("/".join("+" * len(levels)), topic)
 
 
+@pytest.mark.parametrize(
+    ("filters", "needed"),
+    [
+        ("a/# a/b a", "a/#"),
+        ("a/+ a/# +/b", "+/b a/#"),
+        ("# +/#", "#"),
+        ("# $SYS/x", "# $SYS/x"),
+        ("a/+ +/b", "+/b a/+"),
+        ("vh/x/+ vh/x/wake vh/x/state/+", "vh/x/+ vh/x/state/+"),
+    ],
+)
+def test_no_filter_is_subscribed_to_whose_messages_another_one_brings(filters: str, needed: str) -> None:
+    assert " ".join(without_covered(filters.split())) == needed
+
+
 def test_json_pointers_follow_the_standard() -> None:
     document: Any = {"a": [{"b/c": 1, "d~e": 2}], "": 3}
     assert resolve_pointer(document, "/a/0/b~1c") == 1
@@ -82,6 +101,7 @@ WAKE = MessageMapping("t", KIND.WAKE, (("phrase", "/p"), ("score", "/s")))
 TEXT = MessageMapping("t", KIND.TRANSCRIPT, (("text", "/t"), ("final", "/f")))
 STATUS = MessageMapping("t", KIND.STATUS, (("state", "/s"), ("detail", "/d")), values=(("busy", "thinking"),))
 STATE = MessageMapping("t", KIND.STATE, (("name", "/name"), ("value", "/value")), (("t1", "timer"),))
+ABOUT = DeviceDescribed("dev", AT, "1.2")
 STATE_OF_TEXT = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<value>.*)")
 
 
@@ -90,6 +110,13 @@ STATE_OF_TEXT = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<val
     [
         (WAKE, {"p": "alexa", "s": 0.5}, Wake("dev", AT, "alexa", 0.5)),
         (WAKE, {"p": "alexa", "s": None}, Wake("dev", AT, "alexa", None)),
+        (WAKE, {"p": "alexa"}, Wake("dev", AT, "alexa", None)),
+        (WAKE, {"p": None, "s": "0.5"}, Wake("dev", AT, "", 0.5)),
+        (WAKE, {"p": "alexa", "s": 87}, Wake("dev", AT, "alexa", None)),
+        (WAKE, {"s": 10**400}, Wake("dev", AT, "", None)),
+        (TEXT, {"t": "hi"}, Transcript("dev", AT, "hi", True)),
+        (TEXT, {"t": None, "f": 0}, Transcript("dev", AT, "", False)),
+        (MessageMapping("t", KIND.ABOUT, (("firmware", "/f"), ("serial", "/s"))), {"f": "1.2"}, ABOUT),
         (MessageMapping("t", KIND.WAKE), b"anything", Wake("dev", AT)),
         (TEXT, {"t": "hi", "f": False}, Transcript("dev", AT, "hi", False)),
         (MessageMapping("t", KIND.RESPONSE, (("text", ""),)), b"plain words", ResponseText("dev", AT, "plain words")),
@@ -149,6 +176,7 @@ def test_no_payload_raises_an_error(payload: bytes) -> None:
     ("slots", "expected"),
     [
         ({"room": "hall", "level": 3}, (("room", "hall"), ("level", "3"))),
+        ({"room": None}, (("room", ""),)),
         ([{"slotName": "room", "value": {"kind": "Unknown", "value": "hall"}}], (("room", "hall"),)),
         ([{"entity": "room", "value": "hall"}], (("room", "hall"),)),
         (None, ()),
@@ -159,6 +187,37 @@ def test_an_intent_is_mapped_with_its_slots(slots: object, expected: tuple[tuple
         "t", KIND.INTENT, (("name", "/n"), ("slots", "/s"), ("score", "/c")), (("ON", "turn on"),), score_scale=100
     )
     assert seen(rule, {"n": "ON", "s": slots, "c": 50}) == Intent("dev", AT, "turn on", expected, 0.5)
+
+
+def test_an_intent_without_its_slots_and_score_still_counts() -> None:
+    rule = MessageMapping("t", KIND.INTENT, (("name", "/n"), ("slots", "/s"), ("score", "/c")))
+    assert seen(rule, {"n": "stop"}) == Intent("dev", AT, "stop")
+    assert seen(rule, {"n": None}) == Intent("dev", AT, "")
+
+
+def test_values_nested_too_deeply_to_show_are_a_log_line() -> None:
+    rule = MessageMapping("t", KIND.TRANSCRIPT, (("text", "/t"),))
+    for depth in range(900, 1000):
+        assert observations([rule], "t", b'{"t":' + b"[" * depth + b"]" * depth + b"}", AT, "dev")
+
+
+def test_messages_that_are_lines_give_what_the_lines_give(tmp_path: Path) -> None:
+    (tmp_path / "box.yaml").write_text(
+        """
+device: box
+wake_phrases: [alexa]
+console: {topic: "{device}/log"}
+lines:
+  - {match: almost WAKE, kind: log, fields: {text: near miss}}
+  - {match: WAKE, kind: wake}
+  - {match: '^do (?P<name>\\w+)(?: (?P<slot>\\w+)=(?P<value>\\w*))*$', kind: intent}
+""",
+        encoding="utf-8",
+    )
+    profile = load_profile("box.yaml", beside=tmp_path)
+    for text in ("almost WAKE", "WAKE", "do heat room=bath degrees=21"):
+        message = observations(for_device(profile.mappings, "box"), "box/log", text.encode(), AT, "dev")
+        assert message == Console(profile, "dev").feed(text.encode() + b"\n", AT)
 
 
 @pytest.mark.parametrize("slots", [7, "text", [1], [{"value": "x"}]])
