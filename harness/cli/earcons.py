@@ -45,7 +45,7 @@ def learn_earcon(
     from harness.model.bench import EarconMeaning
     from harness.scenario.bench import load_bench
     from harness.sound import recordings
-    from harness.sound.earcon_file import learn, read_earcons, refuse_alike, store
+    from harness.sound.earcon_file import store
 
     if bench_file is None and source is None and microphone is None:
         raise InputError("no sound source is given", remedy="Give BENCH, --microphone or --from")
@@ -76,7 +76,6 @@ def learn_earcon(
     else:
         chime = _cut_chime(sound, None if source is not None else folder / f"{name}.recording.wav")
     path, wave = store(chime, EarconMeaning(meaning), name, folder)
-    refuse_alike(tuple(learn(name, read_earcons(path))))
     from harness.sound.level import rms_dbfs
 
     level = f"{numbers.fixed(rms_dbfs(chime.samples), 1)} dBFS"

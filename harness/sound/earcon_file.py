@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -43,13 +44,7 @@ class EarconKeys(Keys):
 
 def read_earcons(path: Path) -> Earcons:
     """The file's content; its WAV files are relative to it. InputProblems, InputError with the place."""
-    content = read_bytes(path)
-    tree = parse(content, str(path))
-    findings = Findings(str(path), tree)
-    plain = tree.plain()
-    findings.check(EarconKeys, plain)
-    findings.refuse()
-    keys = EarconKeys.model_validate(plain)
+    content, keys, findings = _read_keys(path)
     sounds: list[EarconSound] = []
     for meaning in EarconMeaning:
         name = getattr(keys, meaning.value)
@@ -69,11 +64,19 @@ def read_earcons(path: Path) -> Earcons:
     return Earcons(str(path.absolute()), digest, tuple(sounds), keys.threshold)
 
 
+def _read_keys(path: Path) -> tuple[bytes, EarconKeys, Findings]:
+    content = read_bytes(path)
+    tree = parse(content, str(path))
+    findings = Findings(str(path), tree)
+    plain = tree.plain()
+    findings.check(EarconKeys, plain)
+    findings.refuse()
+    return content, EarconKeys.model_validate(plain), findings
+
+
 def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
     """The chimes with their sound. source: id for their reports. InputError for a missing, changed or unusable file."""
     from harness.sound import recordings
-    from harness.sound.earcons import LONGEST_S, SHORTEST_S, LearnedEarcon
-    from harness.sound.frames import ANALYSIS_HZ
 
     for sound in earcons.sounds:
         waveform = recordings.read(sound.path)
@@ -81,12 +84,25 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
             raise InputError(
                 f"{sound.path} was changed since the session began", remedy="Restore it, or start a new session"
             )
-        if not SHORTEST_S <= waveform.duration_s <= LONGEST_S:
-            limits = f"it must last {exact(SHORTEST_S)} to {exact(LONGEST_S)} s"
-            problem = f"a chime of {seconds(waveform.duration_s)} cannot be detected: {limits}"
-            raise InputError(problem, place=Place(sound.path), remedy=REMEDY)
-        samples = recordings.at_rate(waveform, ANALYSIS_HZ).samples
-        yield LearnedEarcon(source, sound.meaning, samples, earcons.threshold)
+        yield _learned(source, sound.meaning, waveform, earcons.threshold, sound.path)
+
+
+def _learned(source: str, meaning: EarconMeaning, chime: Waveform, threshold: float, path: str) -> LearnedEarcon:
+    """InputError if the chime cannot be detected. path: of its file, for the error."""
+    from harness.sound.earcons import LONGEST_S, SHORTEST_S, LearnedEarcon
+    from harness.sound.frames import ANALYSIS_HZ
+    from harness.sound.level import is_silent
+    from harness.sound.recordings import at_rate
+
+    problem = ""
+    if is_silent(chime.samples):
+        problem = "a silent chime cannot be detected"
+    elif not SHORTEST_S <= chime.duration_s <= LONGEST_S:
+        limits = f"it must last {exact(SHORTEST_S)} to {exact(LONGEST_S)} s"
+        problem = f"a chime of {seconds(chime.duration_s)} cannot be detected: {limits}"
+    if problem:
+        raise InputError(problem, place=Place(path), remedy=REMEDY)
+    return LearnedEarcon(source, meaning, at_rate(chime, ANALYSIS_HZ).samples, threshold)
 
 
 def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
@@ -154,22 +170,23 @@ def _is_tonal(recording: Waveform, span: tuple[int, int]) -> bool:
 
 
 def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) -> tuple[Path, Path]:
-    """Writes the chime, and names it in the device's YAML file, which keeps its other chimes. Paths of YAML and WAV."""
+    """Writes the chime, and names it in the device's YAML file, which keeps its other chimes. Paths of YAML and WAV.
+
+    InputError, and nothing is written, if the chime cannot be detected, or sounds like another one.
+    """
+    from harness.sound import recordings
+
     path, sound = folder / f"{device}.earcons.yaml", folder / f"{device}.{meaning}.wav"
-    file_names = {meaning.value: sound.name}
-    threshold = EARCON_THRESHOLD
-    if path.exists():
-        earcons = read_earcons(path)
-        threshold = earcons.threshold
-        file_names = {
-            known_chime.meaning.value: Path(known_chime.path).name for known_chime in earcons.sounds
-        } | file_names
+    keys = _read_keys(path)[1] if path.exists() else EarconKeys(earcons=device)
+    others = {other: name for other in EarconMeaning if other is not meaning and (name := getattr(keys, other.value))}
+    earcons = [_learned(device, meaning, chime, keys.threshold, str(sound))]
+    for other, name in others.items():
+        other_path = str(path.parent / name)
+        earcons.append(_learned(device, other, recordings.read(other_path), keys.threshold, other_path))
+    refuse_alike(tuple(earcons))
     write_atomically(sound, as_wave(chime))
-    lines = [
-        f"earcons: {device}",
-        f"threshold: {exact(threshold)}",
-        *(f"{key}: {name}" for key, name in file_names.items()),
-    ]
+    lines = [f"earcons: {json.dumps(device)}", f"threshold: {exact(keys.threshold)}"]
+    lines += [f"{key}: {json.dumps(name, ensure_ascii=False)}" for key, name in {**others, meaning: sound.name}.items()]
     write_atomically(path, ("\n".join(lines) + "\n").encode())
     return path, sound
 

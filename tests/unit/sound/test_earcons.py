@@ -207,6 +207,34 @@ def test_a_chime_is_cut_stored_and_read_again(tmp_path: Path) -> None:
         list(learn("kitchen.earcon", earcons))
 
 
+def test_a_chime_that_is_refused_replaces_nothing(tmp_path: Path) -> None:
+    chime = Waveform(two_tones(), 48000)
+    path, sound = store(chime, EarconMeaning.WAKE, "kitchen", tmp_path)
+    content = sound.read_bytes()
+    for refused, meaning, message in (
+        (chime.samples[:480], EarconMeaning.WAKE, "a chime of 10 ms cannot be detected"),
+        (np.zeros(9600, np.float32), EarconMeaning.WAKE, "a silent chime"),
+        (chime.samples, EarconMeaning.DONE, "sound alike"),
+    ):
+        with pytest.raises(InputError, match=message):
+            store(Waveform(refused, 48000), meaning, "kitchen", tmp_path)
+    assert sound.read_bytes() == content
+    assert [earcon.meaning for earcon in read_earcons(path).sounds] == [EarconMeaning.WAKE]
+
+
+def test_a_chime_is_learned_beside_others_in_folders_and_again_after_its_loss(tmp_path: Path) -> None:
+    chime, sweep = Waveform(two_tones(), 48000), Waveform(CHIMES["sweep"](), 48000)
+    path, sound = store(chime, EarconMeaning.WAKE, "kitchen", tmp_path)
+    (tmp_path / "chimes").mkdir()
+    sound.rename(tmp_path / "chimes" / "my wake: 1.wav")
+    path.write_text("earcons: kitchen\nwake: 'chimes/my wake: 1.wav'\n")
+    _, error = store(sweep, EarconMeaning.ERROR, "kitchen", tmp_path)
+    assert len(list(learn("kitchen.earcon", read_earcons(path)))) == 2
+    error.unlink()
+    store(sweep, EarconMeaning.ERROR, "kitchen", tmp_path)
+    assert len(list(learn("kitchen.earcon", read_earcons(path)))) == 2
+
+
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
