@@ -124,9 +124,12 @@ class Scpi:
 
     @contextlib.contextmanager
     def _faults(self, order: BenchOrder) -> Iterator[None]:
-        """Faults of the connection as DeviceError; the next order connects again."""
+        """Faults of the connection as DeviceError. The next order connects again, to get no answer to this one."""
         try:
             yield
+        except DeviceError:
+            self.close()
+            raise
         except (_visa(self._options).errors.Error, OSError) as error:
             self.close()
             raise DeviceError(f"{order.words}: {self._options.resource}: {error}", remedy=_REMEDY) from error

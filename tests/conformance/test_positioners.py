@@ -93,6 +93,7 @@ class Instrument(socketserver.ThreadingTCPServer):
         self.values: dict[str, str] = {"OUTP": "0", "POS": "0"}
         self.errors: list[str] = []
         self.busy_until_s = 0.0
+        self.moves_s = TURNS_S
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -117,7 +118,7 @@ class Instrument(socketserver.ThreadingTCPServer):
             self.errors.append('-113,"Undefined header"')
             return
         self.values[name] = value
-        self.busy_until_s = time.monotonic() + TURNS_S
+        self.busy_until_s = time.monotonic() + self.moves_s
 
 
 class _Session(socketserver.StreamRequestHandler):
@@ -300,6 +301,15 @@ def test_scpi_command_waits_for_operation_complete() -> None:
         with pytest.raises(DeviceError, match=r'supply: oops: it reports .-113,"Undefined header"'):
             carry_out(driver, BenchOrder("supply: oops", "OUPT ON", within_s=20))
         assert carry_out(driver, supply) >= TURNS_S
+        far.shutdown()
+
+
+def test_the_late_answer_to_an_order_does_not_complete_the_next_one() -> None:
+    with Instrument() as far, opened(Scpi, ScpiOptions(far.resource)) as driver:
+        far.moves_s = 4 * TURNS_S
+        with pytest.raises(DeviceError, match="not done within"):
+            carry_out(driver, BenchOrder("table: to 10", "POS 10", within_s=TURNS_S))
+        assert carry_out(driver, BenchOrder("table: to 20", "POS 20", within_s=20)) >= far.moves_s
         far.shutdown()
 
 
