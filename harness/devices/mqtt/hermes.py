@@ -119,7 +119,7 @@ class HermesMicrophone(HermesSound):
 
     def __init__(self, id: str, site: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish) -> None:
         super().__init__(id, FRAME_TOPIC, surroundings, outlet, publish)
-        self._topic = self._topic.format(device=site)
+        self._topic = self._topic.replace("{device}", site)
         self.topics = (self._topic,)
         self._foreign_words = f"another microphone feeds {self._topic}"
         self._frame_samples = round(FRAME_S * self._rate_hz)
@@ -228,7 +228,7 @@ class HermesSpeaker(HermesSound):
                 raise DeviceError(f"{self._id} is already playing {self._playing.play_id}", remedy="Stop it first")
             self._playing = ActivePlay(play_id, samples, self._rate_hz, 0, len(samples), started=True)
             self._play_began_s = self._clock.now_s()
-            self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
+            self._publish(self._topic.replace("{device}", self._site).replace("{id}", play_id), wav.getvalue(), 1)
             overdue_after_s = self._clock.real_s(waveform.duration_s + _FINISH_WAIT_S)
             self._timer = threads.DelayedCall(overdue_after_s, self._overdue, play_id, name=f"{self._id}-hermes")
             self._timer.start()

@@ -160,6 +160,15 @@ def _topic(text: str) -> str:
     return text
 
 
+def _sent_topic(text: str) -> str:
+    if set(text) & set("+#"):
+        raise validation_error(f"{text!r} is not a single topic", "Write it without + and #")
+    for name in _PLACEHOLDER.findall(text):
+        if name not in ("device", "id"):
+            raise validation_error(f"{text!r} contains {{{name}}}", "Use only {device} and, to play WAV files, {id}")
+    return text
+
+
 class ConsoleKeys(Keys):
     """How the harness reads a device's console."""
 
@@ -205,16 +214,22 @@ class AudioKeys(Keys):
         description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
     )
     rate_hz: int = preset(16000, "Sample rate of the injected sound. Default 16000.", ge=8000, le=48000)
-    topic: Text = preset("", "Hermes: topic, with {device}; for hermes_play_bytes also with {id}.")
+    topic: Annotated[Text, AfterValidator(_sent_topic)] = preset(
+        "", "Hermes: topic, with {device}; for hermes_play_bytes also with {id}."
+    )
 
 
 class HeartbeatKeys(Keys):
     """Messages over MQTT whose absence shows that the device is gone, once one has come."""
 
-    topic: Text = Field(description="Topic of the heartbeat messages, with {device}; + and # are MQTT wildcards.")
+    topic: Annotated[Text, AfterValidator(_topic)] = Field(
+        description="Topic of the heartbeat messages, with {device}; + and # are MQTT wildcards."
+    )
     when: dict[Pointer, str | int | float | bool] = preset({}, "JSON pointer: value that must be there ('*' is any).")
     within_s: float = Field(ge=1, le=3600, description="Longest time between two heartbeats, s.")
-    ask: Text = preset("", "Topic of the message that requests a heartbeat, with {device}. Default: none.")
+    ask: Annotated[Text, AfterValidator(_sent_topic)] = preset(
+        "", "Topic of the message that requests a heartbeat, with {device}. Default: none."
+    )
     payload: Text = preset("", "Payload of the `ask` message; {device} is the device's id.")
 
 

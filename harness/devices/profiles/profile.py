@@ -146,6 +146,8 @@ def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
         remedy = "Write `topic` for MQTT, or `type` for JSON lines"
         findings.add(key_path, "a mapping needs either a `topic` or a `type`", remedy, key=True)
     captured = _PLACEHOLDER.findall(rule.type or "")
+    for name in sorted({name for name in captured if captured.count(name) > 1}):
+        findings.add((*key_path, "type"), f"the type captures {name!r} twice", "Capture it once; * matches any text")
     _check_fields(rule.kind, tuple(captured), key_path, findings, section="type")
     if rule.match is not None:
         if rule.type is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,21 @@ def test_a_mapping_has_a_topic_or_a_type(tmp_path: Path) -> None:
     with pytest.raises(InputProblems) as caught:
         load_profile("d.yaml", beside=tmp_path)
     assert str(caught.value).count("a mapping needs either a `topic` or a `type`") == 2
+
+
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        ("mappings: [{type: '{name}.{name}', kind: intent}]", "2:19: the type captures 'name' twice"),
+        ("audio: {dialogue: hermes_audio_frame, topic: 'a/{site}'}", "2:46: 'a/{site}' contains {site}"),
+        ("heartbeat: {topic: 'a#', within_s: 5}", "2:20: 'a#' is not an MQTT filter"),
+        ("heartbeat: {topic: a, within_s: 5, ask: a/#}", "2:41: 'a/#' is not a single topic"),
+    ],
+)
+def test_topics_and_types_that_would_end_a_run_are_refused(tmp_path: Path, section: str, problem: str) -> None:
+    (tmp_path / "d.yaml").write_text(f"device: d\n{section}\nwake_phrases: []\n", encoding="utf-8")
+    with pytest.raises(InputProblems, match=re.escape(problem)):
+        load_profile("d.yaml", beside=tmp_path)
 
 
 def event(kind: str, data: dict[str, object] | None = None, payload: bytes = b"") -> bytes:
