@@ -329,7 +329,8 @@ class MappedNumbering:
         if boot != previous_boot:
             numbers = self._boots.get(boot)
             if numbers is not None and (seq is None or not numbers.is_next(seq)):
-                return NumberingResult(late=True)  # usually the last will of an earlier boot
+                # Usually the last will of an earlier boot, or what the broker delivers again.
+                return NumberingResult(duplicate=seq is not None and numbers.count(seq)[0], late=True)
             if numbers is not None:
                 rival = previous_boot or ""
                 self._boots[boot] = self._boots.pop(boot)  # the last to be forgotten

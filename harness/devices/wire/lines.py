@@ -284,8 +284,10 @@ class LineRules:
 
     def _apply_change(self, change: StateChange) -> tuple[Observation, ...]:
         """Applies the rules to the line of a change; without a rule for it, the line is kept in the log."""
-        readings = self._begin(change.line, change.line, change.at, None, [])
-        return readings[-1].observations or (LogLine(self._source, change.at, change.line),)
+        readings: list[LineReading] = []  # of a block of scores that ends here
+        change_readings = self._begin(change.line, change.line, change.at, None, readings)
+        ended = tuple(observation for reading in readings for observation in reading.observations)
+        return ended + (change_readings[-1].observations or (LogLine(self._source, change.at, change.line),))
 
     def _line_time(self, text: str) -> DeviceTime | None:
         if self._time is None:

@@ -264,6 +264,8 @@ def test_numbering_restarts_with_a_boot_and_ignores_old_last_wills() -> None:
     numbering.judge(message(7))
     assert numbering.judge(message(1, "b")) == NumberingResult(rebooted=True)
     assert numbering.judge({"boot": "a", "state": "gone"}) == NumberingResult(late=True)
+    assert numbering.judge(message(7)) == NumberingResult(duplicate=True, late=True)
+    assert numbering.judge(message(6)) == NumberingResult(late=True)
     assert numbering.judge(message(2, "b")) == NumberingResult()
     assert numbering.judge(message(3, "c")) == NumberingResult(rebooted=True, missing=2)
 

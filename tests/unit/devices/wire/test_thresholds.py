@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from harness.devices.profiles.profile import load_profile
+from harness.devices.wire.lines import LineRules
 from harness.devices.wire.thresholds import StateChange, ThresholdState
-from harness.model.bench import DeviceProfile, LevelState, Threshold
+from harness.model.bench import (
+    ConsoleSettings,
+    DeviceProfile,
+    LevelState,
+    LineMapping,
+    ObservationKind,
+    ScoreBlock,
+    Threshold,
+)
+from harness.model.observation import Status, Wake
 from harness.model.time import Stamp
 
 
@@ -108,6 +118,29 @@ def test_threshold_expression_reads_numbers_from_log_lines() -> None:
     assert lamp(match=r"^light: (?P<A0>\S+) lx").numbers("light: - lx") is None
     with pytest.raises(TimeoutError):
         lamp(match=r"(?P<A0>(x+x+)+)y").numbers("x" * 5000)
+
+
+def test_a_change_ends_a_block_of_scores_and_does_not_lose_it() -> None:
+    scores = LineMapping(
+        "^Predictions",
+        ObservationKind.WAKE,
+        more=(r"^ (?P<phrase>\w+): (?P<score>\S+)",),
+        within_s=5,
+        block=ScoreBlock(0.5),
+    )
+    light = LineMapping("^lamp: on", ObservationKind.STATUS, fields=(("state", "speaking"),))
+    states = (LevelState("off", (("A0", None, 4),), 0.0), LevelState("on", (("A0", 5, None),), 0.0))
+    rules = LineRules([scores, light], ConsoleSettings(), "dev", thresholds=[Threshold("lamp", "", states)])
+    said = [
+        observation
+        for text in ("A0=1", "Predictions", " yes: 0.9", "A0=9")
+        for reading in rules.take(text, text, Stamp(1.0))
+        for observation in reading.observations
+    ]
+    wake, status = said[-2:]
+    assert isinstance(wake, Wake)
+    assert isinstance(status, Status)
+    assert (wake.phrase, wake.score) == ("yes", 0.9)
 
 
 @settings(max_examples=25)
