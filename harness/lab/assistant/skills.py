@@ -40,8 +40,10 @@ class ClockSkill:
         if re.search(
             r"\b(what|which)('s| is)? (the |today's |tomorrow's )?(date|day)\b|\bwhat day\b|\bthe date\b", query
         ):
-            day = re.search(r"\b(yesterday|today|tomorrow)", query)
-            return self._date(_DAYS[day[1]] if day else 0, day[1] if day else "", moment)
+            day = re.search(r"\b(the day after )?(yesterday|today|tomorrow)", query)
+            if day is None:
+                return self._date(0, "", moment)
+            return self._date(_DAYS[day[2]] + (1 if day[1] else 0), day[0], moment)
         follow_up = _FOLLOW_UP.match(query)
         last_date = memory.recall(DateContext, moment.now_s)
         if follow_up and last_date is not None:
@@ -117,7 +119,7 @@ class ShoppingSkill:
 
 
 _UNIT_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
-_AMOUNT = re.compile(r"\b(an?|\d+(?:\.\d+)?) (second|minute|hour)s?\b( and a half)?")
+_AMOUNT = re.compile(r"\b(half )?(an?|\d+(?:\.\d+)?) (second|minute|hour)s?\b( and a half)?")
 _TIME = re.compile(r"\b(\d{1,2})(?:[:. ](\d{2}))?(?: o'clock)?(?: (am|pm)| in the (morning|afternoon|evening))?\b")
 
 
@@ -179,8 +181,9 @@ class TimerSkill:
 
     def _set_timer(self, query: str, moment: Moment) -> SkillAnswer:
         seconds, parts = 0.0, []
-        for amount, unit, half in _AMOUNT.findall(query):
-            count = (1.0 if amount in ("a", "an") else float(amount)) + (0.5 if half else 0.0)
+        for half, amount, unit, and_a_half in _AMOUNT.findall(query):
+            count = 1.0 if amount in ("a", "an") else float(amount)
+            count = count / 2 if half else count + (0.5 if and_a_half else 0.0)
             seconds += count * _UNIT_S[unit]
             parts.append(f"{say_number(count)} {unit}{'' if count == 1 else 's'}")
         if not parts:
