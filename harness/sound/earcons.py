@@ -139,6 +139,11 @@ class EarconFinder:
         return self._origin + len(self._samples)
 
     def feed(self, samples: Mono) -> list[EarconDetection]:
+        # Of what is judged at once, only the best and what follows it count.
+        pieces = (samples[start : start + _HOP] for start in range(0, len(samples), _HOP))
+        return [earcon for piece in pieces for earcon in self._feed_piece(piece)]
+
+    def _feed_piece(self, samples: Mono) -> list[EarconDetection]:
         self._samples = np.concatenate((self._samples, samples))
         self._waiting += len(samples)
         if self._waiting < _HOP:

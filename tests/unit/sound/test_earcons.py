@@ -129,6 +129,19 @@ def test_a_chime_is_told_from_another_one_that_follows_closely() -> None:
     assert [round(chime.start / HZ, 2) for chime in chimes] == [0.2, 0.54]
 
 
+@pytest.mark.parametrize("piece", [777, HZ, 3 * HZ])
+def test_chimes_are_found_in_whatever_pieces_the_sound_comes(piece: int) -> None:
+    """While the harness speaks, sound comes in pieces of up to 3 s."""
+    wake, done = earcon("two tones"), earcon("sweep", EarconMeaning.DONE)
+    samples = np.full(6 * HZ, 1e-6, np.float32)
+    for at_s, chime, gain in ((0.5, wake, 0.5), (1.4, done, 1.0), (2.5, wake, 0.9), (3.1, wake, 1.0)):
+        samples[round(at_s * HZ) :][: len(chime.samples)] += np.float32(gain) * chime.samples
+    finder = EarconFinder((wake, done))
+    pieces = (samples[first : first + piece] for first in range(0, len(samples), piece))
+    chimes = [chime for sound in pieces for chime in finder.feed(sound)]
+    assert [round(chime.start / HZ, 2) for chime in chimes] == [0.5, 1.4, 2.5, 3.1]
+
+
 def hearing(*earcons: LearnedEarcon) -> Hearing:
     return Hearing("mic", load(Group.SPEECH_DETECTORS, "webrtcvad")(), earcons=earcons)
 
