@@ -48,7 +48,7 @@ def find_port(options: SerialOptions, usb_serial: str = "") -> PortLocation:
         return _locate(options.port, usb_serial)
     usb = options.usb
     matches = [port for port in sorted_ports() if usb == port.serial_number or usb.lower() == usb_ids(port)]
-    if usb_serial and len(matches) > 1:
+    if usb_serial:
         matches = [port for port in matches if port.serial_number == usb_serial]
     if len(matches) > 1:
         raise DeviceError(
@@ -71,14 +71,16 @@ def _ports_in_words() -> str:
 
 
 def _locate(path: str, usb_serial: str) -> PortLocation:
+    device, ports, problem = os.path.realpath(path), sorted_ports(), f"{path} does not exist"
     if os.path.exists(path):
-        device = os.path.realpath(path)
-        return PortLocation(
-            path, next((port.serial_number or "" for port in sorted_ports() if port.device == device), "")
-        )
-    moved = next((port.device for port in sorted_ports() if usb_serial and port.serial_number == usb_serial), None)
+        serial_here = next((port.serial_number or "" for port in ports if port.device == device), "")
+        if usb_serial in ("", serial_here):
+            return PortLocation(path, serial_here)
+        # After a restart of a hub, two adapters may have each other's names.
+        problem = f"{path} is not the adapter {usb_serial} any more"
+    moved = next((port.device for port in ports if usb_serial and port.serial_number == usb_serial), None)
     if moved is None:
-        raise DeviceError(f"{path} does not exist", remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")
+        raise DeviceError(problem, remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")
     return PortLocation(moved, usb_serial)
 
 

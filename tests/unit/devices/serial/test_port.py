@@ -49,6 +49,22 @@ def test_an_adapter_that_comes_back_under_another_name_is_found(
         find_port(SerialOptions(port=gone))
 
 
+def test_another_board_that_takes_the_name_of_a_lost_one_is_not_opened(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "ttyUSB0"
+    path.touch()
+    ports = [adapter(str(path), "B"), adapter("/dev/ttyUSB1", "A")]
+    monkeypatch.setattr(list_ports, "comports", lambda: ports)
+    assert find_port(SerialOptions(port=str(path))) == PortLocation(str(path), "B")
+    assert find_port(SerialOptions(port=str(path)), usb_serial="A") == PortLocation("/dev/ttyUSB1", "A")
+    ports.pop()
+    with pytest.raises(DeviceError, match="is not the adapter A any more"):
+        find_port(SerialOptions(port=str(path)), usb_serial="A")
+    with pytest.raises(DeviceError, match="no port matches"):
+        find_port(SerialOptions(usb="10c4:ea60"), usb_serial="A")
+
+
 HOLDER = "import serial, sys; port = serial.Serial(sys.argv[1], exclusive=True); print('open', flush=True); input()"
 
 
