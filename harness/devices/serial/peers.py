@@ -12,6 +12,7 @@ that prints lines; it may accept sound by the dialogue of TensorFlow Lite Micro'
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from harness.base.ports import Clock
@@ -157,6 +158,7 @@ class FramedPeer:
         self.session.link_up(now_s)
 
     def link_lost(self, now_s: float) -> None:
+        self._report(self.console.flush(Stamp(now_s)))
         self.session.await_hello(now_s)  # the port may be open: the session goes on asking for hello
 
     def tick(self, now_s: float, error_s: float) -> str:
@@ -198,7 +200,10 @@ class FramedPeer:
         return self.session.level_dbfs()
 
     def _read(self, data: bytes, stamp: Stamp) -> None:
-        for observation in self.console.feed(data, stamp):
+        self._report(self.console.feed(data, stamp))
+
+    def _report(self, observations: Iterable[Observation]) -> None:
+        for observation in observations:
             self._outlet.tell(observation)
 
 
@@ -235,15 +240,14 @@ class ConsolePeer:
         self._dialogue_line, self._at_line_start = b"", True
 
     def link_lost(self, now_s: float) -> None:
+        self._report_lines(self.console.flush(Stamp(now_s)))  # what comes next is the beginning of a line
         self.ready = False
         self._throttle.link_lost()
         self._end(now_s, complete=False)
         self._dialogue.abandon()
 
     def tick(self, now_s: float, error_s: float) -> str:
-        for observation in self.console.feed(b"", Stamp(now_s, error_s)):
-            if self._throttle.passes(observation):
-                self._report(observation)
+        self._read(b"", Stamp(now_s, error_s))
         self._dialogue.tick(now_s)
         self._report_progress(now_s)
         return ""
@@ -306,7 +310,10 @@ class ConsolePeer:
         self._at_line_start = ends_line
 
     def _read(self, data: bytes, stamp: Stamp) -> None:
-        for observation in self.console.feed(data, stamp):
+        self._report_lines(self.console.feed(data, stamp))
+
+    def _report_lines(self, observations: Iterable[Observation]) -> None:
+        for observation in observations:
             if self._throttle.passes(observation):
                 self._report(self._add_place(observation))
 

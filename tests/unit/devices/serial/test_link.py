@@ -15,8 +15,9 @@ from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
 from harness.devices.serial.port import PortLost
+from harness.model.bench import DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
-from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded, StimulusStarted
+from harness.model.observation import LinkBack, LinkLost, LogLine, Status, StimulusEnded, StimulusStarted, Wake
 from harness.model.stimulus import Waveform
 from tests.nights.ports import SimulatedPort, SimulatedSerial
 from tests.seen import Around, Seen
@@ -32,9 +33,11 @@ class Listener:
 
 
 @contextmanager
-def opened(port: SimulatedPort, **options: Any) -> Iterator[tuple[SimulatedSerial, Seen]]:
+def opened(
+    port: SimulatedPort, profile: DeviceProfile | None = None, **options: Any
+) -> Iterator[tuple[SimulatedSerial, Seen]]:
     lines_only = SerialOptions(port="simulated", framing=FramingChoice.NONE, **options)
-    driver, observations = SimulatedSerial("board", lines_only, Around(), port), Seen()
+    driver, observations = SimulatedSerial("board", lines_only, Around(profile=profile), port), Seen()
     driver.open(observations)
     yield driver, observations
     driver.close()
@@ -72,6 +75,26 @@ def test_an_unplugged_port_is_lost_and_comes_back(simulated_time: SimulatedThrea
         assert back_s <= back.at.at_s <= back_s + 2.1
         assert isinstance(line, LogLine)
         assert line.text == "hello again"
+
+
+def test_what_a_lost_port_leaves_unfinished_is_reported_and_spoils_no_later_line(
+    simulated_time: SimulatedThreads,
+) -> None:
+    woke = LineMapping("^woke$", ObservationKind.WAKE, more=("^index (?P<phrase>.+)",), within_s=5.0)
+    reset = LineMapping("^rst:0x1", ObservationKind.STATUS, fields=(("state", "started"),))
+    profile = DeviceProfile("board", "Board", "board.yaml", "0", ("alexa",), lines=(woke, reset))
+    port = SimulatedPort(simulated_time, Listener())
+    with opened(port, profile) as (_, observations):
+        port.send(b"woke\nI (12", simulated_time.monotonic())
+        threads.sleep(1.0)
+        port.unplug()
+        threads.sleep(1.0)
+        assert observations.of(Wake)
+        port.plug()
+        threads.sleep(5.0)
+        port.send(b"rst:0x1 (POWERON)\n", simulated_time.monotonic())
+        threads.sleep(1.0)
+        assert len(observations.of(Wake)) == len(observations.of(Status)) == 1
 
 
 def test_a_port_is_opened_by_one_driver_only(simulated_time: SimulatedThreads) -> None:
