@@ -392,17 +392,17 @@ class MqttDevice:
             board.take(name, payload, stamp)
             self.duplicates = board.session.counted_repeats
             return
-        is_heartbeat = self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic)
-        if is_heartbeat and any(
-            isinstance(observation, ListeningProved)
-            for observation in observations(self._heartbeat_rule, topic, payload, stamp, "")
-        ):
-            self._heartbeat_s = stamp.at_s
-            self._outlet.back(_HEARTBEAT)
-        results: tuple[Observation, ...] = ()
-        if not is_heartbeat or self._is_mapped(topic):
-            results = observations(self._mappings, topic, payload, stamp, self.id)
-        if board is None:  # else its session judges the numbers
+        if self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic):
+            if any(
+                isinstance(observation, ListeningProved)
+                for observation in observations(self._heartbeat_rule, topic, payload, stamp, "")
+            ):
+                self._heartbeat_s = stamp.at_s
+                self._outlet.back(_HEARTBEAT)
+            if not self._is_mapped(topic):
+                return
+        results = observations(self._mappings, topic, payload, stamp, self.id)
+        if board is None or name == topic:  # else the session of the board reports restarts
             results = self._judge_numbers(results, payload, stamp)
         for observation in results:
             if self._throttle.passes(observation):

@@ -246,7 +246,7 @@ def test_messages_that_are_heartbeats_are_mapped_too(broker: SimulatedBroker) ->
     box = Box(broker)
     with watching(broker, replace(PROFILE, heartbeat=heartbeat)) as (_, observations):
         box.hears()
-        box.say("uptime", seconds=7)
+        box.peer.say("box/uptime", b"7")
         threads.sleep(5.0)
         box.hears()
         threads.sleep(30.0)
