@@ -17,8 +17,10 @@ def host_and_port(
 ) -> tuple[str, int]:
     """InputError if the text is not host:port. default: port of a host that stands alone. free: allows port 0."""
     host, colon, port = address.rpartition(":")
-    if not colon and address and default is not None:
-        return address, default
+    if default is not None and (not colon or address.endswith("]")):
+        host, port = address, str(default)
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise InputError(f"{address!r} is not an address", remedy=f"{remedy}, with an IPv6 address in brackets")
     lowest = 0 if free else 1
     if not host or not (port.isascii() and port.isdecimal()) or not lowest <= int(port) < 65536:
         raise InputError(f"{address!r} is not an address", remedy=remedy)

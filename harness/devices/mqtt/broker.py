@@ -101,7 +101,8 @@ class EmbeddedBroker:
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._port_file.unlink(missing_ok=True)  # `_await` would take that of an earlier broker for this one's
-        arguments = python_command(_PROGRAM, str(self._port_file), f"{self.host}:{self.port}", *self._login)
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        arguments = python_command(_PROGRAM, str(self._port_file), f"{host}:{self.port}", *self._login)
         self._process = ChildProcess(arguments, stdout=None, stderr=self._log_path)
 
     def _await(self) -> None:

@@ -5,10 +5,28 @@ from __future__ import annotations
 import socket
 import threading
 
+import pytest
+
 from harness.base import threads
 from harness.devices.spoken_commands import ServerUse
+from harness.devices.tcp import host_and_port
 from harness.devices.text_streams import TcpOptions, connect_tcp
 from harness.devices.wyoming_server import ServerLink
+from harness.model.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [("a", "a", 1883), ("a:80", "a", 80), ("[::1]", "::1", 1883), ("[fe80::1]:80", "fe80::1", 80)],
+)
+def test_addresses_are_read_with_and_without_a_port(address: str, host: str, port: int) -> None:
+    assert host_and_port(address, default=1883) == (host, port)
+
+
+@pytest.mark.parametrize("address", ["fe80::1", "::1", "a:b:1", "[::1", "", ":80", "a:0", "a:x"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(InputError, match="is not an address"):
+        host_and_port(address, default=1883)
 
 
 def unacknowledged_ms(connection: socket.socket) -> int:
