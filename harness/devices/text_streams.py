@@ -12,6 +12,7 @@ again. `open` waits for its first result. Commands are lines, too. The caller's 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import shlex
@@ -35,6 +36,7 @@ from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import BROKEN, DriverOutlet
 from harness.devices.wire.console import Console, HeartbeatThrottle
 from harness.devices.wire.lateness import Lateness
+from harness.devices.wire.segments import EVENT_TIMEOUT_S
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
 from harness.model.frozen import frozen
@@ -243,6 +245,7 @@ class TextStream:
     BACK_OFF_S: ClassVar[tuple[float, float]] = (0.2, 10.0)
     SETTLE_S: ClassVar[float] = 0.2
     """A far end that fails at once has done so by then."""
+    EVENT_TIMEOUT_S: ClassVar[float] = EVENT_TIMEOUT_S
 
     def __init__(self, id: str, options: Any, surroundings: Surroundings) -> None:
         self.id = id
@@ -369,7 +372,9 @@ class TextStream:
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         """Reads until the far end ends or counts as lost. Returns why; "" when the stream was closed."""
         options, outlet = self._options, self._outlet
-        console = Console(self._profile, self.id, hold_back_s=self.hold_back_s, measured=False)
+        console = Console(
+            self._profile, self.id, hold_back_s=self.hold_back_s, measured=False, event_timeout_s=self.EVENT_TIMEOUT_S
+        )
         throttle = HeartbeatThrottle()
         awaited = re.compile(options.ready) if options.ready else None
         began_s = received_s = self._clock.now_s()
@@ -454,6 +459,7 @@ class TcpLog(TextStream):
     """The lines of a TCP socket."""
 
     Options: ClassVar[type] = TcpOptions
+    EVENT_TIMEOUT_S = math.inf  # A far end is one connection.
     _listener: TcpListener | None = None
 
     def connect(self) -> FarEnd:

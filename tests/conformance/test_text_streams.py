@@ -229,6 +229,19 @@ def test_a_satellite_reports_its_events_to_us(tmp_path: Path) -> None:
         driver.close()
 
 
+def test_a_connection_may_stand_still_within_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_streams.TextStream, "EVENT_TIMEOUT_S", 0.1)
+    data = '{"name": "ok_nabu"}'
+    with Server() as server:
+        around = Around(tmp_path, load_profile("wyoming_events", beside=tmp_path))
+        observations = opened(driver := TcpLog("satellite", TcpOptions(address=server.address), around))
+        with closing(driver):
+            server.say(f'{{"type": "detection", "data_length": {len(data)}}}')
+            time.sleep(1.0)
+            server.say(data)
+            observations.wait(lambda: observations.of(Wake), 30, "a wake event")
+
+
 def later(port: int, report: Callable[[Event], None], event: Event) -> None:
     """As soon as somebody listens."""
     deadline = time.monotonic() + 60

@@ -16,7 +16,7 @@ from harness.base.foreign import strip_terminal_codes
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
 from harness.devices.wire.lines import LineReading, LineRules
 from harness.devices.wire.mappings import by_type, message_of
-from harness.devices.wire.segments import FrameFinder, StreamSegment, WyomingEvents
+from harness.devices.wire.segments import EVENT_TIMEOUT_S, FrameFinder, StreamSegment, WyomingEvents
 from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Proof, Status, Unread
@@ -143,10 +143,12 @@ class Console:
         baud: int | None = None,
         hold_back_s: float = 0.0,
         measured: bool = True,
+        event_timeout_s: float = EVENT_TIMEOUT_S,
     ) -> None:
         """baud: rate of a real line, where a line's length delays it; None: no such delay.
 
         hold_back_s: how long an adapter may hold a line back. measured: hold_back_s is measured, not assumed.
+        event_timeout_s: silence that cuts a Wyoming event off.
         """
         self.lines = self.too_long = self.garbage = 0
         self._settings = profile.console if profile is not None else ConsoleSettings()
@@ -162,8 +164,9 @@ class Console:
         )
         self._messages = profile.messages if profile is not None else ()
         self._finder = FrameFinder(profile.frames) if profile is not None and profile.frames else None
-        wyoming = self._settings.framing is Framing.WYOMING
-        self._events = WyomingEvents(self._settings.max_line_bytes) if wyoming else None
+        self._events: WyomingEvents | None = None
+        if self._settings.framing is Framing.WYOMING:
+            self._events = WyomingEvents(self._settings.max_line_bytes, timeout_s=event_timeout_s)
         self._unread: list[LineReading] = []
         self._unread_at_s: float | None = None
         self._line = bytearray()

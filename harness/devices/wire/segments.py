@@ -138,21 +138,24 @@ def _partial_head(stream: bytes, head: bytes, position: int) -> int:
 
 
 EVENT_TIMEOUT_S = 2.0
-"""An event still incomplete after this silence was cut off, since a new connection starts with a header."""
+"""An event still incomplete after this silence was cut off, since a new connection starts with a header.
+That is if several connections share the stream."""
 _NEWLINE = b"\n"
 
 
 class WyomingEvents:
     """Finds events in a stream; holds at most `max_bytes` of an event, and nothing of a payload.
 
-    payloads: whether the segments contain the payloads, each in pieces after its event.
+    payloads: whether the segments contain the payloads, each in pieces after its event. timeout_s: infinite for the
+    stream of one connection, which may stand still within an event but never starts anew.
     broken_count: events that were cut off, or whose data are not a JSON object.
     """
 
-    def __init__(self, max_bytes: int, *, payloads: bool = False) -> None:
+    def __init__(self, max_bytes: int, *, payloads: bool = False, timeout_s: float = EVENT_TIMEOUT_S) -> None:
         self.broken_count = 0
         self._max_bytes = max_bytes
         self._payloads = payloads
+        self._timeout_s = timeout_s
         self._buffer = bytearray()
         self._pending_header: dict[str, object] | None = None
         self._data_bytes = 0
@@ -166,7 +169,7 @@ class WyomingEvents:
         segments: list[StreamSegment] = []
         if (
             self._last_s is not None
-            and at_s - self._last_s > EVENT_TIMEOUT_S
+            and at_s - self._last_s > self._timeout_s
             and (self._pending_header is not None or self._payload_bytes_left)
         ):
             self.broken_count += 1
