@@ -25,13 +25,13 @@ from harness.cli.options import (
     share,
     verb,
 )
-from harness.cli.streams import RedrawnLine, print_lines, refuse_overwriting, width
+from harness.cli.streams import RedrawnLine, is_one_place, print_lines, refuse_overwriting, width
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, LimitBasis, TargetBasis
-from harness.model.errors import InputError
+from harness.model.errors import InputError, Place
 from harness.model.numbers import fixed
 from harness.model.offline import TOLERANCE_S, LeadInRef
 from harness.offline.journal_lines import Shard
-from harness.offline.request import BESIDE_LOG, DeclaredLimits, EvaluationRequest, PageOptions, SweepRequest
+from harness.offline.request import BESIDE_LOG, TASK_HOURS, DeclaredLimits, EvaluationRequest, PageOptions, SweepRequest
 
 if TYPE_CHECKING:
     from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
@@ -157,7 +157,7 @@ _REQUEST_OPTIONS = option_group(
     cache=option("Folder that keeps scores for sweeps and later runs.", default="", metavar="FOLDER"),
     cluster=option("Run on the workers of this Dask scheduler.", default="", metavar="ADDRESS"),
     task_hours=option(
-        "Hours of audio per task, with --cluster.", within=(0.01, LONGEST_TASK_H), default=1.0, metavar="H"
+        "Hours of audio per task, with --cluster.", within=(0.01, LONGEST_TASK_H), default=TASK_HOURS, metavar="H"
     ),
 )
 _LIMITS = option_group(
@@ -263,18 +263,23 @@ def command(
 
     from harness.offline.evaluation import MultiEngineRunner
 
-    def demand(file: Path | str) -> None:
-        read = (*request.with_phrase, *request.without_phrase, *request.referenced, *request.labels)
-        refuse_overwriting(str(file), (*read, *sweep.dev_inv, *sweep.dev_oov, *filter(None, [request.conditions])))
+    read = (*request.with_phrase, *request.without_phrase, *request.referenced, *request.labels)
+    inputs = (*read, *sweep.dev_inv, *sweep.dev_oov, *filter(None, [request.conditions]))
+    for page in pages.files:
+        refuse_overwriting(page, inputs)
 
-    for file in filter(None, (pages.report, pages.junit)):
-        demand(file)
+    def demand(file: Path) -> None:
+        refuse_overwriting(str(file), inputs)
+        if any(is_one_place(page, str(file)) for page in pages.files):
+            problem = "the page or JUnit would replace this file of the evaluation"
+            raise InputError(problem, place=Place(str(file)), remedy="Give --html or --junit another name")
+
     sittings = MultiEngineRunner(
         request, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
-        sweep=sweep, limits=limits, verbose=verbose, pages=pages.are_wanted, demand=demand,
+        sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages.files), demand=demand,
     )  # fmt: skip
     ending = sittings.evaluate()
-    if sittings.table is not None and pages.are_wanted:
+    if sittings.table is not None and pages.files:
         write_pages(sittings.engines, sittings.table, pages)
     sys.exit(ending)
 

@@ -103,7 +103,7 @@ def _evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
     from harness.offline.evaluation_results import read_engines, table_of
 
     for log in logs:
-        for page in filter(None, (pages.report, pages.junit)):
+        for page in pages.files:
             refuse_overwriting(page, (log, f"{log}.jsonl"))
         if _names_session(log):
             raise InputError(

@@ -144,6 +144,8 @@ class ScoreRules:
             ("--glm", self.glm is not None),
             ("--like-sclite", self.like_sclite and self.speakers is not None),
             ("--speakers", self.speakers is not None and self.by_time),
+            ("--id-type", self.by != SPEAKERS and self.speakers is not None),
+            ("--marks", self.marks is MarkScope.REFERENCE),
         )
         for name, is_given in options:
             if is_given and (self.by_time or self.speakers is not None):

@@ -515,10 +515,7 @@ class MultiEngineRunner:
         self._request, self._engine_names, self._screen = request, engine_names, screen
         self._several, self._pages = len(tasks) > 1, pages
         limits.demand_figures(request)
-        if self._several:
-            sweep.refuse_options_of_one_engine()
-        if not self._several or sweep.developed:
-            sweep.check_consistent(request)
+        sweep.check_consistent(request, several=self._several)
         self._logs = [Path(log) for log in log_names(request.log, engine_names, tasks)]
         stem = (request.log or "engines").removesuffix(".log") if self._several else self._logs[0].with_suffix("")
         self._sweep = sweep = sweep.beside(f"{stem}.det")

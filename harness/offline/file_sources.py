@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import io
+import math
 import os
 import sys
 import zipfile
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.base.places import similar_path
+from harness.base.text_file import shown
 from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.offline import LabelledPhrase
@@ -25,6 +27,8 @@ OTHER_SOUNDS = (".mp3", ".ogg", ".opus", ".m4a", ".webm")
 """Found too, so that the log says that they are rejected."""
 FOLDER = "folder"
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+PHRASE_END = "phrase_end_s"
+"""Column of a manifest: where the phrase ends, in seconds."""
 _MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {', '.join(AUDIO[1:])}"
 
 
@@ -155,6 +159,18 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
     other_columns = {name: values for name, values in columns.items() if name and name != audio}
     folder = os.path.dirname(os.path.abspath(place))
     return CollectedFiles(place, files.names, files.columns | other_columns, folder, texts=texts)
+
+
+def demand_phrase_ends(files: CollectedFiles) -> None:
+    """InputError for a phrase that ends at no time. An empty cell means that its end is not known."""
+    for name, text in zip(files.names, files.columns.get(PHRASE_END, ()), strict=False):
+        try:
+            end_s = float(text or 0)
+        except ValueError:
+            end_s = math.nan
+        if not (math.isfinite(end_s) and end_s >= 0):
+            problem = f"the {PHRASE_END} of {shown(name)} is not a time in seconds: {shown(text)}"
+            raise InputError(problem, place=Place(files.place), remedy="Write seconds, or leave the cell empty")
 
 
 def demand_columns(column_names: Sequence[str], required: Sequence[str]) -> None:

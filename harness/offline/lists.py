@@ -24,7 +24,7 @@ from harness.model.errors import InputError, InputProblems, Place
 from harness.model.frozen import frozen
 from harness.model.offline import INLINE, LabelledPhrase, ListedFile, ListKind, RejectReason
 from harness.model.stimulus import SoundCondition
-from harness.offline.file_sources import CollectedFiles, collect_files
+from harness.offline.file_sources import CollectedFiles, collect_files, demand_phrase_ends
 from harness.offline.journal_lines import ListFacts
 from harness.sound.manifests import FOREIGN_LISTS, MANIFESTS, TEXT
 from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_file, local_path, open_address
@@ -313,6 +313,9 @@ def read_lists(
         (ListKind.LABELLED, long),
     )
     gathered = [source for _, of_kind in sources for source in of_kind if isinstance(source, CollectedFiles)]
+    for source in sources[0][1]:
+        if isinstance(source, CollectedFiles):
+            demand_phrase_ends(source)
     names = dict.fromkeys(name for source in gathered for name in source.columns)
     for kind, places_of_kind in sources:
         columns.append(_FileColumns(kind, places.bases))

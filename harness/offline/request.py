@@ -22,6 +22,7 @@ from harness.model.stimulus import SoundCondition
 from harness.offline.journal_lines import Shard
 
 LONGEST_NAME = 120
+TASK_HOURS = 1.0
 BESIDE_LOG = ""
 """The prefix of a sweep whose files stand beside the log."""
 _ENGINE_NOUNS = {
@@ -81,7 +82,7 @@ class EvaluationRequest:
     shard: Shard | None = None
     jobs: int = 1
     cluster: str = ""
-    task_hours: float = 1.0
+    task_hours: float = TASK_HOURS
     hang_after_s: float = HANG_AFTER_S
 
     def __post_init__(self) -> None:
@@ -126,6 +127,8 @@ class EvaluationRequest:
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
                 remedy="Omit one of them",
             )
+        if self.task_hours != TASK_HOURS and not self.cluster:
+            raise InputError("--task-hours needs --cluster", remedy="Add it, or remove --task-hours")
         if self.cluster and self.jobs > 1:
             raise InputError(
                 "-j cannot be used with --cluster: -j sets the processes on this machine",
@@ -206,8 +209,8 @@ class PageOptions:
     audio: str = "embed"
 
     @property
-    def are_wanted(self) -> bool:
-        return bool(self.report or self.junit)
+    def files(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.report, self.junit)))
 
 
 def log_names(log: str | None, engine_names: Sequence[str], tasks: Sequence[Task]) -> list[str]:
@@ -349,9 +352,7 @@ class SweepRequest:
                 raise InputError(problem, place=Place(str(file)), remedy="Give --sweep another prefix")
             yield file
 
-    def refuse_options_of_one_engine(self) -> None:
-        """InputError for options that apply to one engine only. Several are compared at equal false accepts, so
-        --target-fa-per-hour applies to them."""
+    def _refuse_options_of_one_engine(self) -> None:
         for option, is_given in (
             ("--target-fr", self.target_fr_percent is not None),
             ("--target-cost", self.target_cost is not None),
@@ -361,11 +362,30 @@ class SweepRequest:
             if is_given:
                 raise InputError(f"{option} can be used with only one engine", remedy="Give one -t")
 
-    def check_consistent(self, request: EvaluationRequest) -> None:
-        """InputError if the options do not fit each other or the evaluation."""
+    def _demand_main_options(self) -> None:
+        has_limit = self.target_fa_per_hour is not None or self.target_fr_percent is not None
+        for option, is_given, main, has_main in (
+            ("--sweep-refractory-ms", self.refractory_ms is not None, "--sweep", self.is_wanted),
+            ("--no-picture", self.no_picture, "--sweep", self.is_wanted),
+            ("--twv-beta", self.beta != TWV_BETA, "--twv", self.twv),
+            ("--twv-speech-s", self.speech_s is not None, "--twv", self.twv),
+            ("--choose-by", self.choose_by is TargetBasis.BOUND, "--target-fa-per-hour or --target-fr", has_limit),
+        ):
+            if is_given and not has_main:
+                raise InputError(f"{option} needs {main}", remedy=f"Add it, or remove {option}")
+
+    def check_consistent(self, request: EvaluationRequest, *, several: bool) -> None:
+        """InputError if the options do not fit each other or the evaluation.
+
+        several: whether several engines are compared. That is at equal false accepts, so --target-fa-per-hour applies
+        to them even without a sweep.
+        """
+        if several:
+            self._refuse_options_of_one_engine()
+        self._demand_main_options()
         target = self.target
         if not self.is_wanted:
-            if self.developed or target is not None or self.twv:
+            if self.developed or self.twv or (target is not None and not several):
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
         if not request.with_phrase and not request.without_phrase:

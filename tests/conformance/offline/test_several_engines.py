@@ -153,6 +153,8 @@ def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: S
         (("--dev-inv", "yes", "--dev-oov", "no", "--sweep"), "Add --target-fa-per-hour"),
         (("-s", "colour=red"), "none of the engines has the setting 'colour'"),
         (("--sweep", "--twv"), "--twv can be used with only one engine"),
+        (("--sweep", "--shard", "1/2"), "a sweep needs whole lists and cannot be used with --shard"),
+        (("--sweep", "--continuous"), "a sweep cannot be used with --continuous"),
         (("--sweep", "--target-fr", "0"), "--target-fr can be used with only one engine"),
         (("--sweep", "--sweep-refractory-ms", "0"), "--sweep-refractory-ms can be used with only one engine"),
         (("--label-tolerance", "2"), "--label-tolerance applies to labelled recordings"),

@@ -495,6 +495,8 @@ def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: P
         (("--by-time",), "--by-time needs the times of words"),
         (("--speakers", "cp", "-H", tmp_path / "r.stm"), "--speakers takes one hypothesis"),
         (("--speakers", "cp", "--optional-words"), "--optional-words cannot be combined with --speakers"),
+        (("--speakers", "cp", "--id-type", "wsj"), "--id-type cannot be combined with --speakers"),
+        (("--speakers", "cp", "--marks", "reference"), "--marks cannot be combined with --speakers"),
         ((), "with --speakers, stm and seglst against each other"),
     ):
         assert message in str(refused(harness(*files, *options)))

@@ -260,6 +260,34 @@ def test_a_limit_on_an_unmeasured_figure_is_refused_at_once() -> None:
     DeclaredLimits(1.0).demand_figures(EvaluationRequest(inv=("i",), count_in_vocabulary=True))
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--sweep-refractory-ms", "500"), "--sweep-refractory-ms needs --sweep"),
+        (("--no-picture",), "--no-picture needs --sweep"),
+        (("--sweep", "--twv-beta", "10"), "--twv-beta needs --twv"),
+        (("--sweep", "--twv-speech-s", "60"), "--twv-speech-s needs --twv"),
+        (("--sweep", "--choose-by", "bound"), "--choose-by needs --target-fa-per-hour or --target-fr"),
+        (("--sweep", "--choose-by", "bound", "--target-cost", "1", "1", "1"), "--choose-by needs --target-fa-per-hour"),
+        (("--task-hours", "2"), "--task-hours needs --cluster"),
+        (("-l", "b.log", "--html", "b.log"), "b.log: the page or JUnit would replace this file"),
+        (("-l", "b.log", "--junit", "./b.log.json"), "b.log.json: the page or JUnit would replace this file"),
+        (("--sweep", "p", "--html", "p.csv"), "p.csv: the page or JUnit would replace this file"),
+        (("--in", "m.csv"), "the phrase_end_s of 'b.wav' is not a time in seconds: 'nan'"),
+    ],
+)
+def test_options_that_would_be_ignored_or_destroy_results_are_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("oov.txt").write_text("a.wav\n")
+    Path("m.csv").write_text("audio,phrase_end_s\na.wav,\nb.wav,nan\n")
+    result = CliRunner().invoke(group, ["evaluate", "-t", "microwakeword:okay_nabu", "--oov", "oov.txt", *options])
+    assert isinstance(result.exception, InputError), result.output
+    assert words in str(result.exception)
+    assert {path.name for path in tmp_path.iterdir()} == {"oov.txt", "m.csv"}
+
+
 NOWHERE = "tcp://127.0.0.1:1"
 
 
