@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
@@ -324,10 +324,8 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     gold_slots = valued_items(gold, rule)
     if gold_slots is not None:
         predicted_slots = gold_slots if equal else valued_items(predicted, rule) or ()
-        free_concepts = {slot.concept for slot in gold_slots if slot.value is None}
-        if free_concepts:
-            gold_slots = _without_values(gold_slots, free_concepts)
-            predicted_slots = _without_values(predicted_slots, free_concepts)
+        if any(slot.value is None for slot in gold_slots):
+            predicted_slots = _without_free_values(gold_slots, predicted_slots, placed=placed)
         valued = _count_slots(gold_slots, predicted_slots, placed=placed, right=right)
         gold_valued = _with_values(gold_slots)
         entities = {
@@ -420,8 +418,31 @@ def _bare(slots: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
     return slots
 
 
-def _without_values(slots: Sequence[SlotItem], concepts: Set[str]) -> tuple[SlotItem, ...]:
-    return tuple(slot._replace(value=None) if slot.concept in concepts else slot for slot in slots)
+def _without_free_values(
+    gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool
+) -> tuple[SlotItem, ...]:
+    """The predicted slots, without the value of one for each gold slot without a value, which any value matches: of
+    the one in its place, or else of the nearest in the lists that no gold slot with a value equals."""
+    slots = list(predicted)
+    values: Counter[Bare] = Counter((slot.concept, slot.value) for slot in gold if slot.value is not None)
+    unequal = []
+    for index, slot in enumerate(slots):
+        values[slot.concept, slot.value] -= 1
+        if values[slot.concept, slot.value] < 0:
+            unequal.append(index)
+    for position, free_slot in enumerate(gold):
+        if free_slot.value is not None:
+            continue
+        indices = [
+            index
+            for index, slot in enumerate(slots)
+            if placed and slot.place is not None and slot.place == free_slot.place and slot.concept == free_slot.concept
+        ] or [index for index in unequal if slots[index].concept == free_slot.concept]
+        if indices:
+            chosen = min(indices, key=lambda index: (slots[index].value is not None, abs(index - position)))
+            slots[chosen] = slots[chosen]._replace(value=None)
+            unequal = [index for index in unequal if index != chosen]
+    return tuple(slots)
 
 
 def _with_values(slots: Sequence[SlotItem]) -> tuple[Entity, ...]:

@@ -219,6 +219,12 @@ class SystemCounts:
     def utterances(self) -> int:
         return self.details[0].totals.utterances
 
+    @property
+    def values_given(self) -> bool | None:
+        """As in `FrameScoring`; None if gold has no slots."""
+        totals = self.details[0].totals
+        return bool(totals.valued.utterances) if totals.slots.utterances else None
+
 
 def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
     """The counts of one system under one rule or several. ValueError for scorings of different systems."""
@@ -264,19 +270,21 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
     """The counts of a system from parts with different utterances. gold, predicted: those of the first part.
 
     A part without a column of groups counts there under an empty label. ValueError, with a message for users, if rules
-    differ, or if only some parts predict intents or slots.
+    differ, or if only some parts predict intents or slots, or compare values.
     """
     first = parts[0]
     for part in parts[1:]:
         if [detail.rule for detail in part.details] != [detail.rule for detail in first.details]:
             raise ValueError("it was scored under a different rule")
         for kind, in_first, other in (
-            ("intents", first.intents_given, part.intents_given),
-            ("slots", first.slots_given, part.slots_given),
+            ("intents are predicted", first.intents_given, part.intents_given),
+            ("slots are predicted", first.slots_given, part.slots_given),
+            ("slot values are compared (see --values)", first.values_given, part.values_given),
         ):
-            if in_first != other:  # they would count in one part only, but everywhere in the whole
+            # They would count in one part only, but everywhere in the whole.
+            if in_first != other and None not in (in_first, other):
                 files = ("this file", "the first file") if other else ("the first file", "this file")
-                raise ValueError(f"{kind} are predicted in {files[0]}, but not in {files[1]}")
+                raise ValueError(f"{kind} in {files[0]}, but not in {files[1]}")
     return replace(
         first,
         details=tuple(_added([part.details[index] for part in parts]) for index in range(len(first.details))),

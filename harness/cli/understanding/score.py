@@ -176,13 +176,13 @@ def _merge(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
             raise refuse(part, f"the declared labels differ from those in {first.name}")
         if part.outside != first.outside:
             raise refuse(part, f"--out-of-scope differs from the one in {first.name}")
-    for index in range(len(first.systems)):
+    for index, merged in enumerate(first.systems):
         for part in parts[1:]:
             try:
-                added([first.systems[index], part.systems[index]])
+                merged = added([merged, part.systems[index]])
             except ValueError as error:
                 raise refuse(part, f"{error}: it cannot be added to {first.name}") from error
-        yield added([part.systems[index] for part in parts])
+        yield merged
 
 
 def _write(

@@ -195,6 +195,33 @@ def test_a_gold_slot_without_value_is_right_with_any() -> None:
     assert count_frame(heard, gold, Rule()).valued.frames.count == 0
 
 
+@pytest.mark.parametrize(
+    ("gold", "heard", "in_places", "substitutions"),
+    [
+        ((None, "Lyon"), ("Nice", "Lyon"), 2, 0),
+        ((None, "Lyon"), ("Nice", "Paris"), 1, 1),
+        (("Lyon", None), ("Paris", "Nice"), 1, 1),
+        ((None, "Lyon"), ("Lyon", "Nice"), 1, 1),
+        ((None, None), ("Nice", "Paris"), 2, 0),
+        ((None, "Lyon"), (None, "Paris"), 1, 1),
+    ],
+)
+def test_a_gold_slot_without_value_frees_no_other_of_its_concept(
+    gold: tuple[str | None, ...], heard: tuple[str | None, ...], in_places: int, substitutions: int
+) -> None:
+    sides = [of_slots(*(Slot("city", value, at, at + 1) for at, value in enumerate(side))) for side in (gold, heard)]
+    counts = count_frame(*sides, Rule()).valued
+    assert counts.chunks["city"] == MatchCounts(in_places, 2, 2)
+    assert counts.edits.substitutions == substitutions
+
+
+def test_values_in_lists_match_wherever_they_stand() -> None:
+    gold, heard = of_slots(Slot("city"), Slot("city", "Lyon")), of_slots(Slot("city", "Lyon"), Slot("city", "Nice"))
+    assert count_frame(gold, heard, Rule(ordered=False)).valued.multisets == {MatchCounts(2, 2, 2): 1}
+    extra = of_slots(Slot("city"), Slot("city", "Lyon"), Slot("city", "Nice"))
+    assert count_frame(gold, extra, Rule()).valued.multisets == {MatchCounts(2, 2, 3): 1}
+
+
 def test_spoken_words_count_as_values_on_request() -> None:
     other = Utterance("1", ("from", "nice", "to", "Brest", "on", "Monday"), GOLD.intents, GOLD.tags)
     assert count_frame(GOLD, other, Rule()).valued.utterances == 0

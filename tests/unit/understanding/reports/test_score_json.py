@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError
-from harness.model.understanding import Corpus, Detail
+from harness.model.understanding import Corpus, Detail, Slot, Utterance
 from harness.understanding.counts import Rule
 from harness.understanding.figures import SEED
 from harness.understanding.reports.score_json import read_score_json, score_json
@@ -73,6 +73,25 @@ def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
     without_slots = Corpus("p", tuple(replace(utterance, tags=None) for utterance in other_predicted.utterances))
     with pytest.raises(ValueError, match="slots are predicted in the first file, but not in this file"):
         added([counts_of(*first), counts_of(other_gold, without_slots)])
+
+
+def test_a_shard_whose_predictions_have_no_values_is_refused() -> None:
+    """Its gold values would count as wrong in the whole, and not at all in the shard."""
+    first, (other_gold, other_predicted) = (
+        tuple(
+            Corpus(side, (Utterance(id_, ("play", id_), ("play",), slots=slots),))
+            for side, slots in (("g", (Slot("genre", id_),)), ("p", predicted))
+        )
+        for id_, predicted in (("jazz", (Slot("genre", "jazz"),)), ("rock", ()))
+    )
+    without_slots = Corpus("g", (Utterance("quiet", ("quiet",), ("quiet",)),))
+    shards = [
+        counts_of(without_slots, Corpus("p", (Utterance("quiet", intents=("quiet",), slots=()),))),
+        counts_of(*first),
+    ]
+    assert added(shards).values_given
+    with pytest.raises(ValueError, match="in the first file, but not in this file"):
+        added([added(shards), counts_of(other_gold, other_predicted)])
 
 
 @pytest.mark.parametrize(
