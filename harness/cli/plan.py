@@ -14,13 +14,14 @@ from harness.base.text_table import Column, text_table
 from harness.cli.options import json_option, option, share, verb
 from harness.cli.streams import width
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
-from harness.model.errors import InputError
+from harness.model.errors import InputError, demand_main_options
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, percent
 from harness.model.scenario import SequentialTest
 
 EVENTS = (0, 1, 2, 3, 5)
 SPRT_EVENTS = 8
+CORRELATION = 0.1
 PlanOutput = tuple[dict[str, Any], list[str]]
 """JSON values, and lines for people."""
 
@@ -68,9 +69,12 @@ class PlanOptions:
     power: float = option("Probability that the claim succeeds.", type=_INNER, default=POWER)
     confidence: float = option("Confidence of claims.", type=_INNER, default=CONFIDENCE)
     per_talker: float | None = option("Utterances per talker.", within=(1, None), metavar="N")
-    correlation: float = option("Correlation within a talker, for --per-talker.", within=(0, 1), default=0.1)
+    correlation: float = option("Correlation within a talker, for --per-talker.", within=(0, 1), default=CORRELATION)
 
     def __post_init__(self) -> None:
+        demand_main_options(
+            [("--correlation", self.correlation != CORRELATION, "--per-talker", self.per_talker is not None)]
+        )
         if self.fa_expected is not None and self.fa_below is None:
             raise InputError("--fa-expected needs a claim", remedy="Add --fa-below")
         if self.fr_expected is not None and self.fr_below is None:

@@ -146,3 +146,13 @@ def nearest(word: object, known_words: Collection[str], *, listed: str = "Known"
     suggestion = did_you_mean(str(word), known_words)
     word_list = ", ".join(list(known_words)[:20]) + (", …" if len(known_words) > 20 else "")
     return f"{suggestion}{listed}: {word_list or 'none'}"
+
+
+def demand_main_options(rows: Iterable[tuple[str, object, str, object]]) -> None:
+    """InputError for an option that would be ignored: it is given, and what it belongs to is not.
+
+    rows: the option, whether it is given, what it belongs to, and whether that is given.
+    """
+    for option, is_given, main, has_main in rows:
+        if is_given and not has_main:
+            raise InputError(f"{option} needs {main}", remedy=f"Add it, or remove {option}")

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from harness.base.text_file import checked_encoding
 from harness.base.whole_file import demand_folder
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, LimitBasis, TargetBasis
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, demand_main_options
 from harness.model.frozen import frozen
 from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluation, LeadInRef, Task
 from harness.model.stimulus import SoundCondition
@@ -127,8 +127,7 @@ class EvaluationRequest:
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
                 remedy="Omit one of them",
             )
-        if self.task_hours != TASK_HOURS and not self.cluster:
-            raise InputError("--task-hours needs --cluster", remedy="Add it, or remove --task-hours")
+        demand_main_options([("--task-hours", self.task_hours != TASK_HOURS, "--cluster", self.cluster)])
         if self.cluster and self.jobs > 1:
             raise InputError(
                 "-j cannot be used with --cluster: -j sets the processes on this machine",
@@ -362,18 +361,6 @@ class SweepRequest:
             if is_given:
                 raise InputError(f"{option} can be used with only one engine", remedy="Give one -t")
 
-    def _demand_main_options(self) -> None:
-        has_limit = self.target_fa_per_hour is not None or self.target_fr_percent is not None
-        for option, is_given, main, has_main in (
-            ("--sweep-refractory-ms", self.refractory_ms is not None, "--sweep", self.is_wanted),
-            ("--no-picture", self.no_picture, "--sweep", self.is_wanted),
-            ("--twv-beta", self.beta != TWV_BETA, "--twv", self.twv),
-            ("--twv-speech-s", self.speech_s is not None, "--twv", self.twv),
-            ("--choose-by", self.choose_by is TargetBasis.BOUND, "--target-fa-per-hour or --target-fr", has_limit),
-        ):
-            if is_given and not has_main:
-                raise InputError(f"{option} needs {main}", remedy=f"Add it, or remove {option}")
-
     def check_consistent(self, request: EvaluationRequest, *, several: bool) -> None:
         """InputError if the options do not fit each other or the evaluation.
 
@@ -382,7 +369,14 @@ class SweepRequest:
         """
         if several:
             self._refuse_options_of_one_engine()
-        self._demand_main_options()
+        has_limit = self.target_fa_per_hour is not None or self.target_fr_percent is not None
+        demand_main_options((
+            ("--sweep-refractory-ms", self.refractory_ms is not None, "--sweep", self.is_wanted),
+            ("--no-picture", self.no_picture, "--sweep", self.is_wanted),
+            ("--twv-beta", self.beta != TWV_BETA, "--twv", self.twv),
+            ("--twv-speech-s", self.speech_s is not None, "--twv", self.twv),
+            ("--choose-by", self.choose_by is TargetBasis.BOUND, "--target-fa-per-hour or --target-fr", has_limit),
+        ))  # fmt: skip
         target = self.target
         if not self.is_wanted:
             if self.developed or self.twv or (target is not None and not several):

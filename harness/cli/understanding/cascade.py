@@ -16,7 +16,7 @@ from harness.cli.streams import readable, refuse_stdin_twice, width
 from harness.cli.understanding.options import FrameOptions, Targets, frames_options, named_file, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import CountedAttempt, Grouping, MarkScope
-from harness.model.errors import InputError, Place, nearest
+from harness.model.errors import InputError, Place, demand_main_options, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import counted
 from harness.model.transcript import Normalisation
@@ -74,6 +74,14 @@ class CascadeSources:
     missing_is_silence: bool = flag("Count a missing transcript as empty.", show_default="leave the utterance out")
 
     def __post_init__(self) -> None:
+        of_session = self.sessions or self.live
+        demand_main_options((
+            ("--split", self.split, "--gold", self.gold),
+            ("--groups", self.groups, "--gold", self.gold),
+            ("--attempt", self.attempt is not CountedAttempt.FIRST, "a session", of_session),
+            ("--reads", self.reads is not TranscriptStyle.AS_GOLD, "--model", self.model),
+            ("--talkers", self.talkers != VOICE, "several systems (--heard, --pred-sound, --live)", self.compares),
+        ))  # fmt: skip
         if self.compares:
             self._demand_comparison()
             return
@@ -393,9 +401,7 @@ def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
     from harness.understanding.cascade import Understand, joined, understood
 
     gold = _gold(sources, stack) if sources.gold else None
-    if sources.groups:
-        if gold is None:
-            raise InputError("--groups needs --gold", remedy="Give --gold FILE|FOLDER, or omit --groups")
+    if gold is not None and sources.groups:
         gold = add_groups(gold, stack.enter_context(readable(sources.groups)))
     if sources.sessions:
         gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
@@ -495,9 +501,13 @@ def _session_texts(
     folders = [session_folder(session) for session in session_names]
     by_query = {utterance.id: utterance for utterance in gold.utterances} if gold else {}
     references, heard, foreign = [], [], 0
-    for folder in folders:
+    prefixes: list[str] = []
+    for number, folder in enumerate(folders, 1):
         progress, wake = figures_of(folder)
         prefix = f"{folder.name}/" if len(folders) > 1 else ""
+        if prefix in prefixes:  # of another folder: ids must differ
+            prefix = f"{folder.name}~{number}/"
+        prefixes.append(prefix)
         for trial in heard_in(progress.trials, wake):
             id_ = f"{prefix}{trial.trial.id}/{trial.device}"
             gold_utterance = by_query.get(trial.trial.query_id) if gold else _expected_utterance(trial)

@@ -18,7 +18,7 @@ from harness.cli.options import argument, option, repeatable, verb
 from harness.cli.streams import InputFile, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
 from harness.model.choices import MOST_CONFUSIONS, SPLIT, CorpusFormat, CountedAttempt
-from harness.model.errors import InputError, Place, nearest
+from harness.model.errors import InputError, Place, demand_main_options, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus
 from harness.understanding.counts import ValueRule
@@ -53,6 +53,12 @@ class ScoreSources:
     )
 
     def __post_init__(self) -> None:
+        demand_main_options((
+            ("--split", self.split, "--gold", self.gold),
+            ("--gold-format", self.gold_format, "--gold", self.gold),
+            ("--pred-format", self.pred_format, "--pred", self.predicted),
+            ("--attempt", self.attempt is not CountedAttempt.DECIDING, "a session", self.sessions),
+        ))  # fmt: skip
         if self.sessions and (self.gold or self.predicted):
             raise InputError(
                 "sessions cannot be combined with --gold or --pred", remedy="Name sessions, or give --gold and --pred"

@@ -322,6 +322,8 @@ def test_plan_takes_power_and_talkers_into_account() -> None:
     text = said("--fr-below", "5%", "--per-talker", "20")
     assert "they need 30 talkers with 20 utterances each, and no false reject" in text
     assert "a new talker for each utterance" in said("--fr-below", "5%")
+    refused = CliRunner().invoke(command, ["--fr-below", "5%", "--correlation", "0.5"])
+    assert "--correlation needs --per-talker" in str(refused.exception)
 
 
 def test_plan_counts_files_for_comparing_two_systems() -> None:

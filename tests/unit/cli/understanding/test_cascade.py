@@ -165,6 +165,14 @@ def test_a_limit_on_the_cost_of_recognition_sets_the_status(place: Path) -> None
         (("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "gold.jsonl"), "model.json"),
         (("--gold", "heard.trn", "--heard", "heard.trn", "--model", "model"), "nothing here is annotated"),
         (("--gold", "gold.jsonl", "--heard", "gold.jsonl", "--model", "model", "--separator", ""), "--separator"),
+        (("--live", "s", "--pred-sound", "gold.jsonl", "--groups", "g.csv"), "--groups needs --gold"),
+        (("s", "--model", "model", "--split", "test"), "--split needs --gold"),
+        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "model", "--attempt", "deciding"), "a session"),
+        (("--gold", "gold.jsonl", "--heard", "heard.trn", "--model", "model", "--talkers", "room"), "several systems"),
+        (
+            ("--gold", "gold.jsonl", "--heard", "x", "--pred-reference", "x", "--pred-heard", "x", "--reads", "heard"),
+            "--reads needs --model",
+        ),
     ],
 )
 def test_contradictory_cascade_arguments_are_refused(place: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -201,6 +209,20 @@ def test_gold_of_a_session_comes_from_its_log_or_a_file(place: Path, tmp_path: P
     gold = lines_of(tmp_path / "gold.jsonl", [{"id": trial.query_id, "text": TEXTS[0], **frame(TEXTS[0])}])
     by_query = json.loads(harness(place, str(folder), "--gold", gold, "--model", "model", "--json", "-").stdout)
     assert {utterance["said"] for utterance in by_query["frames"]} == {"open the door"}
+
+
+def test_sessions_of_one_name_are_not_mixed_up(place: Path, tmp_path: Path) -> None:
+    trial = asked("t1")
+    folders = []
+    for bench, text in (("first", trial.reference), ("second", "something else")):
+        rows = asked_rows({"t1": [(Outcome.RESPONDED, None)]}, reports=(ObservationKind.TRANSCRIPT,))
+        for index, row in enumerate(rows):
+            if isinstance(row, AttemptFinished):
+                rows[index] = replace(row, heard=text, evidence=EvidenceSource.DEVICE)
+        folders.append(str(written(tmp_path / bench / "night", rows, wall_s=lambda: 1_800_000_000.0)))
+    report = json.loads(harness(place, *folders, "--model", "model", "--json", "-").stdout)
+    assert [frame["heard"] for frame in report["frames"]] == [trial.reference, "something else"]
+    assert len({frame["id"] for frame in report["frames"]}) == 2
 
 
 def test_the_wake_phrase_does_not_belong_to_the_request() -> None:

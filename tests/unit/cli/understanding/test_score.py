@@ -235,6 +235,9 @@ def test_json_is_the_only_standard_output(files: list[str]) -> None:
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "this has no splits"),
         (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing here is annotated"),
         (["a_session", "--gold", "g.jsonl"], "sessions cannot be combined with --gold or --pred"),
+        (["a_session", "--split", "test"], "--split needs --gold"),
+        (["a_session", "--pred-format", "csv"], "--pred-format needs --pred"),
+        (["--gold", "g.jsonl", "--pred", "p.jsonl", "--attempt", "first"], "--attempt needs a session"),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_is_written(
