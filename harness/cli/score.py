@@ -16,7 +16,7 @@ from harness.cli import streams
 from harness.cli.options import EnumChoice, demand_limits, flag, option, repeatable, share, target_option, verb
 from harness.cli.streams import STDIN, InputFile, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, AlignmentSelection, MarkScope, SpeakerPairing, TextUnit, TranscriptFormat
-from harness.model.errors import InputError
+from harness.model.errors import InputError, demand_main_options
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.transcript import ENGLISH, Normalisation
@@ -123,19 +123,21 @@ class ScoreRules:
             # Here, since reading YAML takes longer to import than most files take to score.
             from harness.transcripts.files.normalisation_file import load_normalisation
 
-            rewriting = load_normalisation(Path(self.normalise))
+            rewriting = load_normalisation(Path(self.normalise), self.language)
             return WordRules(rewriting.base, rewriting, fold, self.marks, self.language, self.unit)
         raise InputError(
             f"{self.normalise!r} is not a normalisation",
             remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
         )
 
-    def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat]) -> None:
-        """InputError for what does not go with --speakers, --by-time or --glm, or needs them."""
-        if self.glm_encoding is not None and self.glm is None:
-            raise InputError("--glm-encoding needs --glm", remedy="Add it, or remove --glm-encoding")
-        if self.collar is not None and self.speakers is not SpeakerPairing.TCP:
-            raise InputError("--collar needs --speakers tcp", remedy="Add it, or remove --collar")
+    def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat], wording: WordRules) -> None:
+        """InputError for what does not go with --speakers, --by-time or --glm, or needs them or a normalisation."""
+        with_times = self.speakers is SpeakerPairing.TCP
+        demand_main_options((
+            ("--glm-encoding", self.glm_encoding is not None, "--glm", self.glm is not None),
+            ("--collar", self.collar is not None, "--speakers tcp", with_times),
+            ("--language", self.language != ENGLISH, "--normalise spoken", wording.has_readings),
+        ))  # fmt: skip
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
             raise InputError("--by-time needs the times of words in both files", remedy="Write both as ctm")
         options = (
@@ -285,7 +287,7 @@ def _score(
     heard_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
     wording = rules.wording(form)
     speakers_of = speaker_scheme(rules.by)
-    rules.refuse_contradictions((form, heard_form))
+    rules.refuse_contradictions((form, heard_form), wording)
     talkers: tuple[TalkerPair, ...] = ()
     if rules.speakers is not None:
         scoring, pairs = _by_talkers((reference, form), (hypothesis, heard_form), rules, wording)

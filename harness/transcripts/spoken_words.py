@@ -198,7 +198,7 @@ def _number_words(number: int, language: str, to: str = "cardinal") -> str:
 
     try:
         return str(num2words(number, lang=language, to=to)).lower()
-    except (NotImplementedError, AttributeError, TypeError, OverflowError):  # num2words has gaps in some languages
+    except (NotImplementedError, AttributeError, TypeError, OverflowError, LookupError):  # gaps in some languages
         return str(number) if to == "cardinal" else _number_words(number, language)
 
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from harness.base.findings import MAX_TEXT, Findings, Id, Keys, enum_validator, read_keys, validation_error
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
-from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
+from harness.model.transcript import ENGLISH, MOST_PAIRS, Normalisation, Rewriting
 from harness.transcripts.readings import Words
 from harness.transcripts.words import normalise
 
@@ -53,23 +53,26 @@ class NormalisationKeys(Keys):
     )
 
 
-def load_normalisation(path: Path) -> Rewriting:
-    """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is not YAML."""
+def load_normalisation(path: Path, language: str = ENGLISH) -> Rewriting:
+    """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is not YAML.
+
+    language: of the pairs under SPOKEN, BCP 47.
+    """
     keys, findings = read_keys(path, FileKind.NORMALISATION, NormalisationKeys)
-    pairs = _pairs(keys, findings)
+    pairs = _pairs(keys, findings, language)
     findings.refuse()
     return Rewriting(keys.normalisation, keys.base, pairs)
 
 
-def _pairs(keys: NormalisationKeys, findings: Findings) -> tuple[tuple[Words, Words], ...]:
+def _pairs(keys: NormalisationKeys, findings: Findings, language: str) -> tuple[tuple[Words, Words], ...]:
     pairs: dict[Words, Words] = {}
     first: dict[Words, int] = {}
     for number, (left, right) in enumerate(keys.same):
         pair_path = ("same", number)
         words, meaning = (
-            _words(text, keys.base, (*pair_path, side), findings) for side, text in enumerate((left, right))
+            _words(text, keys.base, (*pair_path, side), findings, language) for side, text in enumerate((left, right))
         )
-        if words is None or meaning is None or _is_known(left, right, keys.base):
+        if words is None or meaning is None or _is_known(left, right, keys.base, language):
             continue
         if not words:
             problem = f"nothing is left of {left!r} after {keys.base.value}"
@@ -87,16 +90,18 @@ def _pairs(keys: NormalisationKeys, findings: Findings) -> tuple[tuple[Words, Wo
     return tuple(pairs.items())
 
 
-def _is_known(left: str, right: str, base: Normalisation) -> bool:
+def _is_known(left: str, right: str, base: Normalisation, language: str) -> bool:
     """Whether SPOKEN says by itself what a pair says, such as [uh, ""] and [colour, color]: lists outlive its rules."""
-    if base is not Normalisation.SPOKEN or normalise(left, base) != normalise(right, base):
+    if base is not Normalisation.SPOKEN or normalise(left, base, language) != normalise(right, base, language):
         return False
     return normalise(left, Normalisation.PLAIN) not in ((), normalise(right, Normalisation.PLAIN))
 
 
-def _words(text: str, base: Normalisation, key_path: tuple[str | int, ...], findings: Findings) -> Words | None:
+def _words(
+    text: str, base: Normalisation, key_path: tuple[str | int, ...], findings: Findings, language: str
+) -> Words | None:
     try:
-        return normalise(text, base)
+        return normalise(text, base, language)
     except InputError as error:
         findings.add(key_path, f"{text!r} cannot be read as {base.value}: {error.what}", error.remedy)
         return None

@@ -399,6 +399,17 @@ def test_invalid_groups_file_is_reported(
     assert wrong in str(result.exception)
 
 
+def test_a_list_and_its_texts_are_of_one_language(tmp_path: Path) -> None:
+    (tmp_path / "r.trn").write_text("im Bad 2 mal (a_1)\n", encoding="utf-8")
+    (tmp_path / "h.trn").write_text("in dem Bad zweimal (a_1)\n", encoding="utf-8")
+    pairs = "normalisation: bad\nbase: spoken\nsame: [[im, in dem], [zweimal, 2 mal]]\n"
+    (tmp_path / "bad.yaml").write_text(pairs, encoding="utf-8")
+    files = ("-r", str(tmp_path / "r.trn"), "-H", str(tmp_path / "h.trn"))
+    result = harness(*files, "--normalise", str(tmp_path / "bad.yaml"), "--language", "de", "--json", "-")
+    assert json.loads(result.stdout)["wer"] == 0
+    assert "--language needs --normalise spoken" in str(refused(harness(*files, "--language", "de")))
+
+
 def test_crossing_needs_two_groups(grouped: list[str]) -> None:
     result = harness("-r", grouped[0], "-H", grouped[1], "--cross", "voice,level_dbfs")
     assert isinstance(result.exception, InputError)

@@ -519,7 +519,8 @@ def test_long_texts_are_read_in_their_readings_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "language"), [("1987", "sv"), ("1234", "vi"), ("1234", "is"), ("2e", "cs"), ("999999999999", "kn")]
+    ("text", "language"),
+    [("1987", "sv"), ("1234", "vi"), ("1234", "is"), ("2e", "cs"), ("999999999999", "kn"), ("30a", "ca"), ("0a", "pl")],
 )
 def test_gaps_of_num2words_leave_digits(text: str, language: str) -> None:
     assert normalise(text, Normalisation.SPOKEN, language)
