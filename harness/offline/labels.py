@@ -167,6 +167,9 @@ def _csv(text: str, problems: Problems) -> _Read:
     first_line, fields = next(rows, (1, []))
     problems.refuse()
     header = [name.strip().lower() for name in fields]
+    if twice := next((name for index, name in enumerate(header) if name in header[:index] and name), None):
+        problems.add(first_line, 0, f"two columns are called {shown(twice)}", "Rename one")
+        return
 
     def column(names: Sequence[str]) -> int | None:
         return next((header.index(name) for name in names if name in header), None)

@@ -22,6 +22,7 @@ from harness.model.offline import PHRASE
 from harness.model.stimulus import RecordingPiece, Samples, Waveform
 from harness.offline.file_sources import CollectedFiles
 from harness.sound.level import active_speech_level, rms_dbfs
+from harness.sound.manifests import AUDIO
 from harness.sound.recordings import at_rate, check, opened
 from harness.sound.recordings import read as read_recording
 from harness.sound.stimuli.ambience import read_piece
@@ -162,7 +163,10 @@ class Mixer:
     def _labels(self, planted: Sequence[PlantedPhrase]) -> str:
         """CSV: when each phrase is spoken, and what is known of its recording."""
         rate_hz = self._request.rate_hz
+        own = ("start", "end", PHRASE, "snr_db", "source")
         names = [name for name in dict.fromkeys(name for traits in self._traits for name in traits) if name != PHRASE]
+        # Others of these names would be taken for the recording's own, or for the recording that is labelled.
+        titles = [f"source_{name}" if name.lower() in (*own, *AUDIO) else name for name in names]
         rows = [
             [
                 f"{start / rate_hz:.4f}", f"{end / rate_hz:.4f}",
@@ -171,7 +175,7 @@ class Mixer:
             ]
             for number, start, end, snr_db in planted
         ]  # fmt: skip
-        return safe_csv([["start", "end", PHRASE, "snr_db", "source", *names], *rows])
+        return safe_csv([[*own, *titles], *rows])
 
 
 @lru_cache(maxsize=_MOST_KEPT)

@@ -84,6 +84,18 @@ def test_phrases_are_where_the_labels_say_at_the_snr_and_a_seed_gives_the_same_s
     assert digests("other") != digests("mixed")
 
 
+@pytest.mark.usefixtures("folder")
+def test_columns_of_a_manifest_do_not_hide_those_of_the_labels() -> None:
+    rows = [f"yes/{hertz}.wav,alexa,5,tv,raw/{hertz}.wav" for hertz in (300, 400, 500)]
+    Path("said.csv").write_text("\n".join(["audio,phrase,snr_db,source,path", *rows]) + "\n", encoding="utf-8")
+    mixed("mixed")
+    for file_labels in LabelsOfRecordings([]).labels_of(collect_files("mixed")):
+        for label in file_labels:
+            traits = dict(label.traits)
+            assert (traits["snr_db"], traits["source_snr_db"], traits["source_source"]) == ("20.00", "5", "tv")
+            assert traits["source_path"] == traits["source"].replace("yes", "raw")
+
+
 # What an engine finds in the two recordings: the time in seconds, and the score.
 FOUND = (((10.4, 0.9), (10.9, 0.3), (25.0, 0.5)), ((21.9, 0.7), (22.3, 0.2)))
 # Worked out by hand. Phrases at 10.0-10.5 s and 20.5-21.0 s in both recordings, and a tolerance of 1 s:
