@@ -46,12 +46,14 @@ JOURNAL = ".jsonl"
 _SETTINGS = {
     "x-lead-in-ms": "the lead-in (ms)",
     "x-lead-in-ref": "the edge of a detection that must follow the lead-in",
+    "x-label-tolerance-s": "--label-tolerance (s)",
     "x-count-in-vocabulary": "-u",
     "x-refractory-ms": "the refractory time (ms)",
     "x-normalisation": "the normalisation of texts (-n)",
     "x-resample": "--resample",
     "x-tail-s": "--tail (s)",
     "x-continuous": "--continuous",
+    "x-vad": "-a",
     "x-processor": "the processor",
     "x-instruction-set": "the instruction set",
     "x-threads": "the number of threads",
@@ -103,15 +105,18 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> C
     if counts.rejected_files:
         notes.append(f"rejected: {counted(counts.rejected_files, 'file')}")
     rule = header.facts.rule
+    has_labels = any(listing.kind is ListKind.LABELLED for listing in header.lists)
     settings = {
         "x-lead-in-ms": exact(counting.lead_in_ms),
         "x-lead-in-ref": counting.lead_in_ref.value,
+        "x-label-tolerance-s": exact(counting.tolerance_s) if has_labels else None,
         "x-count-in-vocabulary": "yes" if counting.count_in_vocabulary else "no",
         "x-refractory-ms": None if rule is None else exact(rule.refractory_samples * 1000 / header.facts.rate_hz),
         "x-normalisation": "plain" if counting.normalise else "verbatim",
         "x-resample": "yes" if header.evaluation.resample else "no",
         "x-tail-s": exact(header.evaluation.tail_s),
         "x-continuous": "yes" if header.evaluation.continuous else "no",
+        "x-vad": "yes" if header.evaluation.vad else "no",
         **dict(host_info(journal.used)),
     }
     return ComparedEvaluation(

@@ -29,6 +29,7 @@ from harness.model.offline import (
 )
 from harness.offline.evaluation import EvaluationFiles
 from harness.offline.evaluation_results import read_engines, table_of
+from harness.offline.figures.comparison import compare
 from harness.offline.figures.counts import NEEDED_TAIL_MS, OfflineCounts
 from harness.offline.journal_lines import JournalHeader, ListFacts, differences, outcome_line, outcome_of
 from harness.offline.one_file import FilePlayer
@@ -193,6 +194,25 @@ def test_a_log_alone_and_a_journal_without_a_tail_are_equal(tmp_path: Path) -> N
     (tmp_path / "alone.log").write_text(log)
     alone, whole = read_evaluated(tmp_path / "alone.log"), read_evaluated(tmp_path / "late.log")
     assert alone.settings == whole.settings
+
+
+def test_a_comparison_warns_of_another_tolerance_and_of_removed_silence(tmp_path: Path) -> None:
+    evaluated = []
+    for name, tolerance_s, vad in (("a", 1.0, False), ("b", 0.2, True)):
+        lists = (ListFacts("long", "0" * 64, ListKind.LABELLED, 1),)
+        counting = CountingRules(tolerance_s=tolerance_s)
+        files = EvaluationFiles(tmp_path / f"{name}.log")
+        journal = files.opened(
+            JournalHeader(Evaluation(Task("late", ""), vad=vad), counting, FACTS, lists, 1, 1e9), resume=False
+        )
+        journal.append(outcome(ListKind.LABELLED), "hour.wav")
+        journal.end(partial=False)
+        files.write()
+        evaluated.append(read_evaluated(files.log))
+        (tmp_path / "alone.log").write_text(files.log.read_text())
+        assert read_evaluated(tmp_path / "alone.log").settings == evaluated[-1].settings
+    warnings = compare(*evaluated).warnings
+    assert {"--label-tolerance (s) differs: 1 and 0.2", "-a differs: no and yes"} <= set(warnings)
 
 
 def test_clips_shorter_than_the_lead_in_have_a_remedy() -> None:
