@@ -198,7 +198,9 @@ def _split(
     in_vain = 0
     while len(utterances) < size:
         source = _weighted(random, sources, weights)
-        drawn = source.utterance(random, unseen=split == TEST, is_new=lambda words: words not in sentences)
+        drawn = source.utterance(
+            random, unseen=split == TEST, is_new=lambda words: bool(words) and words not in sentences
+        )
         if drawn is None:
             in_vain += 1
             if in_vain > MOST_IN_VAIN + size // 5:

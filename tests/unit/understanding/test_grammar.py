@@ -137,6 +137,13 @@ def test_a_grammar_that_cannot_give_so_many_is_refused(tmp_path: Path) -> None:
     assert len(numbers(tmp_path, most=40, train=30).utterances) == 30
 
 
+def test_a_sentence_has_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "grammar.yaml"
+    path.write_text("grammar: g\nintents: [{intent: ask, say: ['[please] [now]']}]\n", encoding="utf-8")
+    texts = {utterance.text for utterance in generate((load_grammar(path),), 1, {"train": 3}).utterances}
+    assert texts == {"please", "now", "please now"}
+
+
 WHOLE = """\
 grammar: tea
 habits:
