@@ -34,7 +34,8 @@ def by_time(
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
     for row, texts in enumerate(zip(*text_columns, strict=True)):
         place = Place(references.file, references.lines[row])
-        reference_times, hypothesis_times = references.times[row], hypotheses.times[row]
+        reference_times = references.times[row]
+        hypothesis_times = hypotheses.times[row] if hypotheses.times else ()  # none: the file is empty
         reference_words, hypothesis_words = (text.split() for text in texts)
         # Only networks of words can align alternatives.
         if any(token in _BRACES or token == NOTHING for token in (*reference_words, *hypothesis_words)):

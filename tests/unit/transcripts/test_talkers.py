@@ -130,6 +130,9 @@ def test_words_by_their_times_are_paired_as_sclite_pairs_them(tmp_path: Path) ->
         by_time(references, hypotheses, (["a"], ["a"]))
     with pytest.raises(InputError, match="words have lost their times"):
         by_time(references, hypotheses, (["{ a / b }"], ["a"]))
+    (tmp_path / "h.ctm").write_text("", "utf-8")  # as a recogniser that crashed leaves it
+    silent = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=by_time)
+    assert (silent.totals.deletions, silent.missing) == (5, 1)
 
 
 def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path: Path) -> None:
