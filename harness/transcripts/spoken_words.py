@@ -270,13 +270,24 @@ def _whole_number(digits: str, language: str, lexicon: _LanguageWords) -> list[s
             else " ".join(_number_words(int(digit), language) for digit in pair)
             for pair in pairs
         ]
-        names.append(" ".join([*(_number_words(int(digit), language) for digit in digits[:cut]), *spoken]))
+        by_pairs = [*(_number_words(int(digit), language) for digit in digits[:cut]), *spoken]
+        # In French, 4 and 20 together are 80, and 60 and 12 are 72: nobody says 420 and 6012 like that.
+        if not any(_plain(" ".join(pair), language) in _below_100(language) for pair in pairwise(by_pairs)):
+            names.append(" ".join(by_pairs))
     last = _number_words(1, language)
     names += [f"{name.removesuffix(last)}{form}" for name in names for form in lexicon.one if name.endswith(last)]
     if language == "es":
         names += [f"{name.removesuffix('uno')}ún" for name in names if name.endswith("veintiuno")]
         names += [re.sub(r"ientos\b", "ientas", name) for name in names if "ientos" in name]
     return [*names, digit_by_digit] if len(digits) > 1 else names
+
+
+@cache
+def _below_100(language: str) -> frozenset[str]:
+    """What numbers below 100 are called."""
+    lexicon = _lexicon(language)
+    numbers = (reading for number in range(100) for reading in _whole_number(str(number), language, lexicon))
+    return frozenset(_plain(reading, language) for reading in numbers)
 
 
 def _year(number: int, language: str) -> str:
