@@ -312,7 +312,7 @@ def crossed(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> 
         by=(first.name, second.name),
         rows=first.labels,
         columns=second.labels,
-        cells=tuple(tuple(cells[begin : begin + across]) for begin in range(0, len(cells), across)),
+        cells=tuple(tuple(cells[begin : begin + across]) for begin in range(0, len(cells), across or 1)),
         row_sums=tuple(words for _, words in by_group(scoring, first).values),
         column_sums=tuple(words for _, words in by_group(scoring, second).values),
         total=words_on(scoring, np.arange(len(scoring), dtype=np.intp)),

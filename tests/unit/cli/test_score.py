@@ -420,6 +420,14 @@ def test_crossing_needs_two_groups(grouped: list[str]) -> None:
     assert isinstance(twice.exception, InputError)
 
 
+def test_a_cross_without_utterances_is_empty(grouped: list[str], tmp_path: Path) -> None:
+    (tmp_path / "r.trn").write_text("one (amy_1)\n", encoding="utf-8")
+    (tmp_path / "h.trn").write_text("", encoding="utf-8")
+    files = ("-r", str(tmp_path / "r.trn"), "-H", str(tmp_path / "h.trn"), "--like-sclite", "--json", "-")
+    result = harness(*files, "--groups", grouped[2], "--cross", "voice,level_dbfs")
+    assert json.loads(result.stdout)["crossed"][0]["cells"] == []
+
+
 DOCS = Path(__file__).parents[3] / "docs"
 HOW_TO = (DOCS / "how-to" / "score-transcripts.md").read_text(encoding="utf-8")
 SCORING = (DOCS / "reference" / "scoring.md").read_text(encoding="utf-8")
