@@ -69,7 +69,7 @@ class FasterWhisper:
         # The hub client reads this at import: it must never use the network.
         os.environ["HF_HUB_OFFLINE"] = "1"
         faster_whisper = import_extra("faster_whisper", "the recogniser faster_whisper", "recogniser")
-        folder = packaged_model() if model is None else model
+        folder, model_name = (packaged_model(), "tiny.en") if model is None else (model, model.name)
         try:
             self._model: Any = faster_whisper.WhisperModel(
                 str(folder), device="cpu", compute_type="int8", cpu_threads=1, num_workers=1, local_files_only=True
@@ -79,13 +79,13 @@ class FasterWhisper:
         languages: list[str] = list(self._model.supported_languages)
         if language not in languages:
             raise InputError(
-                f"the speech model {folder.name} does not support the language {language!r}",
+                f"the speech model {model_name} does not support the language {language!r}",
                 remedy=f"Use one of: {', '.join(languages)}",
             )
         self._language = language
         self._beam_size = beam_size
         self._context: str | None = None
-        self.name = f"faster-whisper {faster_whisper.__version__} {'tiny.en' if model is None else folder.name} int8"
+        self.name = f"faster-whisper {faster_whisper.__version__} {model_name} int8"
 
     @staticmethod
     def installed() -> bool:

@@ -89,7 +89,7 @@ def _read(
         for entry in journal.outcomes():
             if entry.outcome.kind is ListKind.OOV or not sweep.wants(entry.outcome):
                 continue
-            tracks = cache.get(header.facts.fingerprint, entry.outcome.sha256) or ()
+            tracks = cache.tracks(header.facts, entry.outcome.sha256) or ()
             outcome = replace(entry.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
             for phrase in spoken_in(outcome, judged(outcome, header.counting)):
                 missed[phrase.key] = phrase.known_s is None

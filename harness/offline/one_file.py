@@ -371,7 +371,7 @@ class FilePlayer:
         self, engine: ScoresSound, sound: _PlayedSound, constant: ConstantStretches, file: ListedFile
     ) -> tuple[OfflineSpot, ...]:
         rule, facts, cache = _rule_of(self._facts), self._facts, self._cache
-        tracks = None if cache is None else cache.get(facts.fingerprint, sound.sha256)
+        tracks = None if cache is None else cache.tracks(facts, sound.sha256)
         if tracks is not None:
             self.cached_s += sound.samples / sound.rate_hz
             self.cached_files += 1

@@ -15,6 +15,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from harness.base.whole_file import atomic_stream
 from harness.model.errors import InputError
 from harness.model.numbers import counted, fixed
-from harness.model.offline import ScoreTrack
+from harness.model.offline import EngineFacts, ScoreTrack
 
 MAGIC = b"VHSCORES"
 VERSION = 1
@@ -58,6 +59,13 @@ class ScoreCache:
         except ValueError as error:
             self._tell(f"{path}: cached scores are invalid ({error}) and are computed again")
             return None
+
+    def tracks(self, facts: EngineFacts, file_sha256: str) -> tuple[ScoreTrack, ...] | None:
+        """As `get`. A setting or the name of a model file may have renamed the only phrase since it was stored."""
+        tracks = self.get(facts.fingerprint, file_sha256)
+        if tracks is not None and len(tracks) == len(facts.phrases) == 1:
+            return (replace(tracks[0], phrase=facts.phrases[0]),)
+        return tracks
 
     def length(self, fingerprint: str, file_sha256: str) -> int | None:
         """Samples of a sound whose scores are stored; None if there are none."""

@@ -78,7 +78,7 @@ def sweep_of(
     for outcome, name in outcomes:
         tracks = None
         if sweep.wants(outcome):
-            tracks = cache.get(facts.fingerprint, outcome.sha256) if outcome.sha256 else None
+            tracks = cache.tracks(facts, outcome.sha256) if outcome.sha256 else None
             if tracks is None:
                 unscored_count += 1
                 missing += [name] if len(missing) < MOST_NAMED else []

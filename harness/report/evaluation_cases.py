@@ -111,7 +111,7 @@ def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) ->
     """The scores of the phrase that was found, or of the one with the highest score."""
     if scores is None or not error.outcome.sha256:
         return None
-    tracks = scores.get(journal.header.facts.fingerprint, error.outcome.sha256) or ()
+    tracks = scores.tracks(journal.header.facts, error.outcome.sha256) or ()
     phrase_source = error.spot if error.spot is not None else error.label
     phrase = "" if phrase_source is None else phrase_source.phrase
     of_phrase = [track for track in tracks if compared(track.phrase) == compared(phrase)]

@@ -413,6 +413,15 @@ def test_concurrent_writers_leave_a_complete_cache_entry(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{FILE}.scores"]
 
 
+def test_stored_scores_of_one_phrase_have_the_name_that_it_has_now(tmp_path: Path) -> None:
+    cache, _ = kept(tmp_path, [])
+    facts = EngineFacts(EngineKind.WAKE, "1", 16_000, ("jarvis",), FINGERPRINT)
+    assert [track.phrase for track in known(cache.tracks(facts, FILE))] == [track.phrase for track in tracks()]
+    assert cache.put(FINGERPRINT, FILE[::-1], tracks()[:1], 57_600_000, 16_000)
+    assert [track.phrase for track in known(cache.tracks(facts, FILE[::-1]))] == ["jarvis"]
+    assert cache.tracks(facts, "0" * 64) is None
+
+
 def test_an_unwritable_cache_folder_is_reported_once(tmp_path: Path) -> None:
     messages: list[str] = []
     occupied = tmp_path / "a file"
