@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,11 +40,12 @@ def command(
 ) -> None:
     """List engines for offline evaluation. NAME: describe one engine. NAME:MODEL: load one model and describe it.
 
-    NAME:MODEL is written as for `harness evaluate -t`: microwakeword:okay_nabu, process:'./their-engine --model x'.
+    NAME:MODEL is written as for `harness evaluate -t`: microwakeword:okay_nabu, process:'./their-engine --model x', a
+    model file such as my_word.tflite.
 
     Exit status: 0 done · 2 the engine is unknown or its model cannot be loaded · 3 the engine failed.
     """
-    from harness.engines.offline_loading import catalogue, find_in_catalogue, load_or_explain, loaded_model
+    from harness.engines.offline_loading import BY_ENDING, catalogue, find_in_catalogue, load_or_explain, loaded_model
     from harness.engines.settings import parse_assignment
 
     if name is None:
@@ -56,6 +58,8 @@ def command(
         else:
             _print(_overview(entries))
         return
+    if ":" not in name and (ending := PurePath(name).suffix.lower()) in BY_ENDING:
+        name = f"{BY_ENDING[ending]}:{name}"
     engine, colon, model = name.partition(":")
     entry = find_in_catalogue(engine.replace("-", "_"))
     if entry.missing:

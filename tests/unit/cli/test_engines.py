@@ -99,6 +99,7 @@ def test_a_model_is_loaded_with_settings_and_described() -> None:
         (["livekit"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),
         (["livekit:house.onnx"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),
         (["process:true"], EngineError, "ended with status 0 before its hello"),
+        (["no_such.onnx", "-s", "threshold=1"], InputError, "the model file no_such.onnx does not exist"),
         (["microwakeword", "-s", "threshold=1"], InputError, "needs the model"),
         (["-s", "threshold=1"], InputError, "needs the model"),
         (["microwakeword:alexa", "-s", "threshold"], InputError, "is not a setting"),
