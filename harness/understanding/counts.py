@@ -421,8 +421,8 @@ def _bare(slots: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
 def _without_free_values(
     gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool
 ) -> tuple[SlotItem, ...]:
-    """The predicted slots, without the value of one for each gold slot without a value, which any value matches: of
-    the one in its place, or else of the nearest in the lists that no gold slot with a value equals."""
+    """The predicted slots. Any value matches a gold slot without one: for each, one predicted slot loses its value. It
+    is the one in its place, or else the nearest in the lists that no gold slot with a value equals."""
     slots = list(predicted)
     values: Counter[Bare] = Counter((slot.concept, slot.value) for slot in gold if slot.value is not None)
     unequal = []

@@ -64,7 +64,9 @@ def test_a_folder_that_is_no_model_is_refused(
 
 
 def test_a_language_that_the_model_does_not_have_is_refused() -> None:
-    with pytest.raises(InputError, match=r"the speech model tiny.en does not support the language 'de'. Use one of: en"):
+    with pytest.raises(
+        InputError, match=r"the speech model tiny.en does not support the language 'de'. Use one of: en"
+    ):
         FasterWhisperOffline("", {"language": "de"})
 
 
