@@ -16,7 +16,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, argument, flag, option, verb
-from harness.model.errors import InputError, SoundError
+from harness.model.errors import InputError, SoundError, demand_main_options
 from harness.model.numbers import exact, fixed, signed
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.model.stimulus import Waveform
 
 PLAY_S = 60.0
+METER_BAUD = 9600
 SETTLE_S, METER_S = 3.0, 5.0
 """Until a meter with slow weighting has settled, and how long it is read."""
 RECORD_S = 5.0
@@ -65,7 +66,7 @@ def command(
         type=_Decibels(30, 130),
     ),
     meter: str | None = option("Serial port of the meter, to read it directly. Skips the prompt.", metavar="PORT"),
-    meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=9600),
+    meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=METER_BAUD),
     meter_ask: str = option(
         "Command to send to the meter for a reading.",
         default="",
@@ -94,6 +95,10 @@ def command(
     from harness.scenario.bench import load_bench
     from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL, CalibrationKeys, settings_of, write_calibration
 
+    demand_main_options((
+        ("--meter-ask", meter_ask, "--meter", meter),
+        ("--meter-baud", meter_baud != METER_BAUD, "--meter", meter),
+    ))  # fmt: skip
     bench = load_bench(bench_file)
     part = _part(bench, name)
     records = part is bench.microphone

@@ -239,6 +239,8 @@ class FileExchange:
         return False
 
     def _keep_event(self, event: EngineEvent) -> None:
+        if self._hello.scores is not None:
+            raise self._fault(f"sent a detection of {event.text!r}, but its hello declares scores, which alone count")
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
             raise self._fault(f"detected {event.text!r}, which is not in its hello: {', '.join(self._hello.phrases)}")
         if event.end is None and self._hello.kind is EngineKind.WAKE:

@@ -69,6 +69,8 @@ def wrong(file: int) -> None:
             say({"phrase": "loud"})
         case "endless text":
             say({"text": "loud"})
+        case "detection":
+            say({"phrase": "loud", "end_s": 0.1})
         case "stranger":
             say({"phrase": "quiet", "end_s": 0.1})
         case "flood":
@@ -99,6 +101,8 @@ elif fault == "no hello":
     raw(b"ready\n")
 elif fault == "old protocol":
     say({**HELLO, "protocol": 0})
+elif fault == "detection":
+    say({**HELLO, "scores": {"threshold": 0.5, "step": 320}})
 elif fault == "no rate":
     say({key: value for key, value in HELLO.items() if key != "rate_hz"})
 else:

@@ -169,6 +169,15 @@ def test_declared_scores_serve_every_operating_point(start: Starts) -> None:
     assert len(engine.facts.operating_points) == 20
 
 
+def test_a_detection_beside_declared_scores_is_refused(start: Starts) -> None:
+    engine = start(faulty("detection"))
+    assert isinstance(engine, ScoresSound)
+    stream = engine.begin()
+    stream.feed(sound(1.0))
+    with pytest.raises(EngineError, match="sent a detection of 'loud', but its hello declares scores"):
+        stream.take(flush=True)
+
+
 FAULTS = {
     "hang": "has not reported that the file is done within 1 s",
     "crash": r"by SIGSEGV before it reported that the file is done; its last output: no licence for \\e\[31mthis host",

@@ -335,6 +335,12 @@ def test_non_numeric_reading_is_refused_before_playback(tmp_path: Path, option: 
     assert not list(tmp_path.glob("*.calibration.yaml"))
 
 
+@pytest.mark.parametrize("option", [["--meter-ask", "L?"], ["--meter-baud", "19200"]])
+def test_options_of_a_meter_are_refused_without_one(tmp_path: Path, option: list[str]) -> None:
+    with pytest.raises(InputError, match=f"{option[0]} needs --meter"):
+        CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", *option], catch_exceptions=False)
+
+
 def test_both_levels_at_once_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputProblems, match="there is also a level_dbfs"):
         scenario(tmp_path, ", level_spl: 60, level_dbfs: -26")
