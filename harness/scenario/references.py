@@ -9,7 +9,7 @@ from harness.model.bench import Bench
 from harness.model.errors import InputError, InputProblems
 from harness.model.scenario import Normalisation, Query, RecognitionRule, Scenario
 from harness.model.stimulus import VoiceSpec
-from harness.model.transcript import Rewriting
+from harness.model.transcript import ENGLISH, Rewriting
 from harness.scenario.assets import Assets
 from harness.scenario.keys import RecognisedKeys, StimulusKeys
 from harness.scenario.trials import TextOf
@@ -74,7 +74,8 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
     """
     if scenario.recognised.normalisation is not Normalisation.SPOKEN:
         return
-    from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
+    # Here, since its lists take a while to read.
+    from harness.transcripts.spoken_words import primary, says_numerals
 
     declared = (*(query.voice for query in scenario.queries), *(trial.voice for trial in scenario.trials))
     varied = (value for axis in scenario.matrix.axes for value in axis.values)
@@ -88,6 +89,8 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
                 f"numerals cannot be read in {language}: under spoken, digits match only digits. "
                 "Add the other wordings to `alternatives`"
             )
+        elif scenario.recognised.rewriting is not None and primary(language) != ENGLISH:
+            yield f"numerals in {scenario.recognised.name!r} are read in English: write them as words of {language}"
 
 
 def check_queries(

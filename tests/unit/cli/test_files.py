@@ -378,6 +378,19 @@ def test_a_language_without_numerals_is_stated(tmp_path: Path) -> None:
     assert "cannot be read" not in harness("validate", scenario, bench).stdout
 
 
+def test_a_list_that_is_read_in_english_is_stated_for_other_languages(tmp_path: Path) -> None:
+    scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
+    (tmp_path / "german.yaml").write_text("normalisation: german\nbase: spoken\nsame: [[halb 8, 7 uhr 30]]\n", "utf-8")
+    list_used = "recognised: {normalisation: german.yaml}\nstimuli"
+    scenario.write_text(SCENARIO.replace("NEED", "").replace("stimuli", list_used, 1), encoding="utf-8")
+    bench.write_text(BENCH, encoding="utf-8")
+    assert "are read in English" not in harness("validate", scenario, bench).stdout
+    german = "defaults: {voice: {engine: espeak, name: de, language: de}}\nstimuli"
+    scenario.write_text(scenario.read_text("utf-8").replace("stimuli", german, 1), encoding="utf-8")
+    note = "numerals in 'german' are read in English: write them as words of de"
+    assert note in harness("validate", scenario, bench).stdout
+
+
 def test_json_lists_planned_and_skipped_files(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO.replace("NEED", ""), encoding="utf-8")
     (tmp_path / "compose.yml").write_text("services: {web: {image: x}}\n", encoding="utf-8")
