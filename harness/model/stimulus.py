@@ -172,7 +172,7 @@ class NoiseSpec:
             (self.level_spl, f"dB{weighting} SPL"),
             (self.level_dbfs, f"dBFS{weighting}"),
         )
-        level = next(f"{exact(x)} {unit}" for x, unit in levels if x is not None)
+        level = next((f"{exact(x)} {unit}" for x, unit in levels if x is not None), "of no level")
         ramp = f" ramp {exact(self.ramp_s)} s" if self.ramp_s else ""
         place = f" from {' and '.join(self.positions)}" if self.positions else ""
         return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {level}{ramp}{place}"

@@ -191,7 +191,7 @@ class Assets:
         try:
             if (root / inner).is_dir():
                 paths = sorted(path for path in (root / inner).iterdir() if path.suffix.lower() in SOUND_SUFFIXES)
-            elif _GLOB.search(inner):
+            elif _GLOB.search(inner) and not (root / inner).exists():  # a name may have brackets: take[2].wav
                 paths = sorted(path for path in root.glob(inner) if path.suffix.lower() in SOUND_SUFFIXES)
             else:
                 paths = [root / inner]

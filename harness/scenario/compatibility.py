@@ -212,6 +212,8 @@ def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> No
         probe = trial.ambient.probe if trial.ambient else None
         phrase = probe.phrase if probe else trial.phrase
         phrases |= {phrase} if phrase else wake_phrases
+        if trial.ambient is not None:  # a probe says one phrase, and the devices may wake to others
+            phrases.update(*(device.profile.wake_phrases for device in devices))
         says_it = trial.kind is not TrialKind.AMBIENT or probe is not None
         if says_it and not phrase and devices and (len(wake_phrases) > 1 or "" in wake_phrases):
             listing = ", ".join(f"{device.id}: {next(iter(device.profile.wake_phrases), 'none')}" for device in devices)

@@ -566,7 +566,9 @@ class ScenarioKeys(Keys):
 
     scenario: Id = Field(description="Name of the scenario.")
     title: Text = preset("", "Title. Default: the name.")
-    tags: list[Id] = Field(default_factory=list, description="Tags for selecting scenarios.")
+    tags: list[Id] = Field(
+        default_factory=list, description="Tags for your own scripts; the harness does not use them."
+    )
     seed: Seed = preset(0, "Seed for everything random.")
     needs: list[Annotated[Need, enum_validator(Need)]] = Field(
         default_factory=list, description="What the bench must offer. If it does not, the scenario is skipped."

@@ -390,9 +390,10 @@ class ScenarioReader:
         template = replace(template, ambient=spoken_by_default(template, self._default_voice))
         axes = self._read_mapping("matrix").get("axes")
         for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
-            if axis in keys.model_fields_set:
+            own = "level_dbfs" if axis == "level_spl" else axis  # the matrix has the level in either unit
+            if own in keys.model_fields_set:
                 remedy = f"Remove one of the two; the matrix sets {axis} for every trial"
-                self._found.add((*key_path, axis), f"the trial sets {axis}, which the matrix varies", remedy, key=True)
+                self._found.add((*key_path, own), f"the trial sets {own}, which the matrix varies", remedy, key=True)
         return template
 
     def _refuse_twins(self, section: str, noun: str) -> None:

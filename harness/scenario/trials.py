@@ -79,6 +79,9 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
         findings.add(
             (*key_path, "device"), "the trial has both `device` and `devices`", "Remove one of the two", key=True
         )
+    if len(set(keys.devices or ())) < len(keys.devices or ()):
+        findings.add((*key_path, "devices"), "a device is named twice", "Name each device only once")
+    _refuse_no_recordings(keys.recordings, key_path, findings)
     if keys.level is not None and "recordings" not in keys.model_fields_set:
         findings.add(
             (*key_path, "level"), "as_recorded needs recordings", "Remove it, or add `recordings: …`", key=True
@@ -91,6 +94,12 @@ def check_kind(keys: TrialKeys, key_path: KeyPath, findings: Findings) -> None:
         findings.add((*key_path, "voice"), "recordings cannot have a voice", "Remove `voice`", key=True)
 
 
+def _refuse_no_recordings(names: str | list[str] | None, key_path: KeyPath, findings: Findings) -> None:
+    if names == []:
+        problem, remedy = "the list of recordings is empty", "Name at least one file, or remove the key"
+        findings.add((*key_path, "recordings"), problem, remedy)
+
+
 def check_wanted(section: Mapping[str, object], key_path: KeyPath, findings: Findings) -> None:
     """Notes missing keys that a trial of this kind requires."""
     kind = section.get("kind", TrialKind.QUERY.value)
@@ -100,10 +109,8 @@ def check_wanted(section: Mapping[str, object], key_path: KeyPath, findings: Fin
 
 
 def name_of(keys: TrialKeys) -> str:
-    """The name of a trial without an id."""
-    if keys.kind in (TrialKind.QUERY, TrialKind.COMMAND, TrialKind.UNDERSTAND):
-        return keys.query or ""
-    return keys.kind.value
+    """The name of a trial without an id: that of its query, else its kind."""
+    return keys.query or keys.kind.value
 
 
 def sounds(names: str | list[str], key_path: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
@@ -205,6 +212,7 @@ def _source(
         return None
     if keys.voices is not None and keys.texts is None:
         findings.add((*key_path, "voices"), "voices apply only to texts", "Remove it, or add `texts: [...]`", key=True)
+    _refuse_no_recordings(keys.recordings, key_path, findings)
     if keys.noise is not None:
         return AmbientSource(keys.id or keys.noise, noise=NoiseKind(keys.noise), share=keys.share)
     if keys.recordings is not None:

@@ -202,6 +202,31 @@ def test_mistakes_are_reported_with_their_lines(folder: Path, bench: Bench) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("probe", "phrase"),
+    [("", "ok lamp"), (", probe: {every_s: 60, phrase: other}", "hey lamp")],
+    ids=["second", "probe"],
+)
+def test_an_ambient_text_may_hold_no_phrase_to_which_its_devices_wake(probe: str, phrase: str, folder: Path) -> None:
+    (folder / "box.yaml").write_text(BOX.replace("computer", "hey lamp, ok lamp"), encoding="utf-8")
+    sources = f"sources: [{{texts: [well {phrase} then]}}]{probe}"
+    with pytest.raises(InputProblems, match=f"contains the wake phrase '{phrase}'"):
+        check_compatibility(
+            written(folder, f"  - {{id: a, kind: ambient, hours: 1, {sources}}}\n"), load_bench(folder / "bench.yaml")
+        )
+
+
+def test_a_file_whose_name_has_brackets_is_not_a_pattern(folder: Path) -> None:
+    said = folder.parent / "recordings" / "said"
+    for name in ("one[1].wav", "one1.wav"):
+        (said / name).write_bytes((said / "one.wav").read_bytes())
+    (said / "list.csv").write_text("recording,talker\none[1].wav,ann\none1.wav,ben\n", encoding="utf-8")
+    trial = "  - {id: a, kind: wake, recordings: 'tv:said/list.csv'}\n"
+    (listed,) = written(folder, trial, "assets: {tv: ../recordings}\n").trials
+    assert [Path(path).name for path in listed.recordings] == ["one[1].wav", "one1.wav"]
+    assert [dict(facts.traits)["talker"] for facts in listed.recording_facts] == ["ann", "ben"]
+
+
 def test_devices_that_wake_to_different_phrases_need_a_phrase(folder: Path) -> None:
     (folder / "lamp.yaml").write_text("device: lamp\nwake_phrases: [hey lamp]\nreports: [wake]\n", encoding="utf-8")
     (folder / "bench.yaml").write_text(

@@ -128,6 +128,16 @@ def test_a_memory_trial_is_read(tmp_path: Path) -> None:
     assert len(plan(twice, load_bench(SCENARIOS / "benches" / "virtual_lab.yaml"))) == 2 * 3 * 6 * 2
 
 
+def test_without_an_id_a_memory_trial_has_the_name_of_its_query(tmp_path: Path) -> None:
+    nameless = MEMORY.replace("  - id: memory\n    kind: memory", "  - kind: memory") + WAITS
+    assert [trial.id for trial in read_memory(tmp_path, nameless).trials] == ["product"]
+    twin = (
+        nameless.replace("{id: add_five", "{id: memory, text: what is one}\n  - {id: add_five")
+        + "  - {query: memory}\n"
+    )
+    assert [trial.id for trial in read_memory(tmp_path, twin).trials] == ["product", "memory"]
+
+
 def test_waits_may_be_given_in_equal_ratios(tmp_path: Path) -> None:
     text = (MEMORY + WAITS).replace("[2, 4.5, 8]", "{from: 1, to: 60, count: 5}")
     (trial,) = read_memory(tmp_path, text).trials
