@@ -256,7 +256,7 @@ def _plan_text(scenario: Scenario, planned: list[TrialKind] | None) -> str:
     """
     from harness.scenario.scenario import planned_trials
 
-    by_kind = _trials_by_kind(scenario)
+    by_kind = _trials_by_kind(scenario, planned)
     if set(by_kind) <= {TrialKind.QUERY}:
         trials, cells = planned_trials(scenario)
         return f"{counted(trials, 'trial')} × {counted(cells, 'cell')} = {trials * cells} planned"
@@ -266,9 +266,12 @@ def _plan_text(scenario: Scenario, planned: list[TrialKind] | None) -> str:
     return f"{' + '.join(f'{count} {kind}' for kind, count in by_kind.items())} = {total}"
 
 
-def _trials_by_kind(scenario: Scenario) -> dict[TrialKind, int]:
+def _trials_by_kind(scenario: Scenario, planned: list[TrialKind] | None) -> dict[TrialKind, int]:
+    """planned: as of `_plan_text`; what a bench injects is not multiplied by positions."""
     from harness.scenario.scenario import trial_count
 
+    if planned is not None:
+        return Counter(kind for kind in planned if kind is not TrialKind.PROBE)
     counts: dict[TrialKind, int] = {}
     for trial in scenario.trials:
         counts[trial.kind] = counts.get(trial.kind, 0) + trial_count(trial, scenario.matrix)
@@ -287,7 +290,11 @@ def _as_json(findings: ValidatedFiles) -> dict[str, object]:
             row["id"] = read.id
         if kind is FileKind.SCENARIO:
             trials, cells = planned_trials(read)
-            row |= {"trials": trials, "cells": cells, "planned": sum(_trials_by_kind(read).values())}
+            row |= {
+                "trials": trials,
+                "cells": cells,
+                "planned": sum(_trials_by_kind(read, findings.plans.get(path)).values()),
+            }
         files.append(row)
     return {
         "ok": not findings.problems,

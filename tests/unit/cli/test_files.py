@@ -406,6 +406,21 @@ def test_json_lists_planned_and_skipped_files(tmp_path: Path) -> None:
     assert "'scenario'" in report["problems"][0]["remedy"]
 
 
+def test_positions_do_not_multiply_what_the_bench_injects(tmp_path: Path) -> None:
+    texts = {
+        "s.yaml": "scenario: s\ntrials: [{kind: wake, repeat: 2}]\nmatrix: {axes: {position: [near, far]}}\n",
+        "box.yaml": "device: box\nwake_phrases: [computer]\nreports: [wake]\n",
+        "b.yaml": "bench: b\n"
+        "loudspeakers: {a: {driver: in_process, position: near}, b: {driver: in_process, position: far}}\n"
+        "devices: {box: {profile: box, connection: {driver: in_process, injection: true}}}\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert "scenario s: 2 wake = 2 trials" in harness("validate", tmp_path).stdout
+    report = json.loads(harness("validate", "--json", tmp_path).stdout)
+    assert report["files"][0]["planned"] == 2
+
+
 def test_an_empty_folder_and_a_missing_file_are_problems(tmp_path: Path) -> None:
     result = harness("validate", tmp_path, tmp_path / "none.yaml")
     assert result.exit_code == 2
