@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
+from harness.base.text_file import safe_csv
 from harness.cli.options import OutputFormat, option, printed_options, sessions_argument, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress, standard_output
@@ -47,7 +47,10 @@ def command(
     """
     from harness.session.figures.memory import blocks, find_memories
 
-    read = [_read(session_folder(session)) for session in sessions]
+    folders = [session_folder(session) for session in sessions]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise InputError("a session is named twice, and its pairs would count twice", remedy="Name each only once")
+    read = [_read(folder) for folder in folders]
     memory_findings = find_memories((point for _, _, points in read for point in points), axis)
     stream = standard_output()
     if printed.as_csv:
@@ -83,11 +86,12 @@ def _read(folder: Path) -> PairsOfSession:
 
 
 def _write_csv(read: Iterable[PairsOfSession], stream: TextIO) -> None:
-    writer = csv.writer(stream)
-    writer.writerow(COLUMNS)
-    for folder, _, points in read:
-        for point in points:
-            writer.writerow([plain_text(folder.name, 120), *("" if cell is None else cell for cell in _row(point))])
+    rows = (
+        [plain_text(folder.resolve().name, 120), *("" if cell is None else str(cell) for cell in _row(point))]
+        for folder, _, points in read
+        for point in points
+    )
+    stream.write(safe_csv([COLUMNS, *rows]))
 
 
 def _row(point: MemoryPoint) -> tuple[object, ...]:

@@ -72,6 +72,18 @@ def test_sessions_are_pooled_and_conditions_are_separated(tmp_path: Path) -> Non
     assert "device kitchen, position far: 12 of 12 pairs count" in apart
 
 
+def test_a_session_that_is_named_twice_does_not_count_twice(tmp_path: Path) -> None:
+    folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))
+    with pytest.raises(InputError, match="a session is named twice"):
+        run(folder, f"{folder}/.")
+
+
+def test_an_answer_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
+    folder = store(tmp_path / "one", session(Told(2.0, text="=1+1")))
+    (pair,) = csv.DictReader(io.StringIO(run("--csv", folder)))
+    assert pair["answer"] == "'=1+1"
+
+
 def test_json_and_csv_have_every_pair(tmp_path: Path) -> None:
     folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)[:-1], Told(16.0)))
     report = json.loads(run("--json", folder))
