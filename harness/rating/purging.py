@@ -140,8 +140,12 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
 
 
 def _last_row_wall_s(folder: Path) -> float:
-    with LogReader(folder) as reader:
-        return next((entry.wall_s for entry in reader.entries(reader.last_seq() - 1)), time.time())
+    """Unix time of the last row; of a log that cannot be read, that of its file: the session is listed, and stays."""
+    try:
+        with LogReader(folder) as reader:
+            return next((entry.wall_s for entry in reader.entries(reader.last_seq() - 1)), time.time())
+    except LogError:
+        return SessionFolder(folder).database.stat().st_mtime
 
 
 def _bytes(path: Path) -> int:

@@ -102,11 +102,14 @@ def test_sessions_that_run_are_damaged_or_are_not_judged_are_kept(sessions: Path
     shutil.copytree(DATA / "unsealed" / "session", sessions / "unjudged")
     damaged = shutil.copytree(sessions / "judged", sessions / "damaged")
     (damaged / "clips" / clips(damaged)[0]).write_bytes(b"")
+    broken = shutil.copytree(sessions / "judged", sessions / "broken")
+    (broken / "log.sqlite").write_bytes(b"not a database" * 99)
     with SqliteLog(sessions / "judged"):
         why = {plan.folder.name: plan.kept_because for plan in purge_plan(sessions, OLD, LATER_S)}
     assert "is running" in why["judged"]
     assert why["unjudged"] == "1 of 1 responses are not judged"
     assert why["damaged"].startswith("it is damaged")
+    assert "is damaged or not a database" in why["broken"]
     unjudged = PurgeRule(older_than_s=0.0, unjudged=True)
     assert {plan.folder.name for plan in purge_plan(sessions, unjudged, LATER_S) if not plan.kept_because} == {
         "judged",
