@@ -12,7 +12,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.whole_file import disk_errors, write_atomically
 from harness.cli.judgments import print_file
-from harness.cli.options import argument, flag, json_option, option, verb
+from harness.cli.options import argument, flag, option, verb
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import drawn_progress
 from harness.model.errors import HarnessError, InputError, LogError, Place
@@ -65,7 +65,13 @@ def command(
     words: bool = flag("In wake-evaluation logs, report commands by their words (STT lines and WER)."),
     device: str | None = option("Only this device."),
     reviewed: bool = flag("Use reviews to decide which events are false accepts."),
-    as_json: bool = json_option("Print the results as one JSON object."),
+    json_target: str | None = option(
+        "Print the results as one JSON object. FILE: write to this file.",
+        "--json",
+        suffixes=(".json", ".jsonl"),
+        reported=True,
+        metavar="[FILE]",
+    ),
 ) -> None:
     """Write the results of a session for other programs. Works while the session runs.
 
@@ -81,8 +87,9 @@ def command(
     from harness.wake.wake import comparisons
 
     others = (junit_target, metrics_target, csv_target, parquet_target, events_target)
-    printed = as_json or STDOUT in (target, *others)
-    if [as_json, *(output == STDOUT for output in (target, *others))].count(True) > 1:
+    as_json, to_stdout = json_target is not None, (json_target, target, *others).count(STDOUT)
+    printed = bool(to_stdout)
+    if to_stdout > 1:
         raise InputError("only one output can go to standard output", remedy="Give the others a file name")
     if parquet_target == STDOUT:
         raise InputError("Parquet cannot go to standard output", remedy="Name a file")
@@ -137,13 +144,17 @@ def command(
                 continue
             path = Path(target) if target else Path(f"{_file_name(figures.started.session_id)}.{_file_name(name)}.log")
             _write(path, text)
-            click.echo(f'Writing log to "{plain_text(str(path))}"', err=as_json)
-            click.echo(summary(log), err=as_json)
+            click.echo(f'Writing log to "{plain_text(str(path))}"', err=printed)
+            click.echo(summary(log), err=printed)
         if target != STDOUT:
             for line in pairs_with_trials(comparisons(figures.wake, every_pair=True)):
-                click.echo(line, err=as_json)
-    if as_json:
-        click.echo(json.dumps(figures_as_json(figures, devices, reviewed=reviewed), ensure_ascii=True))
+                click.echo(line, err=printed)
+    if json_target is not None:
+        content = json.dumps(figures_as_json(figures, devices, reviewed=reviewed), ensure_ascii=True) + "\n"
+        if json_target == STDOUT:
+            sys.stdout.write(content)
+        else:
+            write_atomically(Path(json_target), content.encode())
 
 
 def _junit(folder: Path, target: str, *, quiet: bool) -> None:

@@ -365,6 +365,13 @@ def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
     assert not (tmp_path / "trn").exists()
 
 
+def test_json_in_a_file_leaves_standard_output_to_another_form(query_session: Path, tmp_path: Path) -> None:
+    result = harness("export", query_session, "--json", tmp_path / "results.json", "--csv", "-")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("number,trial,")
+    assert "heard" in json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+
+
 def test_a_session_of_queries_is_exported_as_json(query_session: Path) -> None:
     result = harness("export", query_session, "--json")
     assert result.exit_code == 0, result.output
