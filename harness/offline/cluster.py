@@ -34,25 +34,30 @@ from harness.offline.run import FileQueue, OnOutcome, OpensJournal, RunPace, Run
 from harness.sound.sound_stores import is_address
 
 TASK_S = 3600.0
-"""Sound of a task: long against the milliseconds that a task takes, short against the loss of a killed worker."""
+"""Seconds of sound in a task. Enough that the overhead of a task (milliseconds) does not matter, and so little that a
+killed worker loses little work."""
 LEAST_TASK_S = 60.0
 """Tasks shrink towards the end of the lists, but not below this much sound."""
 MOST_FILES = 2000
 """Most files in a task, so that its messages stay below some hundred kB."""
 ATTEMPTS = 3
-"""In its task, singly, and alone. A file with which workers end each time is rejected."""
+"""A file is tried in its task, then in a task of one file, then with no other task in flight. If workers end each time,
+the file is rejected."""
 
 
 @frozen
 class TaskPiece:
-    """Files of a task, by their positions. attempt: counts from 1."""
+    """The files of one task, by their positions in the list of all files. attempt: 1 for the first try."""
 
     positions: tuple[int, ...]
     attempt: int = 1
 
 
 class TaskSplitter:
-    """Splits the files into tasks. due: which positions are to be played, shape (len(files),)."""
+    """Splits the files into tasks, and puts back those with which workers ended (see ATTEMPTS).
+
+    due: True for each position that is to be played, shape (len(files),). task_s: most sound in a task.
+    """
 
     def __init__(
         self, files: Sequence[ListedFile], due: np.ndarray[tuple[int], np.dtype[np.bool_]], task_s: float
@@ -66,7 +71,8 @@ class TaskSplitter:
         self._on_its_own = False
 
     def next(self, slots: int, in_flight: int) -> TaskPiece | None:
-        """The next piece; None if there is none yet. slots: tasks that the cluster runs at once."""
+        """The next piece; None if nothing may be sent now. slots: number of tasks that the cluster runs at once.
+        in_flight: number of tasks that have been sent and have not come back."""
         if self._on_its_own and in_flight:
             return None
         self._on_its_own = False
@@ -81,7 +87,8 @@ class TaskSplitter:
         return None
 
     def retry_suspect(self, piece: TaskPiece) -> bool:
-        """Puts back a piece with which workers ended. False if its file is to be rejected instead."""
+        """Puts back the files of a piece on which workers ended, each as a piece of its own. False after the last
+        attempt: the file must be rejected."""
         if piece.attempt >= ATTEMPTS:
             return False
         singles = [TaskPiece((position,), piece.attempt + 1) for position in piece.positions]
@@ -96,7 +103,7 @@ class TaskSplitter:
 
     @property
     def share_done(self) -> float | None:
-        """Share of the hours done, as far as they are known."""
+        """Share of the hours of sound that is done, from rough lengths; None before any length is known."""
         total_s = self._waiting.total_s
         return min(1.0, self._waiting.done_s / total_s) if total_s else None
 
@@ -113,9 +120,9 @@ class TaskSplitter:
 
 
 AHEAD = 2
-"""Tasks in flight per slot: workers need not wait for us, and a million files are not a million tasks."""
+"""Tasks in flight per slot: enough that workers never wait for the next one, few enough for the scheduler's memory."""
 GRACE_S = 4.0
-"""How long a stopped run waits for what its running tasks have."""
+"""How long a stopped run waits for the outcomes that its running tasks already have."""
 
 
 def run_on_cluster(
@@ -133,9 +140,9 @@ def run_on_cluster(
 ) -> RunPace:
     """Plays the files without an outcome in the journal on the cluster at `address`; see `run.run`.
 
-    task_s: sound of a task. InputError for a wrong address, no or unfit workers, and evaluations that a cluster cannot
-    run. Nothing has been played then. EngineError if the scheduler or the last worker is gone: the journal keeps the
-    outcomes so far.
+    task_s: seconds of sound in a task. InputError, before anything is played, for a wrong address, for missing or unfit
+    workers, and for an evaluation that a cluster cannot run. EngineError if the scheduler or the last worker is gone;
+    the journal keeps the outcomes so far.
     """
     demand_shareable(evaluation)
     if not files:
@@ -191,7 +198,11 @@ def _absolute(path: str) -> str:
 
 @frozen
 class _TaskInFlight:
-    """A task in flight. addresses: of allowed workers, all if empty. failures: how often a worker could not run it."""
+    """A task in flight.
+
+    addresses: the workers that may run it; empty for all workers. proven: whether the engine had already played a file
+    when the task was sent. failures: number of times that a worker could not run the task at all.
+    """
 
     piece: TaskPiece
     addresses: set[str]
@@ -200,7 +211,7 @@ class _TaskInFlight:
 
 
 class _ClusterRun:
-    """A run once the workers are known."""
+    """A run on the cluster, from the moment when the workers are known."""
 
     def __init__(
         self,
@@ -226,7 +237,7 @@ class _ClusterRun:
         self.pace = RunPace(self._files_left, time.monotonic())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
-        """Plays until every file has its outcome. Whether it was stopped before."""
+        """Plays until every file has its outcome. Returns True if the run was stopped before that."""
         stopped_s: float | None = None
         shown_s = time.monotonic()
         while self._files_left:

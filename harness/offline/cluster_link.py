@@ -34,14 +34,14 @@ class TaskAnswered:
 
 @frozen
 class TaskKilled:
-    """The scheduler gave up a task because workers ended with it. words: how often."""
+    """The scheduler gave up a task because workers ended while they ran it. words: how often, such as `4 times`."""
 
     words: str
 
 
 @frozen
 class TaskFailed:
-    """A worker could not run our function."""
+    """A worker could not run our function. words: the type and the message of its error."""
 
     words: str
 
@@ -95,7 +95,8 @@ class ClusterLink:
         return self._threads_by_address
 
     def submit(self, name: str, task: Callable[..., Any], *arguments: Any, addresses: Collection[str] = ()) -> Any:
-        """A future of the task; `arrived` returns it when it is done. addresses: of allowed workers, all if empty."""
+        """A future of the task; `arrived` returns it when it is done. addresses: the workers that may run it; empty for
+        all workers."""
         future = self._client.submit(
             _by_name(task), *arguments, key=name, pure=False, workers=sorted(addresses) or None
         )
@@ -103,7 +104,7 @@ class ClusterLink:
         return future
 
     def arrived(self, wait_s: float) -> list[Any]:
-        """Futures that are done. Waits at most wait_s for the first."""
+        """Futures that have become done since the last call. Waits at most wait_s for the first."""
         futures = []
         try:
             futures.append(self._arrived.get(timeout=wait_s))
@@ -113,8 +114,8 @@ class ClusterLink:
             return futures
 
     def result(self, future: Any) -> TaskAnswered | TaskKilled | TaskFailed | None:
-        """The result of a future; None if the worker that held it has gone before it was fetched. EngineError if the
-        scheduler is gone."""
+        """The result of a future; None if its worker was lost before the result was fetched. `arrived` then returns the
+        future again. EngineError if the scheduler is gone."""
         try:
             if future.status == "error":
                 error = future.exception(timeout=ASK_S)
@@ -197,7 +198,11 @@ TICK_S = 0.2
 
 
 class ClusterWorkers:
-    """Workers as they come and go."""
+    """The workers of the cluster, which may come and go.
+
+    A new worker must first report the facts of its engine; then it counts as fit. misfits: address of each worker that
+    cannot take part, with the reason.
+    """
 
     def __init__(self, link: ClusterLink, report_line: Callable[[str], None]) -> None:
         self._link, self._report_line = link, report_line
@@ -210,11 +215,12 @@ class ClusterWorkers:
 
     @property
     def slots(self) -> int:
-        """How many tasks all workers run at once, without those known to be unfit."""
+        """Number of tasks that the workers run at once. Workers known to be unfit are left out."""
         return sum(threads for address, threads in self._threads_by_address.items() if address not in self.misfits)
 
     def fit(self, stranger: bool) -> set[str]:
-        """Workers that may run a task: all (an empty set) until one was unfit. stranger: a task met an unfit one."""
+        """Addresses of the workers that may run a task; empty for all workers, until one turns out to be unfit.
+        stranger: whether a task has failed on a worker that may be unfit."""
         return self._fit & self._threads_by_address.keys() if self.misfits or stranger else set()
 
     def gone(self, addresses: set[str]) -> bool:
@@ -222,7 +228,8 @@ class ClusterWorkers:
         return bool(addresses) and not addresses & self._threads_by_address.keys()
 
     def await_workers(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
-        """Waits for workers and checks each. InputError if one is unfit or there is none."""
+        """Waits for workers and checks each. Returns the facts of their engine. InputError if one is unfit or there is
+        none, EngineError if workers do not answer."""
         self._look()
         if not self._threads_by_address:
             self._report_line(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers at {self._link.address}")
@@ -274,7 +281,7 @@ class ClusterWorkers:
             self._address_by_future[future] = address
 
     def take_introduction(self, future: Any) -> bool:
-        """Takes a worker's facts. Whether the future belonged to such a question."""
+        """Records a worker's answer to `ask_new`. Returns False if the future is not such an answer."""
         if future not in self._address_by_future:
             return False
         address = self._address_by_future[future]

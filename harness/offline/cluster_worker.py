@@ -1,5 +1,5 @@
-"""The part of a cluster's worker: plays the files of a task in a supervised child, whose engine is kept for the next
-task.
+"""What runs on a cluster's worker. It plays the files of a task in a supervised child process, and keeps the child and
+its engine for the next task.
 
 An engine that crashes loses its file, as on one machine, and never the cluster's worker. Only bytes, texts and dicts
 cross the network.
@@ -27,19 +27,22 @@ from harness.offline.run import ActiveRun, do_nothing
 from harness.sound.sound_files import UnusableSound, open_file
 
 PROBES_PER_LIST = 3
-"""If this machine can read none of a list's files, each worker must be able to open one of this many."""
+"""The machine that runs the evaluation may be unable to read any file of a list. Each worker must then be able to open
+one of this many at its start."""
 
 
 @frozen
 class ClusterOrder:
     """What a worker needs to know about an evaluation.
 
-    run: the identity of the evaluation, for which an engine is kept until its end. version: of the harness.
+    run: id of this run of the evaluation. A worker keeps the engine until that run ends. version: version of the
+    harness that runs the evaluation; a worker with another version refuses the order.
 
-    probes: groups of paths. A worker must be able to open one of each. likeness: `facts_hash` of the engine, "" before
-    it is known.
+    probes: groups of paths. A worker must be able to open at least one path of each group. likeness: `facts_hash` of
+    the engine that a worker must have; "" before it is known.
 
-    proven: a file has been played. If a file ends the engine now, the file is at fault.
+    proven: whether the engine has already played a file somewhere. If a file then ends the engine, the file is at
+    fault.
     """
 
     run: str
@@ -58,7 +61,7 @@ class ClusterOrder:
         return from_plain(cls, json.loads(payload))
 
     def unreadable_probe(self) -> str:
-        """A path that cannot be read here but should be, and why. "" if there is none."""
+        """Why this worker cannot open the first path of a group of probes; "" if it can open one path of each group."""
         for group in self.probes:
             why = [_closed(path) for path in group]
             if all(why):
@@ -73,8 +76,8 @@ def facts_hash(facts: EngineFacts) -> str:
 
 
 def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
-    """Paths that a worker must be able to open. For each list: the first file that this machine can read, and its
-    reference. If it can read none: the first few."""
+    """Groups of paths; a worker must be able to open one of each. For each list: the first file that this machine can
+    read, and its reference. If it can read none: one group with the first few files."""
     probes: list[tuple[str, ...]] = []
     for group in _probe_files(files):
         readable = next((file for file in group if not _closed(file.path)), None)
@@ -122,20 +125,25 @@ TICK_S = 0.2
 
 _lock = threading.Lock()
 _idle: dict[str, list[EngineHost]] = {}
+"""Engines that wait for their next task, by the run for which they are kept."""
 _stops: dict[str, threading.Event] = {}
+"""An event for each run. `end_run` sets it, and running tasks then stop."""
 
 
 def describe_engine(payload: bytes) -> dict[str, Any]:
-    """`facts` of the engine that this worker loaded, or in `misfit` why it cannot take part."""
+    """Loads the engine. The answer has its `facts`, or in `misfit` the reason why this worker cannot take part."""
     return _with_engine(payload, lambda engine, order: {"facts": to_plain(engine.facts, sparse=True)})
 
 
 def play(payload: bytes, files: bytes) -> dict[str, Any]:
-    """Outcomes of files, which `encode_files` has made.
+    """Plays files and returns their outcomes. payload: an encoded ClusterOrder. files: from `encode_files`.
 
-    - `lines`: of a journal in order of arrival, fewer after `end_run`. `lost`: why files have no outcome.
-    - `misfit`: why this worker cannot take part. `messages`: lines for people.
-    - `cached`: seconds and number of files whose stored scores were used. `host`: of this worker.
+    - `lines`: the lines of a journal with the outcomes, in order of arrival. After `end_run` some are missing.
+    - `lost`: a line for each child process that ended, with the reason.
+    - `misfit`: why this worker cannot take part; it is absent if the worker can.
+    - `messages`: lines for people.
+    - `cached`: seconds of audio and number of files whose stored scores were used.
+    - `host`: processor and similar facts of this worker, as (name, value) pairs.
     """
     return _with_engine(payload, lambda engine, order: engine.play(decode_files(files), proven=order.proven))
 
@@ -192,7 +200,7 @@ class EngineHost:
         self._accepted = False
 
     def misfit(self, order: ClusterOrder) -> str:
-        """Loads the engine. Why this worker cannot take part; "" if it can."""
+        """Loads the engine if necessary. Returns why this worker cannot take part, or "" if it can."""
         if self.facts is None:
             self.facts = self._thread.submit(self._load).result()
         if not self._accepted:  # checked with each task until the hash that is expected is known
@@ -221,7 +229,7 @@ class EngineHost:
         return lines
 
     def start_idle_timer(self, idle_s: float) -> None:
-        """Closes after idle_s unless `wake` comes first."""
+        """Closes the engine after idle_s, unless `cancel_idle_timer` is called first."""
         self._timer = threading.Timer(idle_s, _drop_engine, [self])
         self._timer.daemon = True
         self._timer.start()
@@ -258,7 +266,7 @@ class EngineHost:
 
 
 class _TaskJournal:
-    """Outcomes until the task returns. The journal is on the machine that runs the evaluation."""
+    """Collects outcomes until the task returns them. The real journal is on the machine that runs the evaluation."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []

@@ -20,7 +20,8 @@ from harness.offline.one_file import checked, crossings, in_order, pieces
 from harness.sound.sound_files import UnusableSound, open_sound
 
 HELD_S = 30.0
-"""Latest that an engine without scores may report a spot after its end. The spot still counts for its file."""
+"""How long after the end of a spot an engine without scores may report it. Until then, outcomes of files are held back,
+so that the spot still counts for the file in which it ends."""
 
 
 class _ScoreSpots:
@@ -39,7 +40,7 @@ class _ScoreSpots:
         return [spot for track in self._stream.take(flush=flush) for spot in self._spots(track)]
 
     def decided_until(self, fed: int) -> int:
-        """No further spot will end at or before this sample."""
+        """No further spot will end at or before the returned sample. fed: number of samples fed so far."""
         return min(self._known_end.values(), default=0)
 
     def _spots(self, track: ScoreTrack) -> Iterator[OfflineSpot]:
@@ -79,7 +80,10 @@ class _EngineSpots:
 
 @dataclass(slots=True)
 class _PendingFile:
-    """A file whose spots may still come. begin, end: its place in the whole sound, in samples at the engine's rate."""
+    """A file that has been played, but whose last spots may not have been reported yet.
+
+    begin, end: where the file lies in the whole sound, in samples at the engine's rate.
+    """
 
     outcome: FileOutcome
     begin: int
@@ -106,8 +110,8 @@ class ContinuousListening:
             )
 
     def hear(self, file: ListedFile) -> list[FileOutcome]:
-        """Plays the next file. Returns the outcomes that are now final, in list order. A file that turns out to be
-        unusable half-way is rejected with its spots."""
+        """Plays the next file. Returns the outcomes that are now final, in list order. If a file turns out to be
+        unusable half-way, it is rejected and its spots do not count."""
         heard = _PendingFile(FileOutcome(file.kind, file.number, engine_rate_hz=self._facts.rate_hz), self._fed)
         self._files.append(heard)
         try:
@@ -120,7 +124,7 @@ class ContinuousListening:
         return self._finished_outcomes(self._listening.decided_until(self._fed))
 
     def finish(self) -> list[FileOutcome]:
-        """Ends the sound; the remaining outcomes."""
+        """Ends the sound. Returns the remaining outcomes."""
         self._assign(self._listening.take(flush=True))
         return self._finished_outcomes(self._fed)
 

@@ -59,10 +59,10 @@ PACE = Setting(
 )
 DEFAULT_GAP_MS = 3000.0
 FLOOR_DBFS = -78.0
-"""Near silence, since no microphone gives zeros (docs/how-to/test-wake-words.md, What is played)."""
+"""Level of the near silence in gaps: no microphone gives zeros (docs/how-to/test-wake-words.md, What is played)."""
 PIECE_S = 20.0
 _SOUND_KEY = re.compile(rb"""\b(audio['"]?\s*:|framing['"]?\s*:\s*['"]?vh\b)""")
-"""In every profile of a device that takes sound over its wire. Other profiles need not be parsed."""
+"""Matches every profile of a device that takes sound over its wire. Other profiles need not be parsed."""
 
 
 class DeviceEngine:
@@ -71,7 +71,8 @@ class DeviceEngine:
     One device is one engine: `bench.yaml#a,b` serves two worker processes. InputError if all devices are taken,
     DeviceError if the device does not answer.
 
-    more_tries: how often a file is repeated after an EngineError, since a pulled cable is not a fault of the file.
+    more_tries: number of times that a file is repeated after an EngineError. A pulled cable, for example, is not a
+    fault of the file.
     """
 
     more_tries: ClassVar[int] = 2
@@ -117,8 +118,8 @@ class DeviceEngine:
         return max(1, len([device_id for device_id in ids.split(",") if device_id.strip()]))
 
     def listen(self) -> DeviceStream:
-        """The device with cleared state: after a restart or a silence. EngineError if that fails now, DeviceError if
-        the device does not come back."""
+        """Clears the device's state, by a restart or by a gap of near silence, and begins a file. EngineError if that
+        fails this time, DeviceError if the device does not come back."""
         first = self._stream is None
         self._stream = None
         self._link.ready()
@@ -166,7 +167,11 @@ class DeviceEngine:
 
 
 class DeviceStream:
-    """Sends one file to a device, in pieces of 20 s that the device takes as one stream."""
+    """Sends one file to a device, in pieces of 20 s that the device takes as one stream.
+
+    gap: near silence that follows the file. spot: assumed length of a spot, in samples. refractory: refractory time,
+    in samples.
+    """
 
     def __init__(self, link: DeviceLink, gap: npt.NDArray[np.int16], spot: int, refractory: int) -> None:
         self._link, self._gap, self._spot = link, gap, spot
@@ -190,7 +195,8 @@ class DeviceStream:
             self._waiting, self._held_samples = [whole[cut:].copy()], len(whole) - cut
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        """Spots since the last take. Events in the gap after a file lie on the file's last sample."""
+        """Spots since the last take. flush: the file has ended, so the rest of it and the gap are sent first. An event
+        in the gap counts as if it came at the file's last sample."""
         if flush:
             rest = np.concatenate(self._waiting) if self._waiting else np.zeros(0, np.int16)
             self._waiting, self._held_samples = [], 0
@@ -212,7 +218,8 @@ class DeviceStream:
             self._spotted(wake, self._place(wake, before, started, ended))
 
     def _place(self, wake: Wake, before: int, started: StimulusStarted, ended: StimulusEnded) -> int:
-        """The sample of the file at which the device woke. An event without a sample is placed by the host's clock."""
+        """The sample of the file at which the device woke. If the event does not state its place in the sound, the
+        host's clock decides. before: number of samples of the file that preceded this piece."""
         if wake.audio_s is not None and self._began_s is not None:
             return round((wake.audio_s - self._began_s) * self._link.rate_hz)
         took_s = ended.at.at_s - started.at.at_s
@@ -221,14 +228,14 @@ class DeviceStream:
 
     def _spotted(self, wake: Wake, sample: int) -> None:
         if sample <= 0:
-            return  # from before this file
+            return  # an event that belongs to earlier sound
         end = min(sample, self._file_samples)
-        if self._separated.counts("", end):  # of a device, whatever its phrases
+        if self._separated.counts("", end):  # one refractory time for all phrases of a device
             self._spots.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
 
 
 def _fingerprint(device: ReachableDevice, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:
-    """Everything known that events depend on: firmware version as reported, profile, settings."""
+    """A hash of everything known on which events depend: the reported firmware version, the profile, the settings."""
     scoring = {setting.name for setting in DeviceEngine.settings if setting.scores}
     relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in scoring]
     rules = [file.sha256 for file in profile.files]

@@ -31,16 +31,17 @@ from harness.scenario.bench import load_bench
 from harness.session.engine.assemble import BenchSurroundings
 
 CONNECTION = ("port", "usb", "baud", "address", "encoding", "pace")
-"""Settings that are keys of a connection (docs/how-to/serial-boards.md, docs/how-to/mqtt-devices.md)."""
+"""Settings that are keys of a connection in a bench (docs/how-to/serial-boards.md, docs/how-to/mqtt-devices.md)."""
 PLACES = {"port", "usb", "address"}
-"""Settings that say where a device is."""
+"""Those of them that say where a device is."""
 LOCK_WAIT_S = 2.0
 _LOOK_AGAIN_S = 0.05
 
 
 @frozen
 class ReachableDevice:
-    """A device and its connection. driver: name of an entry point. options: an instance of its Options."""
+    """A device and its connection. driver: name of the driver's entry point. options: an instance of the driver's
+    `Options`."""
 
     id: str
     driver: str
@@ -53,7 +54,7 @@ class ReachableDevice:
 
 
 def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevice, ...]:
-    """The devices of a task, in its order. Opens nothing. InputError, InputProblems, PluginError."""
+    """The devices that a task names, in its order. Opens no connection. InputError, InputProblems, PluginError."""
     assignments = {name: value for name, value in settings.items() if name in CONNECTION and value}
     file, hash_sign, ids = model.partition("#")
     if hash_sign:
@@ -147,7 +148,7 @@ def _listed(bench: Bench) -> str:
 
 
 NO_PROGRESS_S = 60.0
-"""A device that acknowledges nothing for this long hangs. Drivers notice most hangs sooner."""
+"""A device that acknowledges nothing for this long has hung. Drivers notice most hangs sooner."""
 BACK_WITHIN_S = 20.0
 RESTART_WITHIN_S = 10.0
 RESTART_AGAIN_S = 2.0
@@ -158,8 +159,11 @@ _PCM16 = 32768.0
 
 
 class DeviceLink:
-    """One device. Not thread-safe; the driver's threads pass observations in. EngineError for all faults. rate_hz:
-    sample rate of the sound. Positions are seconds on the device's audio line, over all sound that it was given."""
+    """Sends sound to one device. Every fault is an EngineError.
+
+    Call it from one thread only; the driver's own threads pass in observations. rate_hz: sample rate of the sound.
+    Positions are seconds on the device's audio line: all sound that it has been given, joined end to end.
+    """
 
     def __init__(self, reached: ReachableDevice) -> None:
         self.id = reached.id
@@ -225,7 +229,7 @@ class DeviceLink:
                 time.sleep(_AGAIN_S)
 
     def give(self, samples: npt.NDArray[np.int16]) -> PlayedSound:
-        """Plays sound, shape (n,) at rate_hz, n > 0. Returns when the device has acknowledged the last sample and
+        """Plays sound of shape (n,), n > 0, at rate_hz. Returns when the device has acknowledged the last sample and
         reported all events up to it."""
         waveform = Waveform((samples / _PCM16).astype(np.float32), self.rate_hz)
         missing = self.about().lost_events
@@ -238,7 +242,7 @@ class DeviceLink:
             )
             if ended is not None and ended.complete and started is not None:
                 break
-            # For a moment after a restart the device is not ready. It has heard nothing then.
+            # Just after a restart a device is not ready for a moment. It then has heard nothing of this sound.
             if started is not None or time.monotonic() >= self._settling_until_s:
                 raise self._failed(*_reason(observations, self._loss_reason))
             time.sleep(_AGAIN_S)
@@ -253,7 +257,7 @@ class DeviceLink:
         return started, ended, wakes
 
     def _played(self, waveform: Waveform, mark: int) -> seen_by.StimulusEnded | None:
-        """How a sound ended; None if it could not begin."""
+        """Plays a sound and returns its end; None if it could not begin. mark: number of earlier observations."""
         self._plays += 1
         play_id = f"offline.{self._plays}"
         try:
@@ -317,7 +321,8 @@ def _started(observation: seen_by.Observation) -> bool:
 
 
 def _reason(observations: list[seen_by.Observation], lost: str) -> tuple[str, str]:
-    """Why a sound was cut off, from the observations during it; and the remedy."""
+    """Why a sound was cut off, from the observations during it, and the remedy. lost: why the link is
+    down now; "" if it is up."""
     for observation in observations:
         match observation:
             case seen_by.LinkLost(what=reason):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.offline.reports.log import EvaluationRun
 
 TALKERS = ("talker", "speaker", "client_id")
-"""Columns that are taken for talkers unless another is named."""
+"""Names of columns that are taken for the talkers' column unless the request names one."""
 Breakdowns: TypeAlias = "Callable[[JournalFile], Iterable[FileBreakdown]]"
 _FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
 _ANOTHER_LOG = "Choose another log with -l"
@@ -58,7 +58,7 @@ class EvaluationStatus(IntEnum):
 class EvaluationScreen(Protocol):
     """Where lines go: results (say), events of a file (tell), warnings (warn) and the progress line (clear ends it).
 
-    width: of tables, in columns.
+    width: space for a table, in characters.
     """
 
     @property
@@ -202,14 +202,14 @@ def listing_of(
 
 
 def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
-    """The column whose values are clusters, or ""."""
+    """Name of the column whose values are clusters; "" for none."""
     columns = (*listing.columns, *listing.label_columns)
     talkers = next((column for column in TALKERS if column in columns), "")
     return talkers if request.clustered_by is None else request.clustered_by
 
 
 def talkers_of(request: EvaluationRequest, listing: Listing) -> Talkers:
-    """Who says the phrases, as the listing knows it."""
+    """Who says the phrases, according to the columns of the listing."""
     column = clusters_of(request, listing)
     return Talkers.of_column(column, listing.columns.get(column, {})) if column else Talkers()
 
@@ -229,7 +229,7 @@ def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[C
 
 
 def _developed(sweep: SweepRequest, encoding: str | None, conditions: Sequence[SoundCondition]) -> Listing:
-    """The development files, of lists, of folders and of manifests. InputError."""
+    """The files of --dev-inv and --dev-oov, from lists, folders and manifests. InputError."""
 
     def is_place(name: str) -> bool:
         return os.path.isdir(name) or (name.lower().endswith(MANIFESTS) and os.path.isfile(name))
@@ -382,7 +382,7 @@ class EvaluationRunner:
             self._screen.tell(event_line(event))
 
     def _write_after(self, error: BaseException) -> None:
-        """Writes the partial log after an error. A second error is reported; the first one decides."""
+        """Writes the partial log after an error. A second error is a warning; the first one sets the exit status."""
         try:
             self._output.write()
         except HarnessError as another:
@@ -485,7 +485,7 @@ class EvaluationRunner:
 
 
 def _no_room(outputs: Sequence[EvaluationFiles], request: EvaluationRequest) -> list[InputError]:
-    """Why the log cannot be written; reported after the mistakes in what is read, which are the user's first ones."""
+    """Why the log cannot be written. Reported after mistakes in the input, since those come first for the user."""
     try:
         for output in outputs:
             output.check_output(resume=request.resume, force=request.force)
@@ -495,7 +495,7 @@ def _no_room(outputs: Sequence[EvaluationFiles], request: EvaluationRequest) -> 
 
 
 class MultiEngineRunner:
-    """The evaluation of one engine, or of several one after the other, with their table. pages: whether a page will be
+    """Evaluates one engine, or several one after the other, and makes their table. pages: whether a page will be
     written from `engines` and `table`. InputError before any audio is read."""
 
     def __init__(
@@ -560,7 +560,7 @@ class MultiEngineRunner:
         self.table: EnginesTable | None = None
 
     def evaluate(self) -> EvaluationStatus:
-        """The worst ending of them. The engines are compared unless one was interrupted."""
+        """Runs all; returns the worst of their statuses. The engines are compared unless one was interrupted."""
         endings = []
         for name, sitting in zip(self._engine_names, self._sittings, strict=True):
             if self._several:

@@ -32,9 +32,9 @@ from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.sound_stores import is_address, local_file
 
 MOST_TIMED = 300
-"""In-vocabulary files in which the harness finds the end of speech: enough for a 95th percentile."""
+"""Number of in-vocabulary files in which the harness looks for the end of speech: enough for a 95th percentile."""
 SPEECH_END_ERROR_S = 0.1
-"""Of the speech detector, in quiet; see voice_activity.py."""
+"""Error of the speech detector in quiet surroundings; see voice_activity.py."""
 Columns = Mapping[str, Labels]
 
 
@@ -108,7 +108,7 @@ def _read(
 
 
 def _names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
-    """The shortest names that differ: of engines, of models, of both, or of logs."""
+    """A different name for each evaluation, as short as possible: engine, model, engine and model, or log."""
     if len(tasks) > 1:
         engines, models = [task.engine for task in tasks], [PurePath(task.model).name or task.engine for task in tasks]
         for names in (engines, models, [task.name for task in tasks]):
@@ -119,14 +119,18 @@ def _names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
 
 
 def scores_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCache:
-    """The scores that an evaluation stored: where it put them, or beside its journal if that has moved."""
+    """The cache with the scores of an evaluation: in the folder that it used, or beside its journal if that moved."""
     folder = Path(journal.header.evaluation.cache or f"{journal.path.stem}.scores")
     moved = journal.path.parent / folder.name
     return ScoreCache(folder if folder.is_dir() or not moved.is_dir() else moved, warn)
 
 
 def sound_path(name: str, bases: Iterable[str], condition: SoundCondition | None = None) -> str:
-    """Where a file of a list is, from its name in the list and the folders of relative names; a path if it is here."""
+    """Path of a listed file on this computer; its name in the list if it is not found here.
+
+    name: as the journal has it. bases: folders in which relative names are looked up. condition: the condition whose
+    label was added to the name.
+    """
     if condition is not None:
         name = name.removesuffix(f" @ {condition.label()}")
     if name.startswith("/") or is_address(name):
@@ -136,8 +140,8 @@ def sound_path(name: str, bases: Iterable[str], condition: SoundCondition | None
 
 
 def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
-    """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest. Else the
-    end of speech in at most MOST_TIMED recordings, evenly spread."""
+    """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest. If it was
+    not, the ends of speech that the harness finds in at most MOST_TIMED recordings, spread evenly over the lists."""
     stated = {
         key: MeasuredDuration(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None
     }
@@ -181,7 +185,8 @@ def _speech_end(path: str) -> float | None:
 
 
 def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, columns: Columns) -> EnginesTable:
-    """The table of the engines. columns: what is known of the files."""
+    """The table of the engines. target: the rate of false accepts at which they are compared. columns: the labels of
+    each column, by kind of list."""
     first = engines[0]
     header = first.journal.header
     clustered_by, talker = header.talkers.column, talker_of(header.talkers)

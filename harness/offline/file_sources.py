@@ -24,7 +24,7 @@ from harness.sound.manifests import AUDIO, MANIFESTS, TEXT, column_of, read_mani
 
 SOUNDS = (".wav", ".flac", ".aiff", ".aif", ".w64", ".caf", ".au", ".sph", ".rf64", ".bw64")
 OTHER_SOUNDS = (".mp3", ".ogg", ".opus", ".m4a", ".webm")
-"""Found too, so that the log says that they are rejected."""
+"""Endings of sounds that no engine can play. They are collected too, so that the log reports them as rejected."""
 FOLDER = "folder"
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 PHRASE_END = "phrase_end_s"
@@ -34,10 +34,14 @@ _MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {
 
 @frozen
 class CollectedFiles:
-    """What a place holds. folder: where relative names may be too; None for the current folder only.
+    """The recordings at a place, such as a folder or a manifest.
 
-    columns: a label for each file, by the name of the column; "" for none. labels: of the phrases in each. texts: the
-    words of each, () if they are not known.
+    - place: its name, as given.
+    - names: names of the recordings.
+    - columns: for each column by name, the value for each recording; "" for none.
+    - folder: where relative names are looked up after the current folder; None for the current folder only.
+    - labels: for each recording, its labelled phrases; () without labels.
+    - texts: for each recording, its reference; () if there are none.
     """
 
     place: str
@@ -48,11 +52,11 @@ class CollectedFiles:
     texts: tuple[str, ...] = ()
 
     def content(self) -> bytes:
-        """The content of a list, with a name in each line."""
+        """The names as the content of a list: one in each line."""
         return "".join(f"{name}\n" for name in self.names).encode("utf-8", "surrogateescape")
 
     def sha256(self) -> str | None:
-        """Of the names, labels and texts; None with names alone, where the list's own is enough."""
+        """Hash of the names, labels and texts; None if there are only names, where the hash of the list is enough."""
         if not self.labels and not self.texts:
             return None
         more = repr(self.labels) + (repr(self.texts) if self.texts else "")
@@ -62,7 +66,7 @@ class CollectedFiles:
 def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
     """The recordings of a folder, a sound file, a pattern, a .zip, a manifest, or `-`; InputError for none.
 
-    encoding: of a manifest, None for UTF-8.
+    encoding: encoding of a manifest; None for UTF-8.
     """
     if place == "-":
         return _of_names(place, [line.rstrip("\r\n") for line in _standard_input() if line.strip()])
@@ -108,7 +112,7 @@ def _standard_input() -> Iterator[str]:
 
 
 def _each(name: str) -> Iterator[str]:
-    """A match of a pattern: itself, or the sounds below it."""
+    """The sounds that a match of a pattern stands for: the file itself, or all sounds below the folder."""
     if os.path.isdir(name):
         yield from _below(name)
     elif _is_sound(name):
@@ -116,7 +120,8 @@ def _each(name: str) -> Iterator[str]:
 
 
 def _below(folder: str) -> Iterator[str]:
-    """The sound files below a folder, in the order of their names. A folder that links lead to again is left out."""
+    """The sound files below a folder, in the order of their names. A folder that is reached again by a link is left
+    out."""
     visited: set[str] = set()
     for top, inside, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(top)
@@ -174,7 +179,7 @@ def demand_phrase_ends(files: CollectedFiles) -> None:
 
 
 def demand_columns(column_names: Sequence[str], required: Sequence[str]) -> None:
-    """InputError for a column that no place has."""
+    """InputError for a required column that no place has."""
     for name in required:
         if name not in column_names:
             columns = sorted(set(column_names))

@@ -39,17 +39,18 @@ from harness.offline.journal_lines import (
 )
 
 _NUMBER_BITS = 40
-"""Bits of a file's number in a key. The bits above them are the place of its list."""
+"""The low bits of a key hold the number of the file. The bits above them hold the index of its kind in KINDS."""
 _LONGEST_LINE, _LONGEST_HEADER = 1 << 24, 1 << 28
-"""A header has the talker of each file."""
+"""In bytes. The header may be longer than other lines, since it has the talker of each file."""
 _PIECE = 1 << 20
 
 
 class JournalFile:
-    """A journal on disk: its header, its ending, and where its outcomes are (20 bytes each). InputError if there is
-    none, or if another than the last line is damaged.
+    """A journal on disk: its header, its marks, and where its outcomes are (20 bytes of memory each). InputError if
+    there is none, or if a line other than the last is damaged.
 
-    keys, offsets, lengths: of each outcome, sorted by list and number.
+    keys: the key of each outcome, ascending. offsets, lengths: where the line of each begins, and its length, in bytes.
+    If a file has several outcomes, the first counts. torn: whether the last line is incomplete.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,7 +94,8 @@ class JournalFile:
         self.offsets, self.lengths = np.asarray(offsets, np.int64)[firsts], np.asarray(lengths, np.int32)[firsts]
 
     def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
-        """The place of an outcome. None for a mark, which is kept. checked: every line has a CRC."""
+        """Kind and number of the outcome in a line. None for a mark, which is added to `marks`. number: number of the
+        line. checked: whether every line must have a CRC."""
         try:
             if not has_check(line) and checked:
                 raise ValueError("its CRC is missing")
@@ -106,7 +108,7 @@ class JournalFile:
 
     @property
     def ending(self) -> JournalMark | None:
-        """COMPLETE or PARTIAL; None if the run was cut off."""
+        """COMPLETE or PARTIAL; None if the run was killed."""
         last = self.marks[-1].mark if self.marks and not self.torn else None
         return last if last in (JournalMark.COMPLETE, JournalMark.PARTIAL) else None
 
@@ -120,12 +122,13 @@ class JournalFile:
 
     @property
     def duration_s(self) -> float:
-        """The duration of all sittings together, s. A killed sitting counts until its last mark."""
+        """The duration of all sittings together, in seconds. A sitting is one run of the program; a killed one counts
+        until its last mark."""
         return sum(mark.duration_s for mark in self._lasts())
 
     @property
     def used(self) -> WorkerUse:
-        """What the workers of all sittings that have ended have used."""
+        """Resources that the workers of all sittings have used. A killed sitting does not report them."""
         return WorkerUse.of_all(mark.used for mark in self._lasts())
 
     def _lasts(self) -> Iterator[MarkLine]:
@@ -136,7 +139,8 @@ class JournalFile:
 
     @property
     def untimed_s(self) -> float:
-        """Audio of outcomes after the last mark of a killed sitting. duration_s does not include them."""
+        """Seconds of audio that killed sittings played after their last marks. duration_s does not include the time
+        for it."""
         with self.path.open("rb") as file:
             outcomes = [outcome_of(os.pread(file.fileno(), length, offset)).outcome for offset, length in self._untimed]
         return sum(outcome.seconds for outcome in outcomes if outcome.rejected is None)
@@ -162,7 +166,7 @@ def _damaged(path: Path, line_number: int, error: ValueError) -> InputError:
 
 
 def key_of(kind_place: int, number: int) -> int:
-    """A file's place among all lists, as one number. kind_place: index of its list's kind in KINDS."""
+    """A number that identifies a file among all lists. kind_place: index of the file's kind in KINDS."""
     return kind_place << _NUMBER_BITS | number
 
 
@@ -200,14 +204,14 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
 
 
 SYNC_S = 1.0
-"""How long a line may wait for the disk."""
+"""Longest time between a line and the sync that makes it safe from a power cut."""
 SO_FAR_S = 10.0
-"""Interval of marks within a sitting. The duration of a killed sitting is known up to the last one."""
+"""Interval of the marks in a sitting. The duration of a killed sitting is known up to its last mark."""
 
 
 class Journal:
-    """A journal that is being written. LogFull or LogError if the disk refuses; existing lines stay whole. before:
-    its content when it was reopened."""
+    """A journal that is being written. LogFull or LogError if a line cannot be written; existing lines stay whole.
+    before: the content that it had when it was reopened; None for a new journal."""
 
     def __init__(
         self, path: Path, descriptor: int, end: int, now_s: Callable[[], float], before: JournalFile | None = None
@@ -223,7 +227,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
-        """A new journal, replacing one of that name. InputError if another run is writing it."""
+        """A new journal. It replaces a file of that name. InputError if another run is writing it."""
         descriptor = _locked(path, os.O_CREAT)
         journal = cls._begun(path, descriptor, header_line(header), now_s)
         sync_to_disk(path.parent)
@@ -266,7 +270,8 @@ class Journal:
             raise
 
     def append(self, outcome: FileOutcome, name: str) -> None:
-        """When this returns, the outcome survives the end of the process."""
+        """Appends an outcome. Once this returns, the outcome survives the end of the process. name: the name of the
+        file in the list."""
         self.append_lines(outcome_line(outcome, name))
 
     def append_lines(self, lines: bytes) -> None:
@@ -282,7 +287,7 @@ class Journal:
         self._mark(JournalMark.LOST, why)
 
     def sync(self) -> None:
-        """Syncs unsynced lines to disk."""
+        """Syncs all lines to disk."""
         if self._unsynced:
             try:
                 os.fdatasync(self._descriptor)
@@ -297,7 +302,7 @@ class Journal:
             self.sync()
 
     def end(self, *, partial: bool, used: WorkerUse = WorkerUse()) -> None:  # noqa: B008 – frozen
-        """Ends a sitting normally: all files were played, or it was stopped. used: by its workers."""
+        """Ends a sitting normally: all files were played, or (partial) it was stopped. used: what its workers used."""
         self.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "", used)
 
     def close(self, mark: JournalMark, why: str = "", used: WorkerUse = WorkerUse()) -> None:  # noqa: B008 – frozen
@@ -312,7 +317,7 @@ class Journal:
 
     @property
     def earlier_cache(self) -> str:
-        """Where the run that is resumed keeps its scores; "" if it keeps none, and for a new journal."""
+        """Folder with the stored scores of the run that is resumed; "" if it stored none, and for a new journal."""
         return "" if self.before is None else self.before.header.evaluation.cache
 
     def abandon(self) -> None:
@@ -358,7 +363,8 @@ class Journal:
 
 
 def _locked(path: Path, flags: int = 0) -> int:
-    """A writable descriptor. The kernel releases its lock when this process ends."""
+    """Opens a journal for writing, and locks it. The kernel releases the lock when this process ends. InputError if
+    another run has the lock. Returns the file descriptor."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o666)
     except OSError as error:

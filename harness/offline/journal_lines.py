@@ -33,7 +33,8 @@ from harness.model.offline import (
 
 @frozen
 class Shard:
-    """One of `of` shards of the lists; number counts from 1. cut: equal if the lists were split in the same way."""
+    """Shard `number` (from 1) of `of` shards of the lists. cut: a hash that is equal if the lists were split in the
+    same way; "" if not known yet."""
 
     number: int
     of: int
@@ -49,7 +50,7 @@ class Shard:
 
 @frozen
 class ListFacts:
-    """A list that is played: its name as given, sha256 of its bytes, kind and number of files."""
+    """A list that is played: its name as given, the sha256 of its bytes, its kind, and its number of files."""
 
     name: str
     sha256: str
@@ -59,11 +60,11 @@ class ListFacts:
 
 @frozen
 class Talkers:
-    """Who says the phrases, or what else clusters them. Labels in long recordings say so themselves, in a trait of the
-    column's name.
+    """The talker of each file, or the value of another column that clusters them. Labels in long recordings have it
+    themselves, as a trait with the name of the column.
 
-    column: of the lists, "" if none is used. names: its labels, each once. files: by kind of list, the place of each
-    file's label in `names`.
+    column: name of the column in the lists; "" if none is used. names: the different values of the column. files: for
+    each kind of list, the index in `names` of the value for each file.
     """
 
     column: str = ""
@@ -72,21 +73,28 @@ class Talkers:
 
     @classmethod
     def of_column(cls, column: str, labels: Mapping[ListKind, Sequence[str]]) -> Self:
-        """labels: of each file, in the order of the lists."""
+        """The talkers of a column. labels: by kind of list, the value of the column for each file, in list order."""
         places = {name: place for place, name in enumerate(dict.fromkeys(chain(*labels.values())))}
         files = [(kind, tuple(places[name] for name in names)) for kind, names in labels.items()]
         return cls(column, tuple(places), tuple(files))
 
     def labels(self) -> dict[ListKind, list[str]]:
-        """The label of each file, by kind of list."""
+        """By kind of list, the value of the column for each file: the inverse of `of_column`."""
         return {kind: [self.names[place] for place in places] for kind, places in self.files}
 
 
 @frozen
 class JournalHeader:
-    """The first line of a journal. planned: files of this shard, or of all lists. versions: (name, version), ours as
-    `voice-harness`. bases: folders in which relative paths were found. started_s: wall clock, seconds of the epoch.
-    more: (name, value) for the log's INFO x-. talkers: none in journals of earlier versions."""
+    """The first line of a journal.
+
+    - lists: the lists that are played, whole even if only a shard of them is.
+    - planned: number of files to be played, of this shard if there is one.
+    - started_s: start of the first sitting, in seconds of Unix time.
+    - versions: (name, version) of programs; ours is `voice-harness`.
+    - bases: folders in which relative paths were found.
+    - more: (name, value) of further lines `INFO x-NAME VALUE` in the log.
+    - talkers: empty in journals of earlier versions.
+    """
 
     evaluation: Evaluation
     counting: CountingRules
@@ -105,8 +113,10 @@ class JournalHeader:
 def differences(
     header: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, parts: bool = False
 ) -> list[str]:
-    """What differs in the settings that decide outcomes, counts or intervals. Empty for the same evaluation. called:
-    names of the two. parts: whether they should be different shards of the same split."""
+    """What differs in the settings that decide outcomes, counts or intervals, in words; empty for the same evaluation.
+
+    called: what the texts call the two journals. parts: whether they should be different shards of the same split.
+    """
     changes: list[str] = []
 
     def look(subject: str, before: object, after: object) -> None:
@@ -156,7 +166,7 @@ def differences(
 
 
 def _differing(labels: list[str], other_labels: list[str]) -> str:
-    """Three at most, first those that the others lack."""
+    """At most three of the labels, in words. Those that are not in other_labels come first."""
     ordered = sorted(labels, key=other_labels.__contains__)
     more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
     return "; ".join(ordered[:3]) + more or "none"
@@ -172,7 +182,7 @@ def _setting_text(value: object) -> str:
 
 FORMAT = 1
 KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV, ListKind.LABELLED)
-"""In the order of their lines in a log."""
+"""The kinds of lists, in the order of their lines in a log."""
 COMPACT_JSON = json.JSONEncoder(separators=(",", ":"))
 """One encoder for all lines: `json.dumps` with options makes a new one per call."""
 _CHECK = b',"crc":"%08x"}\n'
@@ -182,7 +192,11 @@ _OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(kind.value.en
 
 
 class JournalMark(StrEnum):
-    """Lines that are not outcomes. LOST: a worker ended or hung and was replaced; `why` says how."""
+    """Lines that are not outcomes.
+
+    BEGUN: a sitting begins. SO_FAR: written every 10 s, with the duration up to now. LOST: a worker ended or hung and
+    was replaced; `why` says how. COMPLETE: all files have an outcome. PARTIAL: the sitting ended earlier.
+    """
 
     BEGUN = "begun"
     SO_FAR = "so far"
@@ -193,10 +207,13 @@ class JournalMark(StrEnum):
 
 @frozen
 class WorkerUse:
-    """What a worker has used so far. memory_mb: its peak, with the programs that it started. programs_cpu_s: the
-    processor time of those programs, which `FileOutcome.cpu_s` does not include. cached_s, cached_files: audio with
-    stored scores, which the engine did not hear. host: of each machine that played files; () in journals of earlier
-    versions."""
+    """Resources that a worker has used so far.
+
+    - memory_mb: peak memory, including the programs that it started.
+    - programs_cpu_s: processor time of those programs, which `FileOutcome.cpu_s` does not include.
+    - cached_s, cached_files: seconds and number of files with stored scores. The engine did not hear them.
+    - host: (name, value) facts on each machine that played files; () in journals of earlier versions.
+    """
 
     memory_mb: float = 0.0
     programs_cpu_s: float = 0.0
@@ -221,7 +238,8 @@ class WorkerUse:
 
 @frozen
 class MarkLine:
-    """A mark. at_s: wall clock. duration_s, used: of this sitting so far; used: known when it ends."""
+    """A mark. at_s: Unix time. duration_s: duration of the sitting so far. why: the reason, for LOST and PARTIAL. used:
+    resources that the sitting used, in its last mark."""
 
     mark: JournalMark
     at_s: float
@@ -232,7 +250,7 @@ class MarkLine:
 
 @frozen
 class JournalledOutcome:
-    """An outcome with the name of the file in the list, which the log uses."""
+    """An outcome, and the name of the file in its list. The log uses that name."""
 
     outcome: FileOutcome
     listed: str
@@ -257,7 +275,7 @@ def header_line(header: JournalHeader) -> bytes:
 
 
 def header_of(line: bytes) -> JournalHeader:
-    """ValueError if the line is not a journal's header, or has a later format."""
+    """The header in a line. ValueError if it is not a journal's header, or has a later format."""
     try:
         document = json.loads(line)
         format_number = document["journal"]
@@ -280,7 +298,7 @@ def mark_of(line: bytes) -> MarkLine:
 
 
 def outcome_line(outcome: FileOutcome, file_name: str) -> bytes:
-    """The line of an outcome, without empty or zero values."""
+    """The line of an outcome. Empty and zero values are left out."""
     document: dict[str, Any] = {"k": outcome.kind.value, "n": outcome.number, "file": file_name}
     for name in ("samples", "rate_hz", "engine_rate_hz", "reference", "detail", "error", "sha256"):
         value = getattr(outcome, name)
@@ -308,7 +326,7 @@ def label_rows(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
 
 
 def labels_of(rows: Iterable[Sequence[Any]]) -> tuple[LabelledPhrase, ...]:
-    """TypeError or ValueError for anything but labels."""
+    """The inverse of `label_rows`. TypeError or ValueError for anything but labels."""
     return tuple(
         LabelledPhrase(start, end, phrase, tuple((name, value) for name, value in traits))
         for start, end, phrase, *traits in rows
@@ -316,7 +334,8 @@ def labels_of(rows: Iterable[Sequence[Any]]) -> tuple[LabelledPhrase, ...]:
 
 
 def place_of(line: bytes) -> tuple[int, int] | None:
-    """List (index in KINDS) and number of an outcome, from the beginning of its line. None for another line."""
+    """Kind (its index in KINDS) and number of the file of an outcome, read from the beginning of its line. None for a
+    line that is not an outcome."""
     match = _OUTCOME.match(line)
     if match is None or not line.endswith(b"}\n"):
         return None
@@ -324,7 +343,7 @@ def place_of(line: bytes) -> tuple[int, int] | None:
 
 
 def outcome_of(line: bytes) -> JournalledOutcome:
-    """ValueError if the line is not an outcome, or has changed."""
+    """The outcome in a line. ValueError if it is not an outcome, or its CRC is wrong."""
     has_check(line)
     try:
         document = json.loads(line)

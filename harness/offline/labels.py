@@ -1,7 +1,7 @@
 """Labels of phrases in long recordings: CSV with a header, RTTM, Praat's TextGrid, Audacity's label tracks.
 
-No two labels of a phrase may lie on each other, since an engine cannot detect it twice at the same time. The tiers of
-two annotators do, so one of them must be chosen.
+Two labels of the same phrase must not overlap by half, since an engine cannot detect a phrase twice at the same time.
+The tiers of two annotators overlap in this way, so one tier must be chosen.
 
 Sources: NIST RTTM (rt-04f evaluation plan, appendix A), Praat manual "TextGrid file formats", Audacity manual
 "Importing and exporting labels". Times are seconds from the start of the recording.
@@ -47,21 +47,23 @@ Labels = tuple[LabelledPhrase, ...]
 
 @frozen
 class LabelFile:
-    """A file of labels. of: labels by recording as the file names it, each in order of time; "" for no name."""
+    """A file of labels. of: the labels of each recording in order of time, by the name of the recording in the file.
+    The name is "" if the file does not name it."""
 
     path: str
     of: dict[str, Labels]
 
     @property
     def named(self) -> bool:
-        """Whether it names its recordings; otherwise its own name does."""
+        """Whether the file names its recordings. If not, it belongs to the recording that has its own name."""
         return "" not in self.of
 
 
 def read_labels(path: str, encoding: str | None = None, tier: str = "") -> LabelFile:
-    """InputError or InputProblems, with the place of each line, for anything but labels, or labels on each other.
+    """Reads a file of labels. InputError or InputProblems, with the place of each line, for anything but labels, and
+    for labels of one phrase that overlap by half.
 
-    tier: of TextGrids, the only one that is read; "" for all.
+    tier: the only tier of a TextGrid that is read; "" for all.
     """
     ending = PurePath(path).suffix.lower()
     if ending not in LABELS:
@@ -97,7 +99,8 @@ _LabelLine = tuple[LabelledPhrase, int]
 
 
 def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
-    """Notes the first label that lies on an earlier one: half of the shorter of the two, or more. In order of time."""
+    """Adds a problem for the first label that overlaps an earlier one by at least half of the shorter of the two.
+    labels: in order of time."""
     before: list[_LabelLine] = []
     pairs: list[tuple[_LabelLine, _LabelLine]] = []
     for later in labels:
@@ -136,7 +139,8 @@ def _label(
     problems: Problems, line: int, start: str, end: str, phrase: str, remedy: str, *, lasts: bool = False,
     traits: tuple[tuple[str, str], ...] = (),
 ) -> _LabelLine | None:  # fmt: skip
-    """lasts: `end` is a duration. None after a problem, which is noted."""
+    """A label from the texts of its fields, with its line. None after a problem, which is added to `problems`. lasts:
+    whether `end` is a duration."""
     times: list[float] = []
     for text in (start, end):
         try:
@@ -158,7 +162,7 @@ def _label(
 
 
 _Read = Iterator[tuple[str, _LabelLine | None]]
-"""The recording, and a label of it with its line; None for a recording that is named, but without phrases."""
+"""Name of a recording, and a label with its line; None instead for a recording that is named without a phrase."""
 
 
 def _csv(text: str, problems: Problems) -> _Read:
@@ -186,7 +190,7 @@ def _csv(text: str, problems: Problems) -> _Read:
         index for index in range(len(header)) if index not in (audio, start, end, phrase) and header[index]
     ]
     for name in (header[index] for index in trait_columns if phrase is None):
-        if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # else any phrase would count
+        if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # misspelt: then any phrase would count
             remedy = f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}"
             problems.add(first_line, 0, f"the column {name!r} is not known", remedy)
             return
@@ -239,7 +243,7 @@ def _audacity(text: str, problems: Problems) -> _Read:
 
 
 def _grid_encoding(path: str) -> str | None:
-    """Praat writes UTF-16 where a text has letters beyond ASCII."""
+    """The encoding of a TextGrid; None for UTF-8. Praat writes UTF-16 if a text has letters beyond ASCII."""
     try:
         with open(path, "rb") as file:
             return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else None
@@ -248,8 +252,8 @@ def _grid_encoding(path: str) -> str | None:
 
 
 def _grid(text: str, problems: Problems, only_tier: str) -> _Read:
-    """Both text formats: the short one has the values of the long one without their names. only_tier: the tier that
-    is read, or ""."""
+    """Reads both text formats of a TextGrid: the short one has the values of the long one without their names.
+    only_tier: the tier that is read; "" for all."""
     values = list(_grid_values(text))
     index = 0
 
@@ -302,7 +306,8 @@ def _grid(text: str, problems: Problems, only_tier: str) -> _Read:
 
 
 def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]]:
-    """Line, kind and text of each value: texts in quotes, and numbers between blanks. All else is for people."""
+    """Line, kind and text of each value: texts in quotes, and numbers between blanks. The rest of the file is for
+    people."""
     line, offset = 1, 0
     for match in _GRID_TOKEN.finditer(text):
         line, offset = line + text.count("\n", offset, match.start()), match.start()
@@ -313,8 +318,8 @@ def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]
 
 
 class LabelsOfRecordings:
-    """Finds the labels of recordings: in files that name them, or that have their name. places: label files and
-    folders of them; none for those beside the recordings. encoding, tier: see `read_labels`."""
+    """Finds the labels of recordings, in files that name the recordings or have their names. places: label files, and
+    folders with them; empty for files beside the recordings. encoding, tier: as for `read_labels`."""
 
     def __init__(self, places: Sequence[str], encoding: str | None = None, tier: str = "") -> None:
         self._places, self._encoding, self._tier = places, encoding, tier
@@ -350,7 +355,7 @@ class LabelsOfRecordings:
         return tuple(labels)
 
     def unused(self) -> list[str]:
-        """Recordings that are labelled, but were not asked for."""
+        """Recordings that have labels, but that `labels_of` was never given."""
         every = [(file.path, recording) for file in self._files for recording in file.of]
         return [recording or path for path, recording in every if (path, recording) not in self._used]
 

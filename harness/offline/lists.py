@@ -2,7 +2,7 @@
 
 Source: seed snsr-eval-batch, Usage. There are no comments, since a file may be called #1.wav. Names are bytes, as in
 the file system, and need not be UTF-8. Reading a list checks that files exist (one lstat per name) but does not open
-them. A million files are kept in columns; each is made on access.
+them. To save memory, files are kept in columns (`_FileColumns`), and a `ListedFile` is made on each access.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
 _TWICE, _BOTH = 1, 2  # Places in _REASONS.
 _KEY_BYTES = 16  # With 8, two of 10⁷ files would be taken for the same in one of 400,000 lists.
 _MOST_FOLDERS = 4096
-"""How many folders' real paths are cached."""
+"""Number of folders whose real paths are cached."""
 _BLOCK = 1 << 18
 _LONGEST_LINE = 1 << 16
-"""Bytes. The longest path in Linux has 4,096."""
+"""In bytes. The longest path in Linux has 4,096."""
 _MOST_PROBLEMS = 20
 _SOUND_STARTS = (b"RIFF", b"RF64", b"BW64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd")
 
 
 class _FileColumns:
-    """The files of one kind while they are read. bases: folders of relative names, shared by all kinds. The number 0
-    means none: the name is absolute, or an address."""
+    """The files of one kind of list, as columns. bases: the folders in which relative names were found, shared by all
+    kinds. A name with base 0 is absolute or an address. With references, `names` has two entries for each file."""
 
     def __init__(self, kind: ListKind, bases: list[bytes]) -> None:
         self.kind, self.bases = kind, bases
@@ -58,14 +58,15 @@ class _FileColumns:
         return len(self._lines)
 
     def add(self, line: int, name: bytes, base: int, key: bytes, size: int) -> None:
-        """Adds a file. key: _KEY_BYTES, equal for the same file. size: in bytes, 0 if unknown."""
+        """Adds a file. line: its line in the list. base: index in `bases`. key: _KEY_BYTES bytes that are equal if two
+        names are of the same file. size: in bytes; 0 if unknown."""
         self._lines.append(line)
         self._sizes.append(size)
         self.keys += key
         self.add_name(name, base)
 
     def add_name(self, name: bytes, base: int) -> None:
-        """Records why a file, or the reference of the previous file, is rejected."""
+        """Adds the name of a file, or that of the reference of the file added last."""
         self.names += name
         self._ends.append(len(self.names))
         self._in_base.append(base)
@@ -94,7 +95,7 @@ class _FileColumns:
 def _files(columns: Sequence[_FileColumns], conditions: Sequence[SoundCondition]) -> Sequence[ListedFile]:
     """All files of an evaluation: in-vocabulary or referenced ones first, each kind in the order of its lists.
 
-    conditions: each file is there once for each of them, one after the other.
+    conditions: each file occurs once for each of them, one after the other. Empty: once, as it is.
     """
     times = max(1, len(conditions))
 
@@ -110,7 +111,8 @@ def _files(columns: Sequence[_FileColumns], conditions: Sequence[SoundCondition]
 
 
 def _in_condition(file: ListedFile, number: int, condition: SoundCondition) -> ListedFile:
-    """The file, as the entry of that number; with another name, and labels at the speed, unless it is as it is."""
+    """The file as played in a condition, under a new number. Unless the condition alters nothing, the file gets
+    another name, and the times of its labels are adapted to the speed."""
     if condition.is_unaltered:
         return replace(file, number=number)
     speed = condition.channel.speed
@@ -127,7 +129,7 @@ def demand_local(files: Iterable[ListedFile]) -> None:
 
 
 CONDITION = "condition"
-"""The column of the conditions as a whole; each of their axes is another one."""
+"""Name of the column with the label of the whole condition. Each axis of the conditions is a further column."""
 
 
 Columns = Mapping[str, Mapping[ListKind, Sequence[str]]]
@@ -136,7 +138,8 @@ Columns = Mapping[str, Mapping[ListKind, Sequence[str]]]
 def _labels_in_conditions(
     columns: Columns, files: Mapping[ListKind, int], conditions: Sequence[SoundCondition]
 ) -> Columns:
-    """The columns of files that are there once for each condition, and those of the conditions."""
+    """The columns for files that occur once for each condition, with the columns of the conditions added. files: number
+    of files of each kind, without repetitions."""
     if not conditions:
         return columns
     times = len(conditions)
@@ -162,7 +165,8 @@ def _labels_in_conditions(
 
 def _seal(parts: Sequence[_FileColumns]) -> None:
     """Rejects later entries of a file that is listed twice, and all entries of a file that is both in and out of
-    vocabulary. The last two parts are out of vocabulary, or labelled. Frees the keys, so call it last."""
+    vocabulary. parts: all kinds, of which the last two are out of vocabulary and labelled. Frees the keys: call it
+    last."""
     keys = np.frombuffer(b"".join(part.keys for part in parts), dtype=np.uint64).reshape(-1, 2)
     marks = np.zeros(len(keys), np.uint8)
     if len(keys):
@@ -181,8 +185,8 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
 
 
 class _FileLocation(NamedTuple):
-    """base: index of the folder in which a relative name was found, 0 for none. exists: whether it does. size:
-    in bytes, 0 if unknown."""
+    """Where a name was looked up. base: index of the folder for a relative name; 0 for another name. exists: whether
+    there is a file. link: whether it is a symbolic link. size: in bytes; 0 if unknown."""
 
     base: int
     exists: bool
@@ -192,7 +196,8 @@ class _FileLocation(NamedTuple):
 
 
 class _Places:
-    """The folders in which relative names are searched. bases: those with files, by index; 0 means none."""
+    """Finds files by the names in lists. bases: all folders in which relative names are looked up. Index 0 stands for
+    no folder."""
 
     def __init__(self) -> None:
         self.bases: list[bytes] = [b""]
@@ -204,14 +209,15 @@ class _Places:
         self._real_folders: dict[bytes, bytes] = {}
 
     def of_list(self, folder: bytes | None) -> tuple[int, ...]:
-        """Indices of the folders for the names of a list in `folder` (None for a pipe)."""
+        """Indices of the folders in which names of a list are looked up: the current folder, then that of the list.
+        folder: the folder of the list; None for a pipe."""
         if folder is None:
             return (self._current,)
         return tuple(dict.fromkeys((self._current, self._base(folder))))
 
     def find(self, name: bytes, folders: tuple[int, ...]) -> _FileLocation:
-        """Where a file is; in the first folder if it is nowhere. One lstat per folder, none for a store. InputError
-        for an unsupported kind of address."""
+        """Where a file is. If it is in none of the folders: its place in the first, with `exists` False. Takes one
+        lstat per folder, and none for an address. InputError for an unsupported kind of address."""
         if _is_listed_address(name):
             address = os.fsdecode(name)
             if (kind := kind_of_store(address)) not in self._stores:
@@ -231,7 +237,8 @@ class _Places:
         return _FileLocation(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
     def key(self, file: _FileLocation) -> bytes:
-        """Equal for the same file: from its real path, without links and detours, or from an address as written."""
+        """A hash that is equal for two names of the same file: of its real path (links resolved), or of an address as
+        written."""
         path = file.path
         if _is_listed_address(path):
             local = local_path(os.fsdecode(path))
@@ -273,16 +280,16 @@ def _digest(path: bytes) -> bytes:
 
 @frozen
 class Listing:
-    """What an evaluation plays. files, lists: in-vocabulary or referenced ones, then out-of-vocabulary ones. bases:
-    the folders in which relative paths were found."""
+    """What an evaluation plays. files, lists: those in vocabulary or with references first, then those out of
+    vocabulary. bases: the folders in which relative names were found."""
 
     files: Sequence[ListedFile]
     lists: tuple[ListFacts, ...]
     bases: tuple[str, ...]
     columns: Columns
-    """What is known of the files: the labels of each column, by kind and number; "" for none."""
+    """For each column and kind of list, the value for each file; "" for none."""
     label_columns: tuple[str, ...] = ()
-    """What is known of labelled phrases: `phrase`, and the names of their traits."""
+    """Names of the columns that labelled phrases have: `phrase`, and the names of their traits."""
 
 
 def read_lists(
@@ -298,8 +305,9 @@ def read_lists(
     """Reads the lists of an evaluation, those of each kind in the order given. InputError, or InputProblems with the
     place of each line, if a list cannot be read or is not a list.
 
-    inside, outside: in-vocabulary and out-of-vocabulary files that were gathered; they follow those of lists. long:
-    recordings with their labels. conditions: in each of which every file is listed. encoding: of tables.
+    inv, oov, referenced: names of lists. inside, outside: collected in-vocabulary and out-of-vocabulary files; they
+    follow the files of the lists. long: long recordings with their labels. conditions: every file is listed once in
+    each; empty for files as they are. encoding: encoding of tables; None for UTF-8.
     """
     places = _Places()
     columns: list[_FileColumns] = []
@@ -345,7 +353,7 @@ def _table_or_list(name: str, encoding: str | None) -> str | CollectedFiles:
 
 
 def _referenced_table_or_list(name: str, encoding: str | None) -> str | CollectedFiles:
-    """The same for recordings with references. InputError for a recording without words."""
+    """As `_table_or_list`, for recordings with references. InputError for a recording without words."""
     if not (name.lower().endswith(_TABLES) and os.path.isfile(name)):
         return name
     table = collect_files(name, encoding)
@@ -409,7 +417,7 @@ class _ListReader:
         self._columns.add(number, line, file.base, self._places.key(file), file.size)
 
     def _locate(self, number: int, name: bytes) -> _FileLocation:
-        """Where a file is. A name that exists only without its surrounding blanks is a problem."""
+        """Where a file is. Adds a problem if the file exists only under the name without its surrounding blanks."""
         try:
             file = self._places.find(name, self.folders)
         except InputError as error:
@@ -508,7 +516,7 @@ def _folder(name: str) -> bytes | None:
 
 
 def _opened(name: str) -> BinaryIO:
-    """A list: a file, a pipe such as the shell's <(find …), or one in a store."""
+    """Opens a list: a file, a pipe such as the shell's <(find …), or a file in a store."""
     try:
         if is_address(name):
             return open_address(name)

@@ -24,15 +24,18 @@ from harness.offline.journal_lines import COMPACT_JSON, WorkerUse, has_check, la
 
 _HEAD = struct.Struct("<cI")
 LARGEST = 1 << 28
-"""Bytes of a message. A longer one shows that the stream is out of step."""
+"""Most bytes of a message. If a header states more, the stream is out of step."""
 BEGUN = struct.Struct("<Q")
-"""In memory shared by worker and run: how many files the worker has begun."""
+"""Format of the memory shared by worker and run: the number of files that the worker has begun."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class WorkerFrame(Enum):
-    """To a worker: EVALUATION (once, first), FILES, END_OF_SEQUENCE. From it: READY, REFUSED, OUTCOMES, USED,
-    TOLD."""
+    """Kinds of messages.
+
+    To a worker: EVALUATION (once, first), FILES, END_OF_SEQUENCE. From a worker: READY (the facts of its engine),
+    REFUSED (an error that ends it), OUTCOMES, USED (its WorkerUse), TOLD (a line for people).
+    """
 
     EVALUATION = b"E"
     FILES = b"F"
@@ -45,7 +48,8 @@ class WorkerFrame(Enum):
 
 
 def resource_use(cached_s: float, cached_files: int, host: HostFacts) -> WorkerUse:
-    """Memory of this process and the programs that run for it, and their processor time. Source: proc(5)."""
+    """What this worker has used: peak memory of its process and of the programs that run for it, and the processor time
+    of those programs. Source: proc(5)."""
     peak_kb, own_pid = 0, os.getpid()
     for pid in (own_pid, *descendants(own_pid)):
         try:
@@ -61,7 +65,7 @@ def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:
 
 
 class WorkerFrames:
-    """Joins bytes to frames. ValueError for invalid frames."""
+    """Splits a stream of bytes into frames (kind and content). ValueError for invalid frames."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -84,7 +88,10 @@ class WorkerFrames:
 
 @frozen
 class FileAnswer:
-    """A line for the journal. seconds, rejected, error: of its outcome; error: whether there is one."""
+    """The line for the journal of one file's outcome. The other fields repeat what the run needs from it.
+
+    seconds: length of the audio. rejected: None if the file is not rejected. error: whether the engine reported one.
+    """
 
     line: bytes
     seconds: float
@@ -97,7 +104,8 @@ class FileAnswer:
 
 
 def encode_answers(answers: Sequence[FileAnswer]) -> bytes:
-    """A message: counts as JSON on the first line, then the journal's lines."""
+    """The content of an OUTCOMES message: the fields of all answers as JSON on the first line, then the lines for the
+    journal."""
     counted = [[answer.seconds, answer.rejected, answer.error] for answer in answers]
     return b"\n".join([json.dumps(counted).encode("ascii"), b"".join(answer.line for answer in answers)])
 

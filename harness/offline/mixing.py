@@ -29,17 +29,19 @@ from harness.sound.stimuli.ambience import read_piece
 from harness.sound.stimuli.renderer import cut_speech
 
 QUIETEST_DBFS = -60.0
-"""A background below this level counts as having it, so that a phrase in silence can be heard."""
+"""A quieter background counts as having this level when the SNR is set, so that a phrase in silence can be heard."""
 AFTER_S = 2.0
-"""Background after the last phrase of a recording, in which its detection may come."""
+"""Least background after the last phrase of a recording, so that its detection still lies in the recording."""
 _MOST_KEPT = 256
 
 
 @frozen
 class MixRequest:
-    """hours: of background; None for all of it once. gap_s, snr_db: least and most, drawn uniformly.
+    """How phrases are mixed into background.
 
-    file_s: length of each recording. phrase: what all recordings say, unless a column of a manifest does.
+    hours: length of all mixed recordings together; None to use all background once. gap_s, snr_db: least and most gap
+    between phrases, least and most SNR; both are drawn uniformly. file_s: length of each mixed recording. phrase: the
+    phrase that all recordings contain, unless a column of a manifest names it.
     """
 
     rate_hz: int = 16_000
@@ -60,11 +62,12 @@ class MixRequest:
 
 
 PlantedPhrase = tuple[int, int, int, float]
-"""Number of a phrase's recording, from 0, start and end of its speech in samples, and its SNR, dB."""
+"""Index of the phrase's recording, start and end of its speech in the mix (in samples), and its SNR in dB."""
 
 
 class Mixer:
-    """phrases, background: recordings on this computer. InputError for one that cannot be used, before any is mixed."""
+    """Mixes phrases into background; both are recordings on this computer. InputError, before any is mixed, for a
+    recording that cannot be used."""
 
     def __init__(
         self, request: MixRequest, phrases: Sequence[CollectedFiles], background: Sequence[CollectedFiles]
@@ -91,8 +94,8 @@ class Mixer:
         self._waiting: list[int] = []
 
     def write(self, folder: Path) -> Iterator[tuple[int, int]]:
-        """Writes mix-001.wav with its labels, mix-001.csv, and so on: samples and phrases of each. OSError if that
-        fails."""
+        """Writes mix-001.wav with its labels in mix-001.csv, and so on. Yields for each the number of samples and the
+        number of phrases. OSError if a file cannot be written."""
         remaining_samples, number = round(self.hours * 3600 * self._request.rate_hz), 0
         pieces = self._pieces()
         while remaining_samples > 0:
@@ -119,7 +122,7 @@ class Mixer:
                     offset_s += length_s
 
     def _stretch(self, pieces: Iterator[RecordingPiece], count: int) -> Samples:
-        """So many samples of background."""
+        """The next `count` samples of background."""
         sound = np.zeros(count, dtype=np.float32)
         filled = 0
         while filled < count:
@@ -148,7 +151,7 @@ class Mixer:
             noise_dbfs = max(QUIETEST_DBFS, rms_dbfs(background[start:end]))
             gain = 10 ** ((noise_dbfs + snr_db - level_dbfs) / 20)
             most = float(np.abs(background).max(initial=0.0)) + gain * float(np.abs(speech).max())
-            if most > 1.0:  # only as loud as fits; its label says how loud that is
+            if most > 1.0:  # it would be clipped, so make it quieter; its label has the resulting SNR
                 quieter = (
                     max(0.05, (1.0 - float(np.abs(background).max(initial=0.0))) / float(np.abs(speech).max())) / gain
                 )
@@ -161,7 +164,7 @@ class Mixer:
         return _speech(path, self._request.rate_hz)
 
     def _labels(self, planted: Sequence[PlantedPhrase]) -> str:
-        """CSV: when each phrase is spoken, and what is known of its recording."""
+        """The labels as CSV: start and end of each phrase, its SNR, the name of its recording and its columns."""
         rate_hz = self._request.rate_hz
         own = ("start", "end", PHRASE, "snr_db", "source")
         names = [name for name in dict.fromkeys(name for traits in self._traits for name in traits) if name != PHRASE]
@@ -180,7 +183,8 @@ class Mixer:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _speech(path: str, rate_hz: int) -> tuple[Samples, int, int, float] | None:
-    """A phrase cut to its speech, where that begins and ends, and its active speech level; None for silence."""
+    """A phrase, cut to its speech with a margin. Returns its samples, where speech begins and ends in them, and the
+    active speech level in dBFS; None for silence."""
     sound = at_rate(read_recording(path), rate_hz)
     cut = cut_speech(sound, recorded=True)
     if cut is None:
@@ -191,7 +195,7 @@ def _speech(path: str, rate_hz: int) -> tuple[Samples, int, int, float] | None:
 
 
 def _path(name: str, folder: str | None) -> str:
-    """InputError for a recording in a store or an archive."""
+    """Absolute path of a recording. InputError if it is in a store or an archive."""
     path = name if folder is None or os.path.exists(name) else os.path.join(folder, name)
     with opened(path):
         return os.path.abspath(path)

@@ -43,22 +43,22 @@ if TYPE_CHECKING:
     from harness.sound.stimuli.renderer import Renderer
 
 LARGEST_BLOCK = 1 << 19
-"""Samples that an engine is given at once, so that its intermediate results stay within some megabytes."""
+"""Most samples that an engine gets at once, so that its intermediate results take only some megabytes."""
 
 LONGEST_TEXT = 1 << 20
 _LAST_S = 10.0
-"""Of a file, in which the quiet at its end is measured."""
+"""Seconds at the end of a file in which the length of the quiet is measured."""
 FARTHEST = 1 << 53
-"""Samples: the largest integer range that a float holds exactly."""
+"""Largest position of a detection, in samples: up to here a float holds every integer exactly."""
 _REMEDY = "Report this to the author of the engine: positions must be whole samples of the file, scores finite"
 _Found = TypeVar("_Found", bound=OfflineSpot | Said)
 LONGEST_UNDERSTOOD_S = 3600.0
 """A recogniser gets a whole file at once. An hour at 16 kHz is 115 MB of samples, and several times that inside."""
 LONGEST_BYTES = 1 << 20
-"""Of a reference. A longer one is the wrong file: an hour of speech has about 60 kB."""
+"""Longest reference, in bytes. A longer file is the wrong file: an hour of speech has about 60 kB of text."""
 
 _LABEL_BEYOND_S = 0.1
-"""By which a label may end after its recording, as labelling tools round."""
+"""A label may end this much later than its recording, since labelling tools round times."""
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -76,8 +76,8 @@ def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_step
 
 
 def spots_of_track(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
-    """The spots of a track. Each ends where its score was known and begins `spot_samples` earlier, or with the
-    sound."""
+    """The spots of a track. Each ends at the sample at which its score was known, and begins `spot_samples` earlier (at
+    the earliest where the sound begins)."""
     indices = crossings(track.scores, rule.threshold, rule.refractory_samples / track.step)
     if not len(indices):  # most files of a list without the phrase
         return ()
@@ -133,7 +133,7 @@ def joined(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
 
 
 def spots_in(tracks: Iterable[ScoreTrack], rule: SpotRule) -> tuple[OfflineSpot, ...]:
-    """The spots of all phrases, in the order in which they were known."""
+    """The spots of all phrases, in the order in which they were detected."""
     return in_order(spot for track in tracks for spot in spots_of_track(track, rule))
 
 
@@ -163,7 +163,8 @@ def _rule_of(facts: EngineFacts) -> SpotRule:
 
 
 def checked(detection: _Found) -> _Found:
-    """A spot with plain Python numbers, as a journal needs them, not numpy's. EngineError if it is impossible."""
+    """The same detection with Python's numbers instead of numpy's, since a journal stores those. EngineError for values
+    that cannot be right, such as a start after the end."""
     text = detection.phrase if isinstance(detection, OfflineSpot) else detection.text
     try:
         start, end = operator.index(detection.start), operator.index(detection.end)
@@ -187,7 +188,8 @@ def checked(detection: _Found) -> _Found:
 
 
 def _is_frame(answer: Said) -> bool:
-    """Whether intents are sorted texts, each once, and slots are slots; a recogniser of words has neither."""
+    """Whether intents are texts, sorted and each once, and slots are of type Slot. True for a recogniser of words,
+    which has neither."""
     intents, slots = answer.intents or (), answer.slots or ()
     names = all(isinstance(intent, str) and intent.strip() and JOINT not in intent for intent in intents)
     return names and all(isinstance(slot, Slot) for slot in slots) and list(intents) == sorted(set(intents))
@@ -198,10 +200,11 @@ def in_order(detected: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
 
 
 class SoundInCondition:
-    """A file in a condition, at the engine's rate; the samples of `Renderer.render`, as 16 bits.
+    """A file in a sound condition, at the engine's rate: the samples of `Renderer.render`, as 16 bits.
 
-    sha256: of the recipe. assumed: of the file. stored_length: its length, if that is stored with its scores; then only
-    `blocks` renders it.
+    sha256: hash of the recipe, not of samples. assumed: what was assumed about the length of the file, "" for nothing.
+    stored_length: its length in samples, if that is stored with its scores; the file is then rendered only if `blocks`
+    is called. None if it is not stored.
     """
 
     def __init__(
@@ -222,7 +225,8 @@ class SoundInCondition:
 
 
 class PaddedSound:
-    """A sound with silence after it, for the engine only. samples: without that silence. sha256: of both, or ""."""
+    """A sound with silence after it, which only the engine hears. samples: length without that silence. sha256: hash of
+    the sound and the silence; "" if the hash of the sound is not known."""
 
     def __init__(self, sound: OpenSound | SoundInCondition, tail_s: float, engine_rate_hz: int) -> None:
         self._sound, self._tail = sound, np.zeros(round(tail_s * engine_rate_hz), np.int16)
@@ -240,8 +244,9 @@ _WITH_TAIL = (ListKind.INV, ListKind.REFERENCED)
 
 
 def _compares_tail(file: ListedFile) -> bool:
-    """Whether its tail is measured even if something was detected in it. Some are enough to compare misses with, and
-    reading all once more would take long. Neither workers nor shards change the choice."""
+    """Whether the tail of a file is measured even if something was detected in it. Misses are compared with such files.
+    A part of them is enough, since measuring means reading the file once more. The choice is the same for any number
+    of workers and shards."""
     return file.number < 100 or file.number % 17 == 0
 
 
@@ -260,9 +265,9 @@ class FilePlayer:
         self._renderer: Renderer | None = None
 
     def play(self, file: ListedFile) -> FileOutcome:
-        """The outcome of a file. An unusable file and our own errors (such as EngineError) are rejections.
-        DeviceError and all other exceptions of an engine are raised: the engine cannot be trusted afterwards. cpu_s
-        covers this process and its threads."""
+        """The outcome of a file. For an unusable file, and after one of the harness's own errors (such as
+        EngineError), it is a rejection. DeviceError and all other exceptions of an engine are raised, since the engine
+        cannot be trusted afterwards. Its cpu_s covers this process and its threads."""
         if file.rejected is not None:
             return file.outcome_rejected(file.rejected)
         began_s = time.process_time()
@@ -324,7 +329,8 @@ class FilePlayer:
             )
 
     def _tail_ms(self, file: ListedFile) -> int | None:
-        """The quiet at the end of a file; None if it has no influence."""
+        """Length of the quiet at the end of a file, in ms. None if it does not matter for this file, or cannot be
+        measured."""
         facts, evaluation = self._facts, self._evaluation
         if file.kind not in _WITH_TAIL or facts.kind is EngineKind.TRANSCRIPT or evaluation.tail_s:
             return None
@@ -337,7 +343,8 @@ class FilePlayer:
 
     @contextmanager
     def _opened(self, file: ListedFile) -> Iterator[tuple[_PlayedSound, ConstantStretches]]:
-        """The sound, and where the file has none: stretch 0 is the whole file, the others are its labels."""
+        """The sound, and which stretches of the file are constant (no sound): stretch 0 is the whole file, the others
+        are its labels."""
         with self._opened_alone(file) as (sound, constant):
             tail_s = self._evaluation.tail_s if file.kind in _WITH_TAIL else 0.0
             yield PaddedSound(sound, tail_s, self._facts.rate_hz) if tail_s else sound, constant
@@ -355,7 +362,7 @@ class FilePlayer:
             constant.read(sound.blocks())
         if (value := constant.values.get(0)) is not None and _wants_sound(file):
             raise UnusableSound(RejectReason.SILENT, f"every sample is {value}")
-        # Opened before, since a file is usable in a condition if it is usable as it is.
+        # The file was opened first: it is usable in a condition only if it is usable as it is.
         if self._renderer is None:
             from harness.sound.stimuli.renderer import Renderer  # imported here: slow
 
@@ -392,7 +399,8 @@ def _wants_sound(file: ListedFile) -> bool:
 
 
 def _stretches(file: ListedFile, sound: OpenSound, condition: SoundCondition | None) -> list[tuple[int, int]]:
-    """The whole file, and its labels, in samples of the file. condition: which may have changed the times of labels."""
+    """Start and end of the whole file, then those of its labels, in samples of the file. condition: to whose speed the
+    times of the labels were adapted; None for the file as it is."""
     speed = 1.0 if condition is None else condition.channel.speed
     of_labels = [
         (round(label.start_s * speed * sound.rate_hz), round(label.end_s * speed * sound.rate_hz))
@@ -429,8 +437,10 @@ def _transcribed(engine: Understands, evaluation: Evaluation, sound: _PlayedSoun
 
 def read_reference(path: str) -> str:
     """The words of a reference: UTF-8, without a byte order mark, with runs of white space as one blank.
-    UnusableSound with REFERENCE for a file that cannot be read, is not text, is empty or too long. path: or INLINE and
-    the text itself."""
+
+    path: path of the text, or INLINE followed by the text itself. UnusableSound with the reason REFERENCE if the file
+    cannot be read, is not text, is empty or is too long.
+    """
     if path.startswith(INLINE):
         return path.removeprefix(INLINE)
     try:

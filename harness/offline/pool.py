@@ -46,8 +46,13 @@ class WorkerState(Enum):
 
 
 class WorkerProcess:
-    """A child in its own process group. What its engine prints is kept off our streams; the last of it appears in
-    errors."""
+    """A worker, as a child process in its own process group. What its engine prints does not reach our streams; the
+    last line of it appears in errors.
+
+    standing: its state. hands: positions of the files that it has been given and has not answered. begun, answered:
+    numbers of files that it has begun, and that it has answered. sequence: whether it plays a sequence in which the
+    engine's state is carried over.
+    """
 
     def __init__(self, evaluation: Evaluation, *, nice: int, now_s: float) -> None:
         self.standing = WorkerState.LOADING
@@ -95,7 +100,7 @@ class WorkerProcess:
 
     @property
     def current_position(self) -> int | None:
-        """The position that it is playing, or was playing when it ended; None between files."""
+        """Position of the file that it is playing, or was playing when it ended; None between files."""
         place = self.begun - self.answered - 1
         return self.hands[place] if 0 <= place < len(self.hands) else None
 
@@ -125,7 +130,7 @@ class WorkerProcess:
         del self._out[:sent]
 
     def read(self) -> list[tuple[WorkerFrame, bytes]] | None:
-        """Messages that have arrived; None if no more will. ValueError for invalid messages."""
+        """Messages that have arrived; None if the pipe has ended. ValueError for invalid messages."""
         try:
             piece = os.read(self.answers, _PIECE)
         except BlockingIOError:
@@ -133,7 +138,7 @@ class WorkerProcess:
         return list(self._frames.feed(piece)) if piece else None
 
     def read_words(self) -> bool:
-        """Reads what the engine printed. Whether there may be more."""
+        """Reads what the engine printed. Returns whether there may be more."""
         try:
             piece = os.read(self.words, _PIECE)
         except BlockingIOError:
@@ -171,14 +176,14 @@ class WorkerProcess:
 STARTS = 3
 """The run ends after this many workers in a row ended before their engine was loaded."""
 SLOWER = 20.0
-"""A file hangs when it takes this many times its expected time, plus the time set."""
+"""A file counts as hanging after this many times its expected time plus `hang_after_s`."""
 END_S = 2.0
 
 
 @frozen
 class WorkerLimits:
-    """hang_after_s: time allowed for a file beyond what its length explains. load_within_s: time allowed for an
-    engine to load. nice: lowers the workers' priority."""
+    """Limits on the workers. hang_after_s: time allowed for a file beyond what its length explains. load_within_s: time
+    allowed for an engine to load. nice: number that is added to the workers' niceness, which lowers their priority."""
 
     hang_after_s: float = HANG_AFTER_S
     load_within_s: float = 300.0
@@ -195,7 +200,8 @@ class FilesAnswered:
 
 @frozen
 class LostWorker:
-    """A worker that has ended. guilty: the file that it was playing. others: what else it held. why: for people."""
+    """A worker that has ended. guilty: position of the file that it was playing; None if it was playing none. others:
+    positions of the other files that it had been given. why: how it ended, in words."""
 
     worker: WorkerProcess
     guilty: int | None
@@ -255,14 +261,15 @@ class WorkerPool:
         return WorkerUse.of_all([self._used, *(worker.used for worker in self.workers)])
 
     def give(self, worker: WorkerProcess, files: Mapping[int, ListedFile], *, last: bool = False) -> None:
-        """Gives a worker files, by their positions. last: its sequence ends with them."""
+        """Gives a worker files, by their positions. last: whether these are the last files of its sequence."""
         worker.give(files, self._now_s())
         if last:
             worker.end_sequence()
         self._write(worker)
 
     def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[FilesAnswered | LostWorker]:
-        """Events within wait_s. EngineError, or the engine's own error, if no worker can be had."""
+        """Waits up to wait_s; returns the events of that time. EngineError, or the engine's own error, if no worker can
+        be started. rough_s: the rough length of the file at a position, in seconds."""
         happened: list[FilesAnswered | LostWorker] = []
         for key, _ in self._selector.select(wait_s):
             worker, pipe = key.data
@@ -323,7 +330,7 @@ class WorkerPool:
         try:
             frames = worker.read()
             if frames is None:
-                # The pipe closes before the process ends. How it ended is worth the wait.
+                # The pipe closes before the process ends. Wait for the end, since its status goes into the report.
                 worker.wait(END_S)
                 return [self._lose(worker, RejectReason.CRASH)]
             for kind, content in frames:
@@ -333,9 +340,10 @@ class WorkerPool:
         return happened
 
     def _drain_exited(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
-        """The last messages and the loss of a worker that has ended, although its children may hold its pipe open."""
+        """The last messages of a worker that has ended, and its loss. Needed since its own children may keep its pipe
+        open, so that the pipe does not end."""
         happened = self._read(worker)
-        if worker not in self.workers:  # its pipe had ended, and so `_read` has reported the loss
+        if worker not in self.workers:  # its pipe had ended, so `_read` has reported the loss
             return happened
         return [*happened, self._lose(worker, RejectReason.CRASH)]
 

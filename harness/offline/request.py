@@ -39,14 +39,15 @@ class EvaluationRequest:
 
     - inside, outside: places of recordings with and without the phrase, see `file_sources.py`.
     - inv, oov, referenced: names of lists of recordings with the phrase, without it, and with references.
-    - encoding: of manifests and labels; None for UTF-8.
+    - encoding: encoding of manifests and labels; None for UTF-8.
     - long: places of long recordings, in which phrases are labelled.
-    - labels: places of these labels; () for beside the recordings.
+    - labels: places of these labels; () if they are beside the recordings.
     - tier: the tier of TextGrids with the labels; "" for all.
-    - conditions: a file of sound conditions in which each file is played, or "".
+    - conditions: name of a file of sound conditions, in each of which every file is played; "" for none.
     - by: columns to group results by; several in one entry are crossed.
-    - clustered_by: the column of talkers.
-    - words: words are compared with the references, not commands.
+    - clustered_by: name of the column whose values are clusters; None for a column of talkers if there is one, "" for
+      none.
+    - words: whether words, not commands, are compared with the references.
     - cluster: a scheduler's address, or "" for `jobs` local processes.
     """
 
@@ -145,7 +146,8 @@ class EvaluationRequest:
         return (*self.oov, *self.outside, *self.long)
 
     def evaluation(self, task: Task, cache: str) -> Evaluation:
-        """What is evaluated. InputError for a file of conditions with mistakes."""
+        """The settings that decide outcomes, for one task. cache: folder of stored scores; "" for none. InputError for
+        a file of conditions with mistakes."""
         conditions: tuple[SoundCondition, ...] = ()
         if self.conditions:
             from harness.scenario.conditions import load_conditions  # imported here: slow
@@ -163,7 +165,8 @@ class EvaluationRequest:
         )
 
     def demand_fit(self, task: str, facts: EngineFacts) -> None:
-        """InputError if this kind of engine does not fit the lists or options. task: as given."""
+        """InputError if this kind of engine does not fit the lists or options. task: name of the task as the user gave
+        it."""
         name = f"{task} is {_ENGINE_NOUNS[facts.kind]}"
         if facts.kind is EngineKind.FRAME:
             raise InputError(
@@ -201,7 +204,8 @@ class EvaluationRequest:
 
 @frozen
 class PageOptions:
-    """Files to write from the results. report: a page of HTML; junit: XML; "" for none. audio: where its sounds are."""
+    """Files to write from the results. report: name of an HTML page; junit: name of an XML file; "" for none. audio:
+    where the page gets its sounds from (`embed`, `beside` or `none`)."""
 
     report: str = ""
     junit: str = ""
@@ -213,9 +217,9 @@ class PageOptions:
 
 
 def log_names(log: str | None, engine_names: Sequence[str], tasks: Sequence[Task]) -> list[str]:
-    """The log of each task: as -l names it; of several, -l with the task's name before its ending.
+    """The name of the log of each task: as -l gives it. With several tasks, the task's name is added before its ending.
 
-    engine_names: what -t gives for each task.
+    engine_names: what the user gave with -t for each task.
     """
     if len(tasks) == 1 and log is not None:
         return [log]
@@ -229,7 +233,8 @@ def log_names(log: str | None, engine_names: Sequence[str], tasks: Sequence[Task
 
 
 def log_name(engine_name: str, task: Task) -> str:
-    """A model file's name without its extension, or ENGINE-MODEL, since engines share names of phrases."""
+    """The name of a task in file names: that of a model file without its extension, or ENGINE-MODEL. The engine is
+    included since several engines have a model of the same name."""
     is_file = os.sep in task.model or _known_ending(task.model)
     name = PurePath(task.model).name if is_file else task.model
     name = name.removesuffix(_known_ending(name))
@@ -239,7 +244,7 @@ def log_name(engine_name: str, task: Task) -> str:
 
 
 def _known_ending(name: str) -> str:
-    """The ending of a model file, or "" for a name that has none of an engine."""
+    """The ending of a file name if it is that of an engine's model files; else ""."""
     from harness.engines.offline_loading import BY_ENDING
 
     ending = PurePath(name).suffix
@@ -275,9 +280,11 @@ class SweepCriterion(StrEnum):
 
 @frozen
 class SweepTarget:
-    """A declared target. limit: the most false accepts per hour, or the largest share of false rejects (0–1).
+    """A target by which a threshold is chosen. limit: the most false accepts per hour, or the largest share of false
+    rejects (0–1).
 
-    miss_cost, accept_cost, uses_per_hour: for COST, which ignores `limit` and `basis`."""
+    miss_cost, accept_cost: cost of a false reject and of a false accept. uses_per_hour: how often the phrase is spoken.
+    These three apply to COST only, which ignores `limit` and `basis`."""
 
     criterion: SweepCriterion
     limit: float = 0.0
@@ -289,9 +296,10 @@ class SweepTarget:
 
 @frozen
 class SweepRequest:
-    """A sweep of thresholds. prefix: None for no sweep, "" for files beside the log.
+    """A sweep of thresholds. prefix: beginning of the names of its files; None for no sweep, "" for files beside the
+    log.
 
-    target_cost: of a false reject, of a false accept, and uses per hour."""
+    target_cost: cost of a false reject, cost of a false accept, and uses per hour."""
 
     prefix: str | None = None
     dev_inv: tuple[str, ...] = ()
@@ -332,7 +340,7 @@ class SweepRequest:
         return None
 
     def beside(self, prefix: str) -> SweepRequest:
-        """With that prefix for the files beside the log; unchanged if another is given, or no sweep is wanted."""
+        """The same request with this prefix, if its files stand beside the log; else the request unchanged."""
         return replace(self, prefix=prefix) if self.prefix == "" else self
 
     def files(self, log_files: Sequence[Path]) -> Iterator[Path]:

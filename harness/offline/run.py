@@ -29,8 +29,12 @@ RECENT_S = 20.0
 
 @frozen
 class RunProgress:
-    """Progress of this sitting. done: of its files. audio_s: of usable files, exact. rate, recent_rate: audio time
-    over wall time, None at first. eta_s: None while it is not known."""
+    """Progress of this sitting.
+
+    files, done, rejected, errors: numbers of files. audio_s: seconds of audio in the usable files that are done. rate:
+    audio time divided by wall time. recent_rate: the same over the last RECENT_S. eta_s: expected time left. Each is
+    None while it is not known.
+    """
 
     files: int
     done: int
@@ -43,8 +47,8 @@ class RunProgress:
 
 
 class RunPace:
-    """Counts and times of a run so far; times are of its clock. done, rejected, errors: files of this sitting.
-    partial: whether it was stopped."""
+    """Counts and times of a run so far, by the run's clock. done, rejected, errors: numbers of files in this sitting.
+    partial: whether the run was stopped."""
 
     def __init__(self, files: int, began_s: float) -> None:
         self._files = files
@@ -62,7 +66,7 @@ class RunPace:
             self.audio_s += outcome.seconds
 
     def snapshot(self, now_s: float, share_done: float | None) -> RunProgress:
-        """share_done: of this sitting's hours as far as they are known, or None."""
+        """The progress at now_s. share_done: share of this sitting's hours of audio that is done; None if unknown."""
         elapsed_s = now_s - self._began_s
         if now_s - self._recent[-1][0] >= 0.5:
             self._recent.append((now_s, self.audio_s))
@@ -114,15 +118,21 @@ def stop_when_asked() -> Iterator[threading.Event]:
 
 WINDOW = 100_000  # Files sorted by length together. Chosen: to look up more lengths would delay the first file.
 BATCH_S = 0.5
-"""Work in a batch: long against the time to hand it out, short against the end of a run."""
+"""Time that a worker needs for a batch of files. Long enough that handing it out costs little, short enough that all
+workers finish at about the same time."""
 MOST_FILES = 512  # Chosen with BATCH_S, so that no worker waits for its next files, however short they are.
 LEAST_S = 0.1
-"""Least length of a file for planning, since opening takes time too."""
+"""Shorter files count as this long when work is planned, since opening a file takes time too."""
 
 
 class FileQueue:
-    """The files that are still to be played, each known by its position in `files`. due: which positions are to be
-    played, shape (len(files),)."""
+    """The files that are still to be played, each known by its position in `files`.
+
+    Files are taken from windows of 100,000, the longest of each window first: long files at the end would leave other
+    workers idle. The rough length of a file is looked up only when its window begins.
+
+    due: True for each position that is to be played, shape (len(files),).
+    """
 
     def __init__(self, files: Sequence[ListedFile], due: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]]):
         self._files = files
@@ -138,7 +148,7 @@ class FileQueue:
         return bool(self._ready or self._repeated or self._looked < len(self._due_positions))
 
     def rough_s(self, position: int) -> float:
-        """Rough length of a file that was handed out; 0 before."""
+        """Rough length of a file in seconds; 0 before its length was looked up."""
         return float(self._rough_s[position])
 
     def take(self, most_s: float, most_files: int) -> list[int]:
@@ -158,13 +168,13 @@ class FileQueue:
         self._repeated.extendleft(reversed(positions))
 
     def finished(self, position: int) -> None:
-        """Adds the file to `done_s`; files that were not handed out are ignored."""
+        """Adds the length of a file to `done_s`. Files that were never in this queue are ignored."""
         if self._rough_s[position]:
             self.done_s += self.rough_s(position)
 
     @property
     def total_s(self) -> float:
-        """Rough length of all files. Files not looked at yet count with the mean of the others."""
+        """Rough length of all files. Those whose length is not known yet count as long as the mean of the others."""
         return self._looked_s / self._looked * len(self._due_positions) if self._looked else 0.0
 
     def _look(self) -> bool:
@@ -182,12 +192,15 @@ class FileQueue:
 
 
 AHEAD = 16
-"""Files that the worker holds and has not begun."""
+"""Number of files that the worker has been given and has not begun."""
 
 
 class ContinuousSequence:
-    """The worker's place in the list. If the worker is lost, so is the engine's state: another one starts from the
-    beginning."""
+    """Files that one worker must play in list order, since the engine's state is carried over.
+
+    The worker is given a few files ahead of the one that it plays. If it is lost, so is the engine's state: another
+    worker starts again from the beginning. Outcomes that the journal already has are then ignored.
+    """
 
     def __init__(self, files: Sequence[ListedFile], positions: Sequence[int]) -> None:
         self._files = files
@@ -213,8 +226,8 @@ class ContinuousSequence:
         return self._before_s[self._next - in_hand]
 
     def wants(self, worker: WorkerProcess, *, busy: bool) -> bool:
-        """Whether the worker should get the next files: it plays the list, or could start to. busy: it is needed
-        elsewhere first."""
+        """Whether the worker should be given the next files. It plays this sequence, or (the first idle worker that
+        asks) starts to. busy: whether the worker must play other files first."""
         if self.is_complete:
             return False
         if self._worker is None:
@@ -237,22 +250,22 @@ class ContinuousSequence:
         self._next = 0
 
     def leave_out(self, position: int, reason: RejectReason) -> None:
-        """Gives up a file that ended the engine too often."""
+        """Gives up a file that ended the engine too often: it will be handed out as rejected."""
         self._instead[position] = replace(self._files[position], rejected=reason)
 
 
 ATTEMPTS = 3
-"""Attempts for a file that crashes the engine or hangs it."""
+"""Number of attempts at a file that makes the engine crash or hang."""
 HOPELESS = 8
 """If this many files were lost before any succeeded, the engine is at fault and not the files."""
 TICK_S = 0.2
-GRACE_S = 2.0  # For the files under way when the run is stopped.
+GRACE_S = 2.0  # Time for the files that are being played when the run is stopped.
 
 OpensJournal = Callable[[EngineFacts], Journal]
-"""Called once, when the engine has loaded and before any file is played."""
+"""Returns the journal to write. Called once, when the engine has loaded and before any file is played."""
 OnOutcome = Callable[[FileOutcome, ListedFile], None]
-"""Called for each outcome in the journal, in order of arrival, on the thread of `run`. Without it, lines are not
-parsed."""
+"""Called for each new outcome once it is in the journal, in order of arrival, on the thread of `run`. None instead of a
+function saves parsing the lines of outcomes."""
 
 
 class OutcomeSink(Protocol):
@@ -283,8 +296,8 @@ def run(
 ) -> RunPace:
     """Plays the files without an outcome in the journal, and closes it: COMPLETE, or PARTIAL after a stop.
 
-    stop: once it is set, no more files are handed out, and running ones have 2 s. while_loading: called once, while
-    workers load.
+    stop: once it is set, no more files are handed out, and those being played have 2 s. while_loading: called once,
+    while workers load their engines.
 
     on_line: takes lines for people, such as a damaged cache entry.
 
@@ -311,7 +324,12 @@ def run(
 
 
 class ActiveRun:
-    """A run once its engine has loaded. proven: the engine has played a file before. before: existing outcomes."""
+    """A run, from the moment when its engine has loaded. It hands out files, journals the answers, and replays the
+    files of lost workers.
+
+    before: the journal with the outcomes of earlier sittings; None without. proven: whether the engine has already
+    played a file elsewhere. If so, it is not at fault when it ends on each of the first files.
+    """
 
     def __init__(
         self,
@@ -341,13 +359,13 @@ class ActiveRun:
         if evaluation.continuous and not in_sequence.any():
             in_sequence[:] = [file.kind is ListKind.OOV for file in files]
         self._waiting = FileQueue(files, self._is_due & ~in_sequence)
-        # The engine must play the whole list again to reach the remaining files.
+        # If a file of the sequence is due, all of it is played again: the engine's state depends on the earlier files.
         is_repeated = in_sequence if bool((self._is_due & in_sequence).any()) else np.zeros(len(files), bool)
         self._sequence = ContinuousSequence(files, np.flatnonzero(is_repeated).tolist())
         self.pace = RunPace(self._files_left, now_s())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
-        """Plays until every file has its outcome. Whether it was stopped before."""
+        """Plays until every file has its outcome. Returns True if the run was stopped before that."""
         stopped_s: float | None = None
         shown_s = self._now_s()
         while self._files_left:
@@ -378,7 +396,7 @@ class ActiveRun:
                 self._pool.give(worker, {position: self._files[position] for position in positions})
 
     def _next_for(self, worker: WorkerProcess) -> list[int]:
-        """The next files for a worker; none while it has enough."""
+        """Positions of the next files for a worker; empty while it has enough."""
         if self._suspects and not worker.hands and (worker.begun == 0 or not self._expects_fresh_worker()):
             return [self._suspects.popleft()]
         if not self._waiting:
@@ -422,8 +440,8 @@ class ActiveRun:
                 self._on_outcome(outcome_of(answer.line).outcome, self._files[position])
 
     def _replay_lost_files(self, lost: LostWorker) -> list[tuple[int, FileAnswer]]:
-        """Files that a lost worker held are played again. The one that it was playing is tried ATTEMPTS times, then
-        rejected."""
+        """Arranges that the files of a lost worker are played again. The one that it was playing is tried ATTEMPTS
+        times; after that, its rejection is returned as an answer."""
         at_file = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
         line = f"a worker {lost.why}{at_file}"
         self._journal.lost(line)
@@ -464,7 +482,8 @@ class ActiveRun:
 def unplayed_files(
     files: Sequence[ListedFile], before: JournalFile | None
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which files have no outcome yet. before: the journal's content."""
+    """True for each file that has no outcome yet, shape (len(files),). before: the journal with the outcomes of earlier
+    sittings; None without."""
     if before is None or not len(before):
         return np.ones(len(files), bool)
     keys = np.fromiter((key_of(KINDS.index(file.kind), file.number) for file in files), np.int64, len(files))

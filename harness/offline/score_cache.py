@@ -1,4 +1,4 @@
-"""Stored scores: with them another operating point, refractory time or lead-in needs no sound.
+"""Stored scores. With them, results at another operating point, refractory time or lead-in need no sound.
 
 One file per entry, in a folder that processes and machines may share. Little-endian:
 
@@ -45,7 +45,7 @@ class ScoreCache:
         self._storing_failed = False
 
     def get(self, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...] | None:
-        """The tracks of a file, or None if they must be computed."""
+        """The scores of a file, one track per phrase; None if they must be computed."""
         path = self._path(fingerprint, file_sha256)
         try:
             content = path.read_bytes()
@@ -68,7 +68,7 @@ class ScoreCache:
         return tracks
 
     def length(self, fingerprint: str, file_sha256: str) -> int | None:
-        """Samples of a sound whose scores are stored; None if there are none."""
+        """Length in samples of the sound of an entry, read from its head; None without an entry."""
         try:
             with self._path(fingerprint, file_sha256).open("rb") as file:
                 magic, version, length = _PREAMBLE.unpack(file.read(_PREAMBLE.size))
@@ -81,7 +81,8 @@ class ScoreCache:
     def put(
         self, fingerprint: str, file_sha256: str, tracks: tuple[ScoreTrack, ...], samples: int, rate_hz: int
     ) -> bool:
-        """Stores the tracks of a file. Returns False if that fails, which only makes later evaluations slower.
+        """Stores the scores of a file of `samples` samples at rate_hz. Returns False if that fails, which only makes
+        later evaluations slower.
 
         Not for `--continuous`, where scores also depend on previous files.
         """
@@ -93,7 +94,7 @@ class ScoreCache:
                 for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
                     stream.write(piece)
         except OSError as error:
-            if not self._storing_failed:  # else it was reported
+            if not self._storing_failed:  # report only the first failure
                 self._storing_failed = True
                 self._tell(
                     f"scores cannot be stored in {self.folder} ({error.strerror or error}); continuing without a cache"
@@ -102,7 +103,7 @@ class ScoreCache:
         return True
 
     def size(self, fingerprint: str) -> str:
-        """What is stored for an engine, in words."""
+        """Number and size of the entries of an engine, such as `12 files, 3.4 MB`."""
         sizes = [path.stat().st_size for path in (self.folder / fingerprint).rglob(f"[!.]*{ENDING}")]
         return f"{counted(len(sizes), 'file')}, {fixed(sum(sizes) / 1e6, 1, 'MB')}"
 
@@ -136,7 +137,7 @@ def _pieces(
 
 
 def _read(content: bytes, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...]:
-    """ValueError, with the reason, unless `_pieces` made the entry for this file."""
+    """The tracks in an entry. ValueError, with the reason, unless `_pieces` made the entry for this file."""
     if len(content) < _PREAMBLE.size + _CRC.size:
         raise ValueError("cut off")
     magic, version, length = _PREAMBLE.unpack_from(content)

@@ -32,12 +32,16 @@ WEAK = 0.3
 """Below this correlation, the stimulus is hardly present in the microphone's recording."""
 _MOST_NOTES = 6
 RunProgress = Callable[[int, int], None]
-"""How many stimuli are done, of how many."""
+"""Called with the number of stimuli that are done, and the number of all."""
 
 
 @dataclass(slots=True)
 class SessionStimuli:
-    """What a session played, from its log. order: play_id → the row at which its attempt began."""
+    """What a session played, from its log.
+
+    clips: recorded stimuli, by the sha256 of the stimulus. order: play_id → number of the row at which its attempt
+    began. notes: trial → remarks that may explain its result, such as an interrupted attempt.
+    """
 
     folder: SessionFolder
     started: SessionStarted
@@ -51,7 +55,8 @@ class SessionStimuli:
         return tuple(device.device for device in self.figures.snapshot().devices)
 
     def plays(self, devices: Sequence[str]) -> tuple[Play, ...]:
-        """One play per stimulus that counts for a trial, in playing order, without probes."""
+        """The plays that count for trials of these devices, each stimulus once, in the order in which they were
+        played. Probes are left out."""
         play_by_id = {
             play.row.play_id: play
             for device in devices
@@ -80,7 +85,7 @@ class SessionStimuli:
 
 
 def read_stimuli(folder: Path) -> SessionStimuli:
-    """A session from its folder, also while it runs. LogError; InputError if it has no listening trials."""
+    """Reads a session from its folder, also while it runs. LogError; InputError if it has no listening trials."""
     stimuli: SessionStimuli | None = None
     figures = WakeFigures()
     with LogReader(folder) as reader:
@@ -116,7 +121,7 @@ def hear(
     continuous: bool = False,
     progress: RunProgress = lambda done, total: None,
 ) -> tuple[dict[str, OfflineDetections], dict[str, str]]:
-    """What an engine finds in each stimulus, by play_id; and why others were left out.
+    """What an engine detects in each stimulus, by play_id; and why other stimuli were left out, by play_id.
 
     continuous: one engine state over all stimuli in playing order, as for a device. InputError for an engine without
     wake phrases; EngineError if a continuous run fails.
@@ -191,7 +196,8 @@ def _hear_continuously(
 def _play_with_retries(
     engine: OfflineEngine, samples: npt.NDArray[np.int16]
 ) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
-    """Plays one stimulus. Repeats it if the engine's faults do not concern the sound, as with a device's link."""
+    """Plays one stimulus. Repeats it after an EngineError if the engine declares `more_tries`, as a device does whose
+    link may be lost."""
     for _ in range(getattr(engine, "more_tries", 0)):
         with contextlib.suppress(EngineError):
             return spots_heard(engine, [samples])
@@ -199,7 +205,8 @@ def _play_with_retries(
 
 
 def _peak(tracks: Sequence[ScoreTrack], play: Play, start: int, end: int, rate_hz: int) -> float | None:
-    """The highest score from `window_before_s` before the phrase to `window_after_s` after it."""
+    """The highest score in the window of the phrase, from `window_before_s` before it to `window_after_s` after it. Of
+    ambient sound, the highest in all of it. start, end: place of the stimulus, in samples. None without scores."""
     low, high = start, end
     if play.kind is not TrialKind.AMBIENT:
         low = start + round((play.row.query_start_s - play.settings.window_before_s) * rate_hz)

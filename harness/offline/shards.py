@@ -36,7 +36,7 @@ from harness.sound.sound_stores import rough_seconds
 
 
 def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedFile], Shard]:
-    """The files of one shard in list order, and the shard with its cut."""
+    """The files of one shard in list order, and the shard with its `cut`."""
     parts = _parts(files, shard.of)
     places = np.flatnonzero(parts == shard.number - 1)
     cut = hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16]
@@ -44,10 +44,10 @@ def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedF
 
 
 def _parts(files: Sequence[ListedFile], shard_count: int) -> npt.NDArray[np.uint32]:
-    """The shard of each file, from 0."""
+    """For each file, the index of its shard (from 0)."""
     lengths = np.fromiter((max(LEAST_S, rough_seconds(file.path, file.size)) for file in files), np.float64, len(files))
     parts = np.zeros(len(files), np.uint32)
-    # (seconds, files, shard): where lengths are not known, the shard with the fewest files is next.
+    # (seconds, files, shard): if lengths are unknown, the shard with the fewest files gets the next one.
     loads = [(0.0, 0, part) for part in range(shard_count)]
     for place in np.argsort(-lengths, kind="stable"):
         seconds, count, part = loads[0]
@@ -110,8 +110,8 @@ def merged_header(journals: Sequence[JournalFile], command_line: Sequence[str]) 
 
 
 def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iterator[bytes]:
-    """The lines of the journal of all shards, outcomes in list order. Durations are added up. A shard that was
-    killed before its time was noted counts as having run at the same speed."""
+    """The lines of one journal for all shards, with outcomes in list order and the sum of the durations. Audio that a
+    shard played after it last stored its duration counts as played at the speed of the rest."""
     yield header_line(header)
     yield mark_line(MarkLine(JournalMark.BEGUN, header.started_s))
     for journal in journals:

@@ -1,4 +1,4 @@
-"""Sounds of a corpus through a system of frames or a recogniser of words: a prediction for each, with its cost.
+"""Plays the sounds of a corpus to a system of frames or a recogniser of words: a prediction for each, with its cost.
 
 Each sound is played as in an evaluation (`FilePlayer`), so that the same files are refused for the same reasons.
 """
@@ -28,7 +28,8 @@ AUDIO = "audio"
 
 @frozen
 class SoundPrediction:
-    """What was understood of a sound. refused: why the sound could not be used, or ""; the utterance is then empty."""
+    """What was understood of a sound. refused: why the sound could not be used, with an empty utterance; "" if it could
+    be used."""
 
     utterance: Utterance
     refused: str = ""
@@ -62,7 +63,8 @@ def read_sound_list(path: Path) -> dict[str, Path]:
 
 
 def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Iterator[SoundPrediction]:
-    """One for each sound, in their order. InputError for a wake engine; errors of loading are raised."""
+    """A prediction for each sound, in their order. InputError for a wake engine. Errors of loading the engine are
+    raised."""
     with closing(load_engine(task)) as engine:
         if engine.facts.kind is EngineKind.WAKE:
             raise InputError(

@@ -33,7 +33,8 @@ MOST_NAMED = 3
 
 
 def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
-    """The rule of an engine with scores. InputError for an engine without scores, or if scores are not stored."""
+    """The rule by which an engine's scores become spots. InputError for an engine without scores, or if scores are not
+    stored."""
     if facts.rule is None:
         raise InputError(
             f"{evaluation.task.engine} reports no scores, so its thresholds cannot be swept",
@@ -58,9 +59,11 @@ def sweep_of(
     refractory_ms: float | None = None,
     phrase: str | None = None,
 ) -> Sweep:
-    """Counts at every threshold from outcomes with their file names. refractory_ms: replaces the run's. phrase: the
-    only one that counts. InputError, with some names, for files without stored scores. The
-    cache reports damaged entries."""
+    """Counts at every threshold, from outcomes with the names of their files.
+
+    refractory_ms: refractory time; None for that of the run. phrase: the only phrase that counts; None for all.
+    InputError, with some names, if files have no stored scores. The cache reports damaged entries.
+    """
     facts = header.facts
     rule = demand_scores(facts, header.evaluation)
     if refractory_ms is not None:
@@ -110,8 +113,8 @@ class SweepRun:
         self.chosen: ChosenPoint | None = None
 
     def develop(self, listing: Listing, play: Plays, talkers: Talkers) -> bool:
-        """Evaluates the development lists like the others. False if there was a fault. InputError if a list has no
-        usable file; KeyboardInterrupt if interrupted."""
+        """Evaluates the development lists with the settings of the reported ones. Returns False if a file or the engine
+        had a fault. InputError if a list has no usable file; KeyboardInterrupt if the run was stopped."""
         header, path = self._header, self._journal.path
         path = path.with_name(f"{path.stem}.dev{path.suffix}")
 
@@ -149,8 +152,8 @@ class SweepRun:
         return not counts.has_faults
 
     def _counted(self, journal: JournalFile, phrase: str | None = None) -> tuple[Sweep, set[bytes]]:
-        """The sweep of a journal, and the first bytes of its files' sha256. phrase: only this one, in all but the files
-        that hold any phrase once."""
+        """The sweep of a journal, and the first 12 bytes of the sha256 of its files. phrase: the only phrase that
+        counts; files of -i, which do not name their phrase, are then left out. None for all phrases and files."""
         header, hashes = journal.header, set[bytes]()
 
         def outcomes() -> Iterator[tuple[FileOutcome, str]]:
@@ -167,13 +170,14 @@ class SweepRun:
         return sweep, hashes
 
     def _phrases(self) -> tuple[str, ...]:
-        """Phrases with a curve of their own: those of labels, if there are several."""
+        """Phrases that get a curve of their own: those of the engine, if recordings are labelled and there are
+        several."""
         labelled = any(listing.kind is ListKind.LABELLED for listing in self._header.lists)
         phrases = self._header.counting.phrases
         return phrases if labelled and len(phrases) > 1 else ()
 
     def write(self, prefix: str) -> Iterator[str]:
-        """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
+        """Writes tables, JSON and pictures to PREFIX.*. Yields lines for people."""
         options, header, report, developed = self._options, self._header, self._report, self.developed
         points, target = header.facts.operating_points, options.target
         target_det = (developed or report).det_at()

@@ -26,7 +26,7 @@ WITH_WORDS = ("STTTA", "STTSB", "STTFR")
 
 @frozen
 class StatedWords:
-    """Words of references and their errors as lines state them. The single numbers need not add up."""
+    """Numbers of reference words and of word errors, as lines of a log state them. They need not be consistent."""
 
     words: int = 0
     substitutions: int = 0
@@ -37,10 +37,11 @@ class StatedWords:
 def wake_totals(
     lines: Mapping[str, int], hours: float, *, count_in_vocabulary: bool, words: StatedWords
 ) -> dict[str, float]:
-    """Totals by the log's keys, in its order, from the number of lines of each key. Rates without data are left out.
+    """The totals of a log by their keys, in the log's order. Ratios and WER are per cent. Rates without data are left
+    out.
 
-    hours: those of the false-accept rate. words: of the STT lines. Ratios and WER are per cent. Source: seed
-    snsr-eval-batch, log file format.
+    lines: number of lines with each key. hours: hours in which false accepts were counted. words: sums over the STT
+    lines. Source: seed snsr-eval-batch, log file format.
     """
 
     def of(*keys: str) -> int:
@@ -90,7 +91,7 @@ class Spot:
 
 @frozen
 class MissedFile:
-    """A file without a true accept. reference: of a command or a text, "" for a wake phrase."""
+    """A file without a true accept. reference: the expected command or text; "" for a wake phrase."""
 
     key: Literal["INVFR", "CMDFR", "STTFR"]
     file: str
@@ -100,7 +101,7 @@ class MissedFile:
 
 @frozen
 class SpotCount:
-    """Several spots in a file; count: all of them."""
+    """A file with several spots. count: number of all its spots."""
 
     file: str
     count: int
@@ -110,7 +111,7 @@ class SpotCount:
 
 @frozen
 class CommandSpot:
-    """A command that was understood (CMDTA), or another one that was found (CMDSB)."""
+    """A command that was understood (CMDTA), or another one that was understood in its place (CMDSB)."""
 
     key: Literal["CMDTA", "CMDSB"]
     file: str
@@ -124,8 +125,9 @@ class CommandSpot:
 
 @frozen
 class TranscriptLine:
-    """A transcript without mismatch (STTTA) or with mismatches (STTSB). wer: as printed, per cent or share; None
-    without words."""
+    """A transcript without mismatches (STTTA) or with some (STTSB). phrase: the transcript. words: number of words in
+    the reference. additions: number of inserted words. wer: the number as printed, in per cent or as a share; None if
+    the reference has no words."""
 
     key: Literal["STTTA", "STTSB"]
     file: str
@@ -170,8 +172,8 @@ DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
 
 @frozen
 class WakeLog:
-    """A whole log. info: in its order, repeated names allowed. totals: of its own total lines. decimals: those of
-    totals that were read."""
+    """A whole log. info: names and texts of the INFO lines, in their order; names may repeat. totals: key and value of
+    its total lines. decimals: key and number of decimals of each total that was read from a file."""
 
     info: Extras = ()
     events: tuple[WakeLogEvent, ...] = ()
@@ -182,8 +184,8 @@ class WakeLog:
         return next((detail for key, detail in self.info if key == name), None)
 
     def seconds(self, part: str) -> float:
-        """Seconds of `inv`, `oov` or `inv/oov` audio: from its hours, which have milliseconds, else from its
-        seconds."""
+        """Seconds of audio. part: `inv`, `oov` or `inv/oov`. Taken from the INFO line with hours, which has
+        milliseconds; without one, from the line with seconds."""
         hours = self.about(f"{part}-hours")
         if hours is not None:
             return seconds_of(hours)
@@ -204,10 +206,14 @@ class WakeLog:
 
 
 class LineSums:
-    """Sums over lines of files, added one by one. Keeps 16 bytes per file with words, and nothing of others.
+    """Sums over the lines of files, which are added one by one. Keeps 16 bytes per file with words, and nothing of
+    other files.
 
-    lines: number of each key. rejected: files by reason. missed: names of the first MOST_MISSED files.
-    word_errors, words: of each file with words.
+    - lines: number of lines with each key.
+    - rejected: number of rejected files by reason.
+    - missed: names of the first MOST_MISSED missed files.
+    - said: sums of the words and their errors.
+    - word_errors, words: for each file with words, its number of word errors, and of reference words.
     """
 
     def __init__(self, events: Iterable[WakeLogEvent] = ()) -> None:
@@ -246,11 +252,11 @@ class LineSums:
 
 
 def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
-    """The totals by the log's own lines: sums of counts, and their rates. Rates without data are left out. sums: of
-    lines that `log` does not hold.
+    """The totals computed from the log's own lines. Rates without data are left out. sums: the sums of the lines, if
+    `log` does not contain its events.
 
-    The hours of false accepts are those of out-of-vocabulary audio. With -u, in-vocabulary audio outside true accepts
-    counts too.
+    The rate of false accepts divides by the hours of out-of-vocabulary audio. With -u, the hours of in-vocabulary audio
+    outside true accepts are added.
     """
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
     line_sums = sums if sums is not None else LineSums(log.events)
@@ -310,7 +316,7 @@ def _all_rejected(log: WakeLog) -> bool:
 
 
 def _shown(totals: dict[str, float], key: str, decimals: int) -> str:
-    """Rounded as in the log first, so that the last digits of console and log agree."""
+    """A total as text. It is first rounded as in the log, so that the last digits of console and log agree."""
     return f"{round(totals[key], DECIMALS[key]):.{decimals}f}" if key in totals else NOTHING
 
 
@@ -334,7 +340,7 @@ def moment(wall_s: float) -> str:
 
 NAMES = "x-names"
 ESCAPED = "escaped"
-"""`INFO x-names escaped`: names and phrases contain escapes. Without it they are literal."""
+"""A log with the line `INFO x-names escaped` has escapes in names and phrases. In other logs they are literal."""
 UNITS = {"FARATE": "/ hr", "FRRATIO": "%", "FR+SBRATIO": "%", "WER": "%"}
 DOUBLES = frozenset({"FRCOUNT", "FR+SBCOUNT"})
 
@@ -362,7 +368,7 @@ def info_line(name: str, detail: str) -> str:
 
 
 def event_line(event: WakeLogEvent) -> str:
-    """One line of an event, with escaped names."""
+    """The line of an event, with escaped names."""
     match event:
         case Spot():
             text = f"{_span(event)} sv-score {event.sv_score:g}"
@@ -395,7 +401,7 @@ def _ms(value: float) -> str:
 
 
 def quoted(text: str) -> str:
-    """In quotes. Escapes quotes, line ends and anything that a terminal would take for a command."""
+    """The text in quotes. Quotes, line ends and everything that a terminal would take for a command are escaped."""
     if text.isprintable() and '"' not in text and "\\" not in text:  # nearly every name, and far quicker
         return f'"{text}"'
     return '"' + "".join(map(_safe, text)) + '"'

@@ -38,9 +38,9 @@ from harness.offline.wake_log import (
 MOST_LINES_OF_A_NAME = 4
 LONGEST_LINE = 1 << 24
 MOST_WORDS = 10**9
-"""Largest count in a line; more is an error."""
+"""Largest number of words that a line may state; a larger one is an error."""
 Lines = Iterable[tuple[int, str]]
-"""Lines without their ends, each with the byte at which it begins."""
+"""Lines without their ends, each after the byte at which it begins."""
 
 _LONG = {text: sign for sign, text in SHORT.items()}
 _ESCAPE = re.compile(r'\\(?:[\\"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})')
@@ -61,7 +61,7 @@ class InfoLine:
 
 @frozen
 class TotalLine:
-    """A line of the totals; decimals: those in the file."""
+    """A line of the totals. decimals: number of decimals of the value in the file."""
 
     key: str
     value: float
@@ -78,14 +78,15 @@ def names_escaped(path: Path, name: str) -> bool:
 
 
 def entries(path: Path, name: str, *, escaped: bool) -> Iterator[tuple[int, WakeLogLine]]:
-    """The entries of a log, each with the byte at which its line begins. name: what errors call the log. OSError if
-    it cannot be read, InputError with the line if a line is invalid."""
+    """The entries of a log, each with the byte at which its line begins. name: name of the log in errors. escaped:
+    whether names are escaped, from `names_escaped`. OSError if it cannot be read, InputError with the line if a line
+    is invalid."""
     with path.open("rb") as file:
         yield from _entries(_lines(file, name), name, escaped=escaped)
 
 
 def entry_at(path: Path, begins: int, *, escaped: bool) -> WakeLogLine | None:
-    """The entry of the line that begins at that byte; None if no line does."""
+    """The entry of the line that begins at byte `begins`; None at the end of the file."""
     with path.open("rb") as file:
         file.seek(begins)
         first = next(_entries(_lines(file, path.name), path.name, escaped=escaped), None)
@@ -141,7 +142,8 @@ def unescaped(text: str) -> str:
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
-    """Lines with any kind of line end."""
+    """Lines, whatever their line ends, each with the byte at which it begins. InputError for a line that is too
+    long."""
     offset, number = file.tell(), 0
     while line := file.readline(LONGEST_LINE):
         number += 1
@@ -160,9 +162,8 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _grammars(name: Callable[[str], str], first: str) -> dict[str, re.Pattern[str]]:
-    """The form of each key's lines. name: makes an expression for quoted text, a group of that name.
-
-    first: expression for a file name that an unquoted reference may follow.
+    """The regular expression of each key's lines. name: returns the expression for a quoted text, as a group with the
+    name that it is given. first: the expression for a file name that an unquoted reference may follow.
     """
     span = rf"{name('file')} +(?P<start>{_NUMBER}) +(?P<end>{_NUMBER}) +{name('phrase')}"
     forms = {
@@ -186,7 +187,7 @@ _RAW_LINES = _grammars(lambda name: rf'"(?P<{name}>.*)"', r'"(?P<file>.*?)(?<!\\
 
 
 def _as_it_stands(text: str) -> str:
-    # Its writer has probably escaped a quote. A name that holds a backslash before a quote is misread.
+    # The writer has probably escaped a quote. (A literal backslash before a quote is therefore misread.)
     return unescaped(text) if '\\"' in text else text
 
 
@@ -202,7 +203,8 @@ def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, W
 
 
 def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -> WakeLogLine:
-    """ValueError for an invalid line."""
+    """The entry in a line. form: match of the line with the expression of its key; None if there is none. ValueError
+    for an invalid line."""
     key, _, detail = line.partition(" ")
     if form is not None:
         return _parse_event(key, form, clean)
@@ -221,7 +223,8 @@ def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -
 def _logical_lines(
     lines: Iterator[tuple[int, str]], grammars: dict[str, re.Pattern[str]]
 ) -> Iterator[tuple[int, int, str, re.Match[str] | None]]:
-    """Number, beginning and text of each line, with its form. A name that was broken over several lines is joined."""
+    """Number, first byte and text of each line, and its match with the expression of its key (None without). A line
+    that a line break in a name has split is joined again."""
     next_lines: deque[tuple[int, str]] = deque()
     number = 1
     while next_lines := next_lines or deque(islice(lines, 1)):
@@ -239,7 +242,8 @@ def _logical_lines(
 def _joined(
     line: str, next_lines: deque[tuple[int, str]], grammar: re.Pattern[str]
 ) -> tuple[str, int, re.Match[str] | None]:
-    """The line with those of `next_lines` that complete its form and leave it, their number, and the form."""
+    """Joins a line with as many of `next_lines` as are needed to match its expression, and removes these from
+    `next_lines`. Returns the text, the number of lines in it, and the match (None without)."""
     longer = line
     for length, (_, following) in enumerate(next_lines, 2):
         longer += "\n" + following
@@ -266,7 +270,7 @@ def _total(key: str, detail: str) -> TotalLine:
 
 
 def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> WakeLogEvent:
-    """ValueError for an invalid count."""
+    """The event in a matched line. clean: turns a quoted text into the original. ValueError for an invalid count."""
     groups = line_match.groupdict()
     file, extras = clean(groups["file"]), _extras(groups["extras"])
 

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from harness.offline.continuous import ContinuousListening
 
 FLUSH_S = 0.2
-"""Time after which outcomes are sent together, looked at after each file. Single messages would take most of the time
-of a short file.
-Lines made together take half the time of lines made between files, since the engine then keeps the caches."""
+"""Interval at which outcomes are sent, checked after each file. A message for each would take most of the time of a
+short file. Making the journal's lines together also takes half the time, since it evicts the engine from the
+processor's caches less often."""
 _PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
 
 
 class Worker:
-    """The engine and its files."""
+    """Plays files with the engine, and sends their outcomes to the run."""
 
     def __init__(self, answers: int, counter: mmap.mmap, evaluation: Evaluation) -> None:
         self._answers, self._begun_counter, self._evaluation = answers, counter, evaluation
@@ -59,7 +59,7 @@ class Worker:
         is_cached = evaluation.cache and not self._engine.facts.carries_state
         cache = ScoreCache(evaluation.cache, self._tell) if is_cached else None
         self._player = FilePlayer(self._engine, evaluation, cache)
-        self._host = host_facts()  # once the engine has set its threads
+        self._host = host_facts()  # after the engine was loaded, since that may set the number of threads
         self._waiting: list[tuple[FileOutcome, str]] = []
         self._flushed_s = time.monotonic()
         self._sequence: ContinuousListening | None = None
@@ -101,7 +101,8 @@ class Worker:
 
     @property
     def progress_prefix(self) -> str:
-        """The engine, and the file that it is playing or was playing last: `vosk:en at a.wav: `."""
+        """Beginning of an error's text, with the engine and the file that it played last: `vosk:en at a.wav: `. "" if
+        it has played none."""
         return f"{self._evaluation.task.name} at {plain_text(self._playing)}: " if self._playing else ""
 
     def _tell(self, line: str) -> None:
@@ -127,14 +128,15 @@ def _write(descriptor: int, content: bytes) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Ends this process when its parent ends; at once if the parent ended before the kernel was asked."""
+    """Makes the kernel end this process when its parent ends. Ends it at once if the parent has already ended."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
 
 
 def _refused(error: HarnessError, worker: Worker | None) -> bytes:
-    """The error, with the engine and the file that it was playing."""
+    """The content of a REFUSED message: type, text and remedy of the error, with the engine and the file that it was
+    playing."""
     place = str(error.place) + ": " if error.place else ""
     prefix = worker.progress_prefix if worker is not None else ""
     return json.dumps([type(error).__name__, prefix + place + error.what, error.remedy]).encode()

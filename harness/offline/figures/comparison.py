@@ -20,15 +20,19 @@ from harness.statistics.intervals import Interval, garwood
 from harness.statistics.significance import Difference, Discordance
 
 _DIGEST_BYTES = 16
-"""Two of a million names collide once in 10^26 comparisons."""
+"""With 16 bytes, two of a million names collide once in 10^26 comparisons."""
 Rows = npt.NDArray[np.int64]
 Digests = npt.NDArray[np.uint64]
-"""Shape (n, 2)."""
+"""Hashes of n names, shape (n, 2): each has 16 bytes, as two integers."""
 
 
 @frozen
 class SpokenFile:
-    """An in-vocabulary file. right: a true accept, or no mismatch. errors, words: of a text. said: for people."""
+    """The outcome of an in-vocabulary file.
+
+    right: the file was a true accept; with a text, the transcript has no mismatch. errors: number of word errors.
+    words: number of words in the reference; both are 0 without a text. said: what the engine reported, for people.
+    """
 
     right: bool
     errors: int = 0
@@ -37,7 +41,7 @@ class SpokenFile:
 
 
 FileLookup = Callable[[int], tuple[str, SpokenFile]]
-"""A file's name and outcome, from the place that was stored with it."""
+"""Reads a file's name and outcome again, from the place that was stored with its row."""
 
 
 class Clusters:
@@ -63,7 +67,7 @@ class Clusters:
 
 
 class _NamedFiles:
-    """Rows, one per file: the file and its cluster."""
+    """A table with one row per file: the hash of its name, and the hash of its cluster if there are clusters."""
 
     def __init__(self, clusters: Clusters | None) -> None:
         self._cluster_rule = clusters
@@ -83,12 +87,14 @@ class _NamedFiles:
         return _pairs(self._names)
 
     def clusters(self, rows: Rows) -> Rows | None:
-        """Numbers of the clusters of some rows, from 0 in order of first occurrence; None without clusters."""
+        """The cluster of each of some rows, as a number; None without clusters. Clusters are numbered from 0 in order
+        of first occurrence."""
         return None if self._cluster_rule is None else _numbers(_pairs(self._clusters)[rows])
 
 
 class SpokenFiles(_NamedFiles):
-    """In-vocabulary files: 33 bytes each, 49 with clusters. lookup: reads one again, for the few that differ."""
+    """In-vocabulary files: 33 bytes each, 49 with clusters. lookup: reads a file's outcome again; only needed for the
+    few files that differ."""
 
     def __init__(self, lookup: FileLookup, clusters: Clusters | None = None) -> None:
         super().__init__(clusters)
@@ -131,7 +137,10 @@ class AmbientFiles(_NamedFiles):
 
 @frozen
 class FileKeys:
-    """Keys of file rows: the name, and its occurrence among equal names, from 0. repeated: rows with nth > 0."""
+    """The keys by which rows of two evaluations are matched: name and occurrence.
+
+    nth: 0 for the first row of a name, 1 for the second, and so on. repeated: number of rows with nth > 0.
+    """
 
     names: Digests
     nth: Rows
@@ -139,7 +148,7 @@ class FileKeys:
 
 
 def keys(files: SpokenFiles | AmbientFiles) -> FileKeys:
-    """The key of each row. Only their order tells apart files of one name in two lists."""
+    """The key of each row. If two lists contain the same name, only the order of the rows distinguishes them."""
     names = files.names
     order, begins = _groups(names)
     nth = np.zeros(len(names), np.int64)
@@ -148,7 +157,7 @@ def keys(files: SpokenFiles | AmbientFiles) -> FileKeys:
 
 
 def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
-    """Rows of the files in both, in the order of the first."""
+    """Rows of the files that both have: in the first and in the second, both in the order of the first."""
     if np.array_equal(first.names, second.names):
         every = np.arange(len(first.names), dtype=np.int64)
         return every, every
@@ -170,7 +179,8 @@ def others(file_keys: FileKeys, rows: Rows) -> Rows:
 
 
 def renumbered(numbers: Rows) -> Rows:
-    """The same groups, numbered from 0 in order of first occurrence, so that sums over them keep that order."""
+    """The same groups with other numbers: from 0 in order of first occurrence, so that sums over them keep that
+    order."""
     _, begins, group_of = np.unique(numbers, return_index=True, return_inverse=True)
     return _by_occurrence(begins)[group_of]
 
@@ -184,7 +194,7 @@ def _pairs(digests: array[int]) -> Digests:
 
 
 def _groups(digests: Digests) -> tuple[Rows, Rows]:
-    """An order that brings equal rows together, each group in row order; and where groups begin in it."""
+    """An order of rows that puts equal ones side by side, each group in row order; and where each group begins."""
     order = np.lexsort((digests[:, 1], digests[:, 0]))
     sorted_digests = digests[order]
     begins = np.flatnonzero(np.any(sorted_digests[1:] != sorted_digests[:-1], axis=1)) + 1
@@ -201,7 +211,7 @@ def _numbers(digests: Digests) -> Rows:
 
 
 def _by_occurrence(first_rows: Rows) -> Rows:
-    """The rank of each group by the row in which it first occurs."""
+    """The rank of each group, from 0, by the row in which it first occurs."""
     ranks = np.empty(len(first_rows), np.int64)
     ranks[np.argsort(first_rows)] = np.arange(len(first_rows))
     return ranks
@@ -211,10 +221,11 @@ def _by_occurrence(first_rows: Rows) -> Rows:
 class ComparedEvaluation:
     """An evaluation as comparisons need it.
 
-    spoken, ambient: files that count, by their names in the list. Either both have clusters or neither has. Without a
+    spoken, ambient: the files that count, in and out of vocabulary. Either both have clusters or neither has. Without a
     journal, ambient is None: a log alone does not name files without a false accept.
 
-    settings: by name, those that make a comparison unfair if they differ. notes: lines for people.
+    hours: hours of sound in which false accepts were counted. settings: values by name, of settings that make a
+    comparison unfair if they differ. has_words: whether there are word errors. notes: lines for people.
     """
 
     name: str
@@ -229,14 +240,18 @@ class ComparedEvaluation:
 
 @frozen
 class SharedFilesResult:
-    """Results on the files of both.
+    """Results on the files that both evaluations have.
 
-    discordance: who was right. difference: of error shares, first minus second, over files or clusters. words: the same
-    for word error rates.
-
-    first, second: exact intervals of the error shares, over clusters with `--cluster-by`.
-
-    differing: name of a file, and how it came out in each. Names of files are read again on access.
+    - discordance: number of files that both, only one or neither got right.
+    - only_first, only_second: names of files that only one of them has. Names are read from disk on access.
+    - differing: files that only one got right: the name, and the outcome in each.
+    - first, second: interval of the share of wrong files in each; exact, or over clusters with `--cluster-by`.
+    - difference: the share of wrong files in the first minus that in the second.
+    - words: the difference of the word error rates, on files with the same number of reference words; None without
+      words.
+    - word_errors: on those files, the word errors of the first, those of the second, and the words of the references.
+    - other_references: number of files whose references have different numbers of words.
+    - clusters: number of clusters; 0 without.
     """
 
     discordance: Discordance
@@ -262,9 +277,11 @@ class SharedFilesResult:
 
 @frozen
 class FalseAccepts:
-    """Two rates.
+    """False accepts per hour of two evaluations.
 
-    poisson_difference: of two Poisson rates, the first less the second. difference: per hour over the same files.
+    first, second: number of false accepts, and hours. poisson_difference: the first rate minus the second, taking
+    events as independent. difference: the same over files that both have; None unless both have the same files, and
+    some of their counts differ. same_audio: whether both have the same files.
     """
 
     first: tuple[int, float]

@@ -1,4 +1,7 @@
-"""Counts of an offline evaluation, additive over files, shards and machines. In whole samples, not seconds."""
+"""Counts of an offline evaluation: they add up over files, shards and machines.
+
+Lengths are kept in whole samples, not seconds, so that sums are exact.
+"""
 
 from __future__ import annotations
 
@@ -47,20 +50,24 @@ ACCEPTED = tuple(map(LogKey, wake_log.ACCEPTED))
 MISSED = tuple(map(LogKey, wake_log.MISSED))
 SUBSTITUTED = tuple(map(LogKey, wake_log.SUBSTITUTED))
 NEEDED_TAIL_MS = 500
-"""Sound after a phrase. Engines detect it up to 0.4 s after its end, and never if the sound ends before that."""
+"""Sound that is needed after a phrase. Engines detect a phrase up to 0.4 s after its end, and never if the sound ends
+sooner."""
 TARGETS = frozenset({*ACCEPTED, *MISSED, *SUBSTITUTED})
-"""One of these stands for each phrase or file that should be found."""
+"""The log has exactly one line with one of these keys for each phrase or file that should be detected."""
 
 
 @frozen
 class Fact:
-    """One line of the log.
+    """One line of the log. Which fields are set depends on the key.
 
-    spot: its positions at the engine's rate; its phrase and `reference` are normalised. words: of STTTA, STTSB and
-    STTFR. spots: the number of all in the file, of INVTX. text: of ERROR.
-
-    label: the phrase of a long recording. place: its index among the labels of the file, else -1; unlike its times, the
-    same in all conditions.
+    - spot: the detection, in samples at the engine's rate.
+    - reference: the expected text, as compared.
+    - words: word errors (STTTA, STTSB, STTFR).
+    - spots: number of detections in the file (INVTX).
+    - text: message of the engine (ERROR).
+    - label: the labelled phrase (long recordings).
+    - place: index of the label among those of the file, -1 without a label. Unlike the label's times, the index is the
+      same in all conditions.
     """
 
     key: LogKey
@@ -75,8 +82,8 @@ class Fact:
 
 @frozen
 class FileVerdict:
-    """The facts of one file, in the order of their lines. rejected: why no count includes the file. accepted: the
-    spot of its true accept."""
+    """The facts of one file, in the order of their lines in the log. rejected: why the file is in no count, or None.
+    accepted: the detection that is the true accept; None without one, and in long recordings."""
 
     facts: tuple[Fact, ...]
     rejected: RejectReason | None = None
@@ -84,8 +91,8 @@ class FileVerdict:
 
 
 def judged(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
-    """Counts the outcome of a file. An in-vocabulary file shorter than the lead-in is rejected here, since the
-    lead-in belongs to counting."""
+    """Turns the outcome of a file into facts. An in-vocabulary file that is shorter than the lead-in is rejected here,
+    since the lead-in is a rule of counting."""
     errors = (Fact(LogKey.ERROR, text=outcome.error),) if outcome.error else ()
     reason = _rejected(outcome, counting)
     if reason is not None:
@@ -117,7 +124,7 @@ def _rejected(outcome: FileOutcome, counting: CountingRules) -> RejectReason | N
 
 
 def as_compared(text: str, counting: CountingRules) -> tuple[str, ...]:
-    """The words of a text as compared: with -n in lower case and without punctuation."""
+    """The words of a text, normalised for comparison: with -n in lower case and without punctuation, else unchanged."""
     from harness.transcripts.words import normalise  # imported here, since it takes long and wake words need no texts
 
     return normalise(text, Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM)
@@ -192,14 +199,14 @@ def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
 
 
 def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
-    """The spots in the order in which they were known, whatever the order of the phrases."""
+    """The spots in the order in which the engine detected them, whatever their phrases."""
     if len(spots) < 2:
         return spots
     return tuple(sorted(spots, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
 def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: CountingRules) -> bool:
-    """Whether the spot lies before the end of the lead-in. A spot exactly at its end does not."""
+    """Whether the spot lies in the lead-in. A spot exactly at the end of the lead-in does not."""
     position = spot.end if counting.lead_in_ref is LeadInRef.END else spot.start
     return position * 1000 < counting.lead_in_ms * rate_hz
 
@@ -208,33 +215,33 @@ FAULT_REASONS = (
     RejectReason.UNREADABLE, RejectReason.REFERENCE, RejectReason.ERROR, RejectReason.CRASH, RejectReason.HANG,
     RejectReason.EMPTY, RejectReason.RATE, RejectReason.CHANNELS, RejectReason.ENCODING,
 )  # fmt: skip
-"""Rejections that need a repair or an option. Other reasons describe the files."""
+"""Reasons for a rejection that call for a repair or an option. All other reasons only describe the files."""
 MOST_HASHES_KEPT = 10_000
-"""Files whose later copies can be named."""
+"""The names of this many files are kept, so that later copies of them can be reported by name."""
 MOST_REJECTS_NAMED = 3
-"""Rejected files whose names are kept."""
+"""Number of rejected files whose names are kept."""
 
 
 @dataclass(slots=True)
 class OfflineCounts:
     """Sums over the lines of a log and over the sound of its files, so far.
 
-    - lines: number of each key.
-    - rejected: files by reason.
-    - rejected_names: of the first of them.
-    - first_rejected, first_error: the first file of each kind, and what is wrong with it.
-    - first_copy: a file, and an earlier one with the same bytes.
-    - inv_files, oov_files: without rejected ones. Files with a reference are in-vocabulary, long recordings with labels
-      out of vocabulary.
-    - inv, oov: their samples by rate in Hz, integers, so that their order does not matter.
-    - phrases: labelled ones.
-    - accepted: samples of the spots of true accepts.
-    - words: of STT lines.
-    - cpu_s: processor time.
-    - silent_phrases: labelled ones in whose time there is no sound; they are in no other number.
-    - missed_tails, heard_tails: quiet at the end of files without a detection that are false rejects, and of some with
-      a true accept, in ms.
-    - wrong_lengths: files whose header does not agree with their length.
+    - lines: number of lines with each key.
+    - rejected: number of rejected files, by reason.
+    - rejected_names: names of the first MOST_REJECTS_NAMED rejected files.
+    - first_rejected, first_error: name of the first rejected file, of the first with an error, and what is wrong.
+    - first_copy: name of the first file that has the same bytes as an earlier one, and the name of the earlier one.
+    - inv_files, oov_files: numbers of usable files in and out of vocabulary. Files with a reference count as in
+      vocabulary, long recordings with labels as out of vocabulary.
+    - inv, oov: samples of these files, by their rate in Hz. As integers, they add up to the same sum in any order.
+    - phrases: number of labelled phrases that count.
+    - accepted: samples of the detections that are true accepts, by rate.
+    - words: word errors of the STT lines.
+    - cpu_s: processor time, in seconds.
+    - silent_phrases: number of labelled phrases whose recording has no sound there; no other number includes them.
+    - missed_tails: number of falsely rejected files without any detection, by the quiet at their end in ms.
+    - heard_tails: the same for a sample of files with a true accept.
+    - wrong_lengths: number of files whose header states another length than they have.
     """
 
     lines: Counter[LogKey] = field(default_factory=Counter)
@@ -280,7 +287,8 @@ class OfflineCounts:
     def without_tail(self) -> int:
         """False rejects in files that end less than NEEDED_TAIL_MS after their last loud sound.
 
-        0 if hits end as early as the median of these more than half as often: then this does not explain the misses.
+        0 if short ends do not explain the misses, since they are common among true accepts too. They are common if the
+        share of true accepts that end as early as the median of these files is over half that of misses.
         """
         short = sorted(tail for tail in self.missed_tails.elements() if tail < NEEDED_TAIL_MS)
         if not short:
@@ -307,7 +315,7 @@ class OfflineCounts:
         return self.count(LogKey.STTTA, LogKey.STTSB, LogKey.STTFR) > 0
 
     def false_accepts(self, counting: CountingRules) -> int:
-        """False accepts in the rate's numerator; in-vocabulary ones with -u only."""
+        """Number of false accepts that the rate per hour counts: with -u, also those in in-vocabulary files."""
         return self.count(LogKey.OOVFA, LogKey.INVFA) if counting.count_in_vocabulary else self.count(LogKey.OOVFA)
 
     @property
@@ -324,18 +332,19 @@ class OfflineCounts:
         return rounded_ms(exact_seconds(self.inv) - exact_seconds(self.accepted))
 
     def exposure_hours(self, counting: CountingRules) -> float:
-        """The false-accept rate's hours: of out-of-vocabulary sound, with -u also of in-vocabulary sound outside
-        true accepts."""
+        """The hours by which the false-accept rate divides: out-of-vocabulary sound, and with -u also in-vocabulary
+        sound outside true accepts."""
         return (self.oov_ms + (self.inv_oov_ms if counting.count_in_vocabulary else 0)) / 3_600_000
 
 
 TalkerOf = Callable[[ListKind, int, LabelledPhrase | None], str]
-"""Who says a phrase: of a file by its kind and number, or of a label in it."""
+"""The talker of a phrase; "" if not known. Arguments: kind and number of the file, and the label of a labelled
+phrase."""
 
 
 @dataclass(slots=True, order=True)
 class PhraseCounts:
-    """Phrases, or files, that should be found: how many are missed, substituted, and in all."""
+    """Phrases or files that should be detected: how many were missed, how many substituted, and how many there are."""
 
     missed: int = 0
     substituted: int = 0
@@ -348,11 +357,11 @@ class PhraseCounts:
 
 
 class Tally:
-    """Counts files one by one, with what the spread of events over files needs; a few bytes per file.
+    """Counts files one by one. Keeps a few bytes per file, from which intervals over files or talkers are computed.
 
-    conditions: how many times each file is there, one after the other. What belongs to one file is one cluster.
-    talker_of: who says a phrase, "" if that is not known. All that one talker says is one cluster, and so is all that
-    unknown ones say.
+    conditions: number of conditions in which each file is played, one after the other; 0 for none. All plays of a file
+    are one cluster. talker_of: the talker of a phrase, "" if unknown. All phrases of a talker are one cluster, and so
+    are all phrases of unknown talkers together.
     """
 
     def __init__(self, counting: CountingRules, conditions: int = 0, talker_of: TalkerOf | None = None) -> None:
@@ -361,27 +370,28 @@ class Tally:
         self.counts = OfflineCounts()
         self._by_talker: defaultdict[str, PhraseCounts] = defaultdict(PhraseCounts)
         self._by_file: defaultdict[tuple[ListKind, int, int], PhraseCounts] = defaultdict(PhraseCounts)
-        """By kind and number of the file, and place of the labelled phrase; if there are several conditions."""
+        """Keys: kind and number of the file, and place of the labelled phrase. Empty without several conditions."""
         self.false_accepts, self.exposure_s = array("I"), array("d")
-        """For each file of the false-accept rate: its false accepts, and its share of the exposure."""
+        """For each file that the false-accept rate includes: its number of false accepts, and its seconds of
+        exposure."""
         self.word_errors, self.words = array("I"), array("I")
-        """For each file with STT lines."""
+        """For each file with STT lines: its number of word errors, and the number of words in its reference."""
         self.contents = array("Q")
-        """The beginning of each file's sha256, where it was computed."""
+        """The first 64 bits of each file's sha256, where it was computed."""
         self._name_by_hash: dict[int, str] = {}
 
     @property
     def talkers(self) -> dict[str, PhraseCounts]:
-        """The phrases of each talker and of all unknown ones together (""); {} if none is known."""
+        """The counts of each talker, and of all unknown talkers together (""); {} if no talker is known."""
         return dict(self._by_talker) if any(self._by_talker) else {}
 
     @property
     def files(self) -> list[PhraseCounts]:
-        """Of each file or labelled phrase in all its conditions; [] if each is there once."""
+        """The counts of each file or labelled phrase over all its conditions; [] if each is played only once."""
         return list(self._by_file.values())
 
     def add(self, outcome: FileOutcome, name: str = "") -> FileVerdict:
-        """Counts a file; returns its verdict. name: its name in the list."""
+        """Counts a file; returns its verdict. name: the name of the file in the list."""
         verdict, counts = judged(outcome, self._counting), self.counts
         counts.cpu_s += outcome.cpu_s
         file = outcome.kind, file_number(outcome.number, self._conditions)
@@ -461,7 +471,8 @@ class Tally:
             self.exposure_s[-1] += outcome.seconds - accepted_s
 
     def _begin_cluster(self, kind: str, file: tuple[ListKind, int], *columns: array[int] | array[float]) -> None:
-        """Adds a number to each column, unless the last of this kind is of the same file, in another condition."""
+        """Appends a 0 to each column for a new file. If the last number of this kind belongs to the same file in
+        another condition, nothing is appended, and that number counts for both."""
         if self._conditions < 2 or self._last.get(kind) != file:
             for column in columns:
                 column.append(0)
@@ -469,13 +480,13 @@ class Tally:
 
 
 def samples_in_file(spot: OfflineSpot, outcome: FileOutcome) -> int:
-    """Samples of a spot, at the engine's rate, that lie in the file. The final flush may end a spot beyond it."""
+    """Number of samples of a spot, at the engine's rate, that lie in the file: the last spot may end beyond it."""
     last = outcome.samples * outcome.engine_rate_hz // outcome.rate_hz
     return max(0, min(spot.end, last) - min(spot.start, last))
 
 
 def exact_seconds(samples: Counter[int]) -> Fraction:
-    """Seconds of sound, exactly. samples: by their rate in Hz."""
+    """Seconds of sound, exactly. samples: number of samples by sample rate in Hz."""
     return sum((Fraction(count, rate) for rate, count in samples.items()), Fraction(0))
 
 

@@ -25,12 +25,12 @@ Band = tuple[Floats, Floats]
 class Det:
     """Counts at thresholds, the strictest (highest) first; all arrays have shape (n,).
 
-    misses: of `files` with the phrase. hours: in which false accepts were counted, which may depend on the threshold.
-
-    targets: utterances within those hours, which are not chances for a false accept.
-
-    repeats: how many times each recording counts, once per condition. Intervals count it once: what a recording does in
-    its conditions goes together, and how much so is not known at each threshold. So they are never too narrow.
+    - misses: number of missed phrases out of `files`.
+    - files: number of files or labelled phrases that should be detected.
+    - hours: hours in which false accepts were counted. They may depend on the threshold.
+    - targets: number of utterances of the phrase within those hours. They are not chances for a false accept.
+    - repeats: how many times each recording counts, once per condition. Intervals count it once: its results in
+      different conditions depend on each other, to an unknown degree. Intervals are so never too narrow.
     """
 
     thresholds: npt.NDArray[np.float32]
@@ -75,7 +75,7 @@ class Det:
         return rates
 
     def false_reject_band(self, confidence: float = CONFIDENCE) -> Band:
-        """Exact intervals of the shares, as `clopper_pearson`; nan without data."""
+        """Lower and upper ends of the exact intervals of the shares, as from `clopper_pearson`; nan without data."""
         if not self.files:
             return np.full(len(self), np.nan), np.full(len(self), np.nan)
         counts, tail = self.misses / self.repeats, (1 - confidence) / 2
@@ -85,7 +85,7 @@ class Det:
         return low, high
 
     def per_hour_band(self, confidence: float = CONFIDENCE) -> Band:
-        """Exact intervals of the rates, as `garwood`; nan without data."""
+        """Lower and upper ends of the exact intervals of the rates, as from `garwood`; nan without data."""
         counts, tail = self.false_accepts / self.repeats, (1 - confidence) / 2
         hours = np.where(self.hours > 0, self.hours / self.repeats, np.nan)
         low = np.where(counts > 0, gammaincinv(np.where(counts > 0, counts, 1), tail), 0.0) / hours
@@ -93,22 +93,24 @@ class Det:
 
 
 def so_far(values: Floats) -> Floats:
-    """The maximum over all thresholds as strict or stricter. Choices use it, since counts mislead at low thresholds.
-    Far below its working range a detector hardly ever falls silent, and its false accepts merge into one."""
+    """The maximum over all thresholds that are as strict or stricter. Points are chosen by it, since counts mislead at
+    low thresholds. A detector there fires nearly all the time, and its false accepts merge into one."""
     most: Floats = np.maximum.accumulate(values)
     return most
 
 
 def at_most_false_accepts(det: Det, per_hour: float, basis: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
-    """Index of the fewest false rejects among thresholds that meet `per_hour`; among equals the strictest. None if
-    none meets it, or without data."""
+    """Index of the threshold with the fewest false rejects, among those with at most `per_hour` false accepts per hour;
+    of equal ones, the strictest. basis: whether the estimate or the upper end of its interval must keep the limit. None
+    if no threshold does, or without data."""
     rates = det.per_hour() if basis is TargetBasis.ESTIMATE else det.per_hour_band()[1]
     return _least_of(det, det.misses.astype(np.float64), so_far(rates) <= per_hour)
 
 
 def at_most_false_rejects(det: Det, share: float, basis: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
-    """Index of the fewest false accepts per hour among thresholds that meet `share`; among equals the fewest false
-    rejects."""
+    """Index of the threshold with the fewest false accepts per hour, among those with at most this share of false
+    rejects. Of equal ones, it is the one with the fewest false rejects. basis and None: as in
+    `at_most_false_accepts`."""
     shares = det.false_rejects() if basis is TargetBasis.ESTIMATE else det.false_reject_band()[1]
     is_met = shares <= share
     rates = so_far(det.per_hour())
@@ -116,8 +118,9 @@ def at_most_false_rejects(det: Det, share: float, basis: TargetBasis = TargetBas
 
 
 def least_cost(det: Det, of_miss: float, of_false_accept: float, uses_per_hour: float) -> int | None:
-    """Index of the least expected cost per hour: uses · FR · of_miss + FA/h · of_false_accept; among equals the
-    strictest. Source: the detection cost function of Martin et al. (1997), with rates in place of trials."""
+    """Index of the threshold with the least expected cost per hour: uses · FR · of_miss + FA/h · of_false_accept; of
+    equal ones, the strictest. Source: the detection cost function of Martin et al. (1997), with rates in place of
+    trials."""
     costs = uses_per_hour * det.false_rejects() * of_miss + so_far(det.per_hour()) * of_false_accept
     return _least_of(det, costs, np.isfinite(costs))
 
@@ -126,10 +129,10 @@ def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None
     """1 − (P(miss) + beta · P(false accept)) at each threshold, shape (n,). A perfect detector has 1, one that never
     fires 0; nan without data.
 
-    P(false accept) is false accepts over speech_s less the utterances in it. Without speech_s, the time in which false
-    accepts were counted replaces it. The MTWV is the maximum; the ATWV is the value at a threshold set beforehand. The
-    detector is one term, whatever its phrases are. Source: NIST, OpenKWS13 Keyword Search Evaluation Plan, section on
-    term-weighted value; Fiscus et al. (2007).
+    P(false accept) is the number of false accepts over the number of chances: one per second of speech, less the
+    utterances of the phrase. speech_s: seconds of speech; None takes the time in which false accepts were counted. The
+    MTWV is the maximum; the ATWV is the value at a threshold set beforehand. All phrases of a detector are one term.
+    Source: NIST, OpenKWS13 Keyword Search Evaluation Plan, section on term-weighted value; Fiscus et al. (2007).
     """
     chances = (det.hours * 3600 if speech_s is None else np.full(len(det), float(speech_s))) - det.targets
     accepts = np.divide(so_far(det.false_accepts.astype(np.float64)), chances,
@@ -139,12 +142,12 @@ def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None
 
 
 def best_twv(values: Floats) -> int | None:
-    """Index of the MTWV, among equals the strictest; None without data."""
+    """Index of the threshold with the MTWV; of equal ones, the strictest. None without data."""
     return _least(-values, np.isfinite(values))
 
 
 def _least_of(det: Det, values: Floats, allowed: npt.NDArray[np.bool_]) -> int | None:
-    """As `_least`; None unless there are files of both kinds."""
+    """Index of the least allowed value. None unless there are files with the phrase and hours without it."""
     return _least(values, allowed) if det.has_accepts and det.has_rejects else None
 
 

@@ -24,7 +24,7 @@ from harness.statistics.intervals import Interval, LatencyFigures, latency_figur
 from harness.statistics.significance import Difference
 
 SpokenKey = tuple[str, int, int]
-"""A recording with the phrase, by kind and number, and -1; or a labelled phrase in it, by its place as in `Fact`."""
+"""Identifies a phrase: kind and number of the recording, and the label's place as in `Fact` (-1 without labels)."""
 Ends = Mapping[SpokenKey, MeasuredDuration]
 """Where phrases, or speech, end in their recordings, in seconds."""
 
@@ -33,7 +33,8 @@ Ends = Mapping[SpokenKey, MeasuredDuration]
 class SpokenPhrase:
     """A phrase that was said: a recording that holds one, or a label in a long recording.
 
-    known_s: when its true accept was known, from the start of the recording; None if it was missed.
+    known_s: seconds from the start of the recording to its true accept. None if it was missed; 0 if it is right without
+    a detection.
     """
 
     key: SpokenKey
@@ -42,7 +43,7 @@ class SpokenPhrase:
 
 
 def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhrase]:
-    """The phrases of a recording that count."""
+    """The phrases of a recording that count. Empty for out-of-vocabulary and rejected recordings."""
     if outcome.kind is ListKind.OOV or verdict.rejected is not None:
         return
     if outcome.kind is not ListKind.LABELLED:
@@ -61,17 +62,20 @@ def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhra
 
 
 MissedPhrases = Mapping[SpokenKey, bool]
+"""For each phrase, whether it was missed."""
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedEngine:
-    """One evaluation, read for a comparison. log: its name for people and files.
+    """One evaluation, read for a comparison.
 
-    sweep: None, for the reason no_scores, if there is no score of every file. phrases: those that count, as it ran.
-    missed_at: which of them are missed at a threshold; without scores at the one that it ran with.
-
-    developed: the sweep of the development lists, if there are some. chosen: the point that meets the target, if one
-    does and a target was given.
+    - name: what tables and files call it.
+    - counted: its results as it ran.
+    - sweep: the counts at every threshold; None if the scores of a file are missing, and no_scores then says why.
+    - phrases: the phrases that count, with the results as it ran.
+    - missed_at: the phrases that are missed at a threshold. Without scores, always those missed when it ran.
+    - developed: the sweep of the development lists; None without such lists.
+    - chosen: the point that meets the target; None without a target, or if none meets it.
     """
 
     name: str
@@ -88,7 +92,7 @@ class EvaluatedEngine:
 
     @property
     def as_run(self) -> PointFigures:
-        """As it ran."""
+        """The counts at the threshold with which it ran; its threshold is 0 for an engine without one."""
         counts, facts = self.counted.counts, self.journal.header.facts
         wrong = counts.rejects_and_substitutions
         return PointFigures(
@@ -103,7 +107,7 @@ class EvaluatedEngine:
 
     @property
     def own_interval(self) -> Interval | None:
-        """Of false rejects, as it ran."""
+        """The interval of the share of false rejects as it ran; with references, of all errors."""
         return self.counted.with_substitutions or self.counted.false_rejects
 
     @property
@@ -112,7 +116,8 @@ class EvaluatedEngine:
 
     @cached_property
     def det(self) -> Det:
-        """At every threshold; without scores at the one that the engine ran with. Kept, since it may have millions."""
+        """The counts at every threshold; without scores, only at the one with which the engine ran. Computed once,
+        since there may be millions of thresholds."""
         if self.sweep is not None:
             return self.sweep.det_at()
         point = self.as_run
@@ -134,12 +139,17 @@ class EvaluatedEngine:
 
 @frozen
 class EngineRow:
-    """An engine's results. own: as it ran. equal: at its point for the rate at which all are compared; its interval
-    takes each cluster as a whole.
+    """An engine's results.
 
-    difference: false rejects at `equal` less those of the first engine, on the files of both. wer: a share 0–1.
-    delays: from the end of the phrase to the detection, of files whose end is known. cpu_s_per_hour: of audio; None
-    where the scores of most had been stored.
+    - own: the counts as it ran.
+    - equal: the counts at the threshold that gives the rate of false accepts at which all are compared. None without
+      such a threshold.
+    - equal_interval: the interval of the false rejects at `equal`, with each cluster as a whole.
+    - difference: share of false rejects at `equal` minus that of the first engine, on the phrases that both have.
+    - wer: word error rate as a share 0–1; None without words.
+    - delays: from the end of a phrase to its detection, where the end is known.
+    - cpu_s_per_hour: seconds of processor time per hour of audio; None if most of the scores were stored ones.
+    - memory_mb: peak memory of a worker; None if unknown.
     """
 
     name: str
@@ -155,10 +165,14 @@ class EngineRow:
 
 @frozen
 class EnginesTable:
-    """rows: in the order given. target: the most false accepts at which they are compared; None without data.
+    """The results of several engines, in the order in which they were given.
 
-    one_list: whether a point was chosen on the recordings that report it; None where none was chosen.
-    clustered_by: the column whose values intervals take as a whole, or ""."""
+    - target: the most false accepts per hour at which they are compared; None without data.
+    - one_list: whether some engine's point was chosen on the same recordings that its results come from, which makes
+      them look better than they are. None if no point was chosen.
+    - clustered_by: the column whose values are clusters in intervals; "" for none.
+    - ends_are_labels: whether the ends of phrases were stated, not found by the speech detector.
+    """
 
     rows: tuple[EngineRow, ...]
     target: SweepTarget | None
@@ -176,10 +190,12 @@ def engines_table(
     clusters: Mapping[SpokenKey, str],
     clustered_by: str = "",
 ) -> EnginesTable:
-    """target: the most false accepts at which they are compared; None for those of the first engine as it ran.
+    """Compares engines, given in the order of the rows; the first is the one with which others are compared.
 
-    clusters: the talker of each phrase, or what else clustered_by names; none: each phrase by itself. InputError if
-    two engines have no phrase in common."""
+    target: the most false accepts at which they are compared; None for the rate of the first engine as it ran.
+    clusters: for each phrase, the value of the column clustered_by, such as its talker; empty for independent phrases.
+    InputError if an engine and the first one have no phrase in common.
+    """
     rows = []
     own_rate = engines[0].as_run.per_hour
     if target is None and own_rate is not None:
@@ -241,6 +257,6 @@ def _missed_difference(
 def _missed_columns(
     missed: MissedPhrases, keys: Collection[SpokenKey], clusters: Mapping[SpokenKey, str]
 ) -> ComparedColumns:
-    """What an engine missed of some phrases; a phrase of no cluster is one by itself."""
+    """A column of misses (True or False) for some phrases. A phrase without a cluster is its own cluster."""
     names = [clusters.get(key, f"\0{key}") for key in keys] if clusters else None
     return ComparedColumns([missed[key] for key in keys], clusters=names)

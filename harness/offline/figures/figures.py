@@ -26,10 +26,13 @@ BOOTSTRAP_SEED = 1  # Any fixed one: the same files then give the same interval.
 class Figures:
     """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
 
-    - clustering: of false accepts over files.
-    - by_file: whether the intervals of false rejects take each file in all its conditions as a whole.
-    - talkers: how many talkers they take as wholes instead (all unknown talkers are one); 0: none.
-    - copies: files with the bytes of an earlier one; 0 where no file was hashed.
+    - false_rejects, with_substitutions: intervals of the share of missed phrases, and of missed or substituted ones
+      (only with references). The fields `…_wilson` are the same by Wilson's method; None with clusters.
+    - clustering: a test of whether false accepts cluster in files; None without files.
+    - by_file: whether the intervals of false rejects take all plays of a file as one cluster.
+    - talkers: number of talkers that they take as clusters instead (all unknown talkers are one); 0 for none.
+    - unknown_talkers: whether there are phrases without a known talker.
+    - copies: number of files with the same bytes as another; 0 if no file was hashed.
     """
 
     counts: OfflineCounts
@@ -54,7 +57,7 @@ class Figures:
 
 
 def totals_of(counts: OfflineCounts, counting: CountingRules) -> dict[str, float]:
-    """The log's totals. Rates use the hours as the log has them; those without data are left out."""
+    """The log's totals, by key. Rates use the hours as rounded in the log; a rate without data is left out."""
     lines = {key.value: count for key, count in counts.lines.items()}
     word_counts = counts.words
     words = StatedWords(word_counts.words, word_counts.substitutions, word_counts.insertions, word_counts.deletions)
@@ -63,7 +66,7 @@ def totals_of(counts: OfflineCounts, counting: CountingRules) -> dict[str, float
 
 
 def figures_of(tally: Tally, counting: CountingRules) -> Figures:
-    """The results of what was counted."""
+    """The totals and intervals of everything that a tally has counted."""
     counts = tally.counts
     hours = counts.exposure_hours(counting)
     phrases = counts.true_accepts + counts.rejects_and_substitutions

@@ -1,4 +1,4 @@
-"""Results by groups of recordings: false rejects and false accepts of each, and how far groups are apart."""
+"""Results by groups of recordings: false rejects and false accepts of each group, and the gaps between groups."""
 
 from __future__ import annotations
 
@@ -25,10 +25,13 @@ Labels = Mapping[ListKind, Sequence[str]]
 
 @frozen
 class FileGroup:
-    """One group. clusters: how many talkers, or what else, its in-vocabulary files come from.
+    """One group. label: the value of the column, or several joined by a comma.
 
-    rejects_p, accepts_p: of the difference from all other groups together, corrected for all groups (Holm); None if
-    there is none. Rates are per hour.
+    - rejects: false rejects out of the phrases.
+    - clusters: number of clusters (talkers, for example) from which the phrases come; 0 if none are used.
+    - accepts, hours: number of false accepts, and the hours in which they were counted.
+    - rejects_p, accepts_p: p-values of the difference from all other groups together, corrected for the number of
+      groups (Holm). None if there is nothing to compare with.
     """
 
     label: str
@@ -48,7 +51,7 @@ class FileGroup:
 
 @frozen
 class GroupGap:
-    """The worst group and the best one, and how far they are apart. p: corrected for all pairs (Bonferroni)."""
+    """The worst group, the best one, and the difference. Its p is corrected for the number of pairs (Bonferroni)."""
 
     worst: str
     best: str
@@ -57,10 +60,11 @@ class GroupGap:
 
 @frozen
 class FileBreakdown:
-    """by: the column, or several joined by a comma. clustered_by: the column whose values are clusters, or "".
+    """The groups of a column, worst first: by false rejects, then by false accepts per hour.
 
-    labelled: whether phrases in long recordings are counted. groups: worst first, by false rejects, then by false
-    accepts per hour.
+    by: name of the column, or several joined by a comma. clustered_by: name of the column whose values are clusters;
+    "" for none. labelled: whether labelled phrases of long recordings are counted. rejects_gap, accepts_gap: None if
+    fewer than two groups have data.
     """
 
     by: str
@@ -79,9 +83,11 @@ def breakdown(
     clustered_by: str,
     conditions: int = 0,
 ) -> FileBreakdown:
-    """The groups of a column, or of several crossed. columns: those that are known, by name.
+    """The groups of a column, or of several crossed.
 
-    conditions: how many times each file is there, one after the other; these are a cluster.
+    columns: the labels of each known column. by: names of the columns to group by. clustered_by: name of the column
+    whose values are clusters; "" for each file by itself. conditions: number of conditions in which each file is
+    played, one after the other; 0 for none. All plays of a file are one cluster.
     """
     tallies: defaultdict[tuple[str, str], Tally] = defaultdict(lambda: Tally(counting))
     clustered_by = "" if clustered_by in by else clustered_by  # a group that is one talker varies by its files
@@ -144,7 +150,7 @@ def breakdown(
 def label_of(
     kind: ListKind, number: int, columns: Mapping[str, Labels], name: str, label: LabelledPhrase | None = None
 ) -> str:
-    """What a column says of a file, or of a phrase in it."""
+    """The value of a column for a file, or for a labelled phrase in it; "" if there is none."""
     if label is not None and (of_label := (dict(label.traits) | {PHRASE: label.phrase}).get(name)):
         return of_label
     of_kind = columns.get(name, {}).get(kind, ())
@@ -152,7 +158,7 @@ def label_of(
 
 
 def talker_of(talkers: Talkers) -> TalkerOf | None:
-    """What is known of the talker of each phrase; None without a column of talkers."""
+    """A function that returns the talker of a phrase; None without a column of talkers."""
     if not talkers.column:
         return None
     columns = {talkers.column: talkers.labels()}
@@ -168,9 +174,11 @@ def _add_labelled(
     clustered_by: str,
     conditions: int,
 ) -> None:
-    """Each phrase of a long recording goes to its own group; false accepts and hours go to that of the recording.
+    """Adds a long recording. Each labelled phrase counts in its own group; false accepts and hours count in the group
+    of the recording.
 
-    By phrase, a false accept goes to the phrase that was detected, and the engine listened for each all the time.
+    If results are grouped by phrase, a false accept counts in the group of the detected phrase. The hours then count
+    in the group of every phrase, since the engine always listened for each.
     """
     verdict = judged(outcome, counting)
     if verdict.rejected is not None:
@@ -199,7 +207,7 @@ def _badness(group: FileGroup) -> tuple[bool, float, float, str]:
 
 
 def _rejects(clusters: Iterable[OfflineCounts]) -> list[Share]:
-    """False rejects of each cluster with a phrase."""
+    """The share of false rejects in each cluster that has a phrase."""
     rejected = [(counts.rejects_and_substitutions, counts.true_accepts) for counts in clusters]
     return [Share(rejects, rejects + accepts) for rejects, accepts in rejected if rejects + accepts]
 

@@ -25,7 +25,8 @@ def compared(phrase: str) -> str:
 
 
 def counting_labels(outcome: FileOutcome, counting: CountingRules) -> dict[int, LabelledPhrase]:
-    """The labels that count, by their places: of the engine's phrases, or without a phrase, and with sound."""
+    """The labels that count, by their index in the file. They name a phrase of the engine, or no phrase; and the
+    recording has sound there."""
     labels = enumerate(outcome.labels)
     return {
         index: label for index, label in labels if index not in outcome.silent_labels and _is_of_engine(label, counting)
@@ -33,7 +34,7 @@ def counting_labels(outcome: FileOutcome, counting: CountingRules) -> dict[int, 
 
 
 def silent_labels(outcome: FileOutcome, counting: CountingRules) -> list[LabelledPhrase]:
-    """The labels that would count if there were sound in their time."""
+    """The labels that would count if the recording had sound there."""
     labels = (outcome.labels[place] for place in outcome.silent_labels)
     return [label for label in labels if _is_of_engine(label, counting)]
 
@@ -43,7 +44,7 @@ def _is_of_engine(label: LabelledPhrase, counting: CountingRules) -> bool:
 
 
 def by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:
-    """Phrases as compared, each with the indices of its labels; "" for labels of any phrase."""
+    """Phrases as compared, each with the indices of its labels. The phrase "" has the labels that name none."""
     indices = group_by((compared(label.phrase) if label.phrase else "", index) for index, label in enumerate(labels))
     yield from indices.items()
 

@@ -22,16 +22,17 @@ from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign, read
 
 TOGETHER_S = 1.0
-"""A live and an offline event in ambient sound within this distance are the same."""
+"""A live and an offline event in ambient sound are the same event if they lie within this distance."""
 
 
 @frozen
 class OfflineDetections:
-    """What an engine found in one stimulus. spots: in samples at rate_hz from the start of the stimulus.
+    """What an engine detected in one stimulus. spots: their places are samples at rate_hz from its start.
 
-    peak: highest score where the phrase's event may lie, or None without scores.
+    peak: highest score within the window in which the event of the phrase must lie; None without scores.
 
-    before_s: place (negative) of the last spot before this stimulus, if the engine's state was carried over.
+    before_s: place of the last spot in earlier stimuli, in seconds from the start of this one (negative). None without
+    one, and if the engine began each stimulus with fresh state.
     """
 
     spots: tuple[OfflineSpot, ...]
@@ -42,7 +43,11 @@ class OfflineDetections:
 
 @frozen
 class Side:
-    """One side of a trial. score: of its event, or without one the engine's highest. extra: further events."""
+    """One side of a trial, live or offline.
+
+    woke: whether it detected the phrase. delay: from the end of the phrase to the event. score: score of that event;
+    without an event, the engine's highest score in its window. extra: number of further events.
+    """
 
     woke: bool
     delay: MeasuredDuration | None = None
@@ -52,7 +57,8 @@ class Side:
 
 @frozen
 class ComparedTrial:
-    """A wake or command trial on both sides. clip: file name of its stimulus, or "". notes: possible explanations."""
+    """A wake or command trial on both sides. clip: file name of the recorded stimulus; "" if there is none. notes:
+    possible explanations of a difference."""
 
     trial_id: str
     kind: TrialKind
@@ -69,7 +75,8 @@ class ComparedTrial:
 
 @frozen
 class AmbientEvent:
-    """A false accept. offset_s: in the segment's sound. live, offline: on which side it occurred."""
+    """A false accept in ambient sound. offset_s: its place in the segment, in seconds from the start. live, offline:
+    whether it occurred on that side; at least one is True."""
 
     trial_id: str
     offset_s: float
@@ -80,7 +87,8 @@ class AmbientEvent:
 
 @frozen
 class AmbientCounts:
-    """False accepts on the same segments. live_s: proven exposure. offline_s: all of the sound."""
+    """False accepts on the same segments of ambient sound. segments: number of segments. live_s: time in which the
+    device demonstrably listened. offline_s: length of the sound."""
 
     segments: int = 0
     live_s: float = 0.0
@@ -89,13 +97,21 @@ class AmbientCounts:
 
     @property
     def counts(self) -> Discordance:
-        """Counts events, not stimuli, so there is no `neither`."""
+        """How many events occurred on both sides, and how many on one only. `neither` is 0: it counts events."""
         return Discordance.of([event.live for event in self.events], [event.offline for event in self.events])
 
 
 @frozen
 class DeviceComparison:
-    """One device against the engine. through_air: whether some stimuli went through the air. left_out: trial → why."""
+    """One device against the engine.
+
+    - live_delays, offline_delays: over trials whose delays on both sides are known well enough.
+    - delay_differences: live minus offline, over the same trials.
+    - through_air: whether a stimulus was played by a loudspeaker.
+    - noise: whether a stimulus had added noise.
+    - left_out: (trial, reason) for each stimulus that the engine did not process.
+    - conditions: the counts of wake trials in each condition.
+    """
 
     device: str
     trials: tuple[ComparedTrial, ...]
@@ -109,7 +125,7 @@ class DeviceComparison:
     conditions: tuple[tuple[str, Discordance], ...] = field(default=())
 
     def counts(self, kind: TrialKind) -> Discordance:
-        """Trials of a kind by which side woke: first is live, second is offline."""
+        """Numbers of trials of a kind by the side that woke. In the Discordance, live is the first side."""
         return _counts(trial for trial in self.trials if trial.kind is kind)
 
 
@@ -123,7 +139,12 @@ def compare_device(
     why_not: Mapping[str, str],
     threshold: float | None = None,
 ) -> DeviceComparison:
-    """Compares trial by trial. heard, why_not: by play_id. clips: file name by the stimulus's hash. notes: by trial."""
+    """Compares a device with an engine, trial by trial.
+
+    heard: the engine's detections, by play_id. why_not: why the engine did not process a stimulus, by play_id. clips:
+    file names of recorded stimuli, by the sha256 of the stimulus. notes: remarks from the session, by trial. threshold:
+    the engine's; None without scores.
+    """
     trials: list[ComparedTrial] = []
     segments: list[tuple[Play, PlayReading]] = []
     left_out: list[tuple[str, str]] = []
@@ -159,7 +180,7 @@ def compare_device(
 
 
 def read_offline(play: Play, hearing: OfflineDetections) -> PlayReading:
-    """Counts the spots in a stimulus as for an injected play."""
+    """Counts the engine's spots in a stimulus, by the rules for sound that is injected into a device."""
     duration_s = play.row.duration_s
     shadow = Play(
         play.trial,

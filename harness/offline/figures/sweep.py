@@ -49,9 +49,9 @@ from harness.wake.counting import Window, match_events
 Scores = npt.NDArray[np.float32]
 Samples = npt.NDArray[np.int64]
 MOST_VALUES = 2_000_000
-"""Up to this many distinct values are all kept. With more, thresholds are those of a grid."""
+"""Up to this many distinct steps are kept exactly. With more, they are moved to the thresholds of a grid."""
 _PENDING = 1_000_000
-"""Values that are collected before they are sorted into the steps."""
+"""Number of values that are collected before they are sorted into the steps."""
 
 
 Spans = tuple[Scores, Scores, Samples]
@@ -59,8 +59,8 @@ Spans = tuple[Scores, Scores, Samples]
 
 
 def spans(track: ScoreTrack, refractory_samples: int) -> Spans:
-    """For which thresholds each score begins a spot, by the rule of `harness.offline.one_file`. The score is above
-    the threshold, and the largest score within the preceding refractory time is not."""
+    """The thresholds at which each score begins a spot, by the rule of `harness.offline.one_file`. The score must be
+    above the threshold, and no score of the preceding refractory time may be."""
     from scipy.ndimage import maximum_filter1d  # imported here, since it takes long
 
     scores = track.scores
@@ -76,7 +76,7 @@ def spans(track: ScoreTrack, refractory_samples: int) -> Spans:
 
 
 def joined(low: Scores, high: Scores) -> tuple[Scores, Scores]:
-    """The union of the spans, as disjoint spans from the lowest."""
+    """The union of the spans from low[k] to high[k], as disjoint spans in ascending order."""
     order = np.argsort(low, kind="stable")
     low, high = low[order], np.maximum.accumulate(high[order])
     fresh = np.ones(len(low), dtype=bool)
@@ -86,14 +86,16 @@ def joined(low: Scores, high: Scores) -> tuple[Scores, Scores]:
 
 
 class Grid:
-    """Thresholds at which steps are kept when there are too many: `exact`, and others evenly in log odds between."""
+    """The thresholds to which steps are moved if there are too many steps. They are those in `exact`, and `size` others
+    that are evenly spaced in log odds."""
 
     def __init__(self, exact: Scores, size: int = 40_000) -> None:
         odds = np.linspace(-14, 14, size)  # from 0.8 in a million to as near to 1
         self.values: Scores = np.unique(np.concatenate([exact, (1 / (1 + np.exp(-odds))).astype(np.float32)]))
 
     def up(self, values: Scores) -> Scores:
-        """The least threshold of the grid that is not below. Counts at the grid's thresholds stay exact."""
+        """For each value, the least threshold of the grid that is not below it. Counts at the thresholds of the grid
+        stay exact if steps are moved there."""
         place = np.searchsorted(self.values, values, side="left")
         thresholds: Scores = np.append(self.values, np.float32(np.inf))[place]
         return thresholds
@@ -109,7 +111,7 @@ class Steps:
         self._new_steps: list[tuple[Scores, npt.NDArray[np.int64]]] = []
         self._pending = 0
         self.coarse = False
-        """Whether values were dropped. Then the function is exact only at the thresholds of the grid."""
+        """Whether steps were moved to the grid. The function is then exact only at the thresholds of the grid."""
 
     def add(self, low: Scores, high: Scores, weight: int = 1) -> None:
         """Adds `weight` for low[k] ≤ threshold < high[k], for every k."""
@@ -124,12 +126,12 @@ class Steps:
             self._settle()
 
     def values(self) -> Scores:
-        """Where it changes, ascending; may contain −inf and inf."""
+        """The thresholds at which the function changes, ascending; may contain −inf and inf."""
         self._settle()
         return self._values
 
     def counts_at(self, thresholds: Scores) -> npt.NDArray[np.int64]:
-        """Its value at each threshold, shape (n,)."""
+        """The value of the function at each threshold, shape (n,)."""
         self._settle()
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._deltas)])
         counts: npt.NDArray[np.int64] = sums[np.searchsorted(self._values, thresholds, side="right")]
@@ -158,10 +160,11 @@ class Steps:
 def matched_spans(
     windows: Sequence[Window], at_s: npt.NDArray[np.float64], low: Scores, high: Scores
 ) -> Iterator[tuple[Scores, Scores, list[int]]]:
-    """Spans of thresholds, each with the windows, by their places, that are matched there with spots, one to one.
+    """Matches windows with spots one to one. Yields (low, high, indices): the windows with these indices are matched at
+    thresholds from low to high.
 
-    windows: in order of their starts. at_s: where each spot ends, ascending. low, high: the thresholds between which
-    it is there.
+    windows: in order of their starts. at_s: end of each spot in seconds, ascending. low, high: the thresholds between
+    which each spot exists.
     """
     end_of_group = 0
     for group in _overlapping(windows):
@@ -171,7 +174,7 @@ def matched_spans(
         last = int(np.searchsorted(at_s, max(event_window.end_s for event_window in group), side="right"))
         if first == last:
             continue
-        if len(group) == 1:  # as many as one, if there is any
+        if len(group) == 1:  # a window that overlaps no other is matched wherever there is a spot
             yield *joined(low[first:last], high[first:last]), [first_window]
             continue
         for begin, end in pairwise(np.unique(np.concatenate([low[first:last], high[first:last]]))):
@@ -181,7 +184,7 @@ def matched_spans(
 
 
 def _overlapping(windows: Sequence[Window]) -> Iterator[list[Window]]:
-    """The windows in groups that do not touch each other."""
+    """Splits the windows into groups, so that windows of different groups do not overlap."""
     group: list[Window] = []
     until_s = 0.0
     for event_window in windows:
@@ -195,13 +198,14 @@ def _overlapping(windows: Sequence[Window]) -> Iterator[list[Window]]:
 
 
 class Sweep:
-    """Takes files with their scores one by one. Returns the counts at any thresholds.
+    """Takes files with their scores one by one, and returns the counts at any thresholds.
 
-    rule: refractory time and length of a spot; its threshold is ignored. points: operating points, at which counts are
-    always exact. Up to two million distinct scores, counts are exact at all thresholds. With more they are exact on a
-    grid of forty thousand.
+    Up to two million distinct scores, counts are exact at all thresholds. With more, they are exact at the operating
+    points and on a grid of forty thousand thresholds.
 
-    phrase: as compared; only its scores and labels count. repeats: as in `Det`. talker_of: as in `Tally`.
+    rule: refractory time and assumed length of a spot. points: the engine's operating points. phrase: the only phrase
+    that counts, as compared; None for all. repeats: number of times that each recording is played, as in `Det`.
+    talker_of: the talker of a phrase, as in `Tally`; None if talkers are not known.
     """
 
     def __init__(
@@ -232,7 +236,7 @@ class Sweep:
         self.inv_files = self.oov_files = self.rejected_files = 0
 
     def add(self, outcome: FileOutcome, tracks: Iterable[ScoreTrack]) -> None:
-        """Counts a file by its scores, not its spots. InputError for a file with a reference."""
+        """Counts a file by its scores; the spots of its outcome are ignored. InputError for a file with a reference."""
         if self._phrase is not None:
             tracks = [track for track in tracks if compared(track.phrase) == self._phrase]
         if outcome.kind is ListKind.REFERENCED:
@@ -259,12 +263,12 @@ class Sweep:
             self._in_vocabulary(outcome, [phrase_hits for _, phrase_hits in phrase_spans])
 
     def wants(self, outcome: FileOutcome) -> bool:
-        """Whether the file counts, so that its scores are needed."""
+        """Whether the file counts, so that its scores are needed. False for a rejected file."""
         return judged(outcome, self.counting).rejected is None
 
     def thresholds(self, also: Iterable[float] = ()) -> Scores:
-        """All thresholds at which a count changes, those of the operating points and some others, 0 to 1; the
-        strictest first."""
+        """The strictest first: all thresholds from 0 to 1 at which a count changes, those of the operating points, and
+        those in `also`."""
         required = np.concatenate([self._own, np.array([*also], np.float32)])
         every = [required, self._found.values(), self._in_oov.values()]
         if self.counting.count_in_vocabulary:
@@ -275,7 +279,7 @@ class Sweep:
         return np.ascontiguousarray(values[(values >= 0) & (values <= 1)][::-1])
 
     def det_at(self, thresholds: Scores | None = None) -> Det:
-        """The counts at some thresholds, or at all; the strictest first."""
+        """The counts at some thresholds, or (None) at all; the strictest first."""
         cutoffs = self.thresholds() if thresholds is None else np.unique(np.asarray(thresholds, np.float32))[::-1]
         accepted = self._found.counts_at(cutoffs)
         false_accepts = self._in_oov.counts_at(cutoffs)
@@ -297,7 +301,8 @@ class Sweep:
         )
 
     def _in_vocabulary(self, outcome: FileOutcome, track_spans: list[Spans]) -> None:
-        """The first spot after the lead-in is the true accept; there is one if any spot lies after the lead-in."""
+        """Counts a file with the phrase. It has a true accept at each threshold at which a spot lies after the
+        lead-in: the first such spot."""
         low = np.concatenate([np.zeros(0, np.float32), *(low for low, _, _ in track_spans)])
         high = np.concatenate([np.zeros(0, np.float32), *(high for _, high, _ in track_spans)])
         ends = np.concatenate([np.zeros(0, np.int64), *(ends for _, _, ends in track_spans)])
@@ -313,7 +318,8 @@ class Sweep:
             self._add_own_spots(low[after], high[after], ends[after], lengths[after])
 
     def _labelled(self, outcome: FileOutcome, phrase_spans: Sequence[tuple[str, Spans]]) -> None:
-        """At each threshold, as many spots as can be matched with phrases are true accepts, not false ones."""
+        """Counts the labelled phrases of a long recording. At each threshold, the spots that can be matched with
+        phrases are true accepts; the others stay false accepts."""
         labels = tuple(counting_labels(outcome, self.counting).values())
         if self._phrase is not None:
             labels = tuple(label for label in labels if compared(label.phrase) == self._phrase)
@@ -334,10 +340,10 @@ class Sweep:
                         steps.add(begin, end)
                 self._in_oov.add(begin, end, -len(places))
                 if self.counting.count_in_vocabulary:
-                    self._in_inv.add(begin, end, len(places))  # taken off again with all that is found
+                    self._in_inv.add(begin, end, len(places))  # `det_at` subtracts all true accepts again
 
     def _found_steps(self, outcome: FileOutcome, label: LabelledPhrase | None = None) -> tuple[Steps, ...]:
-        """The steps to which a phrase adds where it is found: those of all, and of its talker."""
+        """The step functions that count the phrase where it is detected: that of all phrases, and its talker's."""
         if self._talker_of is None:
             return (self._found,)
         talker = self._talker_of(outcome.kind, outcome.number, label)
@@ -360,7 +366,7 @@ class Sweep:
         )  # fmt: skip
 
     def _add_own_spots(self, low: Scores, high: Scores, ends: Samples, lengths: Samples) -> None:
-        """The length of the true accept, which is the first spot: at each threshold the one that ends first."""
+        """Adds the length of the true accept at each threshold. It is the spot that ends first there."""
         if not len(low):
             return
         if lengths.min() == lengths.max():
@@ -377,9 +383,14 @@ class Sweep:
 
 @frozen
 class PointFigures:
-    """The counts at one threshold; point: the number of its operating point, if any. repeats: as in `Det`.
+    """The counts at one threshold.
 
-    talkers: how many the interval of false rejects takes as a whole, 0 for none; unknown ones are one."""
+    - point: number of the operating point with this threshold; None if there is none.
+    - misses: number of missed phrases out of `files`.
+    - repeats: number of times that each recording is played, as in `Det`.
+    - talkers: number of talkers that are clusters in talkers_interval, all unknown ones as one; 0 if not known.
+    - talkers_interval: the interval of the share of false rejects over talkers.
+    """
 
     threshold: float
     point: int | None
@@ -411,7 +422,7 @@ class PointFigures:
         return garwood(self.false_accepts / self.repeats, self.hours / self.repeats)
 
     def keeps(self, target: SweepTarget) -> bool | None:
-        """Whether it meets the target, by the target's own measure; None for a cost, or without data."""
+        """Whether the counts meet the target, by the target's basis; None for a target of cost, or without data."""
         match target.criterion:
             case SweepCriterion.FALSE_ACCEPTS:
                 estimate, interval = self.per_hour, self.per_hour_interval
@@ -426,22 +437,25 @@ class PointFigures:
 
 @frozen
 class ChosenPoint:
-    """A point on the list that it was chosen on, and on the list that reports it. If one list served for both,
-    reported is None, and results look better than they are."""
+    """A chosen threshold, with the counts on the list on which it was chosen, and on the list that reports it. If both
+    are the same list, `reported` is None, and the results look better than they are."""
 
     chosen: PointFigures
     reported: PointFigures | None
 
     @property
     def shown(self) -> PointFigures:
-        """On the list that reports it."""
+        """The counts to show: those on the list that reports the point."""
         return self.reported or self.chosen
 
 
 @frozen
 class TermWeighted:
-    """Term-weighted values. best_at: where the largest (MTWV) is. at_point: the operating point in force, whose
-    value is the ATWV. None without data."""
+    """Term-weighted values (see `term_weighted_value`).
+
+    best: the largest value (MTWV), at the threshold best_at; both None without data. actual: the value (ATWV) at
+    at_point, the threshold with which the engine ran; None without data.
+    """
 
     beta: float
     speech_s: float | None
@@ -452,8 +466,8 @@ class TermWeighted:
 
 
 def choose(target: SweepTarget, det: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
-    """Chooses on one list's curve and counts the other list at that threshold. None if no threshold meets the
-    target."""
+    """Chooses a threshold on the curve of one list, and counts another list at it. det: the curve of the list for
+    choosing. report: the other list; None if there is none. None if no threshold meets the target."""
     match target.criterion:
         case SweepCriterion.FALSE_ACCEPTS:
             index = at_most_false_accepts(det, target.limit, target.basis)
@@ -468,7 +482,7 @@ def choose(target: SweepTarget, det: Det, points: Sequence[OperatingPoint], repo
 
 
 def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> TermWeighted:
-    """The largest value, and the value at the run's threshold."""
+    """The largest term-weighted value, and the one at the threshold with which the engine ran."""
     values = term_weighted_value(det, beta, speech_s)
     index = best_twv(values)
     point = sweep.figures_at(sweep.rule.threshold)
@@ -484,7 +498,7 @@ def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: floa
 
 
 def point_figures(det: Det, index: int, points: Sequence[OperatingPoint]) -> PointFigures:
-    """The counts of a row."""
+    """The counts in row `index` of a curve."""
     threshold = det.thresholds[index]
     return PointFigures(
         threshold=float(threshold),

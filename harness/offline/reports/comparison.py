@@ -61,7 +61,8 @@ _SETTINGS = {
 
 
 _LABEL_BITS = 16
-"""For the number of a phrase in its recording."""
+"""The low bits of a place hold the number of the phrase in its recording. The others hold the byte at which its line in
+the journal begins."""
 
 
 def journal_of(log: Path) -> Path:
@@ -69,8 +70,8 @@ def journal_of(log: Path) -> Path:
 
 
 def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "") -> ComparedEvaluation:
-    """Reads a journal, a log with its journal beside it, or a log alone. InputError for anything else. Names and
-    texts stay in the file and are read again on access. called: its name for people, if not `path`."""
+    """Reads a journal, a log with its journal beside it, or a log alone. InputError for anything else. Names and texts
+    stay in the file and are read again on access. called: what people call it; "" for its path."""
     called = called or str(path)
     if path.suffix == JOURNAL:
         return _of_journal(JournalFile(path), path.name, clusters)
@@ -140,7 +141,7 @@ def _spoken(verdict: FileVerdict) -> SpokenFile:
 
 
 def _labelled(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
-    """The phrases that are labelled in a long recording, in order of time, each as a file of its own."""
+    """The labelled phrases of a long recording in order of time. Each is compared like a file of its own."""
     facts = [(fact.label, fact) for fact in verdict.facts if fact.label is not None]
     facts.sort(key=lambda pair: (pair[0].start_s, pair[0].end_s, pair[0].phrase))
     return [
@@ -153,12 +154,12 @@ def _labelled(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
 
 
 def phrase_name(file: str, label_ms: str) -> str:
-    """The name of a phrase in a long recording."""
+    """The name of a phrase in a long recording: the file and the span of its label."""
     return f"{file} at {label_ms} ms"
 
 
 def _of_journal_again(path: Path, counting: CountingRules, place: int) -> tuple[str, SpokenFile]:
-    """Reads an outcome of a journal again, by the byte at which its line begins, and the number of the phrase."""
+    """Reads an outcome of a journal again. place: see _LABEL_BITS."""
     begins, label_number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
     try:
         with path.open("rb") as file:
@@ -188,7 +189,7 @@ def _changed(path: Path) -> InputError:
 
 
 def _spoken_line(entry: WakeLogLine) -> tuple[str, SpokenFile] | None:
-    """The in-vocabulary file whose outcome a line states; None for another line."""
+    """The name and outcome of the in-vocabulary file that a line reports; None for another line."""
     match entry:
         case Spot(key="INVTA"):
             return _name(entry), SpokenFile(True, said=entry.phrase)

@@ -40,19 +40,21 @@ def det_csv(
     chosen: float | None = None,
     twv: tuple[float, float | None] | None = None,
 ) -> str:
-    """Writes the table. chosen: the recommended threshold. twv: beta and seconds of speech for a column of values. A
-    cell without data is n/a. Above MOST_ROWS thresholds, only corners of the curve are written."""
+    """The table as CSV. chosen: the recommended threshold. twv: beta and seconds of speech, for a column of
+    term-weighted values; None without that column. A cell without data is n/a. Above MOST_ROWS thresholds, only
+    corners of the curve are included."""
     head = [*COLUMNS, TWV_COLUMN] if twv is not None else [*COLUMNS]
     return safe_csv([head, *det_cells(det, points, chosen, twv)])
 
 
 def threshold_text(threshold: np.float32 | float) -> str:
-    """The fewest digits that give the same threshold again, as `-s threshold=` takes it."""
+    """A threshold in the fewest digits that `-s threshold=` reads as the same number."""
     return np.format_float_positional(np.float32(threshold), unique=True, trim="-")
 
 
 def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = None) -> npt.NDArray[np.intp]:
-    """Rows to write: all, or of too many the corners of the curve, evenly, and every named point."""
+    """Indices of the rows to write: all, or above MOST_ROWS an even selection of the curve's corners, with `points` and
+    `chosen`."""
     if len(det) <= MOST_ROWS:
         return np.arange(len(det))
     thresholds = np.array([point.threshold for point in points] + ([chosen] if chosen is not None else []), np.float32)
@@ -122,7 +124,7 @@ def target_text(target: SweepTarget) -> str:
 
 
 def figures_text(figures: PointFigures) -> str:
-    """Both results with their counts and exact 95 % intervals."""
+    """False rejects and false accepts in words, with their counts and exact 95 % intervals."""
     rate = f"{number(figures.per_hour)}/h ({number_interval(figures.per_hour_interval)})"
     accepts = f"{figures.false_accepts} FA in {exposure(figures.hours)} = {rate}" if figures.hours else f"FA {NOTHING}"
     interval = percent_interval(figures.false_reject_interval)
@@ -139,7 +141,7 @@ def point_text(figures: PointFigures) -> str:
 
 
 def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[str]:
-    """The recommended point on both lists, or a line that there is none."""
+    """Lines with the results of the recommended point on both lists, or a line that there is none."""
     yield f"Target: {target_text(target)}"
     if choice is None:
         yield NOT_MET
@@ -239,7 +241,8 @@ ENDINGS = ("png", "svg")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A curve with its name in the legend. Points to mark: own, at which an engine ran; chosen, on a page."""
+    """A curve with its name in the legend. own: the point at which the engine ran, to be marked; None for none. chosen:
+    the recommended point, which a page marks; None for none."""
 
     name: str
     det: Det
@@ -256,7 +259,8 @@ def draw(
 ) -> None:
     """Writes a PNG or an SVG, by the path's ending. PluginError without matplotlib, LogError if it cannot be written.
 
-    curves: the first is the main one, to which `points` belong. chosen: a point that was chosen on the last one.
+    curves: the first is the main one, and `points` are its operating points. chosen: a point that was chosen on the
+    last curve.
     """
     try:
         from matplotlib import rc_context
@@ -278,9 +282,12 @@ def draw(
 
 
 class DetScales:
-    """Places of rates (logarithmic) and shares (normal deviates), with an edge beside each axis for zero, and for all.
+    """Turns values into places on the axes of a DET curve. False accepts per hour (x) are logarithmic, shares of false
+    rejects (y) are normal deviates. Neither scale has a place for zero, nor the second for 100 %; so these get a place
+    of their own beyond the scale.
 
-    right, zero_x, zero_y, all_y: ends of the axes. x_ticks, y_ticks: place and label.
+    left, right: ends of the x axis. zero_x, zero_y, all_y: the places of zero, and of 100 %. x_ticks, y_ticks: place
+    and label of each tick. small_ticks: places on the x axis between the labelled ticks.
     """
 
     def __init__(self, dets: Sequence[Det]) -> None:
@@ -317,8 +324,9 @@ class DetScales:
         return float(x), float(y)
 
     def steps(self, det: Det) -> tuple[Floats, Floats, Floats, Floats]:
-        """Places of the best so far at this many false accepts: x, y, and the ends of its 95 % interval."""
-        # Beyond its most false accepts a detector is stuck rather than lenient.
+        """The curve as places: x, y, and the ends of the 95 % interval of y. At each x, y is the least share of false
+        rejects at no more false accepts."""
+        # At thresholds below that of the most false accepts, a detector is stuck rather than lenient.
         rows = turning(det, ())
         rows = rows[rows <= int(np.argmax(det.per_hour()))]
         x = self.x(so_far(det.per_hour())[rows])

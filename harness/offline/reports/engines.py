@@ -127,6 +127,6 @@ def table_json(table: EnginesTable) -> dict[str, Any]:
 
 
 def det_rows(engines: Sequence[EvaluatedEngine]) -> str:
-    """CSV: every threshold of every engine, as PREFIX.csv of one, with the engine's name before it."""
+    """CSV with every threshold of every engine. The columns are those of `det_csv`, after the name of the engine."""
     rows = [[engine.name, *cells] for engine in engines for cells in det_cells(engine.det, engine.points)]
     return safe_csv([["engine", *COLUMNS], *rows])

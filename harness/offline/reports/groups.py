@@ -19,14 +19,16 @@ P_OF_GROUPS = (
 
 
 def clusters_text(clustered_by: str, units: str) -> str:
-    """`clustered by talker (unknown ones as one)`, or `files treated as independent`."""
+    """How intervals treat files, such as `clustered by talker (unknown ones as one)` or `files treated as
+    independent`. units: plural of what is counted, such as `files`."""
     if not clustered_by:
         return f"{units} treated as independent"
     return f"clustered by {shown(clustered_by, 40)} (unknown ones as one)"
 
 
 def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
-    """The table of a breakdown, and how far the worst and the best group are apart."""
+    """The table of a breakdown, and the gaps between the worst group and the best. width: space for the table, in
+    characters."""
     rejects = any(group.rejects.total for group in breakdown.groups)
     accepts = any(group.hours for group in breakdown.groups)
     trials = "phrases" if breakdown.labelled else "files"
@@ -61,7 +63,7 @@ def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
 
 
 def gap_texts(breakdown: FileBreakdown) -> Iterator[tuple[str, str]]:
-    """How far the worst and the best group are apart: what, and how far."""
+    """The gaps between the worst group and the best, as pairs (name of the result, gap in words)."""
     gaps = (("FR", breakdown.rejects_gap, MeasureKind.SHARE), ("FA/h", breakdown.accepts_gap, MeasureKind.RATE))
     for name, gap, counted in gaps:
         if gap is not None:

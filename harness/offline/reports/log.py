@@ -33,13 +33,13 @@ from harness.statistics.text import TOO_FEW_VOICES, basis
 SUMMARY_FORMAT = 1
 SDK_NAME = "voice-harness"
 ROUNDED_S = 0.01
-"""Larger than differences between sums of audio, since the log rounds them to milliseconds."""
+"""Sums of audio that differ by less are equal, since the log rounds each to milliseconds."""
 _LONGEST_PATH = 4096  # PATH_MAX of Linux.
 _LONGEST_COMMAND = 20_000
 
 
 def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.WakeLogEvent]:
-    """The lines of one file, in their order; file: its name in the list."""
+    """The lines of the log for one file, in their order. file: the name of the file in the list."""
     for fact in verdict.facts:
         yield _file_event(fact, outcome, verdict, file)
 
@@ -92,14 +92,14 @@ def _ms(samples: int, rate_hz: int) -> float:
 class EvaluationRun:
     """What a log states about a run as a whole.
 
-    - outcomes: how many of the header's planned files have an outcome.
-    - ended_s: by the wall clock.
-    - duration_s: of all sittings together.
-    - untimed_s: audio that a killed run played after it last stored its duration.
-    - lost_workers: how each was lost, in words.
-    - breakdowns: results by groups.
-    - used: by all workers together.
-    - limits: those that were declared.
+    - outcomes: number of planned files (`header.planned`) that have an outcome.
+    - ended_s: end of the run, in seconds of Unix time.
+    - duration_s: duration of all sittings together.
+    - untimed_s: seconds of audio that a killed run played after it last stored its duration.
+    - lost_workers: for each worker that was lost, how that happened.
+    - breakdowns: results by groups of files.
+    - used: resources that all workers used together.
+    - limits: the limits that the user declared.
     """
 
     header: JournalHeader
@@ -130,7 +130,7 @@ def run_of(journal: JournalFile) -> EvaluationRun:
 
 
 def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome]) -> Figures:
-    """Writes the log of outcomes that come in list order; returns its results. OSError from the stream."""
+    """Writes the log, and returns its results. outcomes: in list order. OSError if the stream cannot be written."""
     counting = run.header.counting
     # The first line says that file names in the log are escaped.
     for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
@@ -138,7 +138,7 @@ def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledO
     tally = Tally(counting, len(run.header.evaluation.conditions), talker_of(run.header.talkers))
     for entry in outcomes:
         verdict = tally.add(entry.outcome, entry.listed)
-        if entry.outcome.rejected is None and entry.outcome.detail:  # of a file that was played: its length is wrong
+        if entry.outcome.rejected is None and entry.outcome.detail:  # the file was played, but its length was assumed
             length_detail = f"{wake_log.quoted(entry.listed)} {entry.outcome.detail}"
             stream.write(wake_log.info_line("x-length", length_detail) + "\n")
         for event in file_events(entry.outcome, verdict, entry.listed):
@@ -158,8 +158,8 @@ def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledO
 
 
 def real_time_factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
-    """Audio that the engine heard over wall time. None if no time passed or none was stored, or if most scores came
-    from a store: the time then went into reading them."""
+    """Duration of the audio that the engine heard, divided by wall time. None if no time was recorded, or if most
+    scores were stored ones: the time then went into reading them."""
     cached_s = run.used.cached_s
     played_s = (counts.inv_ms + counts.oov_ms) / 1000 - run.untimed_s - cached_s
     if run.duration_s <= 0:
@@ -171,7 +171,7 @@ def real_time_factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
 
 
 def stored_lines(run: EvaluationRun) -> Iterator[str]:
-    """Which results rest on stored scores."""
+    """A line that says how many files' results rest on stored scores; nothing if none do."""
     if files := run.used.cached_files:
         folder = shown(run.header.evaluation.cache, 200)
         yield (
@@ -233,13 +233,13 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
 
 
 def host_info(used: WorkerUse) -> Iterator[tuple[str, str]]:
-    """`x-processor`, `x-instruction-set` and `x-threads`, if they are known."""
+    """The lines `x-processor`, `x-instruction-set` and `x-threads`, as far as their values are known."""
     for name, value in by_name(used.host).items():
         yield f"x-{name.replace(' ', '-')}", value
 
 
 def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
-    """The manual's lines with the number of files and their hours."""
+    """The lines of the original tool's manual with the number of files and their hours."""
     for part, files, ms in (
         ("inv", counts.inv_files, counts.inv_ms),
         ("oov", counts.oov_files, counts.oov_ms),
@@ -303,7 +303,7 @@ def _reject_method(figures: Figures) -> str:
 
 
 def interval_lines(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
-    """A line of the log: an interval of 95 %, if there is one."""
+    """A line of the log with a 95 % interval; nothing for None. scale: factor from the interval to `unit`."""
     if interval is not None:
         yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
 
@@ -317,7 +317,8 @@ def writing_line(log: str) -> str:
 
 
 def sound_lines(log: wake_log.WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:
-    """INV:, OOV: and Total: with files and hours. inv, oov: whether there was a list of that kind."""
+    """The lines INV:, OOV: and Total: with numbers of files and hours. inv, oov: whether there was a list of that
+    kind."""
     total_files, total_s = 0, 0.0
     for name, part, is_listed in (("INV", "inv", inv), ("OOV", "oov", oov)):
         files, seconds = int(log.about(f"{part}-files") or 0), log.seconds(part)
@@ -332,7 +333,7 @@ def _sound_line(name: str, files: int, seconds: float) -> str:
 
 
 def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
-    """The operating point in use and those available; nothing for an engine without."""
+    """Lines with the operating point in use and those available; nothing for an engine without operating points."""
     if point is not None:
         yield f"Using operating point {point}."
     if points:
@@ -344,8 +345,8 @@ def fault_lines(
 ) -> Iterator[str]:
     """Warnings about rejected files and errors.
 
-    log_text: says where the details are ("the log says"). noun: what a file is called. log: its path, if readers have
-    the log; the first fault of each kind is then given too.
+    log_text: says where the details are ("the log says"). noun: the word for a file in these lines. log: path of the
+    log if readers can open it; the first fault of each kind is then quoted. "" if they cannot.
     """
     if counts.rejected_files:
         hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 accepts them)"}
@@ -369,10 +370,10 @@ def fault_lines(
 
 
 def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
-    """The same command with the options that accept its rejected files; "" if no option does."""
+    """The command line of the evaluation with options added that accept its rejected files; "" if no option does."""
     evaluation, options = header.evaluation, list[str]()
     if counts.rejected[RejectReason.SHORT]:
-        # So short a clip has no room for sound after its phrase either.
+        # A clip so short also lacks the sound that is needed after the phrase.
         options += ["-s", "min-in-vocab-duration=0"]
         if not evaluation.tail_s:
             options += ["--tail", "1"]
@@ -389,10 +390,10 @@ def _fault_of(name: str, problem: str) -> str:
 
 
 def recording_warnings(figures: Figures) -> Iterator[str]:
-    """What may be due to the recordings, not to the engine.
+    """Warnings about results that the recordings may explain, rather than the engine.
 
-    Files whose length was assumed or which are there twice, phrases without sound, and false rejects where
-    recordings begin or end with the phrase.
+    They concern files whose length was assumed, files that occur twice, phrases without sound, and recordings that
+    begin or end with the phrase.
     """
     if files := figures.counts.wrong_lengths:
         headers = "has a header that declares" if files == 1 else "have headers that declare"
@@ -442,8 +443,8 @@ def summary_line(run: EvaluationRun, figures: Figures) -> str:
 
 
 def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
-    """Settings, totals, intervals (rates per hour; shares and WER 0–1) and samples by rate in Hz. A total without
-    data is null."""
+    """The summary for programs: settings, totals, intervals, and samples by rate in Hz. Rates are per hour, shares and
+    WER 0–1. A total without data is null."""
     header, counts = run.header, figures.counts
     clustering = figures.clustering
     return {

@@ -1,4 +1,4 @@
-"""Sums up a log: console lines, intervals, and totals that do not agree with its lines."""
+"""Summarises a log: console lines, intervals, and totals that do not agree with its lines."""
 
 from __future__ import annotations
 
@@ -22,9 +22,16 @@ from harness.statistics.word_intervals import wer_interval
 
 @frozen
 class LogSummary:
-    """The results of a log by its own lines. false_accepts: per hour; the others are shares 0–1. All are 95 %
-    intervals. log: without events in files. stated_rejects: the interval of false rejects as the log words it, if it is
-    over voices or files as wholes. Lines of files do not show those.
+    """The results of a log, computed from its own lines.
+
+    - log: the log without the events of files.
+    - summary: the last line of the console.
+    - totals: totals by their keys.
+    - false_accepts: 95 % interval of the rate per hour. The other intervals are of shares 0–1. None without data.
+    - rejected: number of rejected files by reason.
+    - differences: totals that the log states and that differ from the sum of its lines, in words.
+    - stated_rejects: the interval of false rejects in the words of the log; "" if it can be computed. It cannot if
+      talkers or files were clusters, since lines of files do not show these.
     """
 
     log: WakeLog
@@ -48,7 +55,7 @@ class LogSummary:
 
 
 def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
-    """A log without its events, and their sums. Memory does not grow with the log. name: what errors call it.
+    """A log without its events, and their sums. Memory does not grow with the log. name: name of the log in errors.
     OSError if it cannot be read, InputError with the line if a line is invalid."""
     sums = LineSums()
     log_entries = entries(path, name, escaped=names_escaped(path, name))
@@ -56,7 +63,7 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
 
 
 def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
-    """Summarises a log."""
+    """Summarises a log. sums: from `read_sums`."""
     totals = computed(log, sums)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
@@ -81,7 +88,7 @@ def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
 
 
 def lines(report: LogSummary) -> Iterator[str]:
-    """For people: the console's lines first."""
+    """The summary in lines for people, first those of the console."""
     log = report.log
     partial, shard = log.about("x-partial"), log.about("x-shard")
     if partial is not None:
@@ -124,7 +131,8 @@ def lines(report: LogSummary) -> Iterator[str]:
 
 
 def as_json(report: LogSummary) -> dict[str, Any]:
-    """For programs. A total without data is null. Rates are per hour; ratios and WER in per cent as in the log."""
+    """The summary for programs. A total without data is null. Rates are per hour, ratios and WER in per cent as in the
+    log."""
     log = report.log
     return {
         "summary": report.summary,
@@ -162,13 +170,15 @@ def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
 
 
 def _has(log: WakeLog, part: str, *kinds: ListKind) -> bool:
-    """Whether there was such a list, although all of its files may have been rejected."""
+    """Whether there was a list of these kinds, even if all of its files were rejected. part: its name in the log's
+    lines of hours, `inv` or `oov`."""
     in_lists = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
     return in_lists or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
 
 
 def _stated_interval(stated: str) -> Interval | None:
-    """Of `2.5000 to 91.0000 %, over 2 voices, 95 %`, as shares; None of `too few voices …`."""
+    """The interval in a text such as `2.5000 to 91.0000 %, over 2 voices, 95 %`, as shares 0–1. None for another text,
+    such as `too few voices …`."""
     ends = re.match(r"([\d.]+) to ([\d.]+) %", stated)
     return None if ends is None else (float(ends[1]) / 100, float(ends[2]) / 100)
 

@@ -1,4 +1,4 @@
-"""A session live against offline: as text, as JSON, and as a table for a spreadsheet."""
+"""The comparison of a session, live against offline: as text, as JSON, and as a table for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CSV_COLUMNS = (
 def lines(
     comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MOST_DIFFERING
 ) -> Iterator[str]:
-    """One device against the engine. most: number of differing trials to show; the rest are counted."""
+    """One device against the engine, in lines. most: number of differing trials to list; the rest are only counted."""
     yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
     yield from separated(
@@ -260,7 +260,8 @@ def _trial_json(trial: ComparedTrial) -> dict[str, object]:
 
 
 def table(comparisons: Iterable[DeviceComparison]) -> str:
-    """CSV. at_s: of an ambient event, in its segment. live, offline: 1 if it woke, 0 if not, "" if unknown."""
+    """CSV with a row for each trial and each event in ambient sound. at_s: place of the event in its segment. live,
+    offline: 1 if that side woke, 0 if it did not, "" if it is unknown."""
     rows = (
         {"device": plain_text(comparison.device, 80)} | row for comparison in comparisons for row in _rows(comparison)
     )
@@ -289,7 +290,7 @@ def _rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
         row = {"trial": event.trial_id, "kind": "ambient", "at_s": f"{event.offset_s:.4f}"}
         row |= {"live": str(int(event.live)), "offline": str(int(event.offline))}
         row["differs"] = str(int(event.live != event.offline))
-        if event.score is not None:  # the live one, if both have it
+        if event.score is not None:  # the live score if both sides have one
             row["live_score" if event.live else "offline_score"] = f"{event.score:.6g}"
         yield row
     for trial_id, why in comparison.left_out:
