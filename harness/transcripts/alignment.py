@@ -1,7 +1,8 @@
 """The words of a hypothesis against those of a reference, aligned as NIST's sclite aligns them.
 
-Weights: correct 0, insertion 3, deletion 3, substitution 4. Ties: a substitution (or a match) is taken if it costs no
-more than both others. A deletion is taken only if it is cheaper than an insertion.
+A path is a text with a letter of `Edit` for each step from the first words to the last: `CCSDI`. Weights: correct 0,
+insertion 3, deletion 3, substitution 4. Ties: a substitution (or a match) is taken if it costs no more than both
+others. A deletion is taken only if it is cheaper than an insertion.
 Source: NIST SCTK 2.4.10, sclite.
 """
 
@@ -31,15 +32,15 @@ from harness.transcripts.alignment_tables import (
 
 _EDITS = {edit.value: edit for edit in Edit}
 BY_DIAGONALS = 60_000
-"""Cells of a table from which on it is quicker to fill it by diagonals."""
+"""A table with more cells than this is filled by diagonals, since that is then quicker."""
 
 
 def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
-    """The path from the first words to the last, a letter of `Edit` for each step: `CCSDI`.
+    """The path between two texts.
 
     InputError for texts of more words than can be aligned, see alignment_tables.py.
     """
-    # A step onto equal words is never dearer than another, so a common end is correct word by word.
+    # A step onto equal words never costs more than another, so the words of a common end are all correct.
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     rows, columns = len(reference) - end, len(hypothesis) - end
@@ -94,7 +95,7 @@ def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
 
 
 ANOTHER_WORD_S = 0.001
-"""What a substitution costs more than a match, in seconds."""
+"""The extra cost of a pair of different words, in seconds."""
 MOST_CELLS = 400_000_000
 WordTimes = Sequence[tuple[float, float]]
 """Begin and end of each word in seconds."""
@@ -103,10 +104,10 @@ WordTimes = Sequence[tuple[float, float]]
 def align_by_time(
     reference: Sequence[str], hypothesis: Sequence[str], times: WordTimes, heard: WordTimes, place: Place
 ) -> str:
-    """The path as sclite -T finds it: words are paired where their times are close, whatever they are.
+    """The path as sclite -T finds it: words are paired if their times are close, whatever the words are.
 
-    A pair costs how far apart begins and ends are, a word that is left alone its duration. InputError for more than
-    MOST_CELLS pairs of words.
+    The cost of a pair is the difference of the begins plus that of the ends (see ANOTHER_WORD_S). The cost of a word
+    without a partner is its duration. InputError for more than MOST_CELLS pairs of words.
     """
     if len(reference) * len(hypothesis) > MOST_CELLS:
         problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
@@ -151,7 +152,7 @@ def count(path: str) -> WordCounts:
 
 
 def side_by_side(reference: Sequence[str], hypothesis: Sequence[str], path: str) -> tuple[AlignedWord, ...]:
-    """The words along a path; ValueError when the path is not of these words."""
+    """The words along a path. ValueError if the path does not fit these words."""
     reference_words, hypothesis_words = iter(reference), iter(hypothesis)
     steps = tuple(
         AlignedWord(
@@ -170,15 +171,16 @@ Codes = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
 _SHORT = 8
-"""Bytes of a word that are their own code."""
+"""A word of at most this many bytes is coded by its own bytes. A longer word gets a number."""
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(_SHORT + 1)], np.uint64)
 _LONG = np.uint64(0xFF << 56)
-"""Marks the number of a longer word: no UTF-8 text holds this byte, so no short word looks like one."""
+"""Marks a code as the number of a longer word. UTF-8 never contains this byte, so no short word looks like one."""
 
 
 @frozen
 class CodedWords:
-    """The words of n texts one after the other: text k has codes[starts[k] : starts[k] + lengths[k]]."""
+    """The words of n texts as integers, one text after the other: text k has codes[starts[k] : starts[k] + lengths[k]].
+    Equal words have equal codes."""
 
     codes: Codes
     starts: Places
@@ -192,7 +194,7 @@ def code_texts(texts: Sequence[str]) -> CodedWords:
         return _number_words([text.split(" ") if text else [] for text in texts])
     ends, starts, last = _places(joined)
     sizes = ends - starts
-    # Views that overlap, eight bytes from each place: so most words compare as one integer.
+    # Overlapping views of eight bytes from each place, so that most words compare as one integer.
     eights = np.ndarray((len(joined) - _SHORT + 1,), "<u8", joined, 0, (1,))
     codes = eights[starts] & _MASKS[np.minimum(sizes, _SHORT)]
     long = np.flatnonzero(sizes > _SHORT)
@@ -204,15 +206,15 @@ def code_texts(texts: Sequence[str]) -> CodedWords:
 
 
 def code_words(texts: Sequence[Sequence[str]]) -> CodedWords:
-    """Of texts given as words."""
+    """Codes of texts that are given as words."""
     coded = code_texts([" ".join(words) for words in texts])
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    # A space within a word, or an empty word alone, makes more words or fewer.
+    # The numbers differ if a word contains a space, or if the only word of a text is empty.
     return coded if np.array_equal(coded.lengths, lengths) else _number_words(texts)
 
 
 def count_words(texts: Sequence[str]) -> Places:
-    """How many words each text has, as `code_texts` has them."""
+    """Number of words in each text, as `code_texts` splits them."""
     joined = _join(texts)
     if joined is None:
         return np.array([text.count(" ") + 1 if text else 0 for text in texts], np.int64)
@@ -221,7 +223,7 @@ def count_words(texts: Sequence[str]) -> Places:
 
 
 def _join(texts: Sequence[str]) -> bytes | None:
-    """UTF-8, a line for each text; None for texts with a line break or a NUL within, or no texts at all."""
+    """The texts as UTF-8, one in each line. None if a text contains a line break or a NUL, or if there are no texts."""
     joined = "\n".join(texts)
     if not texts or joined.count("\n") != len(texts) - 1 or "\0" in joined:
         return None
@@ -229,7 +231,8 @@ def _join(texts: Sequence[str]) -> bytes | None:
 
 
 def _places(joined: bytes) -> tuple[Places, Places, Places]:
-    """The first byte after each word, its first byte, and which words are the last of their text."""
+    """Two places for each word: after its last byte, and at its first byte. Then the indices of the words that are the
+    last of their text."""
     read = np.frombuffer(joined, np.uint8, len(joined) - _SHORT)
     ends = np.flatnonzero((read == ord(" ")) | (read == ord("\n")))
     starts = np.concatenate(([0], ends[:-1] + 1))
@@ -273,15 +276,16 @@ class WordColumns:
         return self.substitutions + self.deletions + self.insertions
 
     def at_rows(self, rows: Groups) -> WordColumns:
-        """Those of some utterances."""
+        """The counts of some utterances."""
         return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
 
     def totals(self) -> WordCounts:
-        """All together."""
+        """The sum over all utterances."""
         return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
 
     def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
-        """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
+        """The sum of each group. groups: for each utterance, the number of its group, from 0. total: number of
+        groups."""
         count_columns = (self.correct, self.substitutions, self.deletions, self.insertions)
         sums = [
             np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in count_columns
@@ -292,23 +296,24 @@ class WordColumns:
 
 
 CHUNK = 1 << 22
-"""Letters that are coded at once: what bounds the memory beyond that of the texts."""
+"""Number of letters that are coded at once. It limits the memory that is needed beside the texts."""
 CELLS = 1 << 15
-"""Of one diagonal, for all pairs of a group: this many stay in a processor's inner caches."""
+"""Number of cells in a diagonal, for all pairs of a group together. This many fit into a processor's inner caches."""
 COMMON = 1000
-"""Words from the end on that are compared for all pairs together; of a pair that goes on alike, all others at once."""
+"""To find common ends, this many last words are compared for all pairs together. If all of them are equal in a pair,
+its other words are compared for that pair alone."""
 LONG = 8192
-"""Words of the longer side from which on a pair is aligned by itself, and its path is kept."""
+"""If the longer side of a pair has more words than this, the pair is aligned alone, and its path is kept."""
 PlaceOf = Callable[[int], Place]
-"""Where a pair is from, by its index."""
+"""Returns where a pair comes from (file and line), by its index."""
 
 
 class Alignments:
     """Pairs of texts with single spaces between words ("" has no words), aligned as sclite aligns them.
 
-    columns: the counts of each pair, from the path that the tie rule picks, never from a distance alone; paths are
-    made on demand. ValueError when one side has more texts; InputError for a pair of more words than can be aligned,
-    see alignment_tables.py. place_of: where that pair is from.
+    columns: the counts of each pair, from the path that the tie rule picks, never from a distance alone. Paths are made
+    on demand. ValueError if one side has more texts; InputError for a pair of more words than can be aligned, see
+    alignment_tables.py. place_of: returns the place of a pair for that error; None if places are not known.
     """
 
     def __init__(self, references: Sequence[str], hypotheses: Sequence[str], place_of: PlaceOf | None = None) -> None:
@@ -335,14 +340,14 @@ class Alignments:
                     raise InputError(error.what, place=place, remedy=error.remedy) from error
                 wrong[member], gaps[member] = path.count("S"), path.count("D") + path.count("I")
                 self._long_paths[row] = path + "C" * int(coded.cut[member])
-            # Deletions less insertions are what the reference is longer by.
+            # The reference is longer by the number of deletions minus the number of insertions.
             longer = coded.reference_lengths - coded.hypothesis_lengths
             substitutions[indices], deletions[indices] = wrong, (gaps + longer) // 2
             insertions[indices] = (gaps - longer) // 2
         self.columns = WordColumns(words - substitutions - deletions, substitutions, deletions, insertions)
 
     def paths(self, rows: Sequence[int] | Places) -> list[str]:
-        """The paths of some pairs, a letter of `Edit` for each step; far quicker than one by one."""
+        """The paths of some pairs. Far quicker than one call for each."""
         indices = np.asarray(rows, np.int64)
         all_paths = ["C" * correct for correct in self.columns.correct[indices].tolist()]
         wrong = self.columns.errors[indices]
@@ -364,7 +369,8 @@ class Alignments:
         return all_paths
 
     def _list_coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
-        """The pairs of `indices` in their order, as many at a time as fit in a chunk, and at least one."""
+        """The pairs of `indices` in chunks, in their order: the indices of a chunk, and its coded pairs. A chunk has at
+        least one pair, and CHUNK letters if it has more."""
         index_list = indices.tolist()
         references = [self._references[index] for index in index_list]
         hypotheses = [self._hypotheses[index] for index in index_list]
@@ -382,17 +388,17 @@ def _sizes(texts: Sequence[str]) -> Places:
 
 
 def _common_end(reference: Codes, hypothesis: Codes) -> int:
-    """How many of the last words of two texts of one length are the same."""
+    """Number of last words that two texts of the same length have in common."""
     unlike = (reference != hypothesis)[::-1]
     return int(np.argmax(unlike)) if unlike.any() else len(unlike)
 
 
 @frozen
 class _CodedPairs:
-    """Pairs of words without their common ends; cut: how many words those were.
+    """Pairs of texts, coded, without their common ends. cut: for each pair, the number of words that were cut off.
 
     A common end does not change the path before it. Along it every word is correct, since a diagonal step onto equal
-    words never costs more than another. A common beginning stays, since the path through it may be different.
+    words never costs more than another. A common beginning is kept, since the path through it may be different.
     """
 
     codes: Codes
@@ -404,7 +410,7 @@ class _CodedPairs:
 
     @classmethod
     def of(cls, coded: CodedWords) -> _CodedPairs:
-        """The first half of the texts are references, the second their hypotheses."""
+        """coded: the references, then their hypotheses."""
         reference_starts, hypothesis_starts = coded.starts.reshape(2, -1)
         reference_lengths, hypothesis_lengths = coded.lengths.reshape(2, -1).copy()
         cut = np.zeros_like(reference_lengths)
@@ -434,14 +440,15 @@ class _CodedPairs:
         return cls(coded.codes, reference_starts, reference_lengths, hypothesis_starts, hypothesis_lengths, cut)
 
     def groups(self) -> Iterator[tuple[PairGroup, Places]]:
-        """Pairs of similar length together, with their places here; those with a side of no words, or long, in none."""
+        """Groups of pairs of similar length, each with the indices of its pairs. Long pairs, and pairs in which a side
+        has no words, are in no group."""
         longer, has_both = self._longer()
         members = np.flatnonzero(has_both & (longer < LONG))
         members = members[np.argsort(longer[members], kind="stable")]
         sizes = longer[members]
         begin = 0
         while begin < len(members):
-            limit = int(sizes[begin]) * 5 // 4  # so that little of a group's table is padding
+            limit = int(sizes[begin]) * 5 // 4  # keeps the padding in a group's table small
             end = int(np.searchsorted(sizes, limit, "right"))
             end = min(end, begin + max(1, CELLS // limit))
             part = members[begin:end]
@@ -458,7 +465,7 @@ class _CodedPairs:
             begin = end
 
     def long(self) -> Iterator[tuple[int, Codes, Codes]]:
-        """The place and the words of each long pair."""
+        """For each long pair, its index, and the words of its reference and of its hypothesis."""
         longer, has_both = self._longer()
         for member in np.flatnonzero(has_both & (longer >= LONG)).tolist():
             reference_start, hypothesis_start = self.reference_starts[member], self.hypothesis_starts[member]
@@ -466,11 +473,11 @@ class _CodedPairs:
             yield member, self.codes[reference_start : ends[0]], self.codes[hypothesis_start : ends[1]]
 
     def _longer(self) -> tuple[Places, NDArray[np.bool_]]:
-        """How long each pair's longer side is, and whether both have words."""
+        """For each pair, the number of words on its longer side, and whether both sides have words."""
         reference_lengths, hypothesis_lengths = self.reference_lengths, self.hypothesis_lengths
         return np.maximum(reference_lengths, hypothesis_lengths), np.minimum(reference_lengths, hypothesis_lengths) > 0
 
     def _table(self, starts: Places, lengths: Places) -> NDArray[np.uint64]:
-        """Shape (longest, pairs); below a text's end stands whatever comes next."""
+        """The words of one side of all pairs, shape (longest, pairs). Below the end of a text are arbitrary codes."""
         places = starts + np.arange(int(lengths.max()))[:, None]
         return self.codes.take(places, mode="clip")

@@ -1,8 +1,10 @@
 """Many tables of word alignment filled at once, diagonal by diagonal, with the weights and ties of alignment.py.
 
-Cells of one anti-diagonal do not depend on each other, so numpy computes them for a whole group of pairs together.
-Words are integers, in arrays of shape (longest, pairs): pair k has references[: reference_lengths[k], k], and what is
-below counts for nothing. Every side of a pair has a word at least.
+Cell (i, j) of a table stands for the first i words of the reference and the first j words of the hypothesis. Cells of
+one anti-diagonal (equal i + j) do not depend on each other, so numpy computes them for a whole group of pairs together.
+
+Words are integers, in arrays of shape (longest, pairs): pair k has references[: reference_lengths[k], k], and the codes
+below that are ignored. Every side of a pair has at least one word.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ Numbers = NDArray[np.int64]
 
 @frozen
 class PairGroup:
-    """Pairs of words of similar length. Codes: shape (longest, pairs), one integer type for both; lengths: (pairs,)."""
+    """Pairs of texts of similar length. references, hypotheses: codes of their words, shape (longest, pairs), both of
+    the same integer type. The lengths have the shape (pairs,)."""
 
     references: Codes
     hypotheses: Codes
@@ -35,7 +38,8 @@ class PairGroup:
     hypothesis_lengths: Numbers
 
     def diagonals(self) -> Iterator[tuple[int, slice, slice, Codes, Codes]]:
-        """For the cells (i, d − i) of each anti-diagonal d: d, rows i, rows i − 1, and the words that meet there."""
+        """Yields for each anti-diagonal d: d, the rows i of its cells (i, d − i), and the rows i − 1. Then the words of
+        the references, and those of the hypotheses, that meet in these cells."""
         longest, other = len(self.references), len(self.hypotheses)
         backwards = np.ascontiguousarray(self.hypotheses[::-1])
         for d in range(2, int((self.reference_lengths + self.hypothesis_lengths).max()) + 1):
@@ -45,10 +49,11 @@ class PairGroup:
 
 
 def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
-    """Substitutions of each pair's path, and deletions and insertions together.
+    """For the path of each pair, the number of substitutions, and that of deletions and insertions together.
 
-    A cell is one integer, from the top bit down: the cost, the step's place among equals, the substitutions on the
-    way. The least of three such integers is the step that the tie rule takes, with its count; so no path is kept.
+    A cell is one integer. Its top bits are the cost. Below them are the rank of the last step by the tie rule, and the
+    number of substitutions on the way. The least of three such integers is therefore the step that the tie rule takes,
+    with its count, and no path need be kept.
     """
     longest = max(len(group.references), len(group.hypotheses))
     kind, bits = _cell(longest)
@@ -88,7 +93,8 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
 
 
 def _cell(longest: int) -> tuple[type[np.unsignedinteger[Any]], int]:
-    """The smallest type that holds every cell, and its bits for substitutions; two more are the step's."""
+    """The smallest integer type that holds every cell, and the number of its bits for substitutions. The two bits above
+    them hold the rank of the step."""
     for kind, bits in ((np.uint16, 6), (np.uint32, 14)):
         # No cell costs more than its longer side in substitutions, and a step into it INSERTION more.
         if SUBSTITUTION * longest + INSERTION < 1 << (np.iinfo(kind).bits - bits - 2) and longest < 1 << bits:
@@ -97,13 +103,14 @@ def _cell(longest: int) -> tuple[type[np.unsignedinteger[Any]], int]:
 
 
 def paths(group: PairGroup) -> list[str]:
-    """Each pair's path, a letter of `Edit` for each step; two bits are kept for each cell.
+    """The path of each pair. Two bits are kept for each cell.
 
-    Cells hold how much dearer they are than their neighbours, which is at most 3 either way, so bytes do for any
-    length. Source of the idea: Hyyrö, Explaining and Extending the Bit-parallel Approximate String Matching Algorithm.
+    Instead of costs, cells hold the differences between neighbouring costs. These are −3 to 3, so a byte is enough for
+    texts of any length. Source of the idea: Hyyrö, Explaining and Extending the Bit-parallel Approximate String
+    Matching Algorithm.
     """
     rows, pairs = len(group.references), len(group.reference_lengths)
-    # One column's cells over those above, and one row's over those to their left; 3 is added to both.
+    # down: cost of a cell minus that of the cell above. along: minus that of the cell to the left. 3 is added to both.
     down, along = np.full((2, rows + 1, pairs), 6, np.int8)
     gaps, deletions = [], []
     for _, current, above, words, hypothesis_words in group.diagonals():
@@ -113,7 +120,7 @@ def paths(group: PairGroup) -> list[str]:
         gaps.append(np.packbits(least < unlike))
         deletions.append(np.packbits(deleted < inserted))
         np.minimum(least, unlike, out=least)
-        least += 6  # the 3 of the neighbour that is subtracted, and that of the cell
+        least += 6  # the 3 in the neighbour, which is subtracted below, and the 3 that each difference gets
         onward = least - inserted
         np.subtract(least, deleted, out=inserted)
         along[current] = onward
@@ -121,10 +128,11 @@ def paths(group: PairGroup) -> list[str]:
 
 
 def _walk_back(group: PairGroup, gaps: list[NDArray[np.uint8]], deletions: list[NDArray[np.uint8]]) -> list[str]:
-    """From the last cells to the first, all pairs a step at a time."""
+    """The paths, walked from the last cells back to the first, one step of all pairs at a time. gaps, deletions: the
+    bits that `paths` has kept, by diagonal."""
     i, j = group.reference_lengths.copy(), group.hypothesis_lengths.copy()
     pair = np.arange(len(i))
-    # Diagonals 0 and 1 are all border.
+    # Diagonals 0 and 1 consist of border cells only.
     offsets = 8 * np.cumsum([0, 0, 0, *map(len, gaps)])
     gap, deletion = np.concatenate(gaps), np.concatenate(deletions)
     width = len(group.hypotheses)
@@ -162,19 +170,20 @@ _C, _S, _D, _I = b"CSDI"
 Steps = NDArray[np.int8]
 
 MOST_CELLS = 100_000_000_000
-"""Of the band: minutes. Texts of 300,000 words that have nothing in common, longer ones where they are alike."""
+"""Most cells in the band of a table; filling them takes minutes. Enough for texts of 300,000 words that have nothing in
+common, and for longer ones that are alike."""
 KEPT_BYTES = 1 << 27
-"""Of ways back that are kept at once."""
+"""Most bytes of backtraces that are kept at once."""
 FEW = 64
-"""Words of the shorter side up to which the table is filled by rows, since it has far more diagonals."""
+"""If the shorter side has at most this many words, the table is filled by rows, since it has far more diagonals."""
 _NEVER = 7
-"""A step from outside of the band: dearer than any other."""
+"""The cost of a step from outside the band: higher than any other, so that it is never taken."""
 
 
 def path_of(reference: Codes, hypothesis: Codes) -> str:
-    """The path, a letter of `Edit` for each step. Words: integers, equal for equal words.
+    """The path of one pair of long texts. Words are integers, equal for equal words.
 
-    InputError when the band would have more than MOST_CELLS cells.
+    InputError if the band would have more than MOST_CELLS cells.
     """
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
@@ -191,7 +200,8 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
 
 
 def _margin(reference: Codes, hypothesis: Codes) -> int:
-    """By how many words the band is wider than the texts differ in length; InputError."""
+    """Number of words by which the band is wider than the difference of the lengths. InputError if the band would have
+    too many cells."""
     from rapidfuzz.distance import Levenshtein  # here, since few texts are long
 
     shorter, longer = sorted((len(reference), len(hypothesis)))
@@ -216,10 +226,10 @@ def _narrow(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
 
 
 def _few_by_many(reference: Codes, hypothesis: Codes) -> str:
-    """The path where one side has few words: all cells of each of them at once."""
+    """The path of a pair in which one side has few words. All cells of one of these words are computed together."""
     turned = len(reference) > len(hypothesis)
     short, long = (hypothesis, reference) if turned else (reference, hypothesis)
-    least = np.arange(len(long) + 1) * DELETION  # what it takes to come there along the many alone
+    least = np.arange(len(long) + 1) * DELETION  # the cost of reaching each cell along the long side only
     before, ways = least, list[tuple[bytes, bytes]]()
     for word in short.tolist():
         across = before + DELETION
@@ -250,7 +260,8 @@ def _few_by_many(reference: Codes, hypothesis: Codes) -> str:
 
 @frozen
 class _Band:
-    """The cells (i, j) of a table whose i − j is from `low` to `high`; i and j count words, from 1."""
+    """The cells (i, j) of a table for which i − j is from `low` to `high`. Only these need to be filled, since no path
+    of least cost leaves them. rows, columns: numbers of words. margin: from `_margin`."""
 
     rows: int
     columns: int
@@ -264,14 +275,15 @@ class _Band:
         object.__setattr__(self, "high", min(max(0, longer) + self.margin, self.rows))
 
     def of(self, diagonal: int) -> tuple[int, int]:
-        """The first and the last row of a diagonal i + j; the first is the greater where it has none."""
+        """The first and the last row of a diagonal i + j. If it has no cells, the first is greater than the last."""
         first = max(1, diagonal - self.columns, (diagonal + self.low + 1) // 2)
         return first, min(self.rows, diagonal - 1, (diagonal + self.high) // 2)
 
 
 @frozen
 class _Edge:
-    """What a diagonal is filled from. first: the row that `down` begins with; `along` begins with the one above."""
+    """The values from which a diagonal is filled. first: the row at which `down` begins; `along` begins one row
+    above."""
 
     first: int
     down: Steps
@@ -280,7 +292,8 @@ class _Edge:
 
 @frozen
 class _Backtraces:
-    """The ways back of some diagonals, the first of them `begin`: bits for the cells of each, from its first row on."""
+    """What the way back needs of some consecutive diagonals; the first is number `begin`. firsts: the row of the first
+    cell of each. gaps, deletions: bits for the cells of each (is the step a gap; is the gap a deletion)."""
 
     begin: int
     firsts: list[int] = field(default_factory=list)
@@ -289,14 +302,18 @@ class _Backtraces:
 
 
 class _Table:
-    """Cells hold how much dearer they are than their neighbours, which is at most 3 either way; 3 is added to both."""
+    """The table of one pair of long texts. Cells hold differences between neighbouring costs, as in `paths`.
+
+    Only the backtraces of some diagonals fit into memory. So on the way down, a diagonal at regular distances is kept
+    as an edge. On the way back, the diagonals after an edge are filled once more, and give their backtraces.
+    """
 
     def __init__(self, reference: Codes, hypothesis: Codes, band: _Band) -> None:
         self._reference, self._hypothesis, self._band = reference, hypothesis, band
         self._backwards = np.ascontiguousarray(hypothesis[::-1])
         self._end = len(reference) + len(hypothesis) + 1
         self._widest = min(len(reference), len(hypothesis), (band.high - band.low) // 2 + 1)
-        # So far apart, the kept edges and the ways between two of them take the least memory together.
+        # At this distance, all kept edges and the backtraces between two of them need the least memory together.
         fits = self._end * self._widest // 4 <= KEPT_BYTES
         self._edge_distance = self._end if fits else math.isqrt(8 * self._end)
         self._edges: list[_Edge] = []
@@ -311,10 +328,10 @@ class _Table:
             self._ways, edge = self._fill(begin, edge)
 
     def _fill(self, begin: int, edge: _Edge) -> tuple[_Backtraces, _Edge]:
-        """The diagonals from `begin` to the next kept edge, and that edge."""
+        """The backtraces of the diagonals from `begin` to the next kept edge, and that edge."""
         reference, backwards, band = self._reference, self._backwards, self._band
         columns, low, high = len(backwards), band.low, band.high
-        # One column's cells over those above, and one row's over those to their left, as they are at the table's sides.
+        # The differences to the cells above and to the left, as they are at the sides of the table.
         down, along, next_along = np.full((3, len(reference) + 1), 2 * DELETION, np.int8)
         down[edge.first : edge.first + len(edge.down)] = edge.down
         along[edge.first - 1 : edge.first - 1 + len(edge.along)] = edge.along
@@ -346,7 +363,7 @@ class _Table:
         return ways, _Edge(first, down[first : last + 1].copy(), along[first - 1 : last].copy())
 
     def path(self) -> str:
-        """The way back, turned round."""
+        """The path: the way back from the last cell, in reverse."""
         i, j = len(self._reference), len(self._hypothesis)
         reference, hypothesis = self._reference.tolist(), self._hypothesis.tolist()
         letters: list[str] = []

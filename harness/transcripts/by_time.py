@@ -1,7 +1,7 @@
-"""Words of two ctm files side by side by their times alone, as sclite -T does it, also through alternatives.
+"""Aligns the words of two ctm files by their times alone, as sclite -T does it, also through alternatives.
 
-A pair costs how far apart begins and ends are, in seconds, and ANOTHER_WORD_S more if the words differ. A word that is
-left alone costs its duration.
+The cost of a pair is the difference of the begins plus that of the ends, in seconds, and ANOTHER_WORD_S if the words
+differ. The cost of a word without a partner is its duration.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _BRACES = frozenset("{}")
 def by_time(
     references: Transcripts, hypotheses: Transcripts, text_columns: tuple[Sequence[str], Sequence[str]]
 ) -> TextNetworks:
-    """Aligns words by their times alone; InputError where a normalisation has changed their number."""
+    """The words of each row, aligned by their times alone. text_columns: the normalised texts of both sides. InputError
+    if a normalisation has changed the number of words of a text."""
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
     for row, texts in enumerate(zip(*text_columns, strict=True)):
         place = Place(references.file, references.lines[row])
@@ -60,7 +61,7 @@ def _lost_error(id_: str, place: Place) -> InputError:
 
 @frozen
 class _TimedNetworkWord(NetworkWord):
-    """A word with its times. `absent` is its duration, so a word of 2 s must not count as optional."""
+    """A word with its times. Here `absent` is its duration, so a word of 2 s must not count as optional."""
 
     begin_s: float = 0.0
     end_s: float = 0.0
@@ -71,7 +72,7 @@ class _TimedNetworkWord(NetworkWord):
 
 
 def _side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
-    """The network of a text whose words have these times; None if they are not as many."""
+    """The network of a text whose words have these times; None if there are more or fewer words than times."""
     network = parse(text, lambda words: tuple(words.split()), place)
     if len(network.arcs) != len(times):
         return None
@@ -99,7 +100,7 @@ class _TimedAlignment(NetworkAlignment):
         return [0.0, *(self.substitution(word, other) for other in self.hypothesis.words[1:])]
 
     def substitution(self, word: NetworkWord, other: NetworkWord) -> float:
-        """How far begins and ends are apart, in seconds. `@` against `@` costs BOTH_NOTHING, as in sclite -T."""
+        """The cost of a pair, in seconds (see the module). That of `@` against `@` is BOTH_NOTHING, as in sclite -T."""
         assert isinstance(word, _TimedNetworkWord)
         assert isinstance(other, _TimedNetworkWord)
         if word.nothing and other.nothing:

@@ -1,4 +1,4 @@
-"""What `spoken` knows of English: spellings, abbreviations, units, contractions and signs. See spoken_en.toml."""
+"""The English word lists of `spoken`: spellings, abbreviations, units, contractions and signs, from spoken_en.toml."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SIGNS = {
 
 def _contractions() -> dict[str, list[str]]:
     expanded: dict[str, list[str]] = dict(_FILE["contractions"])
-    # Many write none of the apostrophes.
+    # Many people leave out the apostrophes.
     for word in ("do", "does", "did", "is", "was", "were", "are", "could", "would", "should", "have", "has", "had"):
         expanded[f"{word}nt"] = [f"{word} not"]
     for word in ("i", "you", "we", "they", "could", "would", "should"):
@@ -72,7 +72,7 @@ def _spellings() -> dict[str, str]:
 
 CONTRACTIONS: Mapping[str, list[str]] = _contractions()
 _SPELLINGS = _spellings()
-# The s of organise and organisation, and that of analyse; of "rise" and "wise" it stays.
+# The s of organise, organisation and analyse, which becomes z. That of "rise" and "wise" stays.
 _ISE = re.compile(
     r"(?<=[a-z]{3}i)s(?=(?:e|ed|es|ing|er|ers|ation|ations|able)$)|(?<=[a-z]{2}y)s(?=(?:e|ed|es|ing|er|ers)$)"
 )
@@ -80,7 +80,8 @@ _ALWAYS_ISE: re.Pattern[str] = re.compile(f"(?:{'|'.join(_FILE['always_ise'].spl
 
 
 def spell(word: str) -> str:
-    """The American spelling, by which all spellings of a word are compared; of rare words, a key that nobody writes."""
+    """A key that is equal for all spellings of a word: mostly the American spelling, of rare words a form that nobody
+    writes."""
     if (spelling := _SPELLINGS.get(word)) is not None:
         return spelling
     if len(word) < 6 or ("is" not in word and "ys" not in word) or _ALWAYS_ISE.match(word):

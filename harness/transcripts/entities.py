@@ -16,9 +16,10 @@ NOTHING_SAID = "@"
 
 @frozen
 class EntityErrors:
-    """by_tag: share of the entities with an error, by tag in the order of the letters; total: of all.
+    """Entities with an error. by_tag: (tag, share of its entities), sorted by tag. total: share of all entities.
 
-    left_out: entities of utterances with alternatives, or whose words the normalisation splits differently.
+    left_out: number of entities that do not count, since their utterance has alternatives, or the normalisation changes
+    its number of words.
     """
 
     by_tag: tuple[tuple[str, Share], ...]
@@ -55,7 +56,7 @@ def _tag(word: str) -> str:
 
 
 def _spans(tags: list[str]) -> Iterator[tuple[int, int]]:
-    """First word and the one after the last, of each entity."""
+    """For each entity, the index of its first word, and that of the word after its last."""
     first = 0
     for index in range(1, len(tags) + 1):
         if index == len(tags) or tags[index] != tags[first]:

@@ -22,21 +22,22 @@ from harness.transcripts.paired_tests import PairedTest, Rows, adjusted, paired_
 from harness.transcripts.scoring import Scoring
 
 LEAST_SPEAKERS = 5
-"""Fewer say next to nothing about further ones."""
+"""With fewer speakers, the results say next to nothing about other speakers."""
 
 
 @frozen
 class SystemComparison:
     """Two systems on the utterances that count for both.
 
-    - first, second: titles.
-    - utterances: their number.
-    - first_missing, second_missing: how many have no hypothesis of that system, so that every word counts as deleted.
+    - first, second: titles of the systems.
+    - utterances: number of these utterances.
+    - first_missing, second_missing: number of utterances without a hypothesis of that system. All their words count as
+      deleted.
     - difference: WER of the first minus that of the second.
-    - interval: its 95 % interval, by the first's `unit_of`.
-    - p: two-sided, for a difference by chance. None over no words or fewer than two utterances.
-    - recognised: utterances without an error, by system.
-    - tests: further ones, corrected for several systems; none within groups.
+    - interval: 95 % interval of the difference, over the unit that `unit_of` gives for the first.
+    - p: two-sided probability of such a difference by chance. None over no words or fewer than two utterances.
+    - recognised: numbers of utterances that both, only one or neither recognised without an error.
+    - tests: further tests, corrected for several systems; () within groups.
     """
 
     first: str
@@ -54,7 +55,8 @@ class SystemComparison:
 
 
 class IntervalUnit(StrEnum):
-    """What an interval speaks of: further utterances of the same speakers, further speakers, or further queries."""
+    """The population that an interval is about: further utterances of the same speakers, further speakers, or further
+    queries."""
 
     UTTERANCES = "utterances"
     SPEAKERS = "speakers"
@@ -62,10 +64,10 @@ class IntervalUnit(StrEnum):
 
 
 def unit_of(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
-    """The unit of intervals over all utterances, or some: speakers, if there are enough of them.
+    """The unit of intervals: speakers, if there are enough of them. rows: rows of the utterances; None for all.
 
     In an exported session, queries take the place of speakers, as in the session's own interval. A repeated query tends
-    to be heard the same way again, whatever the voice.
+    to be recognised in the same way again, whatever the voice.
     """
     if scoring.queries is not None:
         return (
@@ -78,8 +80,9 @@ def unit_of(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
 
 
 def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
-    """95 % interval of the WER of all utterances, or some, over what `unit_of` says; None over no words or one."""
-    # Here, since it takes longer to import than thousands of utterances take to score.
+    """95 % interval of the WER, over the unit that `unit_of` gives; None over no words or fewer than two units. rows:
+    as in `unit_of`."""
+    # Imported here, since that takes longer than scoring thousands of utterances.
     from harness.statistics.word_intervals import wer_interval
 
     columns = scoring.columns if rows is None else scoring.columns.at_rows(rows)
@@ -88,7 +91,7 @@ def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
 
 
 def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
-    """Each two of them, in their order, with every test."""
+    """Compares each two systems, in their order, with every test."""
     pairs = []
     for first, second in combinations(scorings, 2):
         first_rows, other = shared_rows(first, second)
@@ -115,9 +118,9 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
 
 
 def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
-    """The rows of the utterances that count for both, in either; in the order of the first.
+    """The utterances that count for both, as rows of the first and rows of the second, in the order of the first.
 
-    A missing hypothesis counts as deletions here too: a system must not win by crashing on what is hard.
+    A missing hypothesis counts as deletions here too: a system must not win by crashing on difficult utterances.
     """
     place = {id_: row for row, id_ in enumerate(second.ids)}
     rows = [row for row, id_ in enumerate(first.ids) if id_ in place]
@@ -127,7 +130,8 @@ def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
 def compare_on(
     first: Scoring, second: Scoring, first_rows: Rows, other: Rows, unit: IntervalUnit = IntervalUnit.UTTERANCES
 ) -> SystemComparison:
-    """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
+    """Compares two systems on some utterances. first_rows, other: rows of these utterances in the first and in the
+    second. unit: the unit of the interval."""
     from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of  # here, as in `interval_of`
 
     (left, right, words), clusters = _cluster(
@@ -171,7 +175,8 @@ def _among(codes: Rows, rows: Rows | None) -> Rows:
 def _cluster(
     scoring: Scoring, rows: Rows | None, unit: IntervalUnit, *columns: NDArray[Any]
 ) -> tuple[tuple[NDArray[Any], ...], Rows | None]:
-    """Columns of some utterances, and the cluster of each; those of a query are summed, so that it counts as one."""
+    """The columns, and the cluster of each of their rows (None without clusters). With queries as the unit, the rows of
+    each query are summed, so that it counts as one. rows: the utterances of the columns; None for all."""
     if unit is IntervalUnit.SPEAKERS:
         return columns, _among(scoring.groups, rows)
     if unit is IntervalUnit.UTTERANCES or scoring.queries is None:
@@ -180,7 +185,7 @@ def _cluster(
 
 
 def _sum(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDArray[Any]]:
-    """Columns as sums of each cluster; as they are without clusters."""
+    """The sums of each column within each cluster; the columns unchanged without clusters."""
     if clusters is None:
         return columns
     _, place = np.unique(clusters, return_inverse=True)
@@ -188,14 +193,15 @@ def _sum(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDA
 
 
 QUERY = "query"
-"""The column that says what was asked, as the lists of exported sessions call it."""
+"""Name of the column with the query of each utterance, in the lists of exported sessions."""
 MOST_LABELS = 1000
-"""A column with more labels describes single utterances, as a file name does, and not a condition."""
+"""A column with more labels does not describe conditions but single utterances, like a file name."""
 
 
 @frozen
 class GroupWords:
-    """The words of some utterances. interval: 95 % of their WER, over `unit`; None over no words or one utterance."""
+    """The counts of some utterances. interval: 95 % interval of their WER, over `unit`; None over no words or fewer
+    than two units."""
 
     counts: WordCounts
     interval: Interval | None
@@ -204,9 +210,10 @@ class GroupWords:
 
 @frozen
 class GroupPartition:
-    """How a grouping parts the utterances of a scoring. labels: sorted (where they are few), "" (none) last.
+    """How a grouping splits the utterances of a scoring. labels: sorted if there are at most MOST_LABELS; the label ""
+    stands for none.
 
-    places: the place in `labels` of each utterance, in the scoring's order.
+    places: for each utterance of the scoring, the index of its label in `labels`.
     """
 
     name: str
@@ -216,7 +223,7 @@ class GroupPartition:
 
 @frozen
 class GroupedScoring:
-    """A scoring by one grouping: each label with its words."""
+    """A scoring by one grouping. by: name of the grouping. values: each label with its counts."""
 
     by: str
     values: tuple[tuple[str, GroupWords], ...]
@@ -224,7 +231,8 @@ class GroupedScoring:
 
 @frozen
 class CrossedScoring:
-    """A scoring by two groupings at once. cells: by rows, then columns; None where there is no utterance."""
+    """A scoring by two groupings at once. by: their names. rows, columns: the labels of the first and of the second.
+    cells: the counts of each pair of labels, row by row; None for a pair without an utterance."""
 
     by: tuple[str, str]
     rows: tuple[str, ...]
@@ -237,7 +245,7 @@ class CrossedScoring:
 
 @frozen
 class GroupedComparison:
-    """Two systems within each label of a grouping, on the utterances that count for both."""
+    """Two systems within each label of a grouping, on the utterances that count for both. by: name of the grouping."""
 
     by: str
     values: tuple[tuple[str, SystemComparison], ...]
@@ -245,10 +253,12 @@ class GroupedComparison:
 
 @frozen
 class GroupFigures:
-    """All that is asked of a scoring by groups. left_out: groupings of more than MOST_LABELS labels, with how many.
+    """All results of a scoring by groups.
 
-    without_row: ids of the scoring of which a list says nothing, so that they are in "". strangers: ids of the list
-    that neither references nor hypotheses have. partitions: of every grouping that is not left out.
+    - left_out: groupings with more than MOST_LABELS labels, each with their number.
+    - without_row: ids of the scoring that a list does not contain; they have the label "".
+    - strangers: ids of a list that neither references nor hypotheses have.
+    - partitions: the partition of every grouping that is not left out.
     """
 
     grouped: tuple[GroupedScoring, ...]
@@ -262,7 +272,8 @@ class GroupFigures:
 def group_figures(
     scoring: Scoring, sources: Sequence[Groupings], crosses: Sequence[tuple[str, str]] = ()
 ) -> GroupFigures:
-    """A scoring by every grouping of some files. crosses: names of groupings, by twos; InputError for unknown ones."""
+    """A scoring by every grouping of some files. crosses: pairs of names of groupings to be crossed; InputError for
+    unknown names."""
     partitions: list[GroupPartition] = []
     without: dict[str, None] = {}
     strangers: dict[str, None] = {}
@@ -285,7 +296,8 @@ def group_figures(
 
 
 def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str, int]) -> None:
-    """InputError for a grouping that there is not, or that has too many labels. label_counts: how many each has."""
+    """InputError for a grouping that does not exist, or has too many labels. label_counts: number of labels of each
+    grouping."""
     for name in (name for cross in crosses for name in cross):
         if name not in label_counts:
             remedy = nearest(name, list(label_counts)) if label_counts else "Name a list of them: --groups FILE.csv"
@@ -297,14 +309,14 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str
 
 
 def by_group(scoring: Scoring, partition: GroupPartition) -> GroupedScoring:
-    """The words of each label."""
+    """The counts of each label."""
     parts = _parts(partition.places, len(partition.labels))
     groups = ((label, words_on(scoring, rows)) for label, rows in zip(partition.labels, parts, strict=True))
     return GroupedScoring(partition.name, tuple(groups))
 
 
 def crossed(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> CrossedScoring:
-    """The words of each pair of labels, and of all with either."""
+    """The counts of each pair of labels, of each label alone, and of all utterances."""
     across = len(second.labels)
     parts = _parts(first.places * across + second.places, len(first.labels) * across)
     cells = [words_on(scoring, rows) if len(rows) else None for rows in parts]
@@ -320,7 +332,7 @@ def crossed(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> 
 
 
 def compared_by_group(first: Scoring, second: Scoring, partition: GroupPartition) -> GroupedComparison:
-    """The paired difference within each label. partition: of the first."""
+    """The paired difference within each label. partition: how the utterances of the first are split."""
     first_rows, other = shared_rows(first, second)
     parts = _parts(partition.places[first_rows], len(partition.labels))
     comparisons = (
@@ -333,7 +345,7 @@ def compared_by_group(first: Scoring, second: Scoring, partition: GroupPartition
 def compared_by_groups(
     systems: Sequence[tuple[Scoring, GroupFigures | None]],
 ) -> tuple[tuple[GroupedComparison, ...], ...]:
-    """Each two systems within each group, in the order of `compare`; () where there are no groups."""
+    """Compares each two systems within each group, in the order of `compare`; () without groups."""
     return tuple(
         tuple(compared_by_group(first, second, partition) for partition in groups.partitions)
         for (first, groups), (second, _) in combinations(systems, 2)
@@ -342,12 +354,13 @@ def compared_by_groups(
 
 
 def words_on(scoring: Scoring, rows: Rows) -> GroupWords:
-    """The words of some utterances; the interval is over what `unit_of` says of them."""
+    """The counts of some utterances, with an interval over the unit that `unit_of` gives for them."""
     return GroupWords(scoring.columns.at_rows(rows).totals(), interval_of(scoring, rows), unit_of(scoring, rows))
 
 
 def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
-    """A scoring that knows what was asked, where a file has a column `query`; an utterance without one is its own."""
+    """The scoring with the query of each utterance, if a file has a column `query`. An utterance without a value there
+    counts as a query of its own."""
     for source in sources:
         for grouping in source.groupings:
             if grouping.name == QUERY:
@@ -359,13 +372,14 @@ def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
 
 
 def _parts(codes: Rows, total: int) -> list[Rows]:
-    """The rows of each code below `total`, ascending."""
+    """For each code below `total`, the rows that have it, ascending."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.searchsorted(codes[order], np.arange(1, total))) if total else []
 
 
 def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
-    """For each id its row in the list, −1 for none; and the ids of the list that are left. As written, else by case."""
+    """For each id its row in the list (−1 for none), then the ids of the list that are left over. Ids are compared as
+    written; those without a match are compared again without case."""
     if tuple(ids) == groups.ids:
         return np.arange(len(ids), dtype=np.intp), []
     place = dict(zip(groups.ids, range(len(groups.ids)), strict=True))
@@ -380,7 +394,7 @@ def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
 
 def _partition(grouping: ColumnGrouping, rows: Rows) -> GroupPartition:
     names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
-    # Row −1 is the last one, which has no label.
+    # Row −1 (no row in the list) picks the last element, which stands for no label.
     none = names.setdefault("", len(names))
     codes = np.array([*map(names.__getitem__, grouping.labels), none], np.intp)[rows]
     present = set(np.flatnonzero(np.bincount(codes, minlength=len(names))).tolist())

@@ -1,13 +1,15 @@
-"""Texts that only networks of words can align: with alternatives, fragments, or several readings, as sclite does.
+"""Aligns texts for which a sequence of words is not enough: with alternatives, fragments or several readings.
 
-Marks are alternatives `{ a / b / @ }`, optional words `(w)` and tags `w;tag`. Unbalanced braces, an alternative without
-a word, and a brace at the end of a word are errors; sclite crashes or drops words. A final `*` and backslashes stay.
+Such a text is a network of words, aligned as sclite does it. Marks are alternatives `{ a / b / @ }`, optional words
+`(w)` and tags `w;tag`. Unbalanced braces, an alternative without a word, and a brace at the end of a word are errors
+here; sclite crashes or drops words. A final `*` and backslashes are parts of a word.
 
-A cell stands for a word of the reference's network and one of the hypothesis's. It holds the least cost of any path
-that ends with both. Weights: correct 0, substitution 4, insertion and deletion 3. The weight of an optional word is 2,
-of nothing, `@`, 0.001, and of nothing against nothing 1. Ties on the way back go to the first word in the order of the
-text, in the reference before the hypothesis. Then a substitution is taken if it costs no more than both others, and a
-deletion only if it is cheaper than an insertion. Costs are added in single precision, since ties depend on it.
+A cell of the table stands for a word of the reference's network and one of the hypothesis's. It holds the least cost of
+any path that ends with both. Weights: correct 0, substitution 4, insertion and deletion 3. The weight of an optional
+word is 2, of nothing (`@`) 0.001, and of nothing against nothing 1. Ties on the way back go to the first word in the
+order of the text, in the reference before the hypothesis. Then a substitution is taken if it costs no more than both
+others, and a deletion only if it is cheaper than an insertion. Costs are added in single precision, since ties depend
+on it.
 Source: NIST SCTK 2.4.10, sclite.
 """
 
@@ -34,17 +36,17 @@ MAX_WORDS = 50_000
 _MARKS = "{}();@"
 _MARKED = re.compile(r"[{};]|(?<!\S)@(?!\S)|(?<!\S)\(\S+\)(?!\S)")
 _TAG = re.compile(r"(?<!\\);")
-# Outside of braces a slash is a letter like others; within them it parts alternatives, even inside a word.
+# Outside of braces a slash is a character like any other; within them it separates alternatives, even inside a word.
 _OUTSIDE = re.compile(r"[{}]|[^\s{}]+")
 _INSIDE = re.compile(r"[{}/]|[^\s{}/]+")
 
 
 @frozen
 class Arc:
-    """A word on its way from a node to the next.
+    """A word that leads from one node of a network to the next.
 
-    written: the word, with its brackets if it may be left out; "@" for nothing. bare: without the brackets. node: where
-    the arc starts.
+    written: the word, with its brackets if it is optional; "@" for nothing. bare: the word without the brackets. node:
+    number of the node where the arc starts.
     """
 
     written: str
@@ -56,10 +58,11 @@ class Arc:
 
 @frozen
 class WordNetwork:
-    """A text as a network of words, from its first to its last.
+    """A text as a network of words: every way from the first node to the last is a way to read it.
 
-    Arcs are numbered from 1 in the order of the text; 0 stands for the beginning. entering: of each node the arcs that
-    lead to it, in the order of the text, which settles ties; the last node is the end.
+    Arcs are numbered from 1 in the order of the text; 0 stands for the beginning. entering: for each node, the numbers
+    of the arcs that lead to it, in the order of the text, which decides ties. The last node is the end. place: where
+    the text begins.
     """
 
     arcs: tuple[Arc, ...]
@@ -68,15 +71,15 @@ class WordNetwork:
 
 
 def is_plain(text: str) -> bool:
-    """True when a text has no mark of a network, so that splitting it at spaces is enough. Cheap."""
-    # A search for one sign after the other is many times faster than a search for any of them.
+    """Whether a text has no marks of a network, so that splitting it at spaces is enough. Quick."""
+    # Searching for one sign after the other is many times faster than searching for any of them.
     return not any(sign in text for sign in _MARKS) or _MARKED.search(text) is None
 
 
 def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHERE) -> WordNetwork:
-    """The network of a text; the words between two marks are normalised together, and may become more, fewer or none.
+    """The network of a text. The words between two marks are normalised together, and may become more, fewer or none.
 
-    An alternative that becomes empty counts as `@`. place: of the text's first character; columns count from 1.
+    An alternative that becomes empty counts as `@`. place: place of the text's first character; columns count from 1.
     InputError with line and column: unmatched braces, a brace without a space before it, an alternative without a word.
     Also for braces nested deeper than MAX_DEPTH, and for more than MAX_WORDS words in all alternatives.
     """
@@ -89,9 +92,9 @@ def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHER
 
 
 def chain(pieces: Sequence[Piece], place: Place = NOWHERE) -> WordNetwork:
-    """The network of words among which no sign is a mark, and of choices between readings.
+    """The network of words and of choices between readings. No sign in the words is a mark.
 
-    InputError when they are more than MAX_WORDS.
+    InputError for more than MAX_WORDS words.
     """
     reader = _NetworkBuilder("", lambda _: (), place)
     reader.add_pieces(pieces)
@@ -100,7 +103,8 @@ def chain(pieces: Sequence[Piece], place: Place = NOWHERE) -> WordNetwork:
 
 @dataclass(slots=True)
 class _Alternation:
-    """Braces that are open. node: where each alternative starts. ends: the arcs that end the finished ones."""
+    """Braces that are open. node: node at which every alternative starts. column: where the brace opened. ends: last
+    arcs of the finished alternatives. empty: whether the current alternative has no word yet."""
 
     node: int
     column: int
@@ -109,7 +113,7 @@ class _Alternation:
 
 
 class _NetworkBuilder:
-    """Builds a network token by token. ends: the arcs that lead to where the reader stands, before it is a node."""
+    """Builds a network token by token. `take` adds the next token; `finished` returns the network."""
 
     def __init__(self, text: str, normalise: Callable[[str], Readings], place: Place) -> None:
         self._text, self._normalise, self._place = text, normalise, place
@@ -125,7 +129,7 @@ class _NetworkBuilder:
         return len(self._open)
 
     def take(self, token: str, start: int) -> None:
-        """The next token of the text: a brace, a slash within braces, or a word."""
+        """Adds the next token of the text: a brace, a slash within braces, or a word. start: its index in the text."""
         match token:
             case "{":
                 self._begin(start)
@@ -206,7 +210,7 @@ class _NetworkBuilder:
             self.add_pieces(self._normalise_text(self._text[start:end].replace("\\;", ";"), start))
 
     def add_pieces(self, pieces: Sequence[Piece]) -> None:
-        """Words, and choices between readings as alternatives."""
+        """Adds words, and choices between readings as alternatives."""
         for piece in pieces:
             if isinstance(piece, str):
                 self._add(piece, piece)
@@ -262,10 +266,12 @@ def align_networks(
 ) -> tuple[AlignedWord, ...]:
     """The words of the cheapest way through both, side by side.
 
-    same: whether two words count as one (None: equality). optional_words: a word `(w)` that was left out is correct
-    (sclite's -D); in the hypothesis, one that was added is correct too, with no reference. Without it `(w)` is a word
-    whose brackets count. fragments: a fragment `sho-` or `-ow` is correct against a word that begins or ends so
-    (sclite's -F). InputError: `demand_few_cells`.
+    - same: whether two words count as equal; None for plain equality.
+    - optional_words: a word `(w)` of the reference that was left out is correct (sclite's -D). In the hypothesis, one
+      that was added is correct too, without a reference. If False, `(w)` is a word, and its brackets belong to it.
+    - fragments: a fragment `sho-` or `-ow` is correct against a word that begins or ends so (sclite's -F).
+
+    InputError as from `demand_few_cells`.
     """
     demand_few_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
     reference_side = NetworkSide.of(reference, optional_words, fragments)
@@ -274,7 +280,7 @@ def align_networks(
 
 
 def demand_few_cells(words: int, others: int, place: Place) -> None:
-    """InputError where networks of this many words have more than MAX_CELLS pairs of them."""
+    """InputError if networks of this many words have more than MAX_CELLS pairs of words."""
     if (words + 1) * (others + 1) > MAX_CELLS:
         pairs = f"{words} by {others} words, counting all alternatives"
         problem = f"{pairs}, are too many to align: more than {MAX_CELLS:,} pairs"
@@ -282,10 +288,10 @@ def demand_few_cells(words: int, others: int, place: Place) -> None:
 
 
 def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
-    """Texts without marks side by side, in the readings that make it cheapest.
+    """The words of two texts without marks side by side, in the readings that make the alignment cheapest.
 
-    In texts of more than MAX_READ pairs of words, a reading is chosen if its words stand side by side anywhere in the
-    other text.
+    In texts of more than MAX_READ pairs of words, readings are chosen first: of each choice, a reading that occurs
+    anywhere in the other text.
     """
     if not (is_single(reference) and is_single(hypothesis)):
         if _total_words(reference) * _total_words(hypothesis) <= MAX_READ:
@@ -297,16 +303,16 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
 
 
 def _total_words(pieces: Readings) -> int:
-    """Words of a text, all readings counted, and nothing as one."""
+    """Number of words of a text in all its readings together. An empty reading counts as one."""
     return sum(1 if isinstance(piece, str) else sum(len(reading) or 1 for reading in piece) for piece in pieces)
 
 
 def _aligned_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
-    """As align_networks, which reads only the window between the words that both have at their beginning and end.
+    """As align_networks, but aligns only the window between the words that both have at their beginning and end.
 
-    A common end is correct word by word, since a step onto equal words is never dearer than another. So is a common
-    beginning, unless the window begins with a word of one side only: then ties decide which of the words before it.
-    Costs beside those of nothing, which are rounded, are whole numbers.
+    A common end is correct word by word, since a step onto equal words never costs more than another. So is a common
+    beginning, unless the window begins with an insertion or a deletion. Ties then decide which words before it match.
+    All costs except those of nothing are whole numbers, so rounding does not matter.
     """
     if any(() in piece for piece in (*reference, *hypothesis) if not isinstance(piece, str)):
         return align_networks(chain(reference), chain(hypothesis))
@@ -321,7 +327,7 @@ def _aligned_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedW
 
 
 def _common_words(pieces: Iterable[Piece], others: Iterable[Piece]) -> int:
-    """Words that both begin with, before the first choice."""
+    """Number of words with which both begin, before the first choice."""
     pairs = zip(pieces, others, strict=False)
     return sum(1 for _ in takewhile(lambda pair: isinstance(pair[0], str) and pair[0] == pair[1], pairs))
 
@@ -332,7 +338,7 @@ def _correct(words: Readings) -> Iterator[AlignedWord]:
 
 @frozen
 class NetworkWord:
-    """A word as it is compared and shown. absent: the cost of having it on one side only."""
+    """A word as it is compared (text) and shown. absent: the cost if only one side has it."""
 
     text: str
     shown: str
@@ -347,7 +353,8 @@ class NetworkWord:
 
 @frozen
 class NetworkSide:
-    """A network made ready. words: by number, the 0th being the beginning. nodes: where each word starts."""
+    """A network, prepared for alignment. words: by number; number 0 is the beginning. nodes: node at which each word
+    starts. entering: as in WordNetwork."""
 
     words: list[NetworkWord]
     nodes: list[int]
@@ -366,7 +373,7 @@ def _word(arc: Arc, optional_words: bool, fragments: bool) -> NetworkWord:
     if arc.nothing:
         return NetworkWord(arc.written, arc.written, ALONE_NOTHING, nothing=True)
     if arc.optional and optional_words:
-        # A bracket hides the hyphen of `(-ow)` from sclite, but not that of `(sho-)`.
+        # sclite does not see the hyphen of `(-ow)` because of the bracket, but does see that of `(sho-)`.
         return NetworkWord(arc.bare, f"({arc.bare})", OPTIONAL, fragment=fragments and arc.bare.endswith("-"))
     cut = fragments and (arc.written.startswith("-") or arc.written.endswith("-"))
     return NetworkWord(arc.written, arc.written, MISSING, fragment=cut)
@@ -391,7 +398,7 @@ class NetworkAlignment:
     """The table of costs of two networks: a row for each word of the reference, a column for each of the hypothesis."""
 
     whole_substitutions = True
-    """Whether substitutions cost whole numbers, if neither word is nothing."""
+    """Whether the cost of a substitution is a whole number, if neither word is nothing."""
 
     def __init__(self, reference: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
         self._reference, self.hypothesis, self._is_same = reference, hypothesis, same
@@ -399,7 +406,7 @@ class NetworkAlignment:
         self._by_text = group_by((word.text, word) for word in self.columns)
         self._loose = same is not None or any(word.fragment for word in (*reference.words, *hypothesis.words))
         self._rows: list[Costs] = []
-        # The least of each row at each node of the hypothesis.
+        # For each row, the least cost at each node of the hypothesis.
         self._at_nodes: list[Costs] = []
         # Sums of whole numbers need no rounding.
         whole = self.whole_substitutions and all(
@@ -438,7 +445,7 @@ class NetworkAlignment:
     def _add_row(
         self, first_cost: float, above: Sequence[float], diagonal: Sequence[float], paired: list[float], absent: float
     ) -> None:
-        """A row by the row above it and that row's least at each node. Storing a cost rounds it to single precision."""
+        """Adds a row, from the rows above it. Storing a cost rounds it to single precision."""
         row = self._stored((first_cost,))
         columns = zip(self.hypothesis.nodes, above, paired, self._absent, strict=True)
         next(columns)
@@ -472,7 +479,7 @@ class NetworkAlignment:
         self._at_nodes.append(at_nodes)
 
     def paired(self, word: NetworkWord) -> list[float]:
-        """The cost of a word of the reference against each of the hypothesis."""
+        """The costs of pairing a word of the reference with each word of the hypothesis."""
         costs = [SUBSTITUTION] * len(self.hypothesis.words)
         for other in self.columns if self._loose else self._by_text.get(word.text, ()):
             cost = self.substitution(word, other)
@@ -503,7 +510,7 @@ class NetworkAlignment:
         )
 
     def path(self) -> tuple[AlignedWord, ...]:
-        """The way back from the ends, turned round."""
+        """The words side by side: the way back from the ends, in reverse."""
         steps: list[AlignedWord] = []
         row, column = self._first_least(self._reference.entering[-1], self.hypothesis.entering[-1])
         while row or column:
@@ -515,13 +522,13 @@ class NetworkAlignment:
         return tuple(reversed(steps))
 
     def _first_least(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> tuple[int, int]:
-        """The first of the cheapest cells, the reference's order before the hypothesis's."""
+        """The first of the cheapest cells, by the order of the reference, then that of the hypothesis."""
         if len(rows) == len(columns) == 1:
             return rows[0], columns[0]
         return min(product(rows, columns), key=lambda cell: self._rows[cell[0]][cell[1]])
 
     def _back(self, row: int, column: int) -> tuple[int, int]:
-        """The cell before, on the cheapest way."""
+        """The previous cell on the cheapest way."""
         if not row:
             return self._first_least((0,), self.hypothesis.before(column))
         if not column:
@@ -538,7 +545,8 @@ class NetworkAlignment:
         return left_out if deletion < insertion else added
 
     def _step(self, row: int, column: int) -> AlignedWord | None:
-        """A step over a word of each side, or of one (0: none of the other); leaving out nothing is not a step."""
+        """The aligned word for a step over a word of both sides, or of one (0: no word of that side). None if it goes
+        over nothing (`@`) only."""
         word, other = self._reference.words[row], self.hypothesis.words[column]
         if not column:
             edit = Edit.CORRECT if word.optional else Edit.DELETION
@@ -553,4 +561,4 @@ class NetworkAlignment:
 
 
 TextNetworks = Mapping[int, tuple[AlignedWord, ...]]
-"""The words of some rows side by side."""
+"""The words of some rows (pairs of texts) side by side, by the number of the row."""

@@ -1,7 +1,7 @@
 """English numerals as a person may say them: 845 is eight hundred forty five, eight forty five or eight four five.
 
 Readings are words with single spaces; the first is how a numeral is shown. "And" after hundred and thousand is left out
-everywhere. Where a digit 0 is said, it stands as "zero": "oh" in a text counts as that too.
+everywhere. A spoken digit 0 is written "zero", and "oh" in a text counts as the same.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ORDINALS = {
     "twelve": "twelfth",
 }
 MOST_DIGITS = 15
-"""Longer numbers are not spoken as one number."""
+"""Numbers with more digits are not spoken as one number."""
 
 
 def cardinal(number: int) -> str:
-    """English words of a number of 0 and more, without "and": 121 is "one hundred twenty one"."""
+    """English words of a number (0 or greater), without "and": 121 is "one hundred twenty one"."""
     if number < 20:
         return _ONES[number]
     if number < 100:
@@ -42,7 +42,7 @@ def cardinal(number: int) -> str:
 
 
 def ordinal(number: int) -> str:
-    """English words of a place in a row: 21 is "twenty first"."""
+    """English words of an ordinal: 21 is "twenty first"."""
     *head, last = cardinal(number).split()
     regular = f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
     return " ".join([*head, _ORDINALS.get(last, regular)])
@@ -61,7 +61,7 @@ def digits(text: str) -> str:
 
 
 def integer(text: str, *, grouped: bool = False) -> list[str]:
-    """Readings of a whole number; grouped: it was written with commas, so it is not a year."""
+    """Readings of a whole number. grouped: whether it was written with commas, so that it is not a year."""
     if len(text) > MOST_DIGITS or (int(text[0]) == 0 and len(text) > 1):
         # A telephone number, or a code.
         return _distinct([digits(text), *_by_pairs(text)])
@@ -78,7 +78,7 @@ def integer(text: str, *, grouped: bool = False) -> list[str]:
 
 
 def ordinals(number: int) -> list[str]:
-    """Readings of a place in a row."""
+    """Readings of an ordinal."""
     word = ordinal(number)
     return [word, *_with_a(word)]
 
@@ -117,7 +117,7 @@ def dates(month: str, day: int) -> list[str]:
 
 
 def decimals(before: str, after: str) -> list[str]:
-    """Readings of a number with a point."""
+    """Readings of a number with a decimal point. before, after: the digits on both sides of it."""
     tails = [digits(after)]
     if len(after) == 2 and after[0] != "0":
         tails.append(cardinal(int(after)))
@@ -147,7 +147,7 @@ def fractions(top: int, bottom: int) -> list[str]:
 
 
 def decades(text: str) -> list[str]:
-    """Readings of a decade: 1990s, 90s; also as this many of something: 30s."""
+    """Readings of a decade (1990s, 90s), also as a number with a unit (30s: thirty seconds)."""
     number = int(text)
     head, tens = divmod(number, 100)
     if tens == 0 and head:
@@ -158,7 +158,8 @@ def decades(text: str) -> list[str]:
 
 
 def _by_pairs(text: str) -> list[str]:
-    """212 as two twelve, 1905 as nineteen oh five, 123456 as twelve thirty four fifty six."""
+    """Readings in pairs of digits: 212 as two twelve, 1905 as nineteen oh five, 123456 as twelve thirty four fifty
+    six."""
     if not 3 <= len(text) <= 6 or len(text) == 5:
         return []
     head = text[: len(text) % 2]
@@ -173,7 +174,8 @@ def _by_pairs(text: str) -> list[str]:
 
 
 def _with_a(reading: str) -> list[str]:
-    """One hundred is a hundred too, and before a noun hundred alone; one hundred five is a hundred five."""
+    """Further readings without "one": one hundred is also "a hundred" and "hundred"; one hundred five is also "a
+    hundred five"."""
     words = reading.split(" ")
     if words[0] != "one" or len(words) < 2 or not words[1].startswith(tuple(name for _, name in _SCALES)):
         return []

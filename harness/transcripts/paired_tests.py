@@ -18,13 +18,17 @@ from harness.transcripts.scoring import Scoring
 Rows = NDArray[np.intp]
 Numbers = NDArray[Any]
 APART = 2
-"""Words that both systems have correct, after which errors count as independent of the earlier ones, as in sc_stats."""
+"""After this many words in a row that both systems have correct, errors count as independent of the earlier ones, as in
+sc_stats."""
 
 
 class PairedBy(StrEnum):
-    """What a test compares. WORDS: the difference of the WERs. RECOGNISED: utterances without an error, McNemar's
-    exact test. SEGMENTS: errors between words that both have correct (MAPSSWE). SIGNS, RANKS: which system has the
-    lower WER, and by how much, in each unit: the sign test and Wilcoxon's signed ranks."""
+    """What a test compares.
+
+    WORDS: the difference of the WERs. RECOGNISED: utterances without an error (McNemar's exact test). SEGMENTS: errors
+    in stretches between words that both have correct (MAPSSWE). SIGNS: which system has the lower WER in each unit
+    (sign test). RANKS: also by how much (Wilcoxon's signed ranks).
+    """
 
     WORDS = "words"
     RECOGNISED = "recognised"
@@ -35,10 +39,10 @@ class PairedBy(StrEnum):
 
 @frozen
 class PairedTest:
-    """Two systems under one test. unit: what is compared, such as utterances. units: how many.
+    """Two systems under one test. unit: what is compared, such as utterances. units: number of them.
 
-    first_better, second_better: units in which that system is better; it is equal in the others.
-    p: two-sided; None where nothing differs. adjusted: the same after Holm's correction for all pairs of systems.
+    first_better, second_better: number of units in which that system is better; in the others they are equal.
+    p: two-sided; None if nothing differs. adjusted: p after Holm's correction for all pairs of systems.
     """
 
     by: PairedBy
@@ -61,8 +65,9 @@ def paired_tests(
 ) -> tuple[PairedTest, ...]:
     """Every test of two systems on the utterances in rows `first_rows` of the first and `other` of the second.
 
-    by_unit: errors of the first less those of the second, reference words, and the unit that both are sums of.
-    recognised: utterances without an error. p: of the difference of the WERs.
+    by_unit: for each unit, errors of the first minus those of the second, and number of reference words; then the name
+    of the unit. recognised: numbers of utterances that were recognised without an error. p: p-value of the difference
+    of the WERs.
     """
     errors, words, unit = by_unit
     spoken = words > 0
@@ -79,7 +84,7 @@ def paired_tests(
 
 
 def adjusted(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ...]]:
-    """The tests of each two systems, every kind of test corrected for the number of pairs (Holm)."""
+    """The tests of all pairs of systems, with each kind of test corrected for the number of pairs (Holm)."""
     kinds = []
     for tests in zip(*pairs, strict=True):
         ps = holm([test.p for test in tests])
@@ -88,7 +93,7 @@ def adjusted(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ..
 
 
 def _better(differences: Numbers) -> tuple[int, int]:
-    """Units in which the first has less, and in which the second has."""
+    """Number of units in which the first has fewer errors, and of those in which the second has."""
     return int(np.count_nonzero(differences < 0)), int(np.count_nonzero(differences > 0))
 
 
@@ -101,9 +106,10 @@ def _segments_of(first: Scoring, second: Scoring, first_rows: Rows, other: Rows)
 
 
 def segment_errors(first: str, second: str) -> Iterator[tuple[int, int]]:
-    """The errors of either path in each segment with an error; APART words that both have correct end a segment.
+    """For each segment with an error, the number of errors in each path. APART words that both have correct end a
+    segment.
 
-    Where alternatives gave the two references of different lengths, the whole utterance is one segment.
+    If alternatives gave the two systems references of different lengths, the whole utterance is one segment.
     Source: Gillick & Cox, ICASSP (1989), 532–535, segmented as by NIST's sc_stats.
     """
     if len(first) - first.count("I") != len(second) - second.count("I"):
@@ -128,5 +134,6 @@ def segment_errors(first: str, second: str) -> Iterator[tuple[int, int]]:
 
 
 def _words(path: str) -> tuple[str, list[int]]:
-    """What became of each reference word and of the end (E), and how many words were inserted before it."""
+    """The letter of each reference word (C, S or D), with an E for the end. Then the number of words inserted before
+    each of them."""
     return path.replace("I", "") + "E", [len(gap) for gap in re.split("[CSD]", path)]

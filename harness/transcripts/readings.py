@@ -13,20 +13,21 @@ from typing import cast
 
 from harness.model.transcript import Rewriting
 
-# An apostrophe or a full stop inside a word binds it ("what's", "a.m."); other punctuation parts words. The sign comes
-# first, since a search for it is many times faster than one for what stands before it.
+# An apostrophe or a full stop inside a word belongs to it ("what's", "a.m."); other punctuation separates words. The
+# expression begins with the sign itself, since searching for that is many times faster than for what precedes it.
 _BINDING = re.compile(r"'(?<=\w')(?=\w)|\.(?<=[^\W\d]\.)(?=[^\W\d])")
 
 
 def lower(text: str) -> str:
-    """In lower case, with one sign for each letter and one apostrophe."""
+    """The text in lower case, with one character for each letter and one kind of apostrophe."""
     return split_numbers(text).lower().replace("’", "'")
 
 
 def split_numbers(text: str) -> str:
-    """With one sign for each letter, numbers in one sign (½, ², ①) apart from what they are glued to.
+    """The text with one character for each letter. Numbers in one character (½, ², ①) are spelt out, and separated from
+    the words that they touch.
 
-    Zero-width signs, soft hyphens and marks of direction vanish: they part no words.
+    Zero-width characters, soft hyphens and marks of direction are removed: they do not separate words.
     """
     if text.isascii():
         return text
@@ -40,7 +41,7 @@ def split_numbers(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The words of a text in lower case with spaces or line ends between, any number of them."""
+    """The words of a text in lower case, with any number of spaces or line ends between."""
     text = lower(text)
     if "'" in text or "." in text:
         text = _BINDING.sub("", text)
@@ -48,15 +49,16 @@ def plain(text: str) -> str:
 
 
 def plain_texts(texts: Sequence[str]) -> list[str]:
-    """Many texts at once, one for one, as words with single spaces between."""
+    """The words of many texts, each as one text with single spaces between. Far quicker than one by one."""
     joined = plain("\n".join(texts))
-    # A line end within a text parts words as a space does.
+    # A line end within a text separates words as a space does.
     lines = joined.split("\n") if joined.count("\n") == len(texts) - 1 else map(plain, texts)
     return [" ".join(line.split()) for line in lines]
 
 
 class _SignReplacements(dict[int, int | None]):
-    """What a sign becomes: punctuation, symbols and controls a space, NUL nothing; a line end stays."""
+    """The character that replaces another, for str.translate: punctuation, symbols and controls become a space, NUL is
+    removed, a line end stays."""
 
     def __missing__(self, point: int) -> int:
         sign = self[point] = ord(" ") if unicodedata.category(chr(point))[0] in "PSCZ" else point
@@ -72,7 +74,7 @@ Piece = str | Choice
 Readings = tuple[Piece, ...]
 
 MOST_STATES = 4096
-"""More ways into a text than any that is said has."""
+"""Most states that are followed when two texts are compared; no text that a person says has more."""
 
 
 def options(piece: Piece) -> Choice:
@@ -81,25 +83,25 @@ def options(piece: Piece) -> Choice:
 
 
 def choice(readings: Iterable[str]) -> Readings:
-    """The pieces of a part that is read in any of these ways; the first is how it is shown."""
+    """The pieces of a part of a text that has these readings. The first is the one that is shown."""
     alternatives = tuple(tuple(reading.split()) for reading in dict.fromkeys(readings))
     return alternatives[0] if len(alternatives) == 1 else (alternatives,)
 
 
 def first(pieces: Readings) -> Words:
-    """The words that stand for a text where one reading is shown."""
+    """The words of a text in the first reading of each choice, as they are shown."""
     if is_single(pieces):
         return cast("Words", pieces)
     return tuple(chain.from_iterable(options(piece)[0] for piece in pieces))
 
 
 def is_single(pieces: Readings) -> bool:
-    """Whether there is only one reading."""
+    """Whether a text has only one reading."""
     return tuple not in map(type, pieces)
 
 
 def without(pieces: Readings, start: Readings) -> Readings | None:
-    """The pieces after those that can be read as some reading of `start`; None where they do not begin so."""
+    """The pieces that are left after a beginning that can be read as `start`; None if they do not begin so."""
     if is_single(start) and is_single(pieces[: len(start)]):
         return pieces[len(start) :] if pieces[: len(start)] == start else None
     ends = {after for after, rest in _reach(pieces, start) if not rest}
@@ -107,7 +109,8 @@ def without(pieces: Readings, start: Readings) -> Readings | None:
 
 
 def _reach(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
-    """Where in `pieces` one may be after all of `start`: the number of whole pieces, and words left of a reading."""
+    """The states in `pieces` that are possible after all of `start`. A state is the number of finished pieces, and the
+    words that are left of a reading of the next."""
     states: set[tuple[int, Words]] = {(0, ())}
     for piece in start:
         states = set(chain.from_iterable(_after(pieces, state, words) for state in states for words in options(piece)))
@@ -117,7 +120,7 @@ def _reach(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
 
 
 def _after(pieces: Readings, state: tuple[int, Words], words: Words) -> set[tuple[int, Words]]:
-    """The states that the words lead to."""
+    """The states to which the words lead from a state; empty if the pieces cannot be read so."""
     states = {state}
     for word in words:
         next_states: set[tuple[int, Words]] = set()
@@ -129,7 +132,7 @@ def _after(pieces: Readings, state: tuple[int, Words], words: Words) -> set[tupl
 
 
 def _open(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[int, Words]]:
-    """The states with a word to come next."""
+    """The states, advanced until each begins with a word. States at the end of the text are dropped."""
     open_states: set[tuple[int, Words]] = set()
     waiting = list(states)
     while waiting:
@@ -142,7 +145,7 @@ def _open(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[
 
 
 def same(pieces: Readings, others: Readings) -> bool:
-    """Whether the two have a reading in common."""
+    """Whether two texts have a reading in common."""
     if is_single(pieces) and is_single(others):
         return pieces == others
     return any(not rest and _may_end(pieces[number:]) for number, rest in _reach(pieces, others))
@@ -153,15 +156,16 @@ def _may_end(pieces: Readings) -> bool:
 
 
 def spaced_alike(pieces: Readings, others: Readings, separate_words: Set[str]) -> tuple[Readings, Readings]:
-    """Both, with words that one writes as one and the other as two, such as lightbulb, in either way.
+    """Both texts, with both spellings of words that one writes as one word and the other as two, such as lightbulb.
 
-    separate_words: words that are never part of another, such as those of numerals.
+    separate_words: words that are never part of another word, such as those of numerals.
     """
     return _join(pieces, others, separate_words), _join(others, pieces, separate_words)
 
 
 def narrow(pieces: Readings, others: Readings) -> Readings:
-    """The pieces without the readings, but for the first of each, that have no word in common with the other text."""
+    """The pieces without those readings that cannot match the other text better than the first reading of their choice.
+    The first reading always stays."""
     if is_single(pieces):
         return pieces
     other_words = {word for piece in others for reading in options(piece) for word in reading}
@@ -181,7 +185,7 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
 
 
 def resolved_readings(pieces: Readings, words: Words) -> Readings:
-    """The pieces with the first reading of each that stands in `words` as it is, else with its first."""
+    """The pieces without choices: of each, the first reading that occurs in `words`; if none does, the first one."""
     lengths = {len(reading) for piece in pieces if not isinstance(piece, str) for reading in piece}
     runs: set[Words] = set()
     for length in lengths:
@@ -193,7 +197,7 @@ def resolved_readings(pieces: Readings, words: Words) -> Readings:
 
 
 def _solid(piece: Piece) -> str:
-    """A word, also one that may be spelled letter by letter; else ""."""
+    """The piece as one word, also if it may be spelled letter by letter; "" if it is not one word."""
     if isinstance(piece, str):
         return piece
     shown, other = piece[0], piece[1]
@@ -220,14 +224,15 @@ def _join(pieces: Readings, others: Readings, separate_words: Set[str]) -> Readi
 
 
 MOST_WAYS = 256
-"""Ways through choices that are tried at one place; numerals have a few dozen."""
+"""Most ways through choices that are tried at one place; numerals have a few dozen."""
 
 
 def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
-    """The words after the list: from left to right, the longest phrase that fits, each word once.
+    """Replaces the phrases of a rewriting list. From left to right, the longest phrase that fits is replaced, and its
+    result is not replaced again.
 
-    pieces: words normalised by the rewriting's base, and choices between readings, any of which a phrase may fit. The
-    time grows with the number of words and the longest phrase, not with the number of pairs.
+    pieces: words normalised by the base of the rewriting, and choices, of which any reading may fit a phrase. The time
+    grows with the number of words and the longest phrase, not with the number of pairs in the list.
     """
     out: list[Piece] = []
     position = 0
@@ -246,7 +251,8 @@ def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
 
 
 def _phrase_at(pieces: Sequence[Piece], position: int, rewriting: Rewriting) -> tuple[tuple[str, ...], int] | None:
-    """What the longest phrase counts as that some reading of the next pieces is, and where it ends; None for none."""
+    """The replacement of the longest phrase that some reading of the next pieces fits, and the position after it. None
+    if no phrase fits."""
     first_words = [words[0] for words in options(pieces[position]) if words and words[0] in rewriting.lengths]
     longest = max((rewriting.lengths[word][0] for word in first_words), default=0)
     best: tuple[int, tuple[str, ...], int] | None = None

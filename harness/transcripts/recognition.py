@@ -1,4 +1,4 @@
-"""Is what a device says that it heard what was said to it?"""
+"""Whether a device recognised what was said to it, judged by the transcript that it reports."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from harness.transcripts.words import best_of, normalise, readings
 
 
 class JudgedTranscript(NamedTuple):
-    """counts: of the aligned words, both sides normalised; of reference and alternatives the one that fits best.
+    """A transcript, compared with the reference or alternative that fits it best, both normalised.
 
-    Where a numeral has several readings, both are in those that fit best.
+    recognised: whether it counts as recognised. counts: counts of the aligned words. If a numeral has several readings,
+    both texts are in the readings that fit best.
     """
 
     recognised: bool
@@ -41,10 +42,10 @@ class JudgedTranscript(NamedTuple):
 
 
 def recognised(trial: Trial, heard: str) -> JudgedTranscript:
-    """Whether `heard` is the trial's query or command, under its normalisation and its share of allowed word errors.
+    """Whether `heard` is the trial's query or command, by its normalisation and its allowed share of word errors.
 
     `heard` is compared with and without a leading wake phrase of the device, and with the reference and each of its
-    alternatives. The pair with the fewest errors per word counts, and the first of equals.
+    alternatives. The pair with the fewest errors per word counts; of equal pairs, the first.
     """
     phrases = trial.wake_phrases if trial.listening is None else (*trial.wake_phrases, trial.listening.phrase)
     return _judge(heard, trial.recognised, phrases, (trial.reference, *trial.alternatives))
@@ -52,7 +53,8 @@ def recognised(trial: Trial, heard: str) -> JudgedTranscript:
 
 @lru_cache(maxsize=1 << 10)
 def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words) -> JudgedTranscript:
-    """As `recognised`; cached, since a session and its replays ask about each transcript several times."""
+    """As `recognised`; cached, since a session and its replays need the same transcript several times. texts: the
+    reference and its alternatives."""
     heard_readings = readings_of(heard, rule)
     phrases = [readings_of(phrase, rule) for phrase in wake_phrases]
     rests = [without(heard_readings, wake) for wake in phrases if wake]
@@ -65,16 +67,16 @@ def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words)
 
 
 def words_of(text: str, rule: RecognitionRule) -> Words:
-    """The words of any text, also of a device's, under a rule; the first of several readings."""
+    """The words of any text, such as a device's response, under a rule; in the first of several readings."""
     return first(readings_of(text, rule))
 
 
 def readings_of(text: str, rule: RecognitionRule) -> Readings:
-    """The words of any text, also of a device's, under a rule, and the choices between readings."""
+    """The words of any text, such as a device's response, under a rule, with the choices between readings."""
     try:
         pieces = readings(text, rule.normalisation, rule.language)
     except InputError:
-        # A device does not write .sro: a mark that is open in what it wrote is a sign like any other.
+        # A device does not write .sro text, so an unbalanced mark in its text is a character like any other.
         pieces = tuple(word.upper() for word in normalise(text, Normalisation.PLAIN))
     return pieces if rule.rewriting is None else rewrite(pieces, rule.rewriting)
 
@@ -93,7 +95,7 @@ def _comparable(expected: Readings, heard: Readings, rule: RecognitionRule) -> t
 
 
 class SamplingUnit(StrEnum):
-    """What varies freely, and so what an interval speaks of: further queries, or further attempts at these."""
+    """The population that an interval is about: further queries, or further attempts at these queries."""
 
     QUERIES = "queries"
     ATTEMPTS = "attempts"
@@ -101,9 +103,10 @@ class SamplingUnit(StrEnum):
 
 @frozen
 class GroupTranscripts:
-    """Attempts of a group. transcripts: the counts of each that has one; the others are stated, and count nowhere.
+    """The attempts of a group. transcripts: the counts of each attempt with a transcript. Others count in no rate.
 
-    queries: for each transcript the id of what was asked. typed: how many of the transcripts an operator typed.
+    queries: for each transcript, the id of its query. attempts: number of all attempts. typed: number of transcripts
+    that an operator typed.
     """
 
     transcripts: tuple[WordCounts, ...] = ()
@@ -119,7 +122,7 @@ class GroupTranscripts:
 
     @classmethod
     def of(cls, attempts: Iterable[tuple[str, WordCounts | None]], typed: int = 0) -> GroupTranscripts:
-        """Of attempts, each with the id of its query, and its counts or None without a transcript."""
+        """From the attempts: for each, the id of its query, and its counts (None without a transcript)."""
         pairs = tuple(attempts)
         transcripts = [(query, counts) for query, counts in pairs if counts is not None]
         return cls(
@@ -128,7 +131,7 @@ class GroupTranscripts:
 
     @property
     def counts(self) -> WordCounts:
-        """All transcripts together, each a sentence."""
+        """The sum over all transcripts; each counts as a sentence."""
         return WordCounts.total(self.transcripts)
 
     @property
@@ -138,14 +141,15 @@ class GroupTranscripts:
 
     @property
     def unit(self) -> SamplingUnit:
-        """What the interval takes as one. A query that is said again tends to be heard the same again."""
+        """The unit of the interval: queries, if there are enough. A repeated query tends to be recognised in the same
+        way again."""
         return SamplingUnit.QUERIES if len(set(self.queries)) >= LEAST_QUERIES else SamplingUnit.ATTEMPTS
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the WER, from how units differ; None over no words or one transcript."""
+        """95 % interval of the WER, from the differences between units; None over no words or one transcript."""
         if self.unit is SamplingUnit.QUERIES:
-            # Sums, so that where no word is wrong, too, as many queries as there are say so, and not each repetition.
+            # Sums over each query, so that its repetitions do not narrow the interval, even if no word is wrong.
             by_query = group_by((query, counts) for query, counts in zip(self.queries, self.transcripts, strict=True))
             errors = [sum(counts.errors for counts in query_counts) for query_counts in by_query.values()]
             return wer_interval(
@@ -165,5 +169,5 @@ class GroupTranscripts:
 
 
 def words_heard(trial: Trial, verdict: AttemptFinished) -> WordCounts | None:
-    """The counts of an attempt's transcript, worked out from what the log says was heard; None without one."""
+    """The counts of an attempt's transcript, computed from what the log says was heard; None without a transcript."""
     return None if verdict.heard is None else recognised(trial, verdict.heard).counts

@@ -1,7 +1,7 @@
-"""Hypotheses against references: who is paired with whom, the words side by side, and the counts by speaker.
+"""Hypotheses against references: pairing by id, the words side by side, and the counts by speaker.
 
-The same functions serve files of transcripts and what devices heard in a session. Counts are columns, so that
-hundreds of thousands of utterances are cheap; words and paths of an utterance are made on demand.
+The same functions serve files of transcripts and what devices heard in a session. Counts are columns, so that hundreds
+of thousands of utterances need little memory; words and paths of an utterance are made on demand.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ from harness.transcripts.readings import Readings, is_single
 from harness.transcripts.words import WordRules, with_homophones
 
 Paired = tuple[Transcripts, Transcripts, tuple[str, ...], tuple[str, ...]]
+"""The paired references and hypotheses, the ids of references without a hypothesis, and those of hypotheses without a
+reference."""
 
 
 def pair_up(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> Paired:
-    """By id, in the order of the references, one for one; the text of a missing one is empty. drop: leave it out.
+    """Pairs transcripts by id. Row k of both results belongs together, in the order of the references.
 
-    Then the ids of references without hypothesis, and those of hypotheses without reference.
+    A missing hypothesis is an empty text. drop: leave references without a hypothesis out instead.
     """
     if references.ids == hypotheses.ids:
         return references, hypotheses, (), ()
@@ -54,7 +56,8 @@ def pair_up(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> 
 
 
 def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
-    """Some rows of a file, in another order; -1 stands for one that is not there."""
+    """The given rows of a file, in the given order; −1 makes an empty row. ids: their ids; None for those of the
+    file."""
     texts, lines, speakers = (*transcripts.texts, ""), (*transcripts.lines, 0), (*transcripts.speakers, "")
     times = (*transcripts.times, ())
     return Transcripts(
@@ -73,9 +76,9 @@ Frequencies = tuple[tuple[str, int], ...]
 
 @frozen
 class Confusions:
-    """Words with how often, most frequent first, equals in the order of their words.
+    """Words with the number of their errors. The most frequent come first, equally frequent ones in alphabetical order.
 
-    pairs: (reference, hypothesis) words of substitutions. substituted: the reference words of those.
+    pairs: (reference word, hypothesis word) of substitutions. substituted: the reference words of these.
     falsely_recognised: their hypothesis words.
     """
 
@@ -87,7 +90,7 @@ class Confusions:
 
 
 def confusions(scoring: Scoring) -> Confusions:
-    """Those of every utterance with an error."""
+    """The confusions of all utterances."""
     pairs: Counter[tuple[str, str]] = Counter()
     inserted: Counter[str] = Counter()
     deleted: Counter[str] = Counter()
@@ -111,12 +114,12 @@ def _order(counts: Counter[str]) -> Frequencies:
 
 
 AT_ONCE = 4096
-"""Paths that are made together: enough to be quick, few enough to be small."""
+"""Number of paths that are made together: enough to be quick, few enough to need little memory."""
 
 
 @frozen
 class ScoredUtterance:
-    """One utterance. missing: the hypotheses have none of its id, so that every word counts as deleted."""
+    """One utterance. missing: whether it has no hypothesis, so that every word counts as deleted."""
 
     id: str
     speaker: str
@@ -127,19 +130,20 @@ class ScoredUtterance:
 
 @frozen
 class Scoring:
-    """A system's hypotheses scored.
+    """The scored hypotheses of a system.
 
-    - title: of the system.
-    - normalisation: its name, shown with every result.
-    - by_speaker: sorted by name.
+    - title: name of the system.
+    - normalisation: name of the normalisation, shown with every result.
+    - by_speaker: name and counts of each speaker, sorted by name.
     - without_hypothesis: ids of references without a hypothesis.
-    - missing: how many of them count as deleted.
-    - dropped: how many were left out on request.
+    - missing: number of these that count as deleted.
+    - dropped: number of these that were left out on request.
     - surplus: ids of hypotheses without a reference, which do not count.
-    - ids: of the utterances that count, in the order of the references, as columns are.
-    - groups: the place of each utterance's speaker in by_speaker.
-    - queries: a number for each utterance's query, if a list names it, as that of an exported session does.
-    - unit: what is counted wherever words are named here.
+    - ids, speakers: id and speaker of each utterance that counts, in the order of the references.
+    - columns: the counts of each utterance, in the same order. A row is an index into it.
+    - groups: for each utterance, the index of its speaker in by_speaker.
+    - queries: for each utterance, a number for its query, if a list names queries (those of exported sessions do).
+    - unit: the unit that is counted wherever words are named here.
     """
 
     title: str
@@ -172,11 +176,11 @@ class Scoring:
 
     @property
     def empty_references(self) -> int:
-        """Utterances whose reference has no words, so that only insertions can count."""
+        """Number of utterances whose reference has no words, so that only insertions can count."""
         return int((self.columns.words == 0).sum())
 
     def paths(self, rows: Sequence[int]) -> Iterator[str]:
-        """The paths of some utterances, without their words, which is far cheaper than the utterances."""
+        """The paths of some utterances. Far quicker than making the utterances with their words."""
         for begin in range(0, len(rows), AT_ONCE):
             chunk = rows[begin : begin + AT_ONCE]
             for row, path in zip(chunk, self._alignments.paths(chunk), strict=True):
@@ -189,7 +193,7 @@ class Scoring:
         return rows
 
     def utterances(self, rows: Sequence[int] | None = None) -> Iterator[ScoredUtterance]:
-        """Those of some rows, in their order, or all; far cheaper than one by one."""
+        """The utterances of the given rows, in their order; None for all. Far quicker than one call for each."""
         references, hypotheses = self._shown
         rows = range(len(self)) if rows is None else rows
         for row, path in zip(rows, self.paths(rows), strict=True):
@@ -199,7 +203,7 @@ class Scoring:
             yield ScoredUtterance(self.ids[row], self.speakers[row], words, count(path), self.is_missing(row))
 
     def errors(self) -> Iterator[tuple[str, str]]:
-        """The reference and the hypothesis word of each error, "" for none; far cheaper than those of utterances."""
+        """The reference word and the hypothesis word of each error; "" for none. Far quicker than `utterances`."""
         references, hypotheses = self._shown
         rows = self.with_errors()
         for row, path in zip(rows, self.paths(rows), strict=True):
@@ -214,19 +218,19 @@ class Scoring:
                     yield pair
 
     def is_missing(self, index: int) -> bool:
-        """Whether an utterance has no hypothesis, and counts as deleted."""
+        """Whether the utterance in a row has no hypothesis, and counts as deleted."""
         return self.ids[index] in self._absent
 
 
 Aligner = Callable[[Transcripts, Transcripts, tuple[Sequence[str], Sequence[str]]], TextNetworks]
-"""Gives the words of each row side by side, from the paired texts as written and as normalised."""
+"""A function that returns the words of each row side by side. Arguments: the paired transcripts (references,
+hypotheses), and their normalised texts."""
 
 
 def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFigures | None:
-    """What the confidences of a scoring's words are worth; None if no word has one from 0 to 1.
+    """How reliable the confidences of a scoring's words are; None if no word has a confidence from 0 to 1.
 
-    Words of an utterance whose words are not those of its file, because the normalisation parts them otherwise, are
-    left out.
+    The words of an utterance are left out if the normalisation has changed their number.
     """
     confidences_by_id: dict[str, tuple[float | None, ...]] = {}
     if hypotheses.confidences and scoring.unit is TextUnit.WORD:
@@ -262,12 +266,14 @@ def score(
     title: str = "",
     aligned: Aligner | None = None,
 ) -> Scoring:
-    """Scores `hypotheses` (paired by id) against `references`; InputError where a text cannot be read.
+    """Scores `hypotheses` (paired by id) against `references`; InputError if a text cannot be read.
 
-    normalisation: its name; without it that of the wording. speakers_of: the speakers of ids, where the file names
-    none. drop_missing: leave a reference without hypothesis out, as sclite does, instead of counting all its words as
-    deleted. optional_words, fragments: see align_networks. title: without it the file of the hypotheses.
-    aligned: what aligns the words of all rows instead of sclite's alignment.
+    - normalisation: name of the normalisation; "" for that of the wording.
+    - speakers_of: returns the speakers of ids, if the file names none.
+    - drop_missing: leave out references without a hypothesis, as sclite does. If False, all their words are deleted.
+    - optional_words, fragments: see align_networks.
+    - title: name of the system; "" for that of the file of hypotheses.
+    - aligned: aligns the words of all rows; None for sclite's alignment.
     """
     references, outputs, absent, surplus = pair_up(references, hypotheses, drop=drop_missing)
     pieces = wording.all_readings(references), wording.all_readings(outputs)
@@ -319,7 +325,7 @@ def _without(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
 
 
 def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:
-    """The counts of all pairs; `alignments` knows nothing of those that networks align."""
+    """The counts of all pairs: those of `networks` for the rows that it has, else those of `alignments`."""
     columns = alignments.columns
     for index, words in networks.items():
         edits = [word.edit for word in words]
@@ -352,9 +358,10 @@ def _aligned_networks(
     optional_words: bool,
     fragments: bool,
 ) -> TextNetworks:
-    """By their row, the pairs that only networks can align, aligned; InputError with a place where one is not closed.
+    """The words, by row, of the pairs that only networks can align. InputError with the place of a mark that is wrong.
 
-    shown: the normalised texts, which count where no marks are read. pieces: their readings if they have several.
+    shown: the normalised texts, which are compared unless marks are read. pieces: the readings of the texts; None if
+    each has only one.
     """
     read = wording.reads_marks
     reference_side = _TextSide(references, shown[0], pieces[0], wording, read[0], MarkScope.NONE)
@@ -385,7 +392,8 @@ def _aligned_networks(
 
 @frozen
 class _TextSide:
-    """The texts of one file. marked: whether marks are read in them. unread: how none would be."""
+    """The texts of one file. pieces: their readings; None if each has only one. marked: whether marks are read in them.
+    unread: the option value with which they would not be read, for error messages."""
 
     transcripts: Transcripts
     normalised: Sequence[str]
@@ -395,7 +403,7 @@ class _TextSide:
     unread: MarkScope
 
     def readings(self, row: int) -> Readings:
-        """Of a text in which no marks are read."""
+        """The readings of a text in which no marks are read."""
         return tuple(self.normalised[row].split()) if self.pieces is None else self.pieces[row]
 
     @property
@@ -415,7 +423,7 @@ class _TextSide:
 
 
 def _read_apart(side: _TextSide, hypothesis: _TextSide, marked_rows: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
-    """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
+    """The words, by row, of pairs without marks whose first readings differ, but that have further readings."""
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
@@ -428,7 +436,7 @@ def _read_apart(side: _TextSide, hypothesis: _TextSide, marked_rows: set[int]) -
 
 
 def _marked_rows(texts: Sequence[str], has_mark: Callable[[str], bool]) -> set[int]:
-    """Rows that a mark is found in; all of them are looked at as one text first, since most files have none."""
+    """Rows of texts with a mark. All texts are searched as one first, since most files have no marks."""
     if not has_mark("\n".join(texts)):
         return set()
     return {row for row, text in enumerate(texts) if has_mark(text)}

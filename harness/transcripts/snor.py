@@ -5,8 +5,8 @@
     [event]           sound other than speech      (n)             where edited words are meant to go
     (id)              at the end of a line         (n words)       words that belong to the marker (n)
 
-A line is split into signs (brackets and chunks between blanks). A stack of open brackets turns them into tokens, and a
-form writes the tokens. Chunks that occur often are looked up instead (`_KnownChunks`).
+A line is split into signs (brackets and chunks between blanks). `_Reading` turns them into tokens, with a stack of the
+open brackets. Then the tokens are written in a form. Chunks that occur often are looked up instead (`_KnownChunks`).
 
 Source: ATIS Spontaneous Speech Recognition Scoring Conventions (NIST, 1990).
 """
@@ -31,13 +31,13 @@ _MARKS = str.maketrans("", "", "".join(_MARK_SIGNS))
 _OPENER = {">": "<", "]": "[", ")": "("}
 _CLOSER = {opener: closer for closer, opener in _OPENER.items()}
 _BESIDE = frozenset("*=-")
-"""What may touch a `<word>` from outside and is not a word: `<tr>-`, `*<does>*`."""
+"""Characters that may touch a `<word>` from outside without being a word: `<tr>-`, `*<does>*`."""
 
 
 class SroWord(NamedTuple):
-    """A word without its marks; stars are still on.
+    """A word without its punctuation marks, but still with its stars.
 
-    deleted: whether it stood in `<…>`. before, after: the signs that touched those brackets from outside.
+    deleted: whether it stood in `<…>`. before, after: the characters that touched these brackets from outside.
     """
 
     text: str
@@ -76,7 +76,7 @@ Token = SroWord | SroEvent | SroPause | Marker | EditStart | EditEnd
 
 
 def split_id(line: str) -> tuple[str, str]:
-    """The text of a line, and its utterance id as written, "" without one.
+    """The text of a line, and its utterance id as written; "" if it has none.
 
     The id is a final `(X)`, where X is one token of two or more characters.
     """
@@ -93,9 +93,9 @@ def split_id(line: str) -> tuple[str, str]:
 
 
 def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
-    """The tokens of a text without its utterance id; InputError with line and column on brackets that do not match.
+    """The tokens of a text without its utterance id; InputError with line and column for brackets that do not match.
 
-    place: of the text; columns count on from its column, or from 1.
+    place: where the text begins. Columns in errors count from its column, or from 1 if it has none.
     """
     if _BRACKET.search(text) is None:
         return [_lone(chunk) for chunk in text.split() if chunk == "." or not _MARK_SIGNS.issuperset(chunk)]
@@ -103,7 +103,7 @@ def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
 
 
 def _lone(chunk: str, deleted: bool = False) -> SroPause | SroWord:
-    """The token of a chunk that holds more than marks, or is a full stop alone, and touches nothing."""
+    """The token of a chunk that touches no bracket. It contains more than marks, or is a single full stop."""
     return SroPause() if chunk == "." else SroWord(chunk.translate(_MARKS), deleted)
 
 
@@ -129,15 +129,15 @@ class _Reading:
         self._tokens: list[Token] = []
         self._open: list[tuple[str, int]] = []
         self._chunk: list[tuple[str, bool]] = []
-        self._name: list[str] = []  # of the event that is open
+        self._name: list[str] = []  # name of the event that is open
         self._deleted = False
-        self._glued = False  # the chunk touches what stands before it
+        self._glued = False  # whether the chunk touches what precedes it
 
     def tokens(self) -> list[Token]:
         text, position = self._text, 0
         while position < len(text):
             match = _SIGN.match(text, position)
-            assert match is not None  # the three kinds of sign are all that there is
+            assert match is not None  # every character belongs to one of the three kinds of sign
             position = self._take(match.group(), position, match.end())
         self._end_chunk()
         if self._open:
@@ -145,7 +145,7 @@ class _Reading:
         return self._tokens
 
     def _take(self, sign: str, position: int, end: int) -> int:
-        """Takes the sign at `position`; where to go on."""
+        """Reads the sign at `position`, which ends before `end`. Returns the position of the next sign."""
         inside_event = bool(self._open) and self._open[-1][0] == "["
         if sign in _OPENER:
             self._close(sign, position)
@@ -211,7 +211,7 @@ class _Reading:
         self._glued = True
 
     def _end_chunk(self, *, touched: bool = False) -> None:
-        """Ends the chunk. touched: what follows stands right after it, without a space."""
+        """Ends the chunk. touched: whether the next sign follows without a space."""
         chunk, glued = self._chunk, self._glued or touched
         self._chunk, self._glued = [], False
         if len(chunk) == 1:
@@ -236,7 +236,8 @@ class _Reading:
 
 
 def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
-    """The words of a chunk in which `<…>` touches something: letters beside it are words of their own."""
+    """The words of a chunk in which `<…>` touches other characters. Letters beside it are words of their own. chunk:
+    parts of its text, each with whether it stood in `<…>`."""
     before = ""
     pending: SroWord | None = None  # a deleted word that may get something after it
     for sign, deleted in chunk:
@@ -266,11 +267,12 @@ def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
 
 
 _Slot: TypeAlias = "list[str | _Slot]"
-"""Words, and places where the words of edit cues go."""
+"""A place in the text for the words of an edit cue: words, and further such places."""
 
 
 class SnorForm(StrEnum):
-    """What a line is converted to: Lexical SNOR (the official scoring), Expanded SNOR (diagnostics), the old .snr."""
+    """The form to which a line is converted: Lexical SNOR (for official scoring), Expanded SNOR (for diagnostics), or
+    the old .snr."""
 
     LEXICAL = "lsn"
     EXPANDED = "esn"
@@ -278,10 +280,10 @@ class SnorForm(StrEnum):
 
 
 def convert(line: str, form: SnorForm, place: Place = NOWHERE, *, place_edits: bool = False) -> str:
-    """A line of .sro text, with its utterance id if it has one; InputError with line and column.
+    """Converts a line of .sro text, with its utterance id if it has one; InputError with line and column.
 
-    place: of the line; columns in errors count from its own. place_edits: the words of `(n words)` go to the marker
-    `(n)` before them, instead of staying in place.
+    place: place of the line; columns in errors count from its column. place_edits: whether the words of `(n words)`
+    move to the marker `(n)` before them.
     """
     if "\0" in line:
         refuse_nul(line, place)
@@ -297,14 +299,14 @@ def words(
 ) -> tuple[str, ...]:
     """The words of a text in a form, without the utterance id if it has one; InputError.
 
-    with_id: False for a text whose id was taken off before: a `(word)` at its end is then an error, as elsewhere.
+    with_id: False for a text whose id was already removed. A `(word)` at its end is then an error, as elsewhere.
     """
     refuse_nul(text, place)
     return tuple(_text(split_id(text)[0] if with_id else text, form, place, False).split())
 
 
 def homophone(word: str) -> str:
-    """What a word of Expanded SNOR sounds like: `<WHERE>` is WHERE. Every other word is itself."""
+    """The spoken form of a word of Expanded SNOR: `<WHERE>` is WHERE. Every other word is unchanged."""
     if "<" not in word or ">" not in word:
         return word
     return word.replace("<", "").replace(">", "") or word
@@ -312,10 +314,10 @@ def homophone(word: str) -> str:
 
 def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
     if not (place_edits and "(" in text):
-        chunk_texts = _KNOWN[form._value_]  # a member's own hash, and its `value`, are slow
+        chunk_texts = _KNOWN[form._value_]  # hashing an enum member, or reading its `value`, is slow
         chunks = text.split()
         texts: tuple[str | None, ...]
-        # itemgetter looks all of them up in one go, but gives no tuple for one.
+        # itemgetter looks all of them up at once, but does not return a tuple for a single one.
         texts = itemgetter(*chunks)(chunk_texts) if len(chunks) > 1 else tuple(map(chunk_texts.__getitem__, chunks))
         if None not in texts:
             return " ".join(filter(None, texts))
@@ -331,9 +333,10 @@ def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
 
 
 def _fill_spans(chunks: Sequence[str], texts: list[str | None], chunk_texts: _KnownChunks) -> bool:
-    """Fills in what chunks say that a `<a b>` or a `(n a b)` spans; False where they are nested or something is wrong.
+    """Fills in the texts of chunks within a `<a b>` or a `(n a b)`. False if these are nested or anything is wrong.
 
-    A word in a span of `<…>` says what it says in brackets of its own; in an edit cue, what it says without them.
+    A word within a longer `<…>` has the same text as in brackets of its own; in an edit cue, the same as without
+    brackets.
     """
     span = ""
     for index, chunk in enumerate(chunks):
@@ -360,13 +363,13 @@ def _fill_spans(chunks: Sequence[str], texts: list[str | None], chunk_texts: _Kn
 
 
 class _KnownChunks(dict[str, "str | None"]):
-    """What a chunk between spaces says in a form, whatever stands around it; None if its brackets are not all closed.
+    """The text of a chunk between spaces in a form, whatever its neighbours; None if its brackets are not all closed.
 
-    Speech has few different words, so that most chunks are looked up; what is kept is bounded.
+    Speech has few different words, so most chunks can be looked up. The number of stored chunks is bounded.
     """
 
     MOST = 1 << 16
-    LONGEST = 64  # characters: longer chunks are rare, and would make the bound one of chunks, not of memory
+    LONGEST = 64  # characters: longer chunks are rare; without this limit MOST would not bound the memory
 
     def __init__(self, form: SnorForm) -> None:
         super().__init__()
@@ -377,7 +380,7 @@ class _KnownChunks(dict[str, "str | None"]):
         try:
             text = " ".join(filter(None, (_token_text(token, self._form) for token in tokens(chunk))))
         except InputError:
-            text = None  # another chunk may close its brackets; if not, the whole line shows the place
+            text = None  # another chunk may close its brackets; if not, converting the whole line finds the place
         if len(chunk) <= self.LONGEST:
             if len(self) >= self.MOST:
                 self.clear()
@@ -390,7 +393,8 @@ _KNOWN = {form.value: _KnownChunks(form) for form in SnorForm}
 
 
 def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
-    """The words with those of every edit cue at the last free marker of its number, or in place without one."""
+    """The words of the tokens. Those of each edit cue move to the last free marker of its number; without a marker,
+    they stay in place."""
     root: _Slot = []
     current = root
     around: list[_Slot] = []
@@ -426,7 +430,7 @@ def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
 
 
 def _token_text(token: Token, form: SnorForm) -> str:
-    """The token in a form, "" where it has no place in it."""
+    """The token in a form; "" if the form leaves it out."""
     match token:
         case SroWord() as word:
             return _word(word, form)

@@ -37,18 +37,18 @@ from harness.transcripts.english_words import (
 from harness.transcripts.readings import Piece, Readings, choice
 
 _PHRASE_STARTS = frozenset(words[0] for words in PHRASES)
-# What may make another reading of a word before it that otherwise says the same wherever it stands.
+# Signs and words that may change the reading of the word before them, even if that word needs no other context.
 _JOINING = frozenset(("-", *(words[1] for words in PHRASES)))
-# Words that say something else beside some others. So do single letters, and words with 's.
+# Words whose reading depends on their neighbours, as does that of single letters and of words with 's.
 _BESIDE_OTHERS = frozenset((
     *("oh", "double", "triple", "noon", "midnight", "no", "sq"), *MONTHS, *WEEKDAYS, *UNITS,
 ))  # fmt: skip
-_BEHIND_NUMBERS = frozenset(("and", "in"))  # others there
-_WORD_LETTERS = frozenset("ai")  # in "plan A. I think" no initials
+_BEHIND_NUMBERS = frozenset(("and", "in"))  # words whose reading is different after a number
+_WORD_LETTERS = frozenset("ai")  # letters that are words: "plan A. I think" contains no initials
 _SILENT_SIGNS = frozenset(",;?!()")
 
 _TOP = "com|org|net|edu|gov|io|co|uk|de|fr|es|eu|us|ca|au|tv|app|dev|info|biz|ai|fm|me|ly"
-# Repetitions are bounded, so that no text takes longer than its length asks for.
+# Repetitions are bounded, so that the time grows only with the length of the text.
 _NUMBER = r"\d{1,3}(?:,\d{3}){1,4}(?!,?\d)|\d+"
 _TOKEN = re.compile(
     rf"""
@@ -79,9 +79,9 @@ _FINGERS = dict(zip("IVX", (1, 5, 10), strict=True))
 
 @frozen
 class Token:
-    """kind: the group of _TOKEN. spaced: whether space stands before it.
+    """kind: name of the group of _TOKEN that matched. text: raw in lower case. spaced: whether a space precedes it.
 
-    alone: what it says wherever it stands, but before one of _JOINING; None if other neighbours decide it.
+    alone: its readings if they are the same wherever it stands, except before _JOINING; None if they depend on others.
     """
 
     kind: str
@@ -92,17 +92,17 @@ class Token:
 
 
 def english_readings(text: str) -> Readings:
-    """The pieces of a text that is clean (see spoken_words) and still in its case."""
+    """The pieces of a text that is clean (see spoken_words) and still has its capitals."""
     return token_readings(english_tokens(text))
 
 
 def token_readings(tokens: Iterable[Token]) -> Readings:
-    """The pieces of a text, by its tokens."""
+    """The pieces of a text from its tokens."""
     return _English([*tokens, _END]).pieces()
 
 
 def english_tokens(text: str) -> Iterator[Token]:
-    """Those of a text that is clean."""
+    """The tokens of a text that is clean."""
     end = 0
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
@@ -118,7 +118,7 @@ def _alone(kind: str, raw: str) -> Readings | None:
     if kind != "word" or len(text) == 1 or text in _BESIDE_OTHERS or text.endswith("'s"):
         return None
     pieces = token_readings([Token(kind, text, raw, spaced=True)])
-    return pieces if pieces or text in FILLERS else None  # o'clock ends a number, though nothing is said
+    return pieces if pieces or text in FILLERS else None  # o'clock has no reading, but ends a number
 
 
 _END = Token("end", "", "", spaced=True)
@@ -126,7 +126,7 @@ _END = Token("end", "", "", spaced=True)
 
 @dataclass(slots=True)
 class _English:
-    """Reads tokens from left to right, up to _END. numeric: whether what was said last is a number."""
+    """Reads tokens from left to right, up to _END. at: index of the next token. numeric: whether a number came last."""
 
     tokens: Sequence[Token]
     at: int = 0
@@ -165,7 +165,7 @@ class _English:
         return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else _END
 
     def _previous(self, back: int = 2) -> Token:
-        """The token before the one that is being said."""
+        """The token before the one that is being read."""
         return self.tokens[self.at - back] if self.at >= back else _END
 
     def _say(self, readings: Iterable[str], *, numeric: bool = False) -> None:
@@ -175,7 +175,7 @@ class _English:
     # Numerals
 
     def _date(self, token: Token) -> None:
-        """Month and day in the order that their numbers leave possible; 12.5.2024 is always in May."""
+        """Month and day, in the order or orders that their numbers allow; 12.5.2024 is always in May."""
         first, second, year = re.split("[/.]", token.text)
         heads = [*numerals.integer(first), *numerals.integer(first.lstrip("0") or "0")]
         tails = [*numerals.integer(second), *numerals.integer(second.lstrip("0") or "0")]
@@ -216,7 +216,7 @@ class _English:
         readings = numerals.fractions(int(top), int(bottom))
         whole = self.numeric and self._previous().kind == "number" and int(top) < int(bottom)
         if whole:
-            # A whole number stands before it: the half is one of "two and a half".
+            # After a whole number, as in "two and a half".
             readings = [reading for reading in readings if not reading.endswith(("of", " a"))]
             self._say([*(f"and {reading}" for reading in readings), *readings], numeric=True)
             return
@@ -262,7 +262,7 @@ class _English:
         return numerals.integer(value.replace(",", ""), grouped="," in value)
 
     def _before_month(self, day: int, readings: list[str]) -> bool:
-        """5 January; readings: the day alone, which comes first."""
+        """Reads a day before a month, such as 5 January. readings: those of the day alone, which come first."""
         month = MONTHS.get(self._peek().text)
         if month is None or not 1 <= day <= 31:
             return False
@@ -271,7 +271,7 @@ class _English:
         return True
 
     def _month(self, token: Token) -> bool:
-        """January 5."""
+        """Reads a month, also with the day after it, such as January 5."""
         month, dot = MONTHS.get(token.text), self._peek().text == "."
         day = self._peek(dot)
         digits = day.text[:-2] if day.kind == "ordinal" else day.text
@@ -335,7 +335,7 @@ class _English:
         self._say(readings, numeric=text in NUMBER_WORDS)
 
     def _stands_alone(self) -> bool:
-        """Whether a letter stands between words that leave it what it is."""
+        """Whether the neighbours of a letter do not change its reading."""
         follows = self._peek()
         return (
             follows.kind == "word"
@@ -346,7 +346,7 @@ class _English:
         )
 
     def _phrase(self, token: Token) -> bool:
-        """Words that count as one."""
+        """Reads words that count as one, such as `PHRASES` has them."""
         if token.text not in _PHRASE_STARTS:
             return False
         for length in (3, 2):
@@ -363,11 +363,11 @@ class _English:
         return False
 
     def _letters(self, token: Token) -> bool:
-        """Letters one by one, as t v, T.V. or A/C, are a word too."""
+        """Reads single letters, such as t v, T.V. or A/C, as letters or as one word."""
         if len(token.text) != 1 or (self.numeric and self._peek().text == "/"):
             return False
         letters, ahead, words_only = [token.text], 0, token.text in _WORD_LETTERS
-        is_word = words_only and self._peek().spaced  # before any letters but those of a m
+        is_word = words_only and self._peek().spaced  # unless it is the a of "a m"
         while not (is_word and len(letters) > 2):
             step = self._peek(ahead)
             if step.kind == "sign" and step.text in "./" and not step.spaced:
@@ -387,7 +387,7 @@ class _English:
         return True
 
     def _is_hyphenated(self, token: Token) -> bool:
-        """Check-in is check in or checkin."""
+        """Reads words with hyphens: check-in is check in or checkin."""
         words, ahead = [token.text], 0
         while self._peek(ahead).text == "-" and not self._peek(ahead).spaced:
             follows = self._peek(ahead + 1)
@@ -403,7 +403,7 @@ class _English:
         return True
 
     def _beside_numbers(self, token: Token) -> bool:
-        """Words that say something else beside a number: oh, double, x, and."""
+        """Reads words that mean something else beside a number: oh, double, x, and."""
         text, follows = token.text, self._peek()
         into = follows.kind in ("number", "decimal", "fraction") or follows.text in NUMBER_WORDS
         if text in ("oh", "o") and (self.numeric or into or (follows.text in ("oh", "o") and self._is_number(1))):
@@ -426,7 +426,7 @@ class _English:
         return False
 
     def _noon(self, token: Token) -> bool:
-        """Noon is twelve p m, and midnight twelve a m."""
+        """Reads noon as twelve p m too, and midnight as twelve a m."""
         half = {"noon": "p", "midnight": "a"}.get(token.text)
         if half is None:
             return False
@@ -436,7 +436,7 @@ class _English:
         return True
 
     def _owner(self, token: Token) -> bool:
-        """Mario's is Mario is where no noun can follow, and has only before been, got and the like."""
+        """Reads 's: Mario's is Mario is if no noun can follow, and Mario has only before been, got and the like."""
         owner = token.text.removesuffix("'s")
         if owner in (token.text, ""):
             return False
@@ -483,7 +483,7 @@ class _English:
         return []
 
     def _per(self, units: list[str], raised: bool) -> list[str]:
-        """Square meters, and kilometers per hour."""
+        """Readings of units that are raised or divided: square meters, kilometers per hour."""
         if raised:
             before, after = _RAISED[self._peek(1).text]
             self.at += 2
@@ -583,7 +583,7 @@ def _choice(readings: tuple[str, ...]) -> Readings:
 
 
 def _plain_word(text: str) -> list[str]:
-    """Readings of a word that says the same wherever it stands."""
+    """Readings of a word that are the same wherever it stands; empty if it is not such a word."""
     readings = CONTRACTIONS.get(text)
     if readings is not None:
         return readings

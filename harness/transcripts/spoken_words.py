@@ -1,7 +1,7 @@
 """Texts as a person may say them: numerals, times, signs and abbreviations become words, in every usual reading.
 
-English has a list of its own, and a few more languages their numerals (spoken_languages). Of any other language only
-case, punctuation and what cannot be seen go.
+English is read by spoken_text.py. Other languages have their numerals, a few also a word list (spoken_de.toml, for
+example). In all others, only case, punctuation and invisible characters are removed.
 """
 
 from __future__ import annotations
@@ -40,19 +40,21 @@ _TOKEN = re.compile(
 
 @frozen
 class _LanguageWords:
-    """What one language calls things, as its file says.
+    """The words of one language, from its file.
 
-    - one: further forms of 1.
-    - before_cents: fünf Euro (und) zehn.
-    - before_month, before_year: in dates.
-    - oclock: after a whole hour.
-    - half: of a number and a half.
-    - units: after numbers.
-    - capitals: what a capital may stand for, since many write it without its accent.
-    - digraphs: letters for a keyboard without the others.
-    - sharp: words that "ss" would make others.
-    - endings: of words cut short by a full stop.
+    - point: words for the decimal mark.
+    - one: further forms of the numeral 1.
+    - before_cents: words between an amount and its cents: fünf Euro (und) zehn.
+    - before_month, before_year: words before the month and the year of a date.
+    - oclock: words after a whole hour.
+    - half: readings of a number and a half.
+    - units: readings of units after numbers.
+    - capitals: letters for which a capital may stand, since many people leave out its accent.
+    - digraphs: letters that stand for others on a keyboard without those, such as ae for ä.
+    - sharp: words that would become other words if ß were written as ss.
+    - endings: full forms of endings that a full stop shortens.
     - same: words that count as others.
+    - clock: returns the readings of an hour and a minute; None if times have none of their own.
     """
 
     point: Sequence[str] = ("",)
@@ -84,10 +86,10 @@ def is_known(language: str) -> bool:
 
 
 def numeral_readings(text: str, language: str) -> Readings:
-    """The pieces of a text that is clean (see spoken_words) and still in its case."""
+    """The pieces of a text that is clean (see `_clean`) and still has its capitals."""
     lexicon = _lexicon(language)
     if text.isupper() and " " in text:
-        text = text.lower()  # then case says nothing of letters that are said one by one
+        text = text.lower()  # a text in capitals does not show which letters are said one by one
     out: list[Piece] = []
     after_number = skip = False
     tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(_INITIALS.sub(r"\1", text))]
@@ -150,7 +152,8 @@ def numeral_readings(text: str, language: str) -> Readings:
 
 
 def _count(value: str, follows: str, language: str, lexicon: _LanguageWords, *, among_numbers: bool) -> list[str]:
-    """A number that is neither money nor a time. among_numbers: another stands before it."""
+    """Readings of a number that is neither money nor a time. follows: what follows it. among_numbers: whether another
+    number precedes it."""
     readings = _number(value, language, lexicon)
     if len(value) == 2 and value[0] == "0" and not among_numbers and not follows[:1].isdigit():
         return [*readings, *_whole_number(value[1], language, lexicon)]  # track 07
@@ -161,7 +164,7 @@ def _count(value: str, follows: str, language: str, lexicon: _LanguageWords, *, 
 
 @lru_cache(maxsize=1 << 15)
 def _word(raw: str, language: str, after_number: bool) -> Readings:
-    """The pieces of a token that is not a number, in its case."""
+    """The pieces of a token that is not a number. raw: as written."""
     lexicon, token = _lexicon(language), raw.lower()
     bare = " ".join(plain(token).split())
     if bare in lexicon.fillers:
@@ -228,13 +231,13 @@ def _and_a_half(digits: str, language: str, lexicon: _LanguageWords) -> list[str
 
 
 def _date(text: str, language: str, lexicon: _LanguageWords) -> list[Sequence[str]]:
-    """The readings of day, month and year, and of the words between, one after the other."""
+    """The readings of day, month and year, and of the words between, in their order."""
     day, month, *year = re.findall(r"\d+", text)
     is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(lexicon.months)
     if not is_date and year:
         return [_whole_number(number, language, lexicon) for number in (day, month, *year)]
     if not is_date or (not year and language != "de"):
-        return [_number(f"{day}.{month}", language, lexicon)]  # at the end of a sentence
+        return [_number(f"{day}.{month}", language, lexicon)]  # no date: a number at the end of a sentence
     days = [_number_words(int(day), language), *_ordinals(int(day), language), *_whole_number(day, language, lexicon)]
     months = [
         lexicon.months[int(month) - 1],
@@ -385,7 +388,7 @@ _FILES = {language: f"spoken_{language}.toml" for language in _CLOCKS}
 
 @cache
 def _lexicon(language: str) -> _LanguageWords:
-    """What a file says of a language; of one without a file only numerals are known."""
+    """The words of a language from its file; empty for a language without a file, of which only numerals are known."""
     if language not in _FILES:
         return _LanguageWords()
     keys = tomllib.loads(resources.files(__package__).joinpath(_FILES[language]).read_text("utf-8"))
@@ -395,10 +398,10 @@ def _lexicon(language: str) -> _LanguageWords:
 _SAME_SIGNS = str.maketrans({"’": "'", "‘": "'", "`": "'", "′": "'", "″": '"', "”": '"', "“": '"', "‑": "-", "‐": "-"})
 _LIGATURES = str.maketrans({"ß": "ss", "œ": "oe", "æ": "ae"})
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_]\.) (?=[^\W\d_]\.)")  # z. B. is z.B.
-# Signs that would become letters: nº 5 and 21 ºC.
+# Signs that normalisation would turn into letters: nº 5 and 21 ºC.
 _NUMBER_SIGN = re.compile(r"№|\b[nN]\.?\s?[º°](?=\s?\d)")
 _DEGREES = re.compile(r"º(?=\s?[CF]\b)")
-# Signs that may belong together with what stands after a space: 21 º C, n º 5, 5' 10.
+# Signs that may belong to what follows after a space: 21 º C, n º 5, 5' 10.
 _ACROSS_SPACES = re.compile(r"[º°]|\d['’‘`′]\s")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 _ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
@@ -413,12 +416,12 @@ def primary(language: str) -> str:
 
 
 def says_numerals(language: str) -> bool:
-    """Whether numerals can be read in a language; where not, digits stay as they are written."""
+    """Whether numerals can be read in a language. If not, digits stay as they are written."""
     return primary(language) == ENGLISH or is_known(primary(language))
 
 
 def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
-    """The words of a text, and the choices between readings where there are several. language: BCP 47."""
+    """The words of a text, with choices where there are several readings. language: a BCP 47 tag."""
     code = primary(language)
     if code == ENGLISH:
         return _english(text)
@@ -428,14 +431,15 @@ def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
 
 
 def comparable(pieces: Readings, others: Readings) -> tuple[Readings, Readings]:
-    """Both, with words that only one of them writes as two in either way, and without readings that cannot match."""
+    """Both texts, prepared for comparison: with both spellings of words that only one of them writes as two, and
+    without readings that cannot match."""
     pieces, others = spaced_alike(pieces, others, _NEVER_HALF)
     return narrow(pieces, others), narrow(others, pieces)
 
 
 def _english(text: str) -> Readings:
     if text.isupper():
-        text = text.lower()  # then case says nothing of Roman numerals and letters
+        text = text.lower()  # a text in capitals does not show which words are Roman numerals or letters
     if _ACROSS_SPACES.search(text):
         return english_readings(_without_accents(_clean(text)))
     return token_readings([token for chunk in text.split() for token in _chunk_tokens(chunk)])
@@ -443,12 +447,12 @@ def _english(text: str) -> Readings:
 
 @lru_cache(maxsize=1 << 15)
 def _chunk_tokens(chunk: str) -> tuple[Token, ...]:
-    """The tokens of a chunk between spaces. Speech has few different words, so that most chunks are looked up."""
+    """The tokens of a chunk between spaces. Cached, since speech has few different words."""
     return tuple(english_tokens(_without_accents(_clean(chunk))))
 
 
 def _clean(text: str) -> str:
-    """The text with one sign for each letter, raised digits after ^, and without what cannot be seen."""
+    """The text with one character for each letter, with raised digits after ^, and without invisible characters."""
     if text.isascii():
         return text.replace("`", "'")
     text = _DEGREES.sub("°", _NUMBER_SIGN.sub("#", text))
@@ -461,7 +465,7 @@ def _blank_unless_mark(match: re.Match[str]) -> str:
 
 
 def _without_accents(text: str) -> str:
-    """English is written with accents or without."""
+    """The text without accents, since English is written with or without them."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))

@@ -1,4 +1,5 @@
-"""Several speakers at once: who of a hypothesis is whom of the reference, and the words of each pair side by side.
+"""Recordings with several speakers: pairs the speakers of a hypothesis with those of the reference, and aligns their
+words.
 
 cpWER (Watanabe et al., CHiME-6, 2020), tcpWER and ORC-WER (von Neumann et al., MeetEval, 2023), counted as in
 meeteval. Every error costs one. Of equally good alignments, the one with a deletion or an insertion is taken.
@@ -25,7 +26,7 @@ from harness.transcripts.words import WordRules
 
 COLLAR_S = 5.0
 TOUCHING_S = 1e-9
-"""Words whose times only touch do not overlap; rounding must not decide."""
+"""Words whose times only touch do not overlap. This margin keeps rounding from deciding that."""
 MOST_STATES, MOST_STEPS = 300_000_000, 30_000_000_000
 _INSERTED, _DELETED, _PAIRED = range(3)
 _FAR = 1 << 30  # Above the costs of any alignment.
@@ -35,7 +36,7 @@ Times = NDArray[np.float64]
 
 @dataclass(slots=True)
 class _SpeakerWords:
-    """What one speaker says in one recording. utterances: words of each segment, in the order of their starts."""
+    """What one speaker says in one recording. segments: in the order of their starts. utterances: the words of each."""
 
     speaker: str
     utterances: list[Words] = field(default_factory=list)
@@ -46,7 +47,7 @@ class _SpeakerWords:
         return [word for words in self.utterances for word in words]
 
     def times(self) -> Times:
-        """A segment's time, shared out by the characters of its words."""
+        """The time of each word: that of its segment, divided among its words by their numbers of characters."""
         times: list[tuple[float, float]] = []
         for words, segment in zip(self.utterances, self.segments, strict=True):
             if ends := list(accumulate(map(len, words), initial=0)):
@@ -60,7 +61,7 @@ class _SpeakerWords:
 
 @frozen
 class TalkerPair:
-    """Who of a hypothesis is whom of the reference in one recording; None for nobody."""
+    """A speaker of the reference and their counterpart in the hypothesis, in one recording; None for no counterpart."""
 
     recording: str
     reference: str | None
@@ -69,9 +70,10 @@ class TalkerPair:
 
 @frozen
 class PairedTalkers:
-    """A reference and a hypothesis in which each speaker is one text, with their words side by side, by row.
+    """A reference and a hypothesis in which each speaker (with ORC, each stream) is one text.
 
-    pairs: who is whom; () for ORC, where a stream holds segments of several.
+    aligned: the words of each row side by side. pairs: the paired speakers; () for ORC, since a stream contains
+    segments of several speakers.
     """
 
     references: Transcripts
@@ -83,12 +85,13 @@ class PairedTalkers:
 def pair_talkers(
     reference: Segments, hypothesis: Segments, wording: WordRules, by: SpeakerPairing, collar_s: float = COLLAR_S
 ) -> PairedTalkers:
-    """Pairs the speakers of each recording so that errors are fewest; InputError for unknown recordings or too many.
+    """Pairs the speakers of each recording so that there are as few errors as possible. InputError for recordings that
+    the reference does not have, and if the computation would be too large.
 
-    Both files have their segments by their begins.
-    CP: each speaker's words in one row; a speaker goes to at most one other. TCP: and words may only be paired if
-    the hypothesis's, a point in the middle of its time, lies within collar_s of the reference's. ORC: each reference
-    segment goes to the stream that suits it, regardless of who spoke; a row is a stream.
+    reference, hypothesis: segments sorted by their begins.
+    CP: a row has the words of one speaker, who is paired with at most one other. TCP: in addition, words may only be
+    paired if the middle of the hypothesis's word lies within collar_s of the reference's word. ORC: a row is a stream
+    of the hypothesis. Each reference segment goes to the stream with the fewest errors, regardless of its speaker.
     """
     reference_recordings = _recordings(reference, wording)
     hypothesis_recordings = _recordings(hypothesis, wording)
@@ -133,7 +136,7 @@ def pair_talkers(
 
 
 def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_SpeakerWords]]:
-    """The speakers of each recording, in the order of their first segments."""
+    """The speakers of each recording, by its name in lower case, in the order of their first segments."""
     rows = [segment for segment in segmentation.segments if not segment.ignored]
     texts = wording.texts(
         Transcripts(
@@ -155,15 +158,14 @@ def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_S
 
 
 _Row = tuple[str, list[str], list[str] | None, str]
-"""A speaker, their words, those of their counterpart (None for none), and the path between them."""
+"""Name of a speaker, their words, the words of their counterpart (None without one), and the path between them."""
 
 
 def _by_speakers(
     talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords], collar_s: float | None
 ) -> tuple[list[_Row], list[tuple[str | None, str | None]]]:
-    """Each speaker with the counterpart that makes all errors together fewest; at the end those who have none.
-
-    Then the names of the two, None for nobody.
+    """Pairs speakers so that all errors together are fewest. Returns a row for each speaker of the reference, then for
+    those of the hypothesis who are left over. Then the names of the two in each row, None for no counterpart.
     """
     from scipy.optimize import linear_sum_assignment  # here, since it takes longer to import than files to score
 
@@ -194,7 +196,7 @@ def _by_speakers(
 
 
 def _overlap(talk: _SpeakerWords, other: _SpeakerWords, collar_s: float | None) -> NDArray[np.bool_] | None:
-    """Which words may be paired, shape (words of one, words of the other); None if all may."""
+    """Which words may be paired: True or False, shape (words of one, words of the other). None if all may."""
     if collar_s is None:
         return None
     spans, middle = talk.times(), other.times().mean(axis=1)
@@ -204,14 +206,14 @@ def _overlap(talk: _SpeakerWords, other: _SpeakerWords, collar_s: float | None) 
 
 
 def _codes(texts: Iterable[Sequence[str]]) -> list[NDArray[np.int64]]:
-    """Each word as a number."""
+    """Texts as integers, equal for equal words."""
     codes: dict[str, int] = {}
     return [np.array([codes.setdefault(word, len(codes)) for word in words], np.int64) for words in texts]
 
 
 @frozen
 class _Grid:
-    """Two texts. allowed: see _overlap."""
+    """Two texts to be aligned, as integers. allowed: which words may be paired, see _overlap."""
 
     reference: NDArray[np.int64]
     hypothesis: NDArray[np.int64]
@@ -225,7 +227,7 @@ class _Grid:
         return int(row[-1])
 
     def path(self) -> str:
-        """The letters of the edits of the alignment with that number."""
+        """The path of an alignment with the least number of errors, a letter of `Edit` for each step."""
         steps: list[NDArray[np.int8]] = []
         row = self._first()
         for number in range(len(self.reference)):
@@ -258,7 +260,8 @@ class _Grid:
         return np.arange(len(self.hypothesis) + 1)
 
     def _next(self, row: NDArray[np.int64], number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The costs after one more word of the reference, and those if it is paired with the word of each column."""
+        """The costs after word `number` of the reference, from those in `row` before it. Then the costs if that word is
+        paired with the word of each column."""
         pairing = row[:-1] + (self.hypothesis != self.reference[number])
         if self.allowed is not None:
             pairing = np.where(self.allowed[number], pairing, _FAR)
@@ -269,7 +272,7 @@ class _Grid:
 
 
 def _by_streams(talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords], place: Place) -> list[_Row]:
-    """Each stream of the hypothesis with the reference segments that suit it."""
+    """A row for each stream of the hypothesis, with the reference segments that fit it best."""
     utterances = sorted(
         (pair for talk in talks for pair in zip(talk.utterances, talk.segments, strict=True) if pair[0]),
         key=lambda pair: (pair[1].start_s, pair[1].line),
@@ -295,7 +298,7 @@ def _by_streams(talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords],
 def _best_streams(
     utterances: Sequence[NDArray[np.int64]], streams: Sequence[NDArray[np.int64]], place: Place
 ) -> list[int]:
-    """The stream of each utterance, with which errors are fewest.
+    """The index of the stream for each utterance, so that there are as few errors as possible.
 
     costs[i, j, …]: the fewest errors of the utterances so far against the first i words of one stream, j of the next, …
     """
@@ -332,7 +335,8 @@ def _best_streams(
 def _through(
     costs: NDArray[np.int64], words: NDArray[np.int64], stream: NDArray[np.int64], axis: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The costs after an utterance that goes to one stream, and where in the stream it begins for each of them."""
+    """The costs after an utterance that goes to one stream. For each of them, also the place in the stream at which the
+    utterance begins. axis: the axis of that stream in `costs`."""
     places = np.arange(len(stream) + 1)
     scale = len(places)
     # Cost and start in one number, so that the least of them carries its start along.

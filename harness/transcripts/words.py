@@ -1,4 +1,4 @@
-"""Words: normalisations that make a reference and a transcript comparable, and the counts between them."""
+"""Words: normalisations that make a reference and a transcript comparable, and counts of their differences."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from harness.transcripts.readings import Piece, Readings, first, plain, plain_te
 
 
 def readings(text: str, normalisation: Normalisation, language: str = ENGLISH) -> Readings:
-    """The words of a text, and under SPOKEN the choices where a person may say several things; otherwise as normalise.
+    """The words of a text. Under SPOKEN with choices where a person may say several things, otherwise as normalise.
 
-    language: of the numerals under SPOKEN, BCP 47.
+    language: that of the numerals under SPOKEN, a BCP 47 tag.
     """
     if normalisation is not Normalisation.SPOKEN:
         return normalise(text, normalisation)
@@ -51,7 +51,7 @@ def normalise(text: str, normalisation: Normalisation, language: str = ENGLISH) 
 
 
 def normalise_texts(texts: Sequence[str], normalisation: Normalisation, language: str = ENGLISH) -> Sequence[str]:
-    """Many texts, one for one, as words with single spaces between: far quicker than one by one where that can be."""
+    """The words of many texts, each as one text with single spaces between. Mostly far quicker than one by one."""
     match normalisation:
         case Normalisation.PLAIN:
             return plain_texts(texts)
@@ -60,14 +60,15 @@ def normalise_texts(texts: Sequence[str], normalisation: Normalisation, language
 
 
 def word_counts(reference: Sequence[str], hypothesis: Sequence[str]) -> WordCounts:
-    """What became of the words of one normalised text in another, by sclite's alignment."""
+    """The counts of correct words and errors between two normalised texts, by sclite's alignment."""
     return count(align(reference, hypothesis))
 
 
 def best_of(counts: Iterable[WordCounts]) -> int:
-    """Which of several is best: fewest errors a word (over no words: fewest), the first of equals. ValueError of none.
+    """The index of the best of several counts: that with the fewest errors per word (over no words, the fewest errors).
+    Of equal ones, the first. ValueError without any.
 
-    The errors a word decide, as they do on recognised or not.
+    Errors per word decide since they also decide whether a text counts as recognised.
     """
     rates = [float(sums.errors) if sums.wer is None else sums.wer for sums in counts]
     return rates.index(min(rates))
@@ -78,7 +79,7 @@ _UNITS = {TextUnit.CHAR: r"\X", TextUnit.MIXED: rf"(?={_WITHOUT_SPACES})\X|(?:(?
 
 
 def units(text: str, unit: TextUnit) -> list[str]:
-    """The units of a text with words between spaces: those words, or what they consist of."""
+    """The units of a text with words between spaces: these words, or the characters in them."""
     if unit is TextUnit.WORD:
         return text.split()
     if text.isascii():
@@ -101,11 +102,13 @@ _NAMED = {MarkScope.REFERENCE: "marks in the reference", MarkScope.NONE: "no mar
 
 @frozen
 class WordRules:
-    """A normalisation, with the named list that follows it if there is one.
+    """A normalisation, with everything else that decides which words are equal.
 
-    fold_case: the letters A–Z count without case, and no others, as in sclite. marks: without effect under the
-    normalisations of .sro text, in which the same signs mean others. language: of the numerals under SPOKEN, BCP 47.
-    unit: what the words are split into before they are compared.
+    - rewriting: a list of phrases that count as others, applied after it; None for none.
+    - fold_case: whether the letters A–Z (and no others, as in sclite) are compared without case.
+    - marks: where the marks of networks are read. No effect on .sro text, in which the same signs have other meanings.
+    - language: that of the numerals under SPOKEN, a BCP 47 tag.
+    - unit: the units into which words are split before they are compared.
     """
 
     normalisation: Normalisation
@@ -117,7 +120,7 @@ class WordRules:
 
     @property
     def name(self) -> str:
-        """Shown with every result."""
+        """The name that is shown with every result."""
         name = self.rewriting.id if self.rewriting else self.normalisation.value
         if self.has_readings and self.language != ENGLISH:
             from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
@@ -131,7 +134,7 @@ class WordRules:
 
     @property
     def reads_sro(self) -> bool:
-        """Whether texts are .sro text, in which the signs of marks mean others."""
+        """Whether texts are .sro text, in which the signs of marks have other meanings."""
         return self.normalisation in _FORMS
 
     @property
@@ -155,19 +158,19 @@ class WordRules:
         return self.words(text, snor.NOWHERE)
 
     def words(self, text: str, place: Place) -> tuple[str, ...]:
-        """The words of a text; InputError with line and column where the normalisation refuses it."""
+        """The words of a text; InputError with line and column if the normalisation refuses it."""
         words = self._words(text, place)
         return tuple(fold(word) for word in words) if self.fold_case else words
 
     def readings(self, text: str) -> Readings:
-        """The words of a text, and the choices where it may be read in several ways; InputError as words."""
+        """The words of a text, with choices where it may be read in several ways; InputError as from `words`."""
         if not self.has_readings:
             return self(text)
         pieces = readings(text, self.normalisation, self.language)
         return pieces if self.rewriting is None else rewrite(pieces, self.rewriting)
 
     def split(self, pieces: Readings) -> Readings:
-        """Words and choices as units."""
+        """Words and choices, split into units."""
         if self.unit is TextUnit.WORD:
             return pieces
         unit_pieces: list[Piece] = []
@@ -179,12 +182,13 @@ class WordRules:
         return tuple(unit_pieces)
 
     def all_readings(self, transcripts: Transcripts) -> Sequence[Readings] | None:
-        """Of the texts, one for one; None if each has only one."""
+        """The readings of each text; None if each has only one."""
         return [self.readings(text) for text in transcripts.texts] if self.has_readings else None
 
     def texts(self, transcripts: Transcripts, pieces: Sequence[Readings] | None = None) -> Sequence[str]:
-        """The texts, one for one, as units with single spaces between. pieces: all_readings, if they are known."""
-        # A named list may fit another reading than the first, which is shown.
+        """The units of each text, with single spaces between. pieces: the result of all_readings; None if not
+        computed yet."""
+        # A phrase of the list may fit another reading than the first, which is shown.
         use_pieces = pieces is not None and self.rewriting is None
         texts = (
             [" ".join(first(text_pieces)) for text_pieces in pieces or ()] if use_pieces else self._texts(transcripts)
@@ -192,11 +196,11 @@ class WordRules:
         return texts if self.unit is TextUnit.WORD else [" ".join(units(text, self.unit)) for text in texts]
 
     def _texts(self, transcripts: Transcripts) -> Sequence[str]:
-        """As words with single spaces between."""
+        """The words of each text, with single spaces between."""
         if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
             return _fold(transcripts.texts) if self.fold_case else squeeze(transcripts.texts)
         if not self.reads_sro and self.rewriting is None:
-            return normalise_texts(transcripts.texts, self.normalisation, self.language)  # leaves no A-Z to fold
+            return normalise_texts(transcripts.texts, self.normalisation, self.language)  # the result has no A–Z
         texts: list[str] = []
         problems = Problems(transcripts.file)
         for text, line in zip(transcripts.texts, transcripts.lines, strict=True):
@@ -211,7 +215,7 @@ class WordRules:
         return _fold(texts) if self.fold_case else texts
 
     def _words(self, text: str, place: Place) -> tuple[str, ...]:
-        """In the case that the normalisation gives them."""
+        """The words of a text, before fold_case is applied."""
         form = _FORMS.get(self.normalisation)
         if form is not None:
             words = snor.words(text, form, place, with_id=False)
@@ -221,7 +225,7 @@ class WordRules:
 
 
 def fold(text: str) -> str:
-    """The text with A–Z as a–z and all else as it was."""
+    """The text with A–Z as a–z; all other characters are unchanged."""
     if text.isascii():
         return text.lower()
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
@@ -233,7 +237,7 @@ def squeeze(texts: Sequence[str]) -> Sequence[str]:
 
 
 def with_homophones(texts: Sequence[str]) -> Sequence[str]:
-    """The texts with each word of Expanded SNOR as what it sounds like."""
+    """The texts with each word of Expanded SNOR in its spoken form."""
     return _HOMOPHONE.sub(lambda match: snor.homophone(match[0]), "\n".join(texts)).split("\n") if texts else texts
 
 
@@ -246,12 +250,13 @@ def _fold(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _is_squeezed(lines: str, total: int) -> bool:
-    """Whether no text needs work on its spaces, found on all lines at once since that is many times faster."""
+    """Whether no text needs its spaces changed. lines: all texts as lines; checking them at once is many times faster.
+    total: number of texts."""
     if lines.count("\n") != max(0, total - 1):
         return False
     signs = np.frombuffer(f"\n{lines}\n".encode("utf-8", "surrogatepass"), np.uint8)
     space = signs <= ord(" ")
     pairs = np.flatnonzero(space[1:] & space[:-1])
-    if np.any(signs[pairs] != LINE_END) or np.any(signs[pairs + 1] != LINE_END):  # two line ends are an empty text
+    if np.any(signs[pairs] != LINE_END) or np.any(signs[pairs + 1] != LINE_END):  # two line ends: an empty text
         return False
     return not any(sign in lines for sign in (_SPACES if lines.isascii() else _ALL_SPACES))

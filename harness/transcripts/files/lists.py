@@ -1,8 +1,8 @@
 """Lists of audio files and their texts (CSV), as the wake-evaluation tool's -c lists: `audio/001.wav,refs/001.txt`.
 
 A second field that ends in .txt names a file with the text, beside the list; any other is the text itself. Texts with
-commas stand in quotes. A first row such as `audio,reference` is a header, and `audio,text` or `audio,reference_file`
-says which of the two all second fields are. Blank lines are skipped.
+commas stand in quotes. A first row such as `audio,reference` is a header. With `audio,text` all second fields are
+texts, with `audio,reference_file` all are names of files. Blank lines are skipped.
 Source: snsr-eval-batch (seeds/snsr-eval-batch.txt), -c.
 
 Kaldi's `text` and JSON lines are such lists too.
@@ -36,10 +36,10 @@ _HEADER_EXAMPLE = "Begin the list with the header audio,text, or audio,reference
 
 
 def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The texts of a list, by the audio files' names as written; InputProblems with all that is wrong with it.
+    """The texts of a list. Their ids are the names of the audio files as written. InputProblems with all its mistakes.
 
-    Text files are searched in the list's folder, then in the current one, and their lines are joined.
-    encoding: also of the text files. may_be_empty: see read_trn.
+    Text files are looked up in the list's folder, then in the current one, and their lines are joined.
+    encoding: that of the list and of the text files. may_be_empty: see read_trn.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
     problems = Problems(str(path))
@@ -70,7 +70,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
         texts.append(transcript)
         lines.append(line)
     if not header and len(ids) > 1 and not _has_suffix(ids[0]) and all(map(_has_suffix, ids[1:])):
-        # Counted as an utterance, an unknown header would change the word error rate without a word.
+        # An unknown header that counted as an utterance would change the word error rate unnoticed.
         problem = f"{shown(ids[0])} looks like a header: all other names have a suffix"
         problems.add(lines[0], 1, problem, _HEADER_EXAMPLE)
     problems.refuse()
@@ -84,7 +84,8 @@ _KALDI_EXAMPLE = "Begin each line with the id of the utterance: utt1 turn on the
 
 
 def read_kaldi(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The transcripts of a file such as `text` of Kaldi, an id and its words in each line; InputProblems."""
+    """The transcripts of a file such as `text` of Kaldi: an id and its words in each line. InputProblems with all its
+    mistakes."""
     utterances = UtteranceLines(str(path))
     for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
         if fields := line.split():
@@ -101,10 +102,10 @@ _OBJECT_EXAMPLE = 'Write an object on each line: {"id": "utt1", "text": "turn on
 def read_json_lines(
     path: Path, encoding: str | None = None, *, may_be_empty: bool = False, reference: Path | None = None
 ) -> Transcripts:
-    """The transcripts of JSON lines, such as a NeMo manifest; InputProblems with all that is wrong with it.
+    """The transcripts of JSON lines, such as a NeMo manifest; InputProblems with all its mistakes.
 
-    reference: see read_transcripts. If any line of a hypothesis has a key of its own for it, a line with only the text
-    of the reference has none.
+    reference: see read_transcripts. If any line has a key for the hypothesis, such as `pred_text`, then a line that has
+    only the reference has no hypothesis.
     """
     utterances = UtteranceLines(str(path))
     rows = list(_json_rows(read_text(path, encoding, may_be_empty=may_be_empty), utterances.problems))
@@ -133,7 +134,7 @@ def read_json_lines(
 
 
 def _json_rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of JSON lines with their numbers. Other lines become problems."""
+    """The objects of JSON lines, each with the number of its line. Other lines become problems."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -159,7 +160,7 @@ def is_text_column(name: str) -> bool:
 
 
 def _header(first: str, second: str) -> str:
-    """The second column's name, in lowercase letters, when the row is a header; else ""."""
+    """The name of the second column in lower case if the row is a header; else ""."""
     name = second.lower().replace(" ", "_")
     is_second = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
     return name if is_second and first.lower().replace(" ", "_") in _FIRST else ""
@@ -171,7 +172,7 @@ def _has_suffix(name: str) -> bool:
 
 def _text_of(file_name: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
     beside_list, in_current = path.parent / file_name, Path(file_name)
-    # Unlike that of Path, this one says no of a name that is too long, such as a text of its own.
+    # Unlike Path.is_file, this returns False for a name that is too long, such as a text.
     source = beside_list if os.path.isfile(beside_list) or not os.path.isfile(in_current) else in_current
     try:
         return " ".join(read_text(source, encoding).split())
@@ -194,10 +195,10 @@ _CATEGORY = declaration("CATEGORY")
 
 
 def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = False) -> Groupings:
-    """The groupings of a list; InputProblems with all that is wrong with it.
+    """The groupings of a list; InputProblems with all its mistakes.
 
-    The column `id` may stand anywhere; each other one is a grouping, and its fields are labels, empty for none.
-    case_counts: ids that differ in case only are two, as the names of audio files in lists are.
+    The column `id` may stand anywhere. Each other column is a grouping, and its fields are labels, empty for none.
+    case_counts: whether ids that differ only in case are different, as the names of audio files in lists are.
     """
     text = read_text(path, encoding)
     problems = Problems(str(path))
@@ -245,11 +246,11 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
 def read_labels(
     path: Path, references: Transcripts, encoding: str | None = None, taken: Collection[str] = ()
 ) -> Groupings | None:
-    """What the labels of an stm file say: a grouping for each place in `<o,f0,male>`; None without labels.
+    """Groupings from the labels of an stm file: one for each position in `<o,f0,male>`. None without labels.
 
-    references: as `read_pair` made them of the file. taken: names that groupings must not have.
-    Groupings have the names that the file declares (`;; CATEGORY`), labels theirs (`;; LABEL`). Labels compare without
-    case. A label that is not declared is its own title.
+    references: the transcripts that `read_pair` made of the file. taken: names that groupings must not have.
+    The file declares the names of groupings (`;; CATEGORY`) and the titles of labels (`;; LABEL`). Labels compare
+    without case. A label that is not declared is its own title.
     """
     text = read_text(path, encoding)
     if "<" not in text:
@@ -277,7 +278,7 @@ def read_labels(
 
 
 def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
-    """InputError when not one id of a list is one of the references: it is of other utterances."""
+    """InputError if no id of a list is that of a reference: the list then belongs to other utterances."""
     reference_ids = {id_.lower() for id_ in references.ids}
     if not any(id_.lower() in reference_ids for id_ in groups.ids):
         problem = f"no id in this list matches a reference: the first is {shown(groups.ids[0])}"
@@ -286,7 +287,8 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
 
 
 def _titles(segments: Segments) -> dict[str, str]:
-    """The title of each declared label, by its id in lowercase letters; a title that is taken is followed by the id."""
+    """The title of each declared label, by its id in lower case. If two labels have the same title, the id is added to
+    the second."""
     titles: dict[str, str] = {"": ""}
     for id_, declared in segments.labels:
         title = _squeeze(declared.replace("//", " ")) or id_
@@ -317,7 +319,7 @@ def _check_header(header: list[str], line: int, problems: Problems) -> None:
 
 
 def _labels(fields: Sequence[str]) -> tuple[str, ...]:
-    # Few of them differ.
+    # Most labels occur many times, so each is cleaned only once.
     label = {field: _squeeze(field) for field in set(fields)}
     return tuple(map(label.__getitem__, fields))
 

@@ -1,4 +1,4 @@
-"""NIST's global mapping files (.glm): words and parts of words that count as others, applied as csrfilt.sh does.
+"""NIST's global mapping files (.glm): words and parts of words that count as others. Applied as csrfilt.sh does it.
 
 Sources: NIST SCTK 2.4.10 (GLMRules.txt, rfilter1, csrfilt.sh) and the files in its doc/trans_rules.
 """
@@ -25,21 +25,23 @@ _CONTEXT = re.compile(r"(?P<left>[^_]*)_+(?P<right>.*)")
 _TRUE = ("T", "YES", "TRUE")
 _WITH_RULES = (TranscriptFormat.CTM, TranscriptFormat.STM, TranscriptFormat.TRN)
 _OTHER_FORMAT = "txt"
-"""What csrfilt.sh calls a file that is none of those: `-i` of its command line."""
+"""The name that csrfilt.sh has for the format of any other file (its option `-i`)."""
 _OPTIONAL = re.compile(r"(?<!\S)\((\S+)\)(?!\S)")
 _APART = re.compile(r"\( ([^()]*) \)")
 _EXAMPLE = "Write OLD => NEW or [OLD] => [NEW] / [LEFT] __ [RIGHT], such as ANYMORE => ANY MORE / [ ] __ [ ]"
 
 
 class MappedSide(StrEnum):
-    """Of which text the rules below INPUT_DEPENDENT_APPLICATION are, beside its format: `-t` of csrfilt.sh."""
+    """The side to which a text belongs, `-t` of csrfilt.sh. Rules below INPUT_DEPENDENT_APPLICATION may apply to one
+    side only, or to one format only."""
 
     REFERENCE = "ref"
     HYPOTHESIS = "hyp"
 
 
 class MappingRule(NamedTuple):
-    """old becomes new where it stands between left and right, all of them characters, spaces included."""
+    """`old` becomes `new` where it stands between `left` and `right`. All four are texts of characters; spaces
+    count."""
 
     old: str
     new: str
@@ -49,9 +51,10 @@ class MappingRule(NamedTuple):
 
 @frozen
 class WordMapping:
-    """The rules of a file for one input, by the first character of what they replace and in its order.
+    """The rules of a file for one kind of input.
 
-    name: shown with results. case_counts: else texts and rules are in capitals.
+    name: name of the mapping, shown with results. rules: in the order of the file, by the first character of the text
+    that they replace. case_counts: if False, texts and rules are compared in capitals.
     """
 
     name: str
@@ -63,7 +66,8 @@ class WordMapping:
         return replace(transcripts, texts=tuple(map(self.mapped, transcripts.texts)))
 
     def mapped(self, text: str) -> str:
-        """One pass from left to right. Of the rules that fit, the first applies; what it wrote is not mapped again.
+        """The text after one pass from left to right. Of the rules that fit, the first applies. Its result is not
+        mapped again.
 
         The words of an optional `(w)` are mapped, too; each word that they become is optional.
         """
@@ -97,9 +101,10 @@ def read_mapping(
     form: TranscriptFormat = TranscriptFormat.TRN,
     side: MappedSide | None = None,
 ) -> WordMapping:
-    """The rules of a file for texts of that format and side; InputProblems with all that is wrong with it.
+    """The rules of a file for texts of a format and a side; InputProblems with all its mistakes.
 
-    Rules below `;; INPUT_DEPENDENT_APPLICATION = "REGEX"` apply where the expression is found in either.
+    Rules below `;; INPUT_DEPENDENT_APPLICATION = "REGEX"` apply if the expression matches in the name of the format or
+    in that of the side.
     """
     inputs = (form.value if form in _WITH_RULES else _OTHER_FORMAT, side.value if side else "")
     try:
@@ -146,9 +151,9 @@ class _Reader:
             self._problems.add(number, 1, problem, 'Write a format, such as "ctm"')
 
     def _setting(self, number: int, line: str) -> None:
-        """As rfilter1: the value is in quotes, and the keyword is anywhere in the line."""
+        """Reads a setting as rfilter1 does: the value is in quotes, and the keyword is anywhere in the line."""
         if (setting := _SETTING.match(line)) is None:
-            return  # such as a line of stars
+            return  # not a setting, but a line of stars, for example
         keywords, value = line[: setting.start(1)].upper(), setting[1]
         is_true = value.upper() in _TRUE
         if "COPY_NO_HIT" in keywords and not is_true:
@@ -168,7 +173,8 @@ class _Reader:
 
 
 def _comment_mark(first_line: str) -> str:
-    """What begins a comment: the first token of the file, as in rfilter1, if it has no letter or digit."""
+    """The mark that begins a comment. As in rfilter1, it is the first token of the file, if that has no letter or
+    digit."""
     mark, *_ = first_line.split() or [""]
     is_mark = mark and not any(sign.isalnum() for sign in mark) and mark[0] != "*" and _ARROW not in first_line
     return mark if is_mark else COMMENT
@@ -180,7 +186,7 @@ def _rule(text: str) -> MappingRule | None:
         return None
     new, left, right = rest, "", ""
     before, slash, after = rest.rpartition("/")
-    # A slash within braces, or without the place of the word after it, is one of the new text.
+    # A slash within braces, or one that no context with `__` follows, belongs to the new text.
     context = _CONTEXT.fullmatch(after) if slash and before.count("{") == before.count("}") else None
     if context is not None:
         new, left, right = before, _unquote(context["left"]), _unquote(context["right"])
@@ -194,6 +200,6 @@ def _rule(text: str) -> MappingRule | None:
 
 
 def _unquote(text: str) -> str:
-    """The text between brackets or double quotes, which keep its spaces, else the text without spaces around it."""
+    """The text within brackets or double quotes, with its spaces. Without these, the text without spaces around it."""
     text = text.strip()
     return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ("[]", '""') else text

@@ -54,9 +54,9 @@ class NormalisationKeys(Keys):
 
 
 def load_normalisation(path: Path, language: str = ENGLISH) -> Rewriting:
-    """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is not YAML.
+    """The normalisation in a file. InputProblems with all its mistakes; InputError if it is not YAML.
 
-    language: of the pairs under SPOKEN, BCP 47.
+    language: BCP 47 code of the language in which SPOKEN reads the pairs.
     """
     keys, findings = read_keys(path, FileKind.NORMALISATION, NormalisationKeys)
     pairs = _pairs(keys, findings, language)
@@ -91,7 +91,8 @@ def _pairs(keys: NormalisationKeys, findings: Findings, language: str) -> tuple[
 
 
 def _is_known(left: str, right: str, base: Normalisation, language: str) -> bool:
-    """Whether SPOKEN says by itself what a pair says, such as [uh, ""] and [colour, color]: lists outlive its rules."""
+    """Whether SPOKEN already has the effect of a pair, such as [uh, ""] or [colour, color]. Such pairs are allowed,
+    since lists may be older than its rules."""
     if base is not Normalisation.SPOKEN or normalise(left, base, language) != normalise(right, base, language):
         return False
     return normalise(left, Normalisation.PLAIN) not in ((), normalise(right, Normalisation.PLAIN))

@@ -1,4 +1,4 @@
-"""Transcripts in .sro conventions followed by their ids, read by the rules of the conversions.
+"""Transcripts in .sro conventions, each followed by its id, read by the rules of the conversions.
 
 The reader skips blank lines, and lines that begin with two semicolons.
 """
@@ -32,16 +32,16 @@ from harness.transcripts.files.utterances import ID_EXAMPLE, UtteranceLines
 from harness.transcripts.snor import SnorForm, convert, split_id
 
 REMEMBERED = 1 << 16
-"""At most this many ids are kept as they are, with their places. Of later ones, 64 bits each."""
+"""Up to this many ids are kept with their places. If there are more, only a hash of 64 bits is kept of each."""
 
 Hashes = NDArray[np.int64]
 
 
 class SeenIds:
-    """Ids and where they stood first.
+    """Finds repeated ids. Remembers where the first REMEMBERED ids stood.
 
-    Beyond REMEMBERED, 8 bytes an id, and as much again for a moment while they are sorted. Two different ids
-    of 15 million are taken for one with a chance of 1 in 160,000 (Python's keyed 64-bit hash of strings).
+    Beyond REMEMBERED ids it keeps 8 bytes per id, and twice that for a moment while it sorts them. Among 15 million
+    ids, the chance that two different ones are taken for the same is 1 in 160,000 (Python's keyed 64-bit hash).
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,8 @@ class SeenIds:
         self._runs: list[Hashes] = []  # Each is sorted, and more than twice as long as the next.
 
     def repeated(self, ids: Sequence[str], file: str, lines: Sequence[int]) -> dict[int, str]:
-        """Takes ids in; where those that were there before stood, by their index: `a.sro:3`, or "" when forgotten."""
+        """Adds ids. Returns the index of each that occurred earlier, with the place of its first occurrence, such as
+        `a.sro:3`. The place is "" if it was not remembered. lines: the line of each id in the file."""
         places = self._places
         if not self._full and len(places) + len(ids) <= REMEMBERED:
             out: dict[int, str] = {}
@@ -70,7 +71,7 @@ class SeenIds:
         return f"{place[0]}:{place[1]}" if place else ""
 
     def _take(self, hashes: Hashes) -> list[int]:
-        """Takes hashes in; the positions of those that were there before, or earlier among them."""
+        """Adds hashes. Returns the indices of those that occurred earlier, or earlier among the given ones."""
         fresh, firsts = np.unique(hashes, return_index=True)
         repeated = np.ones(len(hashes), np.bool_)
         repeated[firsts] = False
@@ -98,10 +99,10 @@ def _hashes(ids: Sequence[str]) -> Hashes:
 
 
 def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The transcripts of a .sro file, still in its conventions; InputProblems with all that is wrong with it.
+    """The transcripts of a .sro file, still in its conventions; InputProblems with all its mistakes.
 
-    Texts keep their spaces, so that columns of what is wrong in them are those of the file. An id has two or more
-    characters: `(1)` and `(1 what date)` are edit cues. may_be_empty: see read_trn.
+    Texts keep their spaces, so that errors found in them later still have the columns of the file. An id has two or
+    more characters: `(1)` and `(1 what date)` are edit cues. may_be_empty: see read_trn.
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
@@ -115,13 +116,13 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
                 continue
             for number, line in enumerate(block.lines, block.first):
                 _take(utterances, number, line, codec if block.faulty else None)
-    except InputError as error:  # the encoding cannot go on
+    except InputError as error:  # the encoding cannot be decoded any further
         utterances.problems.take(error)
     return utterances.transcripts(encoding, ID_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def _take(utterances: UtteranceLines, number: int, line: str, codec: str | None) -> None:
-    """Takes a line. codec: None unless it may hold anything but text."""
+    """Adds the utterance of a line. codec: the encoding, if the line may contain bytes that are not text; else None."""
     if codec is not None and (fault := fault_in(line, Place(utterances.problems.file, number), codec)):
         utterances.problems.take(fault)
     elif not is_comment(line):
@@ -147,9 +148,9 @@ LONGEST_ID_SHOWN = 60
 
 
 class ConvertedBlock(NamedTuple):
-    """The lines that could be converted, and the first problem of each that could not, both in their order.
+    """The lines that could be converted, and the first problem of each other line, both in their order.
 
-    commented: some of the lines are comments.
+    commented: whether some of the lines are comments.
     """
 
     lines: list[str]
@@ -166,9 +167,10 @@ def converted_blocks(
     place_edits: bool = False,
     seen_ids: SeenIds | None = None,
 ) -> Iterator[ConvertedBlock]:
-    """Converts what `read` gives, a line for a line; comments stay as they are.
+    """Converts what `read` returns, line by line. Comments stay as they are. A failure to read is reported as a
+    problem.
 
-    seen_ids: ids of all that is to have different ones; None lets ids come again. A read that fails is a problem, too.
+    seen_ids: the ids so far, also of other files; a repeated one is a problem. None if ids may repeat.
     """
     try:
         for block in line_blocks(read, file, encoding):
@@ -197,7 +199,7 @@ def _convert(
             texts = [convert(line, form, place_edits=place_edits) for line in block.lines]
             return range(block.first, block.first + len(texts)), texts, []
         except InputError:
-            pass  # which line it was, and how many more there are, is reported below
+            pass  # the faulty lines are found below, one by one
     numbers: list[int] = []
     lines: list[str] = []
     problems: list[InputError] = []
@@ -218,8 +220,8 @@ def _convert(
 def _without_repeats(
     numbers: Sequence[int], lines: list[str], block: LineBlock, file: str, seen_ids: SeenIds
 ) -> tuple[list[str], list[InputError]]:
-    """The lines whose ids were not there before, and the problems of the others."""
-    # No other bracket is left in a line that was converted.
+    """The lines with new ids, and the problems of the others."""
+    # A converted line contains no round bracket except that of its id.
     having = [index for index, line in enumerate(lines) if line.endswith(")") and not is_comment(line)]
     ids = [lines[index][lines[index].rindex("(") + 1 : -1] for index in having]
     repeated = seen_ids.repeated(ids, file, [numbers[index] for index in having])

@@ -28,13 +28,13 @@ def filled_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def column_of(line: str, field: int) -> int:
-    """Where a field of a line begins, from 1; after the line's end when it has fewer fields."""
+    """The column, from 1, at which a field of a line begins. If the line has fewer fields, the column after its end."""
     starts = [match.start() + 1 for match in _FIELD.finditer(line)]
     return starts[field] if field < len(starts) else len(line.rstrip()) + 1
 
 
 def seconds(text: str) -> float | None:
-    """A time or a duration; None for anything but a finite decimal number."""
+    """A time or a duration from its text; None for anything but a finite decimal number."""
     if WRITTEN_NUMBER.fullmatch(text) is None:
         return None
     value = float(text)
@@ -42,7 +42,8 @@ def seconds(text: str) -> float | None:
 
 
 def checked_time(problems: Problems, number: int, line: str, field: int, label: str, text: str) -> float | None:
-    """As `seconds`; notes a field that is not a time."""
+    """As `seconds`. Adds a problem if the field is not a time. field: index of the field in the line. label: name of
+    the field in the problem."""
     value = seconds(text)
     if value is None:
         problems.add(number, column_of(line, field), f"{label} {shown(text)} is not a number of seconds", _SECONDS)
@@ -50,13 +51,13 @@ def checked_time(problems: Problems, number: int, line: str, field: int, label: 
 
 
 Latest = dict[tuple[str, str], "TimedWord | Segment"]
-"""Of each file and channel the last one that was read."""
+"""For each file and channel, the word or segment that was read last."""
 
 
 def refuse_disorder(
     problems: Problems, latest: Latest, entry: TimedWord | Segment, column: int, noun: str, when: str
 ) -> None:
-    """Notes a word or a segment that begins before the one before it."""
+    """Adds a problem for a word or a segment that begins earlier than the previous one of its file and channel."""
     before = latest.get(place_of(entry))
     if before is not None and entry.start_s < before.start_s:
         remedy = f"Sort the {noun}s of each file and channel by their {when}"
@@ -67,23 +68,24 @@ def refuse_disorder(
 _CTM_EXAMPLE = "Write file, channel, start, duration, word and, if there is one, confidence: f1 A 0.10 0.25 hello 0.98"
 _LEXICAL = "lex"
 _TYPES = (_LEXICAL, "frag", "fp", "un-lex", "for-lex", "non-lex", "misc", "noscore")
-"""What the 7th column of a ctm of NIST's RT evaluations says of a word. Only lexical ones are scored (hubscr.pl)."""
+"""Types of words in the 7th column of a ctm file of NIST's RT evaluations. Only lexical words are scored
+(hubscr.pl)."""
 _BEGIN, _OR, _END = "<ALT_BEGIN>", "<ALT>", "<ALT_END>"
 _MARKS = (_BEGIN, _OR, _END)
 _NO_TIME = "*"
 _NOTHING = "@"
 _TIMES_OF_NOTHING = (0.0, 0.0)
-"""Of an alternative without a word; sclite has them from the asterisks in its place."""
+"""Begin and end of an alternative without a word. sclite reads them from the asterisks that stand for its times."""
 _NO_CONFIDENCE = "NA"
 
 
 def read_ctm(
     path: Path, encoding: str | None = None, *, may_be_empty: bool = False, in_order: bool = True
 ) -> tuple[TimedWord, ...]:
-    """The words of a file, in its order; InputProblems with all that is wrong with it.
+    """The words of a ctm file, in its order; InputProblems with all its mistakes.
 
-    Files and channels may come in any order. in_order: the words of each must come in the order of their starts, as
-    cutting them by segments requires. may_be_empty: see read_trn.
+    Files and channels may come in any order. in_order: whether the words of each must come in the order of their
+    starts, as cutting them by segments requires. may_be_empty: see read_trn.
     A 7th column is the type of the word, or a number as ROVER writes it, which is ignored; an 8th is the speaker.
     A duration may be negative, as for sclite.
     Alternatives between <ALT_BEGIN>, <ALT> and <ALT_END> become one word `{ a / b c / @ }`. Its times are those of the
@@ -107,7 +109,7 @@ class _CtmReader:
             if len(fields) > 4 and fields[4].upper() in _MARKS:
                 self._mark(number, line, fields)
             elif self._open is not None and fields[2:] == [_NO_TIME, _NO_TIME, _NOTHING]:
-                pass  # as an alternative without a word
+                pass  # `@` stands for an alternative without a word, so there is no word to add
             elif (word := self._word(number, line, fields)) is not None:
                 self._take(word, line)
         if self._open is not None:
@@ -147,7 +149,7 @@ class _CtmReader:
         )
 
     def _take(self, word: TimedWord, line: str) -> None:
-        # Alternatives are each other's time again, so that only the words outside are held to it.
+        # Alternatives begin at the same time again, so only words outside of them must be in order.
         if self._open is None and self._in_order:
             refuse_disorder(self._problems, self._latest, word, column_of(line, 2), "word", "start")
         if self._open is None:
@@ -191,7 +193,7 @@ class _CtmReader:
         if any(self._alternatives) and not scored_words:
             self._words += [
                 word for alternative in self._alternatives for word in alternative
-            ]  # none of them is scored
+            ]  # no alternative is scored
             return
         if len(self._alternatives) < 2 or not scored_words:
             problem = "alternatives without a word" if not scored_words else "a single alternative"
@@ -229,7 +231,7 @@ _LABEL = declaration("LABEL")
 
 @frozen
 class Segments:
-    """A reference in segments, in the order of the file. labels: id and title of each subset that it declares."""
+    """A file in segments, in its order. labels: id and title of each label that the file declares."""
 
     file: str
     segments: tuple[Segment, ...]
@@ -238,10 +240,11 @@ class Segments:
 
 
 def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, may_be_empty: bool = False) -> Segments:
-    """The segments of a file and the labels that it declares; InputProblems with all that is wrong with it.
+    """The segments of an stm file and the labels that it declares; InputProblems with all its mistakes.
 
-    Files and channels may come in any order. in_order: the segments of each must come in that of their begins.
-    Speakers that differ in case only are one, spelt as where they are first. may_be_empty: see read_trn.
+    Files and channels may come in any order. in_order: whether the segments of each must come in the order of their
+    begins. Names of speakers that differ only in case are one speaker, spelt as at the first occurrence.
+    may_be_empty: see read_trn.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
     problems = Problems(str(path))
@@ -287,7 +290,7 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
             problem = f"the labels {shown(label_text)} are not closed"
             problems.add(number, column_of(line, 5), problem, "Write them without spaces: <o,f0,male>")
             return None
-        # A place may be empty: what a label says depends on its place.
+        # Keep empty positions, since the meaning of a label depends on its position.
         labels = tuple(label_text[1:-1].rstrip(",").split(",")) if label_text.strip("<,>") else ()
     words = " ".join(text.split())
     speaker = speakers.setdefault(speaker.lower(), speaker)
@@ -312,7 +315,7 @@ _SEGLST_TEXTS, _SEGLST_TIMES = ("session_id", "speaker", "words"), ("start_time"
 
 
 def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Segments:
-    """The segments of a file; InputProblems with all that is wrong with it. Speakers: as read_stm."""
+    """The segments of a segLST file; InputProblems with all its mistakes. Speakers: as for read_stm."""
     text = read_text(path, encoding)
     problems = Problems(str(path))
     segments: list[Segment] = []
@@ -389,19 +392,18 @@ def _past_blanks(text: str, position: int) -> int:
 
 
 def times_of(word: TimedWord) -> tuple[float, float]:
-    """Begin and end, in seconds."""
+    """Begin and end of a word, in seconds."""
     return word.start_s, word.start_s + word.duration_s
 
 
 def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:
-    """The words of each segment, one for one with `segments`; words of a place without segments are in none.
+    """The words of each segment, in the order of `segments`. Words of a file and channel without segments are in none.
 
-    Within a file and channel (compared without case) each segment takes the next words, up to the first whose
-    midpoint is not before its end. The last segment takes the rest. So words between two segments go to the
-    later one, and words before the first to the first. Where two segments overlap, the earlier one takes the words that
-    lie in both.
-    Words and segments of one file and channel are taken in the order given. A midpoint on a border belongs to the later
-    segment. It belongs to the earlier one if the border's time rounds up in single precision, which sclite uses.
+    Within a file and channel (compared without case), each segment takes the next words, up to the first whose midpoint
+    is not before its end. The last segment takes the rest. So words between two segments go to the later one, and words
+    before the first segment go to that one. If two segments overlap, the earlier one takes the words that lie in both.
+    Words and segments of one file and channel are taken in the given order. A midpoint on a border belongs to the later
+    segment, unless the time of the border rounds up in single precision, which sclite uses.
     """
     waiting = group_by((place_of(word), word) for word in words)
     last = {place_of(segment): number for number, segment in enumerate(segments)}
@@ -423,12 +425,12 @@ def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[
 
 
 def place_of(entry: Segment | TimedWord) -> tuple[str, str]:
-    """File and channel in lower case: what sclite compares."""
+    """File and channel in lower case, since sclite compares them so."""
     return entry.file.lower(), entry.channel.lower()
 
 
 def _single(time_s: float) -> float:
-    """As sclite keeps the times of segments: in single precision, which settles midpoints that lie on a border."""
+    """A time in single precision. sclite keeps the times of segments so, which decides about midpoints on a border."""
     try:
         return float(struct.unpack("f", struct.pack("f", time_s))[0])
     except OverflowError:

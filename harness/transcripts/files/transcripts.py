@@ -1,4 +1,4 @@
-"""The formats that transcripts come in, and which one a file is in."""
+"""Reads transcripts in any of their formats, alone or as pairs of reference and hypothesis."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from harness.transcripts.files.utterances import ID_EXAMPLE, UtteranceLines
 
 EITHER = "--reference-format or --hypothesis-format"
 KALDI_NAME = "text"
-"""How recipes of Kaldi call the file."""
+"""The name that recipes of Kaldi give to the file."""
 
 
 def format_of(path: Path, option: str = EITHER) -> Format:
-    """The format that a file's suffix names, in any case; InputError when it names none.
+    """The format that a file's suffix names, in any case; InputError if it names none.
 
-    option: what else could name it.
+    option: the command-line option with which the user can name the format.
     """
     suffix = path.suffix.lower().removeprefix(".")
     if path.name == KALDI_NAME:
@@ -47,15 +47,15 @@ def format_of(path: Path, option: str = EITHER) -> Format:
 
 
 _LINE_END, _SPACE, _OPEN, _CLOSE = b"\n ()"
-_GONE = 0  # no text that was read holds it
+_GONE = 0  # marks signs to be removed; no text that was read contains a NUL
 _SPACES = re.compile("[ \t]+")
 _NO_ID = re.compile("[ \t)]")
 
 
 def read_trn(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
-    """The transcripts of a trn file; InputProblems with all that is wrong with it.
+    """The transcripts of a trn file; InputProblems with all its mistakes.
 
-    may_be_empty: a file without transcripts, as a recogniser that crashed leaves one, is none of them and no error.
+    may_be_empty: whether a file without transcripts is allowed, as a recogniser that crashed may leave one.
     """
     text = read_text(path, encoding, may_be_empty=may_be_empty)
     lines_read = split_tidy_text(text)
@@ -66,9 +66,9 @@ def read_trn(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
 
 
 def split_tidy_text(text: str) -> tuple[list[str], list[str], Sequence[int]] | None:
-    """Ids, texts and lines of a file's text in which nothing is wrong; None of any other.
+    """Ids, texts and line numbers of the text of a trn file without mistakes; None if anything is wrong.
 
-    On the bytes of all lines together, which takes a fraction of what a loop over them takes.
+    Works on the bytes of all lines together, which takes a fraction of the time of a loop over the lines.
     """
     signs, numbers = _signs(text), None
     if not _is_tidy(text, signs):
@@ -77,7 +77,7 @@ def split_tidy_text(text: str) -> tuple[list[str], list[str], Sequence[int]] | N
     ends, brackets = np.flatnonzero(signs == _LINE_END), np.flatnonzero(signs == _OPEN)
     if not len(ends) or not len(brackets):
         return None
-    # The last bracket that opens in each line; where there is none, that of a line before.
+    # The last opening bracket in each line; in a line without one, that of an earlier line.
     opens = brackets[np.searchsorted(brackets, ends) - 1]
     closes = ends - 1
     if np.any(opens >= ends) or np.any(opens[1:] < ends[:-1]) or np.any(signs[closes] != _CLOSE):
@@ -94,7 +94,8 @@ def _signs(text: str) -> NDArray[np.uint8]:
 
 
 def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
-    """Whether a text, of those signs, is as `_tidy` would make it, but for a space before the id of an empty text."""
+    """Whether `_tidy` would change nothing in a text, except a space before the id of an empty transcript. signs: the
+    bytes of the text."""
     blank = signs <= _SPACE
     pairs = np.flatnonzero(blank[1:] & blank[:-1])
     empty = (signs[pairs] == _LINE_END) & (signs[pairs + 1] == _SPACE) & (signs.take(pairs + 2, mode="clip") == _OPEN)
@@ -104,14 +105,15 @@ def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
 
 
 def _opens_again(signs: NDArray[np.uint8], brackets: NDArray[np.intp]) -> bool:
-    """Whether another bracket opens in the line of one of these: then it is of a text, and no id's."""
+    """Whether another bracket opens in the line of one of these brackets. It then belongs to the text, not to an id."""
     positions = np.flatnonzero((signs == _OPEN) | (signs == _LINE_END))
     after = np.searchsorted(positions, brackets) + 1
     return bool(np.any(signs[positions.take(after, mode="clip")] == _OPEN))
 
 
 def _tidy(text: str) -> tuple[str, Sequence[int]]:
-    """Single spaces within lines, none around them, no tabs, blank lines or comments; and the numbers of the lines."""
+    """The text with single spaces within lines and none around them, without tabs, blank lines and comments. Then the
+    numbers of the lines that are left."""
     text = text.replace("\t", " ")
     while "  " in text:
         text = text.replace("  ", " ")
@@ -121,7 +123,7 @@ def _tidy(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _are_ids(ids: Sequence[str]) -> bool:
-    """Whether each is an id, and there once; ids that differ in case only are one."""
+    """Whether all texts are ids, and none occurs twice. Ids that differ only in case are the same."""
     joined = "\n".join(ids)
     lower = joined.lower()
     different = set(ids if lower == joined else lower.split("\n"))
@@ -129,7 +131,7 @@ def _are_ids(ids: Sequence[str]) -> bool:
 
 
 def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
-    """The same, line by line, with what is wrong; InputProblems."""
+    """As split_tidy_text, line by line. InputProblems with all mistakes."""
     utterances = UtteranceLines(file)
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):
@@ -145,7 +147,7 @@ def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[
 
 
 def _wrong_with(line: str, bracket: str, rest: str) -> str:
-    """What is wrong with the id of a line, or ""."""
+    """What is wrong with the id of a line; "" if nothing is. bracket, rest: the opening bracket and what follows it."""
     id_ = rest[:-1]
     if not bracket:
         return "the brackets around the id are not balanced" if rest.endswith(")") else "the line has no id"
@@ -162,20 +164,20 @@ def _wrong_with(line: str, bracket: str, rest: str) -> str:
     return ""
 
 
-_LONGEST_S = 0.5  # a regular expression that takes longer over one id never ends
+_LONGEST_S = 0.5  # a regular expression that takes longer on one id would hardly ever end
 
 
 SpeakersOf = Callable[[Sequence[str]], list[str]]
 
 
 def speaker_scheme(scheme: str) -> SpeakersOf:
-    """What takes the speakers from utterance ids, one for one: a scheme of that name, or a regular expression `/(…)_/`.
+    """A function that returns the speaker of each utterance id. scheme: a name, or a regular expression `/(…)_/`.
 
-    spu_id, swb and rm: what stands before the first hyphen, or, without one, before the first underscore.
+    spu_id, swb and rm: the speaker is the part before the first hyphen, or without one, before the first underscore.
     wsj: the first three characters. sp: every utterance is its own speaker. none: there are no speakers.
     A regular expression is searched in the id, and its first group is the speaker. Other schemes give speakers in lower
-    case, since ids that differ only in case are one. A scheme that finds no speaker gives "".
-    InputError for any other text, and where a regular expression takes too long on an id.
+    case, since ids that differ only in case are one. "" if a scheme finds no speaker.
+    InputError for any other text, and if a regular expression takes too long on an id.
     """
     if len(scheme) > 2 and scheme.startswith("/") and scheme.endswith("/"):
         take = _by_expression(scheme)
@@ -253,10 +255,11 @@ def read_transcripts(
     may_be_empty: bool = False,
     reference: Path | None = None,
 ) -> Transcripts:
-    """The transcripts of a file whose utterances have ids; InputProblems with all that is wrong with it.
+    """The transcripts of a file whose utterances have ids; InputProblems with all its mistakes.
 
-    format: without it the file's suffix says so. encoding: without it UTF-8, with or without a byte order mark.
-    may_be_empty: see read_trn. reference: of a hypothesis, which JSON lines may hold beside the reference.
+    format: None for that of the file's suffix. encoding: None for UTF-8, with or without a byte order mark.
+    may_be_empty: see read_trn. reference: the file of the references if hypotheses are read (JSON lines may contain
+    both); None if references are read.
     """
     match format or format_of(path):
         case Format.TRN:
@@ -281,13 +284,13 @@ def read_pair(
     hypothesis_format: Format | None = None,
     encoding: str | None = None,
 ) -> tuple[Transcripts, Transcripts]:
-    """A reference and a hypothesis whose ids pair, whatever their formats; InputError when the two do not go together.
+    """A reference and a hypothesis with ids by which they can be paired; InputError for formats that cannot be paired.
 
-    Files with ids pair by them, in any mixture. Ids that differ only in case are one, spelt as in the
-    reference.
-    stm or segLST, and ctm: the words are cut by the segments, and `SPEAKER-000` is a speaker's first.
+    Two files with ids are paired by them, in any mixture of formats. Ids that differ only in case are one, spelt as in
+    the reference.
+    stm or segLST with ctm: the words are cut by the segments, and `SPEAKER-000` is the id of a speaker's first segment.
     Two ctm files: one utterance for each file and channel, `FILE-CHANNEL-0000`, in the order of the file, as in sclite.
-    A hypothesis without transcripts has none for any reference; a reference without any is an error.
+    A hypothesis may be empty; a reference without transcripts is an error.
     """
     formats = (reference_format or format_of(reference_path), hypothesis_format or format_of(hypothesis_path))
     match formats:
@@ -310,12 +313,12 @@ def read_pair(
 
 
 def in_order(segments: Segments) -> Segments:
-    """The segments by their begins."""
+    """The segments sorted by their begins."""
     return replace(segments, segments=tuple(sorted(segments.segments, key=lambda segment: segment.start_s)))
 
 
 def read_segments(path: Path, form: Format, encoding: str | None = None, *, may_be_empty: bool = False) -> Segments:
-    """The segments of an stm or segLST file, by their begins; InputError with all that is wrong with it."""
+    """The segments of an stm or segLST file, sorted by their begins; InputError with all its mistakes."""
     match form:
         case Format.STM:
             return in_order(read_stm(path, encoding, in_order=False, may_be_empty=may_be_empty))
@@ -329,9 +332,9 @@ def read_segments(path: Path, form: Format, encoding: str | None = None, *, may_
 
 
 def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
-    """The hypothesis with ids spelt as the reference spells them, where that is in another case.
+    """The hypothesis, with ids that differ from the reference's only in case spelt as in the reference.
 
-    An id that is the same in both is never given to another one.
+    An id that occurs in both as it is never replaces another one.
     """
     if reference.ids == hypothesis.ids:
         return hypothesis
@@ -341,13 +344,13 @@ def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
         return hypothesis
     free_ids = reference_ids.difference(hypothesis.ids)
     spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free_ids}
-    # pop: of two hypotheses that differ in case only, the second stays a stranger.
+    # pop: if two ids of the hypothesis differ only in case, the second finds no reference.
     renamed = {id_: spelling.pop(caseless) for id_ in unmatched if (caseless := _caseless(id_)) in spelling}
     return replace(hypothesis, ids=tuple(renamed.get(id_, id_) for id_ in hypothesis.ids)) if renamed else hypothesis
 
 
 def _caseless(id_: str) -> str:
-    # By way of the upper case, which the conversions write: STRASSE is what they make of straße.
+    # First to upper case, as the conversions write ids: straße becomes STRASSE.
     return id_.upper().lower()
 
 
@@ -406,7 +409,7 @@ def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None)
 
 
 def _scored_words(words: Sequence[TimedWord]) -> tuple[tuple[TimedWord, ...], int]:
-    """The words that are scored, and how many others there are."""
+    """The words that are scored, and the number of the others."""
     scored = tuple(word for word in words if word.is_scored)
     return scored, len(words) - len(scored)
 
@@ -441,7 +444,8 @@ def _join(words: Sequence[TimedWord]) -> str:
 
 
 def _refuse_unknown_places(words: Sequence[TimedWord], places: Set[tuple[str, str]], file: str) -> None:
-    """Words of a file or channel of which the reference has nothing are most likely a name that is spelt otherwise."""
+    """InputError for words of a file or channel that the reference does not have: it is most likely spelt differently
+    there. places: file and channel of all references."""
     problems = Problems(file)
     strangers: set[tuple[str, str]] = set()
     for word in words:

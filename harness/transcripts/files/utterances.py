@@ -1,4 +1,4 @@
-"""Takes the utterances of a file in which each has its line, and notes ids that come again."""
+"""Collects the utterances of a file that has one in each line, and reports repeated ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class UtteranceLines:
         self._first: dict[str, int] = {}
 
     def add(self, line: int, id_: str, text: str, caseless: str, column: int = 1) -> None:
-        """Takes an utterance. caseless: what its id is compared by. column: where the id stands in its line."""
+        """Adds an utterance. caseless: form of its id in which ids are compared. column: where the id begins in its
+        line."""
         if (first_line := self._first.setdefault(caseless, line)) != line:
             self.problems.add(line, column, *repetition(id_, first_line))
             return
@@ -28,7 +29,8 @@ class UtteranceLines:
         self._lines.append(line)
 
     def columns(self, example: str, *, may_be_empty: bool) -> tuple[list[str], list[str], list[int]]:
-        """Ids, texts and lines; InputProblems, also without utterances unless the file may be empty."""
+        """Ids, texts and line numbers. InputProblems if there are problems, or no utterances in a file that may not be
+        empty. example: a correct line, for the remedy."""
         self.problems.refuse()
         if not self._ids and not may_be_empty:
             self.problems.add(0, 0, "the file has no transcripts", example)
@@ -36,7 +38,7 @@ class UtteranceLines:
         return self._ids, self._texts, self._lines
 
     def transcripts(self, encoding: str | None, example: str, *, may_be_empty: bool) -> Transcripts:
-        """What was taken; InputProblems as in `columns`."""
+        """The utterances as Transcripts; InputProblems as in `columns`."""
         ids, texts, lines = self.columns(example, may_be_empty=may_be_empty)
         columns = tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids)
         return Transcripts(self.problems.file, *columns, encoding_name(encoding))

@@ -26,42 +26,42 @@ from harness.transcripts.reports.text import NO_SPEAKER, TEST_NAMES, confused, g
 from harness.transcripts.scoring import ScoredUtterance, Scoring
 
 MOST_STEPS = 1000
-"""Words of an utterance that are shown; a line of a megabyte is not."""
+"""Most words of an utterance that are shown, since a line may have a megabyte."""
 LONGEST_WORD = 80
 _Split = tuple[list[list[AlignedWord]], list[AlignedWord]]
 
 
 @frozen
 class AlignedCell:
-    """A hypothesis at one column. edit: None where only another hypothesis has a word."""
+    """The word of one hypothesis in a column. edit: None if only another hypothesis has a word there."""
 
     edit: Edit | None = None
     text: str = ""
     same: bool = True
-    """For a correct one: it is written as the reference is."""
+    """Whether a correct word is written exactly as the reference is."""
 
 
 @frozen
 class AlignedColumn:
-    """A word of the reference ("" where words were put in) over a cell for each hypothesis."""
+    """A word of the reference ("" for inserted words) above a cell for each hypothesis."""
 
     reference: str
     cells: tuple[AlignedCell, ...]
 
     @property
     def is_lost(self) -> bool:
-        """No hypothesis has the word of the reference."""
+        """Whether no hypothesis has the word of the reference."""
         return all(cell.edit in (Edit.SUBSTITUTION, Edit.DELETION) for cell in self.cells)
 
     @property
     def is_deleted(self) -> bool:
-        """No hypothesis has any word there."""
+        """Whether no hypothesis has any word there."""
         return all(cell.edit is Edit.DELETION for cell in self.cells)
 
 
 @frozen
 class AlignedBlock:
-    """Columns to be drawn; left_out: how many more there are."""
+    """Columns to be drawn. labels: names of the hypotheses. left_out: number of columns that are not drawn."""
 
     labels: tuple[str, ...]
     columns: tuple[AlignedColumn, ...]
@@ -69,7 +69,8 @@ class AlignedBlock:
 
 
 def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list[AlignedBlock]:
-    """One block when all have the same reference, else one for each."""
+    """One block for all utterances if all have the same reference; else one for each. labels: name of the hypothesis of
+    each."""
     if len({_reference(utterance.words) for utterance in utterances}) == 1:
         return [_block(utterances, labels)]
     return [_block((utterance,), (label,)) for label, utterance in zip(labels, utterances, strict=True)]
@@ -103,7 +104,7 @@ def _reference(words: Sequence[AlignedWord]) -> tuple[str, ...]:
 
 
 def _at_reference(words: Sequence[AlignedWord]) -> _Split:
-    """Insertions before each word of the reference and after the last; the other steps."""
+    """The insertions before each word of the reference and after the last; then all other steps."""
     inserted: list[list[AlignedWord]] = [[]]
     steps: list[AlignedWord] = []
     for word in words:
@@ -124,11 +125,12 @@ def _word(word: str) -> str:
 
 
 MOST_STEPS_IN_ALL = 150_000
-"""Words that a page shows: about 15 MB, which a browser still opens at once."""
+"""Most words that a page shows: about 15 MB, which a browser still opens at once."""
 
 
 class ShownUtterances:
-    """The utterances of all scorings, by id; the first scoring's order, then those that only later ones have."""
+    """The utterances of all scorings, by id. `ids` has those of the first scoring, then those that only later ones
+    have. most: most utterances to show. steps_each: most words to show of each."""
 
     def __init__(self, scorings: Sequence[Scoring], most: int, steps_each: int) -> None:
         self._scorings = scorings
@@ -151,10 +153,11 @@ class ShownUtterances:
         return len(self.ids) - len(self._order)
 
     def utterances(self) -> Iterator[tuple[int, str, list[int], list[ScoredUtterance]]]:
-        """Most errors first (of all systems together), then the higher rate, then in order.
+        """The utterances to show: those with most errors (of all systems together) first, then by error rate, then in
+        the order of the references.
 
-        Each has its place in the order of the references, from 0, and its id. The systems that have it are given by
-        their place, then the utterance in each of them.
+        Yields for each its place in that order (from 0), and its id. Then the indices of the systems that have it, and
+        the utterance in each of these systems.
         """
         iterators = [
             scoring.utterances([row for row in rows[self._order].tolist() if row >= 0])
@@ -165,14 +168,15 @@ class ShownUtterances:
             yield place, self.ids[place], systems, [next(iterators[index]) for index in systems]
 
     def _rows_of(self, scoring: Scoring) -> NDArray[np.intp]:
-        """The row of each id in a scoring, −1 where it has none."""
+        """The row of each id in a scoring; −1 if it does not have the id."""
         if len(scoring) == len(self.ids) and list(scoring.ids) == self.ids:
             return np.arange(len(self.ids))
         row = {id_: index for index, id_ in enumerate(scoring.ids)}
         return np.fromiter((row.get(id_, -1) for id_ in self.ids), np.intp, len(self.ids))
 
     def _sums(self, steps_each: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Errors, words and words to be shown of each utterance, all systems together."""
+        """For each utterance, the numbers of its errors, its words, and its words to be shown, of all systems
+        together."""
         errors, words, steps = (np.zeros(len(self.ids), np.int64) for _ in range(3))
         for scoring, rows in zip(self._scorings, self._rows, strict=True):
             present = rows >= 0
@@ -186,21 +190,22 @@ class ShownUtterances:
 MOST_UTTERANCES = 2000
 MOST_IDS = 30
 WIDTH = 2400
-"""Of a line, in columns; a page wraps it."""
+"""Width of a line, in characters. A page wraps it."""
 LONGEST_NAME = 200
 
 
 def write_html(systems: Sequence[SourcedScoring], path: Path, *, title: str, references: str = "") -> None:
-    """Writes the page, whole or not at all; LogError when it cannot be written."""
+    """Writes the page, completely or not at all; LogError if it cannot be written."""
     write_atomically(path, page(systems, title, references).encode("utf-8"))
 
 
 def page(
     systems: Sequence[SourcedScoring], title: str, references: str = "", most_utterances: int = MOST_UTTERANCES
 ) -> str:
-    """A page on one system or several as text; ValueError without any.
+    """The page on one or several systems, as HTML; ValueError without any.
 
-    references: the name of their file. most_utterances: the worst are shown; the page says how many are not.
+    references: name of the file of references. most_utterances: only this many of the worst utterances are shown; the
+    page states how many are not.
     """
     if not systems:
         raise ValueError("a page needs at least one scoring")
@@ -261,7 +266,11 @@ def _utterance(
     utterances: Sequence[ScoredUtterance],
     systems: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Counts of all systems together. kinds: letters of its errors, M where a hypothesis is missing, 0 without any."""
+    """The data of an utterance in the page; its counts are of all systems together. place: its place in the order of
+    the references. having: indices of the systems that have it.
+
+    Its `kinds` has the letters of its errors, M if a hypothesis is missing, and 0 if there are none.
+    """
     labels = [systems[index]["label"] for index in having]
     counts = WordCounts.total(utterance.counts for utterance in utterances)
     kinds = {
@@ -286,6 +295,6 @@ def _utterance(
 
 
 def _has_other_form(block: AlignedBlock) -> bool:
-    """Whether a word is correct that is not written as the reference is."""
+    """Whether a correct word is written differently from the reference."""
     cells = (cell for column in block.columns for cell in column.cells)
     return any(cell.edit is Edit.CORRECT and not cell.same for cell in cells)

@@ -1,6 +1,6 @@
 """A scoring as JSON, written piece by piece, since there may be hundreds of thousands of utterances.
 
-Keys keep their order. All text is ASCII, so that neither a terminal nor an odd character can spoil it.
+Keys keep their order. All text is ASCII, so that no terminal and no encoding can garble it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from harness.transcripts.talkers import TalkerPair
 
 
 def counts_of(counts: WordCounts) -> dict[str, int]:
-    """The counts by name; words are those of the references."""
+    """The counts by name. `words` counts words of the references."""
     return picked(
         counts, "sentences", "sentences_with_error", "words", "correct", "substitutions", "deletions", "insertions"
     )
 
 
 def _group_figures(figures: GroupFigures | None) -> Json:
-    """The keys of a system; a WER over no words is null, and so is the label of utterances that have none."""
+    """The results by groups, as keys of a system. A WER over no words is null, and so is the label of utterances
+    without one."""
     figures = figures or GroupFigures((), (), (), (), (), ())
     return {
         "groups": [
@@ -96,7 +97,7 @@ CHUNK = 2000
 
 @frozen
 class SourceFile:
-    """A file that was scored. sha256: of its bytes, in hexadecimal."""
+    """A file that was scored. sha256: hash of its bytes, in hexadecimal."""
 
     file: str
     format: str
@@ -106,7 +107,7 @@ class SourceFile:
 
 @frozen
 class ScoringSource:
-    """What a scoring was made from, and how."""
+    """The files of a scoring, and the options with which it was made."""
 
     reference: SourceFile
     hypothesis: SourceFile
@@ -118,9 +119,9 @@ class ScoringSource:
 
 @frozen
 class SourcedScoring:
-    """A scoring with its sources. interval: 95 % of its WER. groups, confidence, entities: None without any.
+    """A scoring with its sources. interval: 95 % interval of its WER. groups, confidence, entities: None without any.
 
-    talkers: who of the hypothesis is whom, if speakers were paired.
+    talkers: which speaker of the hypothesis is which of the reference, if speakers were paired; else ().
     """
 
     scoring: Scoring
@@ -137,9 +138,9 @@ def pieces(
     comparisons: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
-    """The text of the JSON: an object for one system; for more `{"systems": […], "comparisons": […]}`.
+    """The text of the JSON. For one system, its object; for several, `{"systems": […], "comparisons": […]}`.
 
-    by_groups: the comparisons by groups, one for one, where there are groups.
+    by_groups: for each comparison, the same by groups; () without groups.
     """
     if len(systems) == 1:
         yield from _system(systems[0])

@@ -1,6 +1,6 @@
 """Scored transcripts for people: speakers, totals, groups, systems compared, confusions, alignments.
 
-As the reports sys, lur, dtl and pra of NIST's sclite. `sections` are those of a page, too.
+The reports follow sys, lur, dtl and pra of NIST's sclite. The HTML page has the same `sections`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TEST_NAMES = {
     PairedBy.RANKS: "lower {rate} (Wilcoxon)",
 }
 MOST_ROWS = 100
-"""Rows of a table of groups that a person reads; the JSON has all."""
+"""Most rows of a table of groups. The JSON has all."""
 _WIDEST_TITLE, _WIDEST_ID = 40, 80
 
 _SPEAKERS = (
@@ -81,7 +81,9 @@ def report(
     *,
     colour: bool,
 ) -> Iterator[str]:
-    """The lines on one system; its summary and groups come last, where a terminal still shows them."""
+    """The lines on one system. Its summary and groups come last, so that a terminal still shows them. width: of a line,
+    in characters. alignments: which utterances to align; None for none. confusions_listed: number of rows of each table
+    of confusions; None for no tables."""
 
     def marked(line: str) -> str:
         return f"\x1b[1m{line}\x1b[0m" if colour else line
@@ -102,9 +104,10 @@ def report(
 
 
 def sections(sourced: SourcedScoring, width: int, most_ids: int = 5, scale: float | None = None) -> Iterator[Section]:
-    """The results of a system. width: columns of a line. most_ids: of utterances, listed where they are counted.
+    """The results of a system. width: of a line, in characters. most_ids: number of ids that are listed in a note that
+    counts utterances.
 
-    scale: where the plots of groups end; default: at the highest end of the system's intervals.
+    scale: the value at which the plots of groups end; None for the highest end of the system's intervals.
     """
     yield Section(
         "speakers", "Speakers", (summary(sourced.scoring), notes(sourced.scoring, sourced.interval, width, most_ids))
@@ -120,7 +123,7 @@ def sections(sourced: SourcedScoring, width: int, most_ids: int = 5, scale: floa
 
 
 def summary(scoring: Scoring) -> Table[Sequence[str]]:
-    """A line for each speaker, then all together, and the spread over speakers, each as heavy as the others."""
+    """A line for each speaker, a line for all together, and the spread over speakers (each with the same weight)."""
     speakers = [counts for _, counts in scoring.by_speaker]
     count_columns = (Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"), *_SPEAKERS)
     rows = [_values(counts) for counts in speakers]
@@ -142,7 +145,8 @@ def summary(scoring: Scoring) -> Table[Sequence[str]]:
 
 
 def _values(counts: WordCounts) -> tuple[float | None, ...]:
-    """Sentences, words; correct, substitutions, deletions, insertions, errors and sentences with error per cent."""
+    """Numbers of sentences and words. Then in per cent: correct words, substitutions, deletions, insertions, errors,
+    and sentences with an error."""
     edits = (counts.correct, counts.substitutions, counts.deletions, counts.insertions, counts.errors)
     shares = (100 * count / counts.words if counts.words else None for count in edits)
     return counts.sentences, counts.words, *shares, _sentence_errors(counts)
@@ -161,7 +165,8 @@ def _decimal(value: float | None) -> str:
 
 
 def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int = 5) -> Notes:
-    """The basis of the results: normalisation, rate with its 95 % interval, utterances without a partner or words."""
+    """Notes on the basis of the results: normalisation, rate with its 95 % interval, and utterances without a partner
+    or without words."""
     counted = ""
     if scoring.dropped:
         counted = "; left out"
@@ -192,7 +197,7 @@ def _applies_to(scoring: Scoring) -> str:
 
 
 def entities(errors: EntityErrors) -> Section:
-    """The errors of marked spans, by tag, then all together."""
+    """The section on errors of marked spans, by tag, then all together."""
 
     def cells(tag: str, share: Share) -> tuple[str, ...]:
         return tag, str(share.total), str(share.count), percent(share.value, 2), percent_interval(share.interval, 2)
@@ -205,14 +210,15 @@ def entities(errors: EntityErrors) -> Section:
 
 
 def talkers(pairs: Sequence[TalkerPair]) -> Section:
-    """Who is whom in each recording."""
+    """The section on paired speakers: in each recording, which speaker of the hypothesis is which of the reference."""
     rows = [(pair.recording, *(shown(name or NOTHING) for name in (pair.reference, pair.hypothesis))) for pair in pairs]
     columns = (Column("recording"), Column("speaker"), Column("in the hypothesis"))
     return Section("talkers", "Paired speakers", (Table.of(columns, rows),))
 
 
 def confidence(figures: ConfidenceFigures, noun: str = "words", title: str = "Confidences of words") -> Section:
-    """What the confidences of words, or what else there is, are worth: a reliability table, and what it comes to."""
+    """The section on how reliable confidences are: a reliability table, and its summary. noun: plural of what has the
+    confidences."""
     fields: tuple[Field[ConfidenceBin], ...] = (
         Field("", "confidence", lambda row: f"{fixed(row.low, 1)}–{fixed(row.high, 1)}"),
         Field("", noun, lambda row: row.correct.total),
@@ -231,7 +237,7 @@ def confidence(figures: ConfidenceFigures, noun: str = "words", title: str = "Co
 
 
 def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit = TextUnit.WORD) -> str:
-    """`12 of 120 = 10.00 % (95 % interval 5.10–16.30 %)`; over no words n/a, and the insertions are stated."""
+    """`12 of 120 = 10.00 % (95 % interval 5.10–16.30 %)`. Over no words, n/a and the number of insertions."""
     if counts.wer is None:
         return f"{NOTHING} (no {UNIT_NOUNS[unit]}s; {counts.insertions:,} inserted)"
     share = f"{counts.errors:,} of {counts.words:,} = {percent(counts.wer, 2)}"
@@ -247,7 +253,7 @@ def _list_ids(count: int, ids: Sequence[str], width: int, most: int) -> str:
 
 
 def group_scale(figures: GroupFigures) -> float:
-    """The highest end of the intervals of groups, to draw them all on one scale."""
+    """The highest end of the intervals of all groups, so that all can be drawn on one scale."""
     words = (words for grouping in figures.grouped if len(grouping.values) > 1 for _, words in grouping.values)
     return max((group.interval[1] if group.interval else group.counts.wer or 0.0 for group in words), default=0.0)
 
@@ -255,7 +261,8 @@ def group_scale(figures: GroupFigures) -> float:
 def groups(
     figures: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, most_ids: int = 5, scale: float | None = None
 ) -> Section:
-    """A table for each grouping, then the crossed ones, then what belongs to none. scale: as of `sections`."""
+    """The section on groups: a table for each grouping, then the crossed ones, then notes on ids that do not match.
+    scale: as for `sections`."""
     several = [grouped for grouped in figures.grouped if len(grouped.values) > 1]
     tables = [_group_table(grouped, unit, scale or group_scale(figures) or 1.0) for grouped in several]
     pairs = [
@@ -298,7 +305,7 @@ def _group_table(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table
 
 
 def _cross_table(crossed: CrossedScoring, unit: TextUnit) -> CrossTable:
-    """The rate and how many words it is of, below it the interval."""
+    """A table of two crossed groupings. A cell has the rate with the number of words, and below it the interval."""
     cells = [(*row, total) for row, total in zip(crossed.cells, crossed.row_sums, strict=True)]
     rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(crossed.rows, cells, strict=True)]
     row_name, column_name = crossed.by
@@ -320,7 +327,8 @@ def compared(
     width: int,
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
-    """A line for each system, then one block for each two. by_groups: each two of them by groups, one for one."""
+    """A line for each system, then a block for each two systems. by_groups: for each comparison, the same by groups; ()
+    without groups."""
     from harness.statistics.comparison import MeasureKind, sentence  # here, since one system needs neither
 
     room = max(8, min(_WIDEST_TITLE, width // 3))
@@ -352,7 +360,7 @@ def compared(
 
 
 def _tests(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
-    """A line for each test; pairs: how many of systems there are, for which p is corrected."""
+    """A line for each test. pairs: number of pairs of systems, for which p is corrected."""
     columns, rows = [*_TESTS], []
     if pairs > 1:
         columns.append(Column(f"p of {pairs} pairs"))
@@ -371,7 +379,7 @@ def _tests(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) 
 
 
 def _differences(groupings: Sequence[GroupedComparison], width: int) -> Iterator[str]:
-    """A table for each grouping that parts the utterances: the first system against the second within each label."""
+    """A table for each grouping that splits the utterances: the first system against the second within each label."""
     for grouping in groupings:
         if len(grouping.values) < 2:
             continue
@@ -385,7 +393,7 @@ def _differences(groupings: Sequence[GroupedComparison], width: int) -> Iterator
 
 
 def confused(scoring: Scoring) -> Section:
-    """Each sort of confusion, the most frequent first."""
+    """The section with a table for each kind of confusion, the most frequent first."""
     errors, noun = confusions(scoring), UNIT_NOUNS[scoring.unit]
     lists = {
         f"inserted {noun}s": errors.inserted,
@@ -400,12 +408,12 @@ def confused(scoring: Scoring) -> Section:
 
 REFERENCE, HYPOTHESIS, MARKS = "REF:  ", "HYP:  ", "Eval: "
 _COLOURS = {Edit.SUBSTITUTION: "31", Edit.DELETION: "33", Edit.INSERTION: "34"}
-"""Red, yellow, blue; the letter below says the same without them."""
+"""Red, yellow and blue. The letter below a word says the same without colours."""
 
 
 @frozen
 class _Step:
-    """A word of either side, escaped, and the columns that the two need."""
+    """A pair of aligned words, escaped. width: space that the wider one needs, in characters."""
 
     edit: Edit
     reference: str
@@ -418,7 +426,7 @@ class _Step:
         return cls(word.edit, reference, hypothesis, max(1, width_of(reference), width_of(hypothesis)))
 
     def cell(self, text: str, colour: bool) -> str:
-        """A word of either side, or the letter, in as many columns as the step needs."""
+        """A word of one side, or the letter, padded to the width of the step."""
         if self.edit is Edit.CORRECT:
             return padded(text, self.width)
         text = text or "*" * self.width
@@ -427,9 +435,9 @@ class _Step:
 
 
 def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator[str]:
-    """A heading, then rows of three lines, none wider than `width` columns (40 and more).
+    """A heading, then rows of three lines, none wider than `width` characters (at least 40).
 
-    Reference and hypothesis stand word below word, with a letter below each that is wrong.
+    The words of the hypothesis stand below those of the reference, with a letter below each word that is wrong.
     """
     counts = utterance.counts
     heading = f"id: {shown(utterance.id, max(8, width - 4))}"
