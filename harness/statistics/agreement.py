@@ -24,19 +24,21 @@ Counts = NDArray[np.int64]
 Sums = NDArray[np.float64]
 
 FEWEST_DEFINED = 0.95
-"""An interval needs a value in so large a share of the resamples."""
+"""There is an interval only if the statistic has a value in at least this share of the resamples."""
 ROUGH_BELOW = 30
 """With fewer items, up to one interval in five missed the true value in simulations, instead of one in twenty."""
-_SHARED, _EQUAL, _UNEQUAL, _LABELLED, _FIRST = range(5)  # Columns of the sums; from _FIRST on, one of each category.
+_SHARED, _EQUAL, _UNEQUAL, _LABELLED, _FIRST = range(5)  # Columns of the sums; from _FIRST on, see `columns_of`.
 _BLOCK_CELLS = 1 << 21
-"""Numbers that the bootstrap draws at a time."""
+"""Number of values that the bootstrap draws at a time."""
 
 
 def columns_of(counts: Counts) -> Sums:
-    """What each item (row: how often it got each category) adds to the sums.
+    """The terms that each item adds to the sums, a row for each. counts: how often each item (row) got each category
+    (column).
 
-    Columns: shared (0 or 1), share of its pairs of labels that are equal, alpha's unequal pairs, labelled (0 or 1).
-    Then for each category: labels if shared, and the share among all its labels.
+    Columns: shared (0 or 1), share of equal pairs among its pairs of labels, alpha's number of unequal pairs, labelled
+    (0 or 1). Then a column for each category with its labels if the item is shared. Then a column for each category
+    with its share of the item's labels.
     """
     counted = counts.astype(np.float64)
     label_totals = counted.sum(axis=1)
@@ -49,12 +51,12 @@ def columns_of(counts: Counts) -> Sums:
 
 
 def figures_of(sums: Sums) -> Sums:
-    """Raw agreement, alpha and AC1, of sums along the last axis; NaN where there is none."""
+    """Raw agreement, alpha and AC1 from sums of `columns_of`, which are the last axis. NaN where one is undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         raw = sums[..., _EQUAL] / sums[..., _SHARED]
         by_chance = alpha_chance(sums)
         labels = _margins(sums).sum(axis=-1)
-        # Chance makes at least one pair in all of them differ, or none: what lies below is rounding.
+        # The number of pairs that differ by chance is 0, or at least 1; anything in between is rounding.
         differing = by_chance * labels * (labels - 1) > 0.5
         alpha = np.where(differing, 1 - sums[..., _UNEQUAL] / labels / by_chance, np.nan)
         ac1 = 1 - (1 - raw) / ac1_chance(sums)
@@ -62,22 +64,23 @@ def figures_of(sums: Sums) -> Sums:
 
 
 def alpha_chance(sums: Sums) -> Sums:
-    """The share of pairs that differ by chance, as alpha has it: labels put together at random."""
+    """The share of pairs that differ by chance, by alpha's definition: all labels are paired at random."""
     margins = _margins(sums)
     labels = margins.sum(axis=-1)
     return np.asarray((labels**2 - (margins**2).sum(axis=-1)) / (labels * (labels - 1)))
 
 
 def ac1_chance(sums: Sums) -> Sums:
-    """The share of pairs that differ by chance, as AC1 has it: only labels given without knowing agree by chance."""
+    """The share of pairs that differ by chance, by AC1's definition: only guessed labels agree by chance."""
     shares = sums[..., _FIRST + _categories(sums) :] / sums[..., _LABELLED, None]
     return np.asarray(1 - (shares * (1 - shares)).sum(axis=-1) / (_categories(sums) - 1))
 
 
 def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> Sums:
-    """The sums (columns) of this many tables (rows), each of as many items as there are, drawn with replacement.
+    """Raw agreement, alpha and AC1 (columns) of `resamples` tables (rows). Each table has as many items as the
+    original, drawn with replacement.
 
-    kind_counts: how many items there are of each row of `columns`.
+    columns: from `columns_of`, a row for each kind of item. kind_counts: number of items of each kind.
     """
     random = np.random.default_rng(seed)
     items = int(kind_counts.sum())
@@ -92,10 +95,10 @@ def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> S
 def bca(
     value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """The bias-corrected and accelerated interval of a statistic; None where too few resamples have a value.
+    """The bias-corrected and accelerated interval of a statistic; None if too few resamples have a value.
 
-    drawn: of resamples. left_out: the statistic without one item of each kind; kind_counts: items of that kind.
-    Source: Efron, J. Am. Stat. Assoc. 82 (1987).
+    value: the statistic. drawn: its values on resamples. left_out: for each kind of item, its value without one such
+    item. kind_counts: number of items of each kind. Source: Efron, J. Am. Stat. Assoc. 82 (1987).
     """
     defined = drawn[~np.isnan(drawn)]
     if len(defined) < FEWEST_DEFINED * len(drawn):
@@ -113,7 +116,7 @@ def bca(
     below = (smaller + 0.5 * equal) / len(defined)
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    # Half a resample at least on each side: with all of them on one side, the deviate would be infinite.
+    # Counts at least half a resample on each side. With all on one side, the deviate would be infinite.
     bias = float(special.ndtri(min(max(below, 0.5 / len(defined)), 1 - 0.5 / len(defined))))
     tail = float(special.ndtri((1 - confidence) / 2))
     ends = [bias + z for z in (tail, -tail)]
@@ -157,7 +160,7 @@ NEVER_GIVEN = "nobody gave it to an item that two raters judged"
 
 @frozen
 class Figure:
-    """A coefficient of agreement, at most 1. why_not: the reason where there is no value, or no interval."""
+    """A coefficient of agreement, at most 1. why_not: why there is no value or no interval; "" if there are both."""
 
     value: float | None
     interval: Interval | None = None
@@ -165,7 +168,7 @@ class Figure:
 
 
 def resampled(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, items: int) -> Figure:
-    """A coefficient with its interval, by `bca`. items: those that two or more raters labelled."""
+    """A coefficient with its interval by `bca`. items: number of items that two or more raters labelled."""
     if items < FEWEST_RESAMPLED:
         return Figure(value, why_not=TOO_FEW_ITEMS)
     interval = bca(value, drawn, left_out, kind_counts)
@@ -173,15 +176,15 @@ def resampled(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, it
 
 
 def rough(items: int) -> tuple[str, ...]:
-    """A sentence of care about intervals over so few items, if there is need of one."""
+    """A sentence that warns of rough intervals, if there are few items; else ()."""
     return (ROUGH,) if FEWEST_RESAMPLED <= items < ROUGH_BELOW else ()
 
 
 @frozen
 class CategoryAgreement:
-    """Specific agreement: when one rater says this category, how often another one says it, too.
+    """Specific agreement on a category: if one rater gives it to an item, how often another rater gives it too.
 
-    labels: this many were given on shared items, by all raters. items: shared items on which somebody gave it.
+    labels: number of times that raters gave it on shared items. items: number of shared items to which a rater gave it.
     Source: Cicchetti & Feinstein, J. Clin. Epidemiol. 43 (1990); for many raters Uebersax, Biometrics 38 (1982).
     """
 
@@ -192,9 +195,10 @@ class CategoryAgreement:
 
 @frozen
 class PairAgreement:
-    """Two raters, by their rows of the table, on the items that both judged. confusion[c, k]: first c, second k.
+    """Two raters, by the numbers of their rows in the table, on the items that both judged.
 
-    kappa: Cohen's, Educ. Psychol. Meas. 20 (1960).
+    agreed: share of these items with equal labels. kappa: Cohen's, Educ. Psychol. Meas. 20 (1960). confusion[c, k]:
+    number of items that the first labelled c and the second k.
     """
 
     first: int
@@ -208,16 +212,17 @@ class PairAgreement:
 class Agreement:
     """The agreement in one table.
 
-    - items: with any label.
-    - shared: with two or more.
-    - labels: all of them.
-    - shared_labels: those on shared items.
-    - raw: share of equal pairs of labels, averaged over shared items. Each item counts once, however many raters it
-      has.
-    - alpha: Krippendorff's, nominal.
-    - ac1: Gwet's, over all categories of the scheme.
-    - categories: one for each category of the scheme. confusion[c, k]: pairs of labels c and k on shared items,
-      symmetric; the diagonal counts pairs that agree.
+    - raters: number of raters (rows of the table).
+    - items: number of items with at least one label.
+    - shared: number of items with two or more labels.
+    - labels: number of all labels.
+    - shared_labels: number of labels on shared items.
+    - raw: share of equal pairs of labels, averaged over shared items. Each item has the same weight, however many
+      raters it has.
+    - alpha: Krippendorff's alpha for nominal data.
+    - ac1: Gwet's AC1, over all categories of the scheme.
+    - categories: the specific agreement on each category of the scheme.
+    - confusion[c, k]: number of pairs of labels c and k on shared items. Symmetric; the diagonal counts equal pairs.
 
     Intervals apply to further items judged by these raters, not to other raters.
     """
@@ -235,11 +240,12 @@ class Agreement:
 
 
 def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
-    """The agreement in a table (raters × items) of a scheme of this many categories; ValueError for other labels.
+    """The agreement in a table (raters × items). categories: number of categories in the scheme; ValueError for labels
+    of other categories.
 
     Sources: Krippendorff, Content Analysis, 11; Gwet, Br. J. Math. Stat. Psychol. 61 (2008). Intervals are
-    bootstrapped over items (`bca`), with two exceptions. If each item agrees wholly or not at all, raw has Wilson's
-    interval. If all items agree, alpha and AC1 have exact ones.
+    bootstrapped over items (`bca`), with two exceptions. If the labels of each item agree all or not at all, raw has
+    Wilson's interval. If all labels of every item agree, alpha and AC1 have exact intervals.
     """
     counts = label_counts(labels, categories)
     label_totals = counts.sum(axis=1)
@@ -277,7 +283,7 @@ def label_counts(labels: Labels, categories: int) -> Counts:
 
 
 def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
-    """Every two raters that share an item."""
+    """The agreement of every two raters that share an item."""
     agreements = []
     for first, second in combinations(range(len(labels)), 2):
         shared = (labels[first] != MISSING) & (labels[second] != MISSING)
@@ -291,7 +297,8 @@ def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
 
 
 def confusions(confusion: Counts) -> Sequence[tuple[int, int, int]]:
-    """The pairs of different categories that were taken for one another, the most frequent first: c, k, how often."""
+    """The pairs of different categories that raters gave to the same item: c, k, and how often; the most frequent
+    first."""
     first, second = np.triu_indices(len(confusion), 1)
     pair_counts = confusion[first, second]
     order = np.argsort(-pair_counts, kind="stable")
@@ -307,7 +314,7 @@ def _nothing_shared(raters: int, labels: int, shared: int) -> str:
 
 
 def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure, Figure]:
-    # Items with the same counts have the same effect: the bootstrap draws how many of each kind there are.
+    # Items with the same counts are of one kind, and have the same effect. The bootstrap draws the number of each kind.
     kinds, kind_counts = np.unique(counts, axis=0, return_counts=True)
     columns = columns_of(kinds)
     sums = kind_counts @ columns
@@ -328,7 +335,7 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
         resampled(value, samples[:, column], left_out[:, column], kind_counts, len(unequal))
         for column, value in enumerate((raw, alpha, ac1))
     ]
-    # Where each item agrees as a whole or not at all, as with two raters, raw agreement is a share of items.
+    # If the labels of each item agree all or not at all, as with two raters, raw agreement is a share of items.
     return of_raw if wholly.all() else figures[0], figures[1], figures[2]
 
 
@@ -341,7 +348,7 @@ def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreeme
     comparisons = own_counts * other_counts
     denied = comparisons - own_counts * (own_counts - 1)
     value = 1 - float(denied.sum()) / float(comparisons.sum())
-    # That a category is the same again is a ratio of sums over items, as a word error rate is one over utterances.
+    # Specific agreement is a ratio of sums over items, as a word error rate is a ratio of sums over utterances.
     return CategoryAgreement(
         int(own_counts.sum()), len(own_counts), Figure(value, _complement(wer_interval(denied, comparisons)))
     )
@@ -369,17 +376,17 @@ def _kappa(confusion: Counts) -> Figure:
 Probabilities = NDArray[np.float64]
 
 LEAST_ALIKE = 2
-"""So many raters must give the category on which raters agree."""
+"""At least this many raters must give a category for it to count as the one on which they agree."""
 DOUBTFUL = 0.9
-"""Where the model's probability is lower, an item comes first in a review."""
+"""Items whose most likely category has a lower probability in the model come first in a review."""
 OWN = 0.6
-"""Of the labels that are imagined, this many are right; the rest is spread over the other categories."""
+"""Share of the pseudo-labels that are right. The rest is spread over the other categories."""
 WORTH_TOGETHER = 10.0
-"""Labels that are imagined for each category before anything is known of the raters together."""
+"""Number of pseudo-labels for each category in the common matrix of all raters."""
 WORTH_EACH = 20.0
-"""Labels that are imagined for each category of a single rater, spread as those of all raters together."""
+"""Number of pseudo-labels for each category in the matrix of a single rater, spread as in the common matrix."""
 PRIOR_WORTH = 1.0
-"""Items that are imagined, spread over the categories."""
+"""Number of pseudo-items, spread over the categories, in the frequencies of categories."""
 TOLERANCE = 1e-6  # Of probabilities.
 MOST_ROUNDS = 500
 
@@ -388,7 +395,8 @@ Label = TypeVar("Label")
 
 
 def leading(labels: Iterable[Label], least: int = LEAST_ALIKE) -> tuple[Label, int] | None:
-    """The label that more raters gave than any other, at least `least`, and how many gave it; None for a tie."""
+    """The label that more raters gave than any other, and how many gave it. None for a tie, or if fewer than `least`
+    gave it."""
     most = Counter(labels).most_common(2)
     if not most or most[0][1] < least or (len(most) > 1 and most[0][1] == most[1][1]):
         return None
@@ -396,7 +404,7 @@ def leading(labels: Iterable[Label], least: int = LEAST_ALIKE) -> tuple[Label, i
 
 
 def leave_one_out(labels: Labels) -> NDArray[np.int64]:
-    """For each rater, what the others agree on (raters × items): the label that leads among theirs.
+    """For each rater, the labels on which the others agree (raters × items): that which most of them gave.
 
     MISSING where the rater gave no label, or no two others agree.
     """
@@ -415,16 +423,16 @@ def _leading_row(column: Sequence[int]) -> int:
 
 @frozen
 class DawidSkene:
-    """The model of Dawid and Skene for one table: how sure it is of each category of an item.
+    """The model of Dawid and Skene for one table: the probability of each category for each item.
 
-    It assumes that raters err independently. Where they share an error it is far too sure, so its probabilities only
-    set the order of a review.
+    It assumes that raters err independently. If they share an error, it is far too certain, so its probabilities only
+    decide the order of a review.
 
-    posteriors: items × categories. NaN where nobody labelled.
-    priors: how frequent each category is.
-    confusion[r, c, k]: probability that rater r labels an item of category c as k. NaN for categories nobody gave.
-    rounds: number of iterations. converged: they ended before MOST_ROUNDS.
-    objectives: the log posterior of priors and confusions after each round, up to a constant. It never decreases.
+    - posteriors: probabilities, items × categories. NaN for items without a label.
+    - priors: frequency of each category.
+    - confusion[r, c, k]: probability that rater r labels an item of category c as k. NaN for categories nobody gave.
+    - rounds: number of iterations. converged: whether they ended before MOST_ROUNDS.
+    - objectives: the log posterior of priors and confusions after each round, up to a constant. It never decreases.
     """
 
     posteriors: Probabilities
@@ -475,10 +483,11 @@ def dawid_skene(labels: Labels, categories: int) -> DawidSkene:
 
 
 class _Model:
-    """One fit.
+    """One fit, by expectation maximisation.
 
-    counts: items × (raters · categories). imagined: labels imagined for each rater, categories × categories.
-    priors, confusion (categories × raters × categories): logarithms.
+    counts: how often a rater gave a category to an item, items × (raters · categories). With one rater, that is all of
+    them together. imagined: pseudo-labels of each rater, categories × categories. priors, confusion (categories ×
+    raters × categories): logarithms of probabilities.
     """
 
     def __init__(self, counts: Probabilities, raters: int, posteriors: Probabilities, imagined: Probabilities) -> None:
@@ -491,7 +500,8 @@ class _Model:
         self.confusion = np.zeros((size, raters, size))
 
     def fit(self) -> tuple[tuple[float, ...], bool]:
-        """Rounds until nothing moves any more; the objective after each, and whether it came to rest."""
+        """Iterates until the probabilities no longer change. Returns the objective after each round, and whether the
+        fit converged."""
         objectives: list[float] = []
         converged = False
         while not converged and len(objectives) < MOST_ROUNDS:
@@ -501,7 +511,8 @@ class _Model:
         return tuple(objectives), converged
 
     def _round(self) -> tuple[float, float]:
-        """Parameters from posteriors and those from the parameters; the largest move, and the objective."""
+        """Computes the parameters from the posteriors, and the posteriors from the parameters. Returns the largest
+        change of a probability, and the objective."""
         size = len(self.priors)
         frequency = self.posteriors.sum(axis=0) + PRIOR_WORTH / size
         self.priors = np.log(frequency / frequency.sum())
@@ -519,6 +530,6 @@ class _Model:
 
 
 def _one_hot(labels: Labels, used: NDArray[np.int64]) -> Probabilities:
-    """Items × (raters · used categories): 1 where the rater said it."""
+    """Items × (raters · used categories): 1 where the rater gave the category to the item, else 0."""
     matches = labels.T[:, :, None] == used
     return np.asarray(matches.reshape(len(matches), -1), np.float64)

@@ -1,7 +1,7 @@
 """Change points in a series of sessions: scans of all splits and stretches, judged by permuting whole sessions.
 
-What trials of one session have in common (room, noise, build) is permuted with them. Without a change the sessions
-must be exchangeable: of about the same size, and without a slow drift. A drift is reported as a change.
+Sessions are permuted as wholes, since trials of one session have much in common (room, noise, build). Without a change
+the sessions must be exchangeable: of about the same size, and without a slow drift. A drift is reported as a change.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from harness.statistics.intervals import CONFIDENCE
 from harness.statistics.significance import holm
 
 LEAST_SIDE = 3
-"""Sessions before and after a change: a single bad night is not a change."""
+"""Least number of sessions before and after a change. A single bad night is not a change."""
 LEAST_SERIES = 8
 """With fewer sessions, p cannot fall below 0.05: there are only 35 ways to choose 3 of 7."""
 ORDERS = 4_999
-"""Random orders of the sessions. The real order counts as one more, so the least p is 1/5000."""
+"""Number of random orders of the sessions. The real order counts as one more, so the least p is 1/5000."""
 _GRID = 40
-"""Places up to which every stretch is compared with random orders; in longer series, this many of them."""
+"""In random orders, stretches begin and end at no more than about this many places, evenly spaced."""
 _BLOCK_CELLS = 4_000_000
-"""Numbers held at once: orders times sessions or stretches."""
+"""Most values in memory at once: orders times sessions or stretches."""
 
 Table = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
 class Scan(StrEnum):
-    """SHARE: binomial likelihood ratio of counts of totals. RATE: Poisson, of counts in exposures. RANK: of values."""
+    """How sides are compared. SHARE: by the binomial likelihood of counts out of totals. RATE: by the Poisson
+    likelihood of counts in exposures. RANK: by the ranks of values."""
 
     SHARE = "share"
     RATE = "rate"
@@ -44,7 +45,8 @@ class Scan(StrEnum):
 
 @frozen
 class SeriesToScan:
-    """One entry for each session, in order. RANK: `counts` are the values. totals: all above 0."""
+    """A series with one entry for each session, in their order. counts: numerators, or with RANK the values. totals:
+    denominators or exposures, all above 0; not used with RANK."""
 
     scan: Scan
     counts: tuple[float, ...]
@@ -53,7 +55,7 @@ class SeriesToScan:
 
 @frozen
 class ChangePoint:
-    """at: the first session after the change, from 0. p_holm: corrected for all series."""
+    """A change. at: index of the first session after it, from 0. p_holm: p-value, corrected for all series."""
 
     at: int
     p_holm: float
@@ -61,7 +63,8 @@ class ChangePoint:
 
 @frozen
 class SeriesScan:
-    """changes: in order. p: of the best split or stretch of the whole series; None with fewer than 8 sessions."""
+    """The changes of one series, in their order. p: p-value of the best split or stretch of the whole series; None with
+    fewer than 8 sessions. p_holm: the same, corrected for all series."""
 
     changes: tuple[ChangePoint, ...] = ()
     p: float | None = None
@@ -71,11 +74,11 @@ class SeriesScan:
 def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesScan, ...]:
     """The change points of each series, by segmentation. The same numbers give the same answer.
 
-    A series is compared on both sides of every split. It is also compared inside and outside of every stretch, because
-    no split shows a few bad nights between good ones. The best of them is corrected for the number of series (Holm).
-    Where it is significant, its parts are scanned. Their p is multiplied by the number of series and by how much
-    shorter the part is. It is never below that of the cut above, which bounds false change points over all levels.
-    Finally a change point is removed where the two parts beside it do not differ by themselves.
+    The two sides of every split are compared. So are the inside and the outside of every stretch, because no split
+    shows a few bad nights between good ones. The p of the best of them is corrected for the number of series (Holm). If
+    it is significant, its parts are scanned too. Their p is multiplied by the number of series, and by the length of
+    the series over that of the part. It is never below that of the cut above, which bounds the number of false change
+    points over all levels. Finally, a change point is removed if the two parts beside it do not differ by themselves.
     Sources: Scott & Knott, Biometrics 30 (1974), for splits. Olshen et al., Biostatistics 5 (2004), for stretches.
     Pettitt, Applied Statistics 28 (1979), for ranks. Meinshausen, Biometrika 95 (2008), for the levels.
     """
@@ -95,7 +98,8 @@ def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesSc
 
 
 def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count: int, seed: int) -> dict[int, float]:
-    """The changes of a series whose best cut is significant, each with its corrected p."""
+    """The changes of a series whose best cut (with p_holm) is significant, each with its corrected p. test_count:
+    number of series."""
     length = len(series.counts)
     points = dict.fromkeys(cut, p_holm)
     parts = [(*part, p_holm) for part in pairwise((0, *cut, length))]
@@ -106,7 +110,7 @@ def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count:
         if inner is not None and p < 1 - CONFIDENCE:
             points |= dict.fromkeys(inner[0], p)
             parts += [(*part, p) for part in pairwise((start, *inner[0], end))]
-    while points:  # removes what its two neighbours do not support, the least supported first
+    while points:  # removes changes without a difference between the parts beside them, the least significant first
         edges = [0, *sorted(points), length]
         p_values = {
             point: _scan(series, start, end, [(np.array([0]), np.array([point - start]))] * 2, seed)[1]
@@ -120,7 +124,8 @@ def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count:
 
 
 def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tuple[int, ...], float] | None:
-    """The first sessions after the best cut of a part (one or two), and its p; None for a part that is too short."""
+    """The best cut of the sessions from `start` to `end`, and its p. A cut is given by the first session after each of
+    its changes (one for a split, two for a stretch). None if there are too few sessions."""
     length = end - start
     if length < LEAST_SERIES:
         return None
@@ -130,7 +135,7 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
         coarse = splits[:: -(-len(splits) // _GRID)]  # rounded up
         candidates.append((_stretches(splits), _stretches(coarse)))
     cuts = [_scan(series, start, end, places, seed) for places in candidates]
-    # The first of equals: a split explains more with less.
+    # If both have the same p, takes the split: it is simpler.
     cut, p = min(cuts, key=lambda candidate: candidate[1])
     return tuple(start + place for place in cut if place), min(1.0, p * len(cuts))  # a split is the stretch from 0
 
@@ -144,14 +149,15 @@ def _stretches(places: Places) -> tuple[Places, Places]:
 def _scan(
     series: SeriesToScan, start: int, end: int, candidates: Sequence[tuple[Places, Places]], seed: int
 ) -> tuple[tuple[int, int], float]:
-    """The best stretch (from, to) of the first of `candidates`, and the p of the best one of the second."""
+    """The best stretch (from, to) among the first of `candidates`. Its p is that of the best among the second, which
+    may be fewer, since all of them are compared in every random order."""
     length = end - start
     counts, totals = (np.asarray(column[start:end], np.float64) for column in (series.counts, series.totals))
     if series.scan is Scan.RANK:
         counts, totals = rankdata(counts) - (length + 1) / 2, np.ones(length)
     best = int(_apart(series.scan, counts[None], totals[None], *candidates[0])[0].argmax())
     statistic = float(_apart(series.scan, counts[None], totals[None], *candidates[1]).max())
-    statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order differ in their last digits
+    statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order may differ in their last digits
     rng = np.random.default_rng(seed)
     as_far, orders_left = 0, ORDERS
     while orders_left:
@@ -165,10 +171,10 @@ def _scan(
 
 
 def _apart(scan: Scan, counts: Table, totals: Table, first: Places, second: Places) -> Table:
-    """How far stretches differ from the rest: log likelihoods, or squared rank sums. counts, totals: (orders, n).
+    """How far stretches differ from the rest: log likelihoods, or squared rank sums, shape (orders, stretches).
 
-    first, second: where each stretch begins and ends. Shape of the result: (orders, stretches). Terms that are the same
-    for every order are left out.
+    counts, totals: shape (orders, n). first, second: where each stretch begins and ends. Terms that are the same for
+    every order are left out.
     """
     sums, total_sums = (np.pad(column.cumsum(axis=1), ((0, 0), (1, 0))) for column in (counts, totals))
     inside, inside_total = sums[:, second] - sums[:, first], total_sums[:, second] - total_sums[:, first]

@@ -34,7 +34,7 @@ from harness.statistics.word_intervals import (
 )
 
 LEAST_PAIRED = 0.5
-"""Share of the smaller side's units that must have a partner. With fewer, the two are compared unpaired."""
+"""At least this share of the smaller side's units must have a partner. Otherwise the two are compared unpaired."""
 _SAME_HOURS = 0.01
 _BY_CHANCE = 1 - CONFIDENCE
 
@@ -49,9 +49,9 @@ class MeasureKind(StrEnum):
 
 
 class DifferenceVerdict(StrEnum):
-    """In the order of reports, by the name in JSON.
+    """The verdict on a difference, in the order of reports. Values are the names in JSON.
 
-    UNDECIDED: too little was measured, or only the correction for many tests hides a difference.
+    UNDECIDED: too little was measured, or the difference is significant only without the correction for many tests.
     """
 
     WORSE = "worse"
@@ -61,7 +61,7 @@ class DifferenceVerdict(StrEnum):
 
     @property
     def word(self) -> str:
-        """For people."""
+        """The verdict in words for people."""
         return "not shown to differ" if self is DifferenceVerdict.NOT_SHOWN else self.value
 
     @property
@@ -72,7 +72,8 @@ class DifferenceVerdict(StrEnum):
 def verdict_of(
     difference: float | None, p: float | None, *, more_is_better: bool, corrected: float | None = None
 ) -> DifferenceVerdict:
-    """The verdict on the later system less the first. corrected: p for all tests (default: this is the only one)."""
+    """The verdict on a difference, the later system minus the first. corrected: p, corrected for all tests; None if
+    this is the only one."""
     if difference is None or p is None:
         return DifferenceVerdict.UNDECIDED
     if difference and (p if corrected is None else corrected) < _BY_CHANCE:
@@ -95,14 +96,15 @@ def difference_text(kind: MeasureKind, difference: float | None, interval: Inter
 _WRITTEN: dict[MeasureKind, tuple[Callable[[float], str], str]] = {
     MeasureKind.SHARE: (numbers.points, "points"),
     MeasureKind.WORDS: (numbers.points, "points"),
-    # Equal rates over hours that were summed in another order differ by rounding.
+    # Rates that are equal may differ in the last digits if their hours were summed in another order.
     MeasureKind.RATE: (lambda value: numbers.signed(round(value, 9)), "per hour"),
     MeasureKind.TIME: (numbers.signed_ms, "ms"),
 }
 
 
 class DifferenceEstimate(Protocol):
-    """The first less the second, with its 95 % interval and two-sided p; None of too little."""
+    """The first value minus the second, with its 95 % interval and two-sided p; each is None if too little was
+    measured."""
 
     @property
     def difference(self) -> float | None: ...
@@ -115,7 +117,7 @@ class DifferenceEstimate(Protocol):
 
 
 NOT_CORRECTED = "p-values are not corrected for the number of pairs"
-"""The note where several pairs are compared, each by itself."""
+"""The note for reports that compare several pairs, each by itself."""
 
 
 def sentence(
@@ -123,8 +125,8 @@ def sentence(
 ) -> str:
     """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`.
 
-    Where no difference is shown: `B is not shown to differ from A: B minus A +0.30 points (-0.40 to +1.00), p = 0.420`.
-    more_is_better: None where neither is: `B is higher than A by …`.
+    Without a shown difference: `B is not shown to differ from A: B minus A +0.30 points (-0.40 to +1.00), p = 0.420`.
+    more_is_better: None if neither is better: `B is higher than A by …`.
     """
     if estimate is None or estimate.difference is None or estimate.interval is None:
         return f"{second} minus {first} {numbers.NOTHING}"
@@ -147,7 +149,11 @@ def sentence(
 
 @frozen
 class ComparedUnit:
-    """What a trial or session says of a measure: a count of a total, or a duration. place: what its partner has too."""
+    """The value of a measure in one trial or session: a count out of a total, or a duration.
+
+    place: identifies the partner on the other side, which has an equal place. cluster: name of the units that vary
+    together. of: the total, or hours for a rate.
+    """
 
     place: tuple[object, ...]
     cluster: str
@@ -159,7 +165,8 @@ class ComparedUnit:
 
 @frozen
 class UnitComparison:
-    """first, second: what was compared of each, as text. difference: second less first. how: by which units."""
+    """Two sides compared. first, second: the values of each side as text. difference: second minus first; None if too
+    little was measured. how: the method and the number of units, in words."""
 
     first: str
     second: str
@@ -168,9 +175,9 @@ class UnitComparison:
 
 
 def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> UnitComparison:
-    """Two sides, paired by place where enough units have a partner."""
+    """Compares two sides, paired by place if enough units have a partner."""
     pairs = _pairs(first, second)
-    if kind is MeasureKind.WORDS:  # against another reference it is another question
+    if kind is MeasureKind.WORDS:  # with another number of reference words, the reference was another one
         pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
     paired = bool(pairs) and len(pairs) >= LEAST_PAIRED * min(len(first), len(second))
     if kind is MeasureKind.RATE:  # without a difference its variance is unknown
@@ -184,7 +191,8 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
         min(len({unit.cluster for unit in side}) for side in (first, second)),
         min(len(first), len(second)),
     )
-    # As for a WER: few stimuli say too little of further ones, but their repetitions say something of them.
+    # As for a WER: a few stimuli say too little about other stimuli. Then trials are the units, which say something
+    # about repetitions of these stimuli.
     single = clusters < LEAST_QUERIES or clusters == units
     number = units if single else clusters
     sample = numbers.counted(number, "trial" if single else "cluster")
@@ -196,7 +204,7 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
     estimate: Difference | None = None
     if kind is MeasureKind.RATE or number >= LEAST_QUERIES:
         sides = [_columns(side, clustered=not single) for side in (second, first)]
-        if paired:  # partners are of one cluster, which the first names
+        if paired:  # partners belong to the same cluster, even if the two sides name it differently
             sides[0] = replace(sides[0], clusters=sides[1].clusters)
         estimate = difference_of(kind, *sides, paired=paired)
     method += f", {unpaired_count} without a partner" if unpaired_count else ""
@@ -212,16 +220,18 @@ def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColum
 
 
 def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> list[tuple[ComparedUnit, ComparedUnit]]:
-    """Units of the same place, repetitions in their order."""
+    """Pairs of units with the same place; if a place occurs several times, in order of occurrence."""
     waiting = group_by((unit.place, unit) for unit in reversed(first))
     return [(waiting[other.place].pop(), other) for other in second if waiting.get(other.place)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedColumns:
-    """One side of a comparison, a row for each unit. of: 1 each if not given. times: of durations only.
+    """One side of a comparison, with an entry for each unit.
 
-    clusters: of units that vary together; None: each unit varies by itself.
+    counts, of: numerators and denominators (`of` defaults to 1 for each unit). times: durations, only for
+    MeasureKind.TIME. clusters: the cluster of each unit; units of a cluster vary together. None if units are
+    independent.
     """
 
     counts: ArrayLike = ()
@@ -231,7 +241,7 @@ class ComparedColumns:
 
     @classmethod
     def of_shares(cls, shares: Sequence[Share], *, clustered: bool = False) -> ComparedColumns:
-        """The shares of groups of trials. clustered: the trials of each vary together."""
+        """From the shares of groups of trials. clustered: whether the trials of a group vary together."""
         clusters = np.arange(len(shares)) if clustered else None
         return cls(
             [group_share.count for group_share in shares], [group_share.total for group_share in shares], clusters
@@ -244,7 +254,7 @@ class ComparedColumns:
 
     @property
     def share_interval(self) -> Interval | None:
-        """95 %, exact or over clusters; None over nothing, or of one cluster."""
+        """95 % interval of the share, exact or over clusters; None without trials, or with one cluster."""
         counts, totals = self._by_cluster()
         return clopper_pearson(sum(counts), sum(totals)) if self.clusters is None else over_clusters(counts, totals)
 
@@ -269,11 +279,13 @@ class ComparedColumns:
 def difference_of(
     kind: MeasureKind, first: ComparedColumns, second: ComparedColumns, *, paired: bool
 ) -> Difference | None:
-    """The first less the second; None of too little. paired: rows are partners, in the clusters of the first.
+    """The first side minus the second; None if too little was measured. paired: whether rows with the same number are
+    partners; the clusters are then those of the first.
 
-    Shares: McNemar's exact test with Newcombe's interval, or by clusters; Fisher's exact test of those without
-    partners. Words and rates with partners: the variance of clusters, or exactly where few units differ. Words without
-    partners: Welch's test. Other rates: the exact test of two Poisson rates. Durations: signs, or ranks.
+    Shares: McNemar's exact test with Newcombe's interval, or by clusters; without partners Fisher's exact test. Words
+    and rates with partners: the variance of clusters, or exact tests if few units differ. Words without partners:
+    Welch's test. Rates without partners: the exact test of two Poisson rates. Durations: the sign test with partners,
+    a rank test without.
     """
     match kind:
         case MeasureKind.SHARE if paired:
@@ -298,7 +310,7 @@ def difference_of(
 
 
 def units_text(kind: MeasureKind, units: Sequence[ComparedUnit]) -> str:
-    """What was measured on one side: `5 of 60 = 8.33 %`, `1 in 0.017 h = 60.0/h`."""
+    """The values of one side as text: `5 of 60 = 8.33 %`, `1 in 0.017 h = 60.0/h`."""
     count, among = sum(unit.count for unit in units), sum(unit.of for unit in units)
     value = count / among if among else None
     match kind:

@@ -1,6 +1,7 @@
-"""How well confidences from 0 to 1 foretell whether answers, such as recognised words, are correct.
+"""How well confidences from 0 to 1 predict whether answers, such as recognised words, are correct.
 
-NCE: normalised cross entropy as NIST defines it. 1: perfect; 0: no better than the share of correct answers for each.
+NCE is the normalised cross entropy as NIST defines it. The best value is 1. A system has 0 if it is no better than one
+that gives the same confidence, the share of correct answers, to all.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from harness.statistics.intervals import Share
 BINS = 10
 MOST_POINTS = 100
 SUREST = 1e-7
-"""A confidence nearer to 0 or 1 counts as this near, since one wrong answer of confidence 1 would decide everything."""
+"""Confidences nearer to 0 or 1 count as this near. Otherwise one wrong answer of confidence 1 would decide
+everything."""
 
 
 @frozen
 class ConfidenceBin:
-    """Answers whose confidence lies in [low, high); the last bin includes 1. mean: of their confidences."""
+    """Answers whose confidence lies in [low, high); the last bin includes 1. correct: share of them that is correct.
+    mean: mean of their confidences."""
 
     low: float
     high: float
@@ -44,10 +47,12 @@ class DetPoint:
 
 @frozen
 class ConfidenceFigures:
-    """nce: None if all answers are correct, or none. calibration_error: mean distance of a bin's share from its mean.
+    """How well confidences predict correct answers.
 
-    equal_error: error at the point of the DET where both errors are most alike. left_out: answers without a usable
-    confidence.
+    - nce: None if all answers are correct, or none.
+    - calibration_error: mean difference between the share of correct answers in a bin and its mean confidence.
+    - equal_error: the error at the point of the DET curve where both errors are most nearly equal.
+    - left_out: number of answers without a usable confidence.
     """
 
     correct: Share
@@ -60,7 +65,8 @@ class ConfidenceFigures:
 
 
 def confidence_figures(values: Sequence[float], rights: Sequence[bool], left_out: int) -> ConfidenceFigures:
-    """values: a confidence from 0 to 1 for each answer, at least one. rights: whether it is right."""
+    """All results. values: a confidence from 0 to 1 for each answer, at least one. rights: whether each is correct.
+    left_out: number of answers without a usable confidence."""
     confidence, right = np.array(values), np.array(rights)
     det = _det(confidence, right)
     equal_point = min(
@@ -85,7 +91,7 @@ DET_TICKS = (0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
 
 def deviate(share: float) -> float:
-    """Where an error lies on an axis of a DET picture, from 0 (0.5 %) to 1 (99.5 %).
+    """The place of an error on an axis of a DET picture, from 0 (for 0.5 %) to 1 (for 99.5 %).
 
     Axes are normal deviates: Martin et al., The DET curve in assessment of detection task performance, 1997.
     """
@@ -119,7 +125,7 @@ def _bins(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[Co
 def _det(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
     levels = np.unique(confidence)
     if len(levels) > MOST_POINTS:
-        # The nearest, so that every threshold is a confidence that occurs.
+        # Takes the nearest confidence, so that every threshold is one that occurs.
         levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MOST_POINTS), method="nearest"))
     right_confidences, wrong_confidences = np.sort(confidence[right]), np.sort(confidence[~right])
     return tuple(

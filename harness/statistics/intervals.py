@@ -31,7 +31,7 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """The share, 0–1; None of nothing."""
+        """The share, 0–1; None if the total is 0."""
         return self.count / self.total if self.total else None
 
     @property
@@ -55,7 +55,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     centre = share + z * z / (2 * total)
     spread = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     scale = 1 + z * z / total
-    # Exactly 0 and 1 at the ends, which rounding would miss.
+    # The ends are exactly 0 and 1 where rounding would miss them.
     low = 0.0 if count == 0 else max(0.0, (centre - spread) / scale)
     high = 1.0 if count == total else min(1.0, (centre + spread) / scale)
     return low, high
@@ -76,13 +76,13 @@ def _deviate(confidence: float) -> float:
 def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) -> tuple[int | None, int | None]:
     """Ranks (from 1) of the order statistics that enclose a quantile; no assumption on the distribution.
 
-    Each side keeps (1 − confidence)/2. None on a side where no observation is far enough out, which is the rule for
-    a high quantile of few values. Source: David & Nagaraja, Order Statistics, 7.1.
+    On each side, the error is at most (1 − confidence)/2. None for a side on which no observation is far enough out,
+    as usual for a high quantile of few values. Source: David & Nagaraja, Order Statistics, 7.1.
     """
     import numpy as np  # here, since shares need no arrays
 
     tail = (1 - confidence) / 2
-    # P(X_(r) > q) = P(fewer than r values ≤ q), which grows with r. By sums, because SciPy loads slowly.
+    # P(X_(r) > q) = P(fewer than r values ≤ q), which grows with r. Summed here, because SciPy loads slowly.
     counts = np.arange(total + 1)
     factorials = np.cumsum(np.log(np.maximum(counts, 1)))
     chances = np.exp(
@@ -111,7 +111,7 @@ def clopper_pearson(count: float, total: float, confidence: float = CONFIDENCE) 
 
 
 def share_ends(yes: float, no: float, confidence: float = CONFIDENCE) -> Interval:
-    """The exact ends of a share of `yes` against `no`, which need not be whole."""
+    """The exact ends of the interval of a share, `yes` out of `yes + no`. The counts need not be whole."""
     tail = (1 - confidence) / 2
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
@@ -120,7 +120,7 @@ def share_ends(yes: float, no: float, confidence: float = CONFIDENCE) -> Interva
 
 
 def mean_ends(count: float, confidence: float = CONFIDENCE) -> Interval:
-    """The exact ends of a Poisson mean, of a count that need not be whole."""
+    """The exact ends of the interval of a Poisson mean. The count need not be whole."""
     tail = (1 - confidence) / 2
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
@@ -132,8 +132,8 @@ def mean_ends(count: float, confidence: float = CONFIDENCE) -> Interval:
 def garwood(count: float, exposure: float, confidence: float = CONFIDENCE) -> Interval | None:
     """Two-sided exact interval of a Poisson rate, `count` events in `exposure`; None over nothing.
 
-    Per unit of exposure (hours give events an hour). Valid for one look at a time fixed beforehand; for a rate that
-    is watched while it grows see `sequential.rate_sequence`. Source: Garwood, Biometrika 28 (1936).
+    Per unit of exposure (with hours, events per hour). Valid for one look at a time fixed beforehand. For a rate that
+    is watched while it grows, see `sequential.rate_sequence`. Source: Garwood, Biometrika 28 (1936).
     """
     if count < 0 or exposure < 0:
         raise ValueError(f"a rate cannot be {count} events in {exposure}")
@@ -144,15 +144,17 @@ def garwood(count: float, exposure: float, confidence: float = CONFIDENCE) -> In
 
 
 IMAGINED = 3.0
-"""Pseudo-clusters without variation inside: a few clusters that happen not to differ do not prove that none do."""
+"""Number of pseudo-clusters without variation inside that are added. A few clusters that happen not to differ do not
+prove that no clusters differ."""
 
 
 def clustered_interval(
     counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
 ) -> Interval | None:
-    """Interval of the share sum(counts) / sum(totals), from how clusters differ; None over nothing or one cluster.
+    """Interval of the share sum(counts) / sum(totals), from the differences between clusters; None over nothing or one
+    cluster.
 
-    counts, totals: of each cluster. The interval is exact for the effective number of independent units.
+    counts, totals: one for each cluster. The interval is exact for the effective number of independent units.
     least_effect: a lower bound of the design effect (`design_effect`), from other shares of the same clusters. It
     matters for rare outcomes. Without it, a share of 0 or 1 counts as many units as there are clusters.
     Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
@@ -168,7 +170,7 @@ def clustered_interval(
 def independent_units(
     counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
 ) -> float | None:
-    """How many independent units carry as much information as these clusters; None over nothing or one cluster.
+    """The number of independent units with as much information as these clusters; None over nothing or one cluster.
 
     Arguments and sources as for `clustered_interval`.
     """
@@ -186,17 +188,18 @@ def independent_units(
     degrees = max(1.0, total**2 / float((sizes * sizes).sum()) - 1)
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    # Fewer clusters than units leave fewer degrees of freedom, and so count as fewer units (Korn & Graubard).
+    # With fewer clusters than units there are fewer degrees of freedom, which counts as fewer units (Korn & Graubard).
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / float(special.stdtrit(degrees, 1 - tail))) ** 2
     return total / effect * narrowing
 
 
 def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> float | None:
-    """How many times the variance of shares is what it would be without clusters, over several shares together.
+    """The variance of shares with these clusters over that without clusters, for several shares together. At least 1;
+    None if no share varies, or with one cluster.
 
-    shares: for each share the counts of each cluster. At least 1; None where no share varies, or with one cluster.
-    It is the larger of two effects: of differences between clusters, and of similarity within a cluster. The second
-    one guards against a few clusters that happen to be equal.
+    shares: for each share, its count in each cluster. totals: the total of each cluster.
+    The result is the larger of two effects: of differences between clusters, and of similarity within a cluster. The
+    second one guards against a few clusters that happen to be equal.
     Sources: the mean generalised design effect, Rao & Scott, J. Am. Stat. Assoc. 76 (1981); the effect of unequal
     clusters, Kish, Survey Sampling (1965), from the analysis-of-variance correlation, Ridout, Demétrio & Firth,
     Biometrics 55 (1999).
@@ -232,17 +235,17 @@ def _non_empty(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Co
 def _variance(counts: Column, totals: Column) -> float:
     total, clusters = float(totals.sum()), len(totals)
     share = float(counts.sum()) / total
-    # How far the share moves when a cluster is left out.
+    # How much the share changes if a cluster is left out.
     moves = (counts - share * totals) / (total - totals)
     return (clusters - 1) / clusters * float((moves * moves).sum())
 
 
 @frozen
 class Quantile:
-    """An observed duration that `share` of the observed do not exceed.
+    """A quantile of durations: an observed duration that a share of them does not exceed (0.95 for p95).
 
-    low_s, high_s: 95 % interval by order statistics; None with too few values.
-    clock_error_s: how far the clocks' errors can move value_s at most.
+    low_s, high_s: 95 % interval by order statistics; an end is None with too few values.
+    clock_error_s: the most by which errors of the clocks can change value_s.
     """
 
     share: float
@@ -253,12 +256,12 @@ class Quantile:
 
 
 def values_needed(share: float) -> int:
-    """Least number of values of which a quantile is not just the largest one: 20 for p95, 100 for p99."""
+    """Least number of values for which a quantile is not simply the largest value: 20 for p95, 100 for p99."""
     return math.ceil(1 / (1 - share) - 1e-9)  # as a float, 1 / (1 − 0.9) is above 10
 
 
 MOST_ERROR_S = 0.25
-"""A duration whose error is larger says too little. It is left out of quantiles and comparisons, and counted."""
+"""A duration with a larger error says too little. Quantiles and comparisons leave it out, and reports count it."""
 
 
 def exact_enough(duration: MeasuredDuration) -> bool:
@@ -266,17 +269,17 @@ def exact_enough(duration: MeasuredDuration) -> bool:
 
 
 def may_be_nothing(duration: MeasuredDuration) -> bool:
-    """Whether a large error exceeds it, so that its end may have come before its start."""
+    """Whether the duration has a large error that exceeds it, so that its end may have come before its start."""
     return not exact_enough(duration) and duration.error_s >= abs(duration.value_s)
 
 
 @frozen
 class LatencyFigures:
-    """Quantiles of `total` durations, None when there are none.
+    """Quantiles of `total` durations; each is None without durations.
 
     - error_s: the median of their errors.
-    - excluded: further durations, whose error is too large.
-    - p95_between_s: the 95th percentile if all excluded ones were the shortest, and if they were the longest.
+    - excluded: number of further durations, whose errors are too large.
+    - p95_between_s: the 95th percentile if all excluded durations were the shortest, and if they were the longest.
     """
 
     total: int = 0
@@ -293,7 +296,7 @@ class LatencyFigures:
 
 
 def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = MOST_ERROR_S) -> LatencyFigures:
-    """Median, 95th and 99th percentile of those whose error is at most most_error_s."""
+    """Median, 95th and 99th percentile of the durations whose error is at most most_error_s."""
     from statistics import median  # here, as numpy, since shares need neither; np.median would import masked arrays
 
     import numpy as np
@@ -320,7 +323,7 @@ def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = 
             value_s=value,
             low_s=None if low is None else float(ordered[low - 1]),
             high_s=None if high is None else float(ordered[high - 1]),
-            # Bounds on every value bound every order statistic.
+            # Bounds of all values also give bounds of every order statistic.
             clock_error_s=max(value - float(earliest[rank]), float(latest[rank]) - value),
         )
 

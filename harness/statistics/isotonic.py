@@ -1,7 +1,8 @@
-"""Where a share that only falls along a line crosses a level: isotonic shares, and the interval of the crossing.
+"""Estimates where a share that only falls as a setting grows crosses a level, with an interval.
 
-Points are waits, pauses or other settings, ascending; counts and totals are of each point. The interval holds every
-crossing that the likelihood ratio does not reject.
+Points are the values of the setting, such as waits or pauses, ascending. At each point there are a count and a total.
+The shares are fitted by isotonic regression. The interval contains every crossing that the likelihood ratio test does
+not reject.
 """
 
 from __future__ import annotations
@@ -16,21 +17,22 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 CRITICAL = 3.841
-"""Twice the log likelihood ratio up to which a crossing is in the interval: of chi-square with one degree of freedom.
+"""A crossing is in the interval if twice its log likelihood ratio is at most this. It is the 95 % quantile of
+chi-square with one degree of freedom.
 
-The 2.28 of points that lie everywhere would be too little for a handful of points. For the coverage, see
+The value for densely spaced points, 2.28, would be too small for a handful of points. For the coverage, see
 docs/how-to/measure-memory.md.
 """
 _SAME = 1e-9
-"""Ratios that differ by less are equal."""
+"""Likelihood ratios that differ by less count as equal."""
 
 
 Span = tuple[float, float | None]
-"""Two points: the lower end is 0 before the first, the upper end None beyond the last."""
+"""Two points, between which a crossing lies. The lower is 0 before the first point, the upper None beyond the last."""
 
 
 def falling_shares(counts: Sequence[float] | Floats, totals: Sequence[float] | Floats) -> Floats:
-    """Shares that do not grow and are the most likely; (n,)."""
+    """The most likely shares that do not grow from point to point, shape (n,)."""
     import numpy as np
 
     weights = np.asarray(totals, np.float64)
@@ -39,7 +41,7 @@ def falling_shares(counts: Sequence[float] | Floats, totals: Sequence[float] | F
     from scipy.optimize import isotonic_regression  # imported here because it is slow
 
     fitted: Floats = isotonic_regression(np.asarray(counts, np.float64) / weights, weights=weights, increasing=False).x
-    return np.clip(fitted, 0.0, 1.0)  # means of shares leave 0–1 by rounding only
+    return np.clip(fitted, 0.0, 1.0)  # only rounding can put means of shares outside of 0–1
 
 
 def crossing(
@@ -49,9 +51,9 @@ def crossing(
     level: float,
     critical: float = CRITICAL,
 ) -> tuple[Span, Span]:
-    """Where the share falls to the level: points between which the estimate does, and the 95 % interval.
+    """Where the share falls to the level: the points between which the estimate does, and the 95 % interval.
 
-    Every total is above 0, and there is a point.
+    There must be at least one point, and every total must be above 0. critical: see CRITICAL.
     """
     import numpy as np
 
@@ -65,10 +67,10 @@ def crossing(
 
 
 def _crossing_at(gap: int, counts: Floats, totals: Floats, level: float) -> float:
-    """The greatest log likelihood when the share crosses the level between the points `gap` − 1 and `gap`."""
+    """The greatest log likelihood if the share crosses the level between the points `gap` − 1 and `gap`."""
     import numpy as np
 
-    # The most likely falling shares that also stay on their side of the level are the free ones, cut off at it.
+    # The most likely falling shares that stay on one side of the level are the unrestricted ones, clipped at it.
     before = np.maximum(falling_shares(counts[:gap], totals[:gap]), level)
     after = np.minimum(falling_shares(counts[gap:], totals[gap:]), level)
     return _log_likelihood(np.concatenate((before, after)), counts, totals)

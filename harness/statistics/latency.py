@@ -1,6 +1,7 @@
-"""Differences between durations in seconds: their intervals hold what the errors of the clocks may add.
+"""Differences between durations in seconds. Their intervals include what the errors of the clocks may add.
 
-The difference is the median of the differences, or that of the medians. p is of no shift beyond those errors.
+The difference is the median of the paired differences, or without pairs the difference of the medians. The p is
+that of the hypothesis that errors of the clocks explain the whole shift.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from harness.statistics.significance import Difference, independent_difference, 
 
 
 def paired_shift(differences: Sequence[MeasuredDuration]) -> Difference | None:
-    """The shift between paired durations, from their differences, by the sign test; None without any.
+    """The shift between paired durations, from their differences, by the sign test; None without differences.
 
-    Only a difference beyond the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
+    Only a difference that exceeds the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
     Statistics, 3.4.
     """
     p50 = latency_figures(differences, math.inf).p50
@@ -33,10 +34,10 @@ def paired_shift(differences: Sequence[MeasuredDuration]) -> Difference | None:
 
 
 def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredDuration]) -> Difference | None:
-    """The first less the second, of different stimuli: Mann and Whitney's test; None without durations of both.
+    """The first minus the second, for different stimuli, by Mann and Whitney's test; None if one side has no durations.
 
-    Interval: the distances of both medians' intervals, added by their squares. The test is of the first as they would
-    be if the clocks erred as far as they can towards no difference.
+    Interval: the distances of both medians from the ends of their intervals, added as squares. For the test, each of
+    the first is moved towards no difference by as much as the clocks may err.
     Sources: Mann & Whitney, Annals of Mathematical Statistics 18 (1947); Zou & Donner (`word_intervals.shares_apart`).
     """
     from scipy.stats import mannwhitneyu

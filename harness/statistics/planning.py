@@ -1,4 +1,4 @@
-"""How much must be played before a claim can be made."""
+"""How many hours or utterances must be played before a claim can be made."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def hours_for_limit(below_per_hour: float, events: int = 0, confidence: float = 
 
 
 def utterances_for_claim(below: float, expected: float, confidence: float = CONFIDENCE) -> int:
-    """Utterances that show a share of false rejects below `below` when it is `expected`.
+    """Utterances that show a share of false rejects below `below` if it is `expected`.
 
-    The least number whose exact two-sided interval, at the expected count (rounded), ends below `below`.
+    It is the least number at which the exact two-sided interval of the expected count (rounded) ends below `below`.
     """
     if not 0 <= expected < below < 1:
         raise ValueError(f"a share of {expected} cannot be shown to lie below {below}")
@@ -50,7 +50,8 @@ MOST_FILES = 10_000_000
 
 @frozen
 class ClaimNeed:
-    """How much a claim needs. amount: hours or utterances. events: how many it allows. power: how often it succeeds."""
+    """What a claim needs. amount: hours or utterances. events: most events that still show the claim. power:
+    probability that the claim is shown."""
 
     amount: float
     events: int
@@ -60,9 +61,10 @@ class ClaimNeed:
 def hours_with_power(
     below_per_hour: float, expected_per_hour: float, power: float = POWER, confidence: float = CONFIDENCE
 ) -> ClaimNeed:
-    """Hours after which a rate of `expected_per_hour` is shown to lie below another with that power (one-sided, exact).
+    """Hours after which a rate of `expected_per_hour` is shown, with this power, to lie below `below_per_hour` (one-
+    sided, exact).
 
-    ValueError when the two are too close to distinguish, or in the wrong order.
+    ValueError if the two are too close to distinguish, or in the wrong order.
     """
     if not 0 <= expected_per_hour < below_per_hour:
         raise ValueError(f"a rate of {exact(expected_per_hour)} cannot be shown to lie below {exact(below_per_hour)}")
@@ -78,9 +80,9 @@ def hours_with_power(
 def utterances_with_power(
     below: float, expected: float, power: float = POWER, confidence: float = CONFIDENCE
 ) -> ClaimNeed:
-    """Utterances after which a share of `expected` is shown to lie below another with that power.
+    """Utterances after which a share of `expected` is shown, with this power, to lie below `below`.
 
-    Shown: the upper end of the two-sided exact interval is below. ValueError as in `hours_with_power`.
+    It is shown if the upper end of the two-sided exact interval lies below. ValueError as in `hours_with_power`.
     """
     if not 0 <= expected < below < 1:
         raise ValueError(f"a share of {exact(expected)} cannot be shown to lie below {exact(below)}")
@@ -93,7 +95,7 @@ def utterances_with_power(
 
 
 def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
-    """The least number of utterances of which `events` misses still show a share below `below`."""
+    """The least number of utterances with which `events` misses still show a share below `below`."""
     level = 1 - (1 - confidence) / 2
     return _least(
         lambda utterances: bool(special.betaincinv(events + 1, utterances - events, level) < below),
@@ -103,9 +105,10 @@ def utterances_for_events(below: float, events: int, confidence: float = CONFIDE
 
 
 def voices_for_claim(below: float, per_voice: int, confidence: float = CONFIDENCE) -> int:
-    """The least number of voices that show a share below `below` among further voices.
+    """The least number of voices that show a share below `below` for voices like these.
 
-    If none of their `per_voice` utterances each is rejected: the upper end of the interval of reports is below.
+    Each voice has `per_voice` utterances, of which none is rejected. The share is shown if the upper end of the
+    interval in reports lies below.
     """
 
     def shown(voices: int) -> bool:
@@ -116,7 +119,7 @@ def voices_for_claim(below: float, per_voice: int, confidence: float = CONFIDENC
 
 
 def _least(enough: Callable[[int], bool], low: int, high: int, most: float = math.inf) -> int:
-    """The first number above `low` from which on it is enough, by halving; ValueError beyond `most`."""
+    """The least number above `low` that is enough, found by bisection; ValueError if it exceeds `most`."""
     while not enough(high):
         low, high = high, 2 * high
         if high > most:
@@ -129,7 +132,8 @@ def _least(enough: Callable[[int], bool], low: int, high: int, most: float = mat
 
 @frozen
 class Discordant:
-    """How often two systems on the same files differ. only_first: the first alone errs; only_second: the second."""
+    """How often two systems on the same files differ. only_first: share of files on which only the first errs.
+    only_second: share on which only the second errs."""
 
     only_first: float
     only_second: float
@@ -140,10 +144,11 @@ class Discordant:
 
     @classmethod
     def of(cls, first: float, second: float, discordant: float | None = None) -> Discordant:
-        """From two error shares. discordant: of the files on which one alone errs; else errors are independent."""
+        """From the error shares of both. discordant: share of the files on which only one of them errs; None if their
+        errors are independent."""
         if discordant is None:
             return cls(first * (1 - second), second * (1 - first))
-        # Either share lies within both: what both err on cannot be negative, nor what none does.
+        # Neither the share on which both err nor that on which none does can be negative.
         least, most = abs(first - second), min(first + second, 2 - first - second)
         if not least - 1e-12 <= discordant <= most + 1e-12:
             raise ValueError(
@@ -154,9 +159,9 @@ class Discordant:
 
 
 def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> float:
-    """How often McNemar's exact test on this many files finds the difference.
+    """The power of McNemar's exact test: the probability that it shows the difference on this many files.
 
-    Source: Duffy, Biometrics 40 (1984): the power given how many files differ, over how many may.
+    Source: Duffy, Biometrics 40 (1984): the mean over the possible numbers of differing files of the power given each.
     """
     differing_share = differing.only_first + differing.only_second
     if differing_share <= 0:
@@ -172,7 +177,7 @@ def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> fl
             special.bdtr(counts, files, differing_share),
         )
     )
-    # The most of the rarer kind that still is significant; −1 where nothing is.
+    # The largest count of the rarer kind that is still significant; −1 if none is.
     few = np.floor(np.nan_to_num(special.bdtrik(alpha / 2, counts, 0.5), nan=-1.0)).astype(np.int64)
     few = np.where(2 * special.bdtr(np.maximum(few + 1, 0), np.maximum(counts, few + 1), 0.5) <= alpha, few + 1, few)
     few = np.where((few >= 0) & (2 * special.bdtr(np.maximum(few, 0), counts, 0.5) > alpha), few - 1, few)
@@ -182,10 +187,10 @@ def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> fl
 
 
 def files_for_difference(differing: Discordant, power: float = POWER, alpha: float = ALPHA) -> int:
-    """Files on which McNemar's exact test finds the difference with that power, give or take a few.
+    """Number of files on which McNemar's exact test shows the difference with this power, give or take a few.
 
-    (Power of an exact test is a saw; this is the first number from which halving finds it.) ValueError without a
-    difference, or beyond MOST_FILES.
+    The power of an exact test does not grow steadily with the number of files, so bisection does not always find the
+    least number. ValueError without a difference, or for more than MOST_FILES files.
     """
     if differing.only_first == differing.only_second:
         raise ValueError("no test separates two systems that are equally good")
@@ -193,9 +198,10 @@ def files_for_difference(differing: Discordant, power: float = POWER, alpha: flo
 
 
 def design_effect(per_talker: float, correlation: float) -> float:
-    """By what factor more is needed when each talker gives several utterances that are alike.
+    """The factor by which more utterances are needed if each talker speaks several, which resemble each other.
 
-    correlation: within talkers, from 0 (as if by as many talkers) to 1 (further utterances of a talker add nothing).
+    per_talker: utterances of each talker. correlation: within talkers, from 0 (as if each utterance had a talker of its
+    own) to 1 (further utterances of a talker add nothing).
     Source: Kish, Survey Sampling (1965), 5.4.
     """
     if per_talker < 1 or not 0 <= correlation <= 1:
@@ -206,7 +212,7 @@ def design_effect(per_talker: float, correlation: float) -> float:
 
 
 def _steps() -> list[int]:
-    """0, 1, 2, … and then in steps of a hundredth."""
+    """Numbers of events: 0, 1, 2, …, then in steps of 1 %."""
     steps = list(range(200))
     while steps[-1] < MOST_EVENTS:
         steps.append(math.ceil(steps[-1] * 1.01))

@@ -1,6 +1,6 @@
-"""Two systems by ratios of sums over the same units, such as F1: intervals by resampling, p by swapping the two.
+"""Compares two systems by ratios of sums over the same units, such as F1: intervals by resampling, p by swapping.
 
-Units with the same counts share a row, so that a draw costs as much as there are different rows.
+Units with the same counts share a row, so the time of a draw depends only on the number of different rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ K = TypeVar("K")
 FEWEST_RESAMPLED = 10
 """With fewer units there is no interval."""
 _AT_ONCE = 4_000_000
-"""Numbers that are drawn and held at once."""
+"""Most values that are drawn and in memory at once."""
 
 
 @frozen
@@ -40,10 +40,12 @@ class MetricDifference:
 
 @frozen
 class RatioColumns(Generic[K]):
-    """Rows of units whose counts are equal in every system. number: units per row.
+    """Counts of units. A row stands for all units whose counts are equal in every system.
 
-    tops, bottoms: numerators and denominators, shape (systems, rows, ratios). of: which ratios a metric is the mean
-    of. empty: the value of a ratio over nothing, for metrics where it counts.
+    - number: number of units of each row.
+    - tops, bottoms: numerators and denominators, shape (systems, rows, ratios).
+    - of: for each metric, the ratios whose mean it is.
+    - empty: value of a ratio over nothing, for metrics that count it; a metric without an entry is then NaN.
     """
 
     number: NDArray[np.int64]
@@ -57,17 +59,18 @@ class RatioColumns(Generic[K]):
         return int(self.number.sum())
 
     def estimates(self) -> dict[K, Numbers]:
-        """The metrics of all units, shape (systems,). NaN over nothing."""
+        """Each metric over all units, shape (systems,). NaN over nothing."""
         weights = self.number.astype(np.float64)[None]
         return {metric: values[:, 0] for metric, values in self._metrics([weights] * len(self.tops)).items()}
 
     def differences(self, shares: Collection[K], *, draws: int, seed: int) -> dict[K, MetricDifference]:
         """The metrics of the first system minus those of the second.
 
-        shares: metrics for which each unit is right or wrong.
+        shares: metrics that are shares: each unit is right or wrong.
 
         Shares: Newcombe's interval of paired shares, McNemar's exact p. Other metrics: the middle 95 % of the
-        difference over bootstrap samples, the same for both. Their p comes from random swaps of the two within units.
+        difference over bootstrap samples, with the same units for both. Their p comes from random swaps of the two
+        systems within units.
         Sources: Efron & Tibshirani, An Introduction to the Bootstrap, 13 (the interval); Noreen, Computer-Intensive
         Methods for Testing Hypotheses, 1989 (approximate randomisation).
         """
@@ -88,14 +91,14 @@ class RatioColumns(Generic[K]):
                     middle(resampled[metric][0] - resampled[metric][1]) if self.units >= FEWEST_RESAMPLED else None
                 )
                 by_chance = np.abs(swapped[metric][0] - swapped[metric][1])
-                # The margin, since sums in another order differ in their last digits.
+                # The margin is needed since sums in another order may differ in their last digits.
                 as_far = int(np.count_nonzero(by_chance >= abs(first - second) - 1e-12))
                 p = (1 + as_far) / (1 + draws)
                 differing[metric] = MetricDifference(first, second, first - second, interval, p)
         return differing
 
     def resampled(self, draws: int, seed: int) -> dict[K, Numbers]:
-        """The metrics of samples with replacement, the same for every system. Shape (systems, draws)."""
+        """Each metric over samples with replacement, with the same units for every system. Shape (systems, draws)."""
         rng = np.random.default_rng(seed)
         shares = self.number / self.units
 
@@ -105,7 +108,7 @@ class RatioColumns(Generic[K]):
         return self._evaluate_draws(draws, drawn)
 
     def swapped(self, draws: int, seed: int) -> dict[K, Numbers]:
-        """The metrics of two systems that are swapped at random within units. Shape (2, draws)."""
+        """Each metric of two systems that are swapped at random within units. Shape (2, draws)."""
         rng = np.random.default_rng(seed)
 
         def drawn(size: int) -> list[Numbers]:
@@ -118,7 +121,8 @@ class RatioColumns(Generic[K]):
         return doubled._evaluate_draws(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
 
     def without_each(self) -> dict[K, Numbers]:
-        """The metrics of all rows but one, shape (systems, rows), for `jackknife_interval`. Each row is one unit."""
+        """Each metric over all rows except one, shape (systems, rows), for `jackknife_interval`. Each row must be one
+        unit."""
         return self._metrics([1.0 - np.eye(len(self.number))] * len(self.tops))
 
     def _evaluate_draws(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[K, Numbers]:
@@ -128,7 +132,7 @@ class RatioColumns(Generic[K]):
         return {metric: np.concatenate([block[metric] for block in blocks], 1) for metric in self.of}
 
     def _metrics(self, weights: list[Numbers]) -> dict[K, Numbers]:
-        """weights: for each system, shape (samples, rows). Metrics of shape (systems, samples)."""
+        """Each metric of weighted rows, shape (systems, samples). weights: for each system, shape (samples, rows)."""
         tops = np.stack([weight @ top for weight, top in zip(weights, self.tops, strict=True)])
         bottoms = np.stack([weight @ bottom for weight, bottom in zip(weights, self.bottoms, strict=True)])
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -144,7 +148,7 @@ class RatioColumns(Generic[K]):
         }
 
     def _right(self, metric: K) -> Discordance:
-        """Units that each system has right, of those that count for both."""
+        """Numbers of units that both systems, only one or neither has right, among those that count for both."""
         column = self.of[metric].start
         counted = np.all(self.bottoms[:2, :, column] > 0, axis=0)
         number = self.number[counted]
@@ -152,7 +156,8 @@ class RatioColumns(Generic[K]):
 
 
 def of_clusters(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
-    """A row for each cluster, such as a talker, from the rows of its units. parts: with the same ratios."""
+    """A row for each cluster (a talker, for example), with the sums over its units. parts: the units of each cluster,
+    with the same ratios."""
 
     def sums(tables: Iterable[Numbers]) -> Numbers:
         weighted = [np.einsum("r,srm->sm", part.number, table) for part, table in zip(parts, tables, strict=True)]
@@ -167,9 +172,10 @@ FEWEST_CLUSTERS = 3
 
 
 def jackknife_interval(value: float | None, without_each: Numbers) -> Interval | None:
-    """95 % interval of a value from its values without each cluster, shape (clusters,); None of too few.
+    """95 % interval of a value. without_each: the value without each cluster, shape (clusters,). None for too few
+    clusters.
 
-    Student's t for the few clusters there are, around the delete-one variance.
+    Uses the delete-one variance, and Student's t since there are few clusters.
     Source: Shao & Tu, The Jackknife and Bootstrap, 1995, 2.1.
     """
     clusters = len(without_each)
@@ -183,7 +189,7 @@ def jackknife_interval(value: float | None, without_each: Numbers) -> Interval |
 
 
 def middle(values: Numbers) -> Interval | None:
-    """The middle 95 % of the samples, without those over nothing. None if all samples are equal."""
+    """The interval of the middle 95 % of samples; NaN samples do not count. None if all samples are equal."""
     defined = values[~np.isnan(values)]
     if not defined.size or defined.min() == defined.max():
         return None

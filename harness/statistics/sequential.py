@@ -31,11 +31,12 @@ from harness.statistics.intervals import CONFIDENCE, Interval
 
 MOST_STEPS = 20_000  # For a rate, 20 times as long as a pass without events takes.
 STEPS_TO_PASS = 1000
-"""How finely time is cut to work out how often a rate is failed wrongly."""
+"""For a rate, the time of a pass without events is divided into this many steps, to compute how often a good device
+fails."""
 
 
 class SequentialVerdict(Enum):
-    """PASSED: as good as `good`. FAILED: as bad as `bad`. OPEN: more is needed."""
+    """PASSED: as good as `good`. FAILED: as bad as `bad`. OPEN: more data are needed."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -43,7 +44,8 @@ class SequentialVerdict(Enum):
 
 
 Boundaries = tuple[float, float]
-"""Log likelihood ratios (bad against good) at or below which a device has passed, at or above which it has failed."""
+"""Two log likelihood ratios (bad against good). At or below the first, a device has passed; at or above the second, it
+has failed."""
 
 
 def wald(test: SequentialTest) -> Boundaries:
@@ -59,10 +61,11 @@ def wald(test: SequentialTest) -> Boundaries:
 
 @lru_cache(maxsize=64)
 def rate_boundaries(test: SequentialTest) -> Boundaries:
-    """The boundaries of a Poisson rate that is looked at often: Wald's, mended so that α and β both hold."""
+    """The boundaries for a Poisson rate that is looked at often: Wald's, corrected so that neither α nor β is
+    exceeded."""
     step = -wald(test)[0] / (test.bad - test.good) / STEPS_TO_PASS
     expected = test.good * step
-    # Five or more events in so short a step hardly happen, and are left out.
+    # Five or more events in so short a step are too unlikely to matter.
     events = np.array([expected**count / math.factorial(count) for count in range(5)]) * math.exp(-expected)
     return _corrected_boundaries(
         test, math.log(test.bad / test.good), (test.bad - test.good) * step, events / events.sum()
@@ -71,7 +74,8 @@ def rate_boundaries(test: SequentialTest) -> Boundaries:
 
 @lru_cache(maxsize=64)
 def share_boundaries(test: SequentialTest) -> Boundaries:
-    """The boundaries of a share that is looked at after every trial: Wald's, mended so that α and β both hold."""
+    """The boundaries for a share that is looked at after every trial: Wald's, corrected so that neither α nor β is
+    exceeded."""
     if test.bad >= 1:
         raise ValueError(f"a tested share must be below 1, not {test.bad}")
     down = -math.log((1 - test.bad) / (1 - test.good))
@@ -81,13 +85,13 @@ def share_boundaries(test: SequentialTest) -> Boundaries:
 
 
 def rate_verdict(test: SequentialTest, count: int, hours: float) -> SequentialVerdict:
-    """Where the test of a Poisson rate stands after `count` events in `hours`; good and bad are per hour."""
+    """The verdict of the test of a Poisson rate after `count` events in `hours`; good and bad are per hour."""
     ratio = count * math.log(test.bad / test.good) - (test.bad - test.good) * hours
     return _verdict(ratio, rate_boundaries(test))
 
 
 def share_verdict(test: SequentialTest, count: int, total: int) -> SequentialVerdict:
-    """Where the test of a share stands after `count` of `total`; good and bad are below 1."""
+    """The verdict of the test of a share after `count` of `total`; good and bad are below 1."""
     boundaries = share_boundaries(test)
     rest = total - count
     ratio = count * math.log(test.bad / test.good) + rest * math.log((1 - test.bad) / (1 - test.good))
@@ -95,7 +99,7 @@ def share_verdict(test: SequentialTest, count: int, total: int) -> SequentialVer
 
 
 def hours_to_pass(test: SequentialTest) -> float:
-    """Hours without a single event after which a rate has passed."""
+    """Hours after which a rate has passed if there is no event."""
     return -rate_boundaries(test)[0] / (test.bad - test.good)
 
 
@@ -107,9 +111,11 @@ def _verdict(ratio: float, boundaries: Boundaries) -> SequentialVerdict:
 
 
 def _corrected_boundaries(test: SequentialTest, up: float, down: float, events: npt.NDArray[np.float64]) -> Boundaries:
-    """P(bad passes) ≤ e^pass_boundary · P(good passes), so e^pass_boundary = β / P(good passes) keeps β for sure.
+    """Boundaries that keep α and β.
 
-    up: what an event adds to the ratio. down: what a step takes away.
+    P(bad passes) ≤ e^pass_boundary · P(good passes), so e^pass_boundary = β / P(good passes) certainly keeps β.
+
+    up: the amount that an event adds to the log likelihood ratio. down: the amount that a step subtracts.
     events: the probabilities of 0, 1, 2, … events in a step of a good device.
     """
     pass_boundary, fail_boundary = wald(test)
@@ -117,14 +123,15 @@ def _corrected_boundaries(test: SequentialTest, up: float, down: float, events: 
     if failed_share + undecided_share > test.alpha:
         fail_boundary = -math.log(test.alpha)  # e^−fail_boundary bounds α by itself
         failed_share, _ = _failed_wrongly(pass_boundary, fail_boundary, up, down, events)
-    # What is still undecided may yet pass: it is reckoned with as if it did.
+    # Devices that are still undecided may yet pass, so they count as passed.
     return math.log(test.beta / (1 - min(failed_share, test.alpha))), fail_boundary
 
 
 def _failed_wrongly(
     passed: float, failed: float, up: float, down: float, events: npt.NDArray[np.float64]
 ) -> tuple[float, float]:
-    """How likely a good device is failed, and how likely it is undecided after MOST_STEPS."""
+    """The probability that a good device fails, and that of no decision after MOST_STEPS. passed, failed: the
+    boundaries."""
     alive = np.ones(1)
     lowest, wrong = 0, 0.0  # alive[i]: likelihood of being undecided with lowest + i events
     for step in range(1, MOST_STEPS + 1):
@@ -143,10 +150,11 @@ def _failed_wrongly(
 
 
 PRIOR_EVENTS, PRIOR_EXPOSURE = 0.5, 1.0
-"""Gamma prior on a rate: narrowest where devices are, between 0.1 and 2 events an hour; any prior keeps the promise."""
+"""Parameters (shape and rate) of the gamma prior on a rate. The intervals are valid with any prior. With this one they
+are narrowest for usual rates of devices, between 0.1 and 2 events per hour."""
 PRIOR_YES, PRIOR_NO = 0.5, 0.5
-"""Beta prior on a share."""
-_SMALLEST = 1e-12  # Relative. Ends are searched for from here, since 0 and 1 have infinite logarithms.
+"""Parameters (α and β) of the beta prior on a share."""
+_SMALLEST = 1e-12  # Relative. The search for the ends starts here, since 0 and 1 have infinite logarithms.
 
 
 @lru_cache(maxsize=8192)
@@ -176,7 +184,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
     while excess(high) < 0:
         high *= 2
     if not count:
-        return 0.0, -mixed / exposure  # without events, excess is a straight line
+        return 0.0, -mixed / exposure  # without events, excess is a linear function
     return _root(excess, best * _SMALLEST, best), _root(excess, best, high)
 
 
@@ -204,12 +212,13 @@ def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -
 
 
 def _root(excess: Callable[[float], float], start: float, end: float) -> float:
-    """Where `excess` changes sign; an end that lies inside the interval already is the answer."""
+    """The place between `start` and `end` at which `excess` changes sign. If `end` still lies inside the interval, that
+    is the result."""
     at_start, at_end = excess(start), excess(end)
     if at_start * at_end > 0:
         return start if abs(at_start) < abs(at_end) else end
     low, high = start, end
-    # By halves, to the last digit: SciPy's solvers take longer to import than all calls of a run.
+    # Bisection to the last digit, since SciPy's solvers take longer to import than all calls of a run.
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if excess(middle) * at_start > 0 else (low, middle)
     return middle

@@ -1,8 +1,8 @@
-"""Compares two systems, by exact tests where they can be counted, and tests whether events come in clusters.
+"""Compares two systems, by exact tests where possible, and tests whether events come in clusters.
 
-Where units are alike in both systems (the same stimuli, speakers or files), chance could have swapped the two systems
-within each unit. The p of a difference is the share of all such swaps that make it at least as large. Many units have
-too many swaps: then they are drawn, or the normal distribution is used. Rates on different audio are compared as
+If both systems have the same units (stimuli, speakers or files), chance could have swapped the two systems within each
+unit. The p of a difference is the share of all such swaps that make it at least as large. With many units there are too
+many swaps; a sample of them is then drawn, or the normal distribution is used. Rates on different audio are compared as
 Poisson counts.
 """
 
@@ -23,10 +23,10 @@ from harness.statistics.intervals import CONFIDENCE, Interval, garwood, wilson
 
 @frozen
 class Difference:
-    """The first system less the second: of shares, errors per word, events per hour, or of durations in seconds.
+    """The first system minus the second, in shares, errors per word, events per hour, or seconds.
 
-    interval: 95 %; an end is infinite with too few durations. p: two-sided, for such a difference by chance.
-    exact: p counts every way in which chance could swap the two within units.
+    interval: 95 % interval; an end is infinite with too few durations. p: two-sided probability of such a difference by
+    chance. exact: whether p counts every way in which chance could swap the two within units.
     """
 
     difference: float
@@ -37,9 +37,9 @@ class Difference:
 
 @frozen
 class Discordance:
-    """Two systems on the same stimuli. both, neither: heard by both, by none; only_first, only_second: by that alone.
+    """Two systems on the same stimuli: numbers of stimuli that both, only the first, only the second or neither heard.
 
-    p: that the two differ so much by chance though they are equally good; None when they never differ.
+    p: probability that two equally good systems differ so much by chance; None if they never differ.
     """
 
     both: int = 0
@@ -49,7 +49,7 @@ class Discordance:
 
     @classmethod
     def of(cls, first: ArrayLike, second: ArrayLike) -> Discordance:
-        """Whether each system heard each stimulus: 0 or 1, shape (n,)."""
+        """From whether each system heard each stimulus: 0 or 1, shape (n,)."""
         kinds = np.bincount(2 * np.asarray(first, np.int64) + np.asarray(second, np.int64), minlength=4)
         return cls(int(kinds[3]), int(kinds[2]), int(kinds[1]), int(kinds[0]))
 
@@ -63,10 +63,10 @@ class Discordance:
 
     @property
     def difference(self) -> Difference | None:
-        """Share heard by the first less share heard by the second; None over nothing.
+        """The share that the first heard minus the share that the second heard; None over nothing.
 
         The square-and-add interval from Wilson's intervals, with the correlation of the pairs corrected for continuity.
-        It agrees with McNemar's exact test on whether 0 is inside.
+        It contains 0 exactly if McNemar's exact test is not significant.
         Source: Newcombe, Statistics in Medicine 17 (1998), 2635–2650, method 10.
         """
         a, b, c, d = self.both, self.only_first, self.only_second, self.neither
@@ -89,7 +89,8 @@ class Discordance:
 
 
 def mcnemar(only_first: int, only_second: int) -> float | None:
-    """Exact two-sided p of McNemar's test, from the stimuli on which two systems differ; None when there are none.
+    """Exact two-sided p of McNemar's test, from the numbers of stimuli on which two systems differ; None if there are
+    none.
 
     Source: McNemar, Psychometrika 12 (1947), with the binomial distribution in place of its approximation.
     """
@@ -101,14 +102,14 @@ def mcnemar(only_first: int, only_second: int) -> float | None:
 
 
 MOST_RANKED = 200
-"""Differences up to which every way of swapping signed ranks is counted."""
+"""Up to this many differences, every way of swapping signed ranks is counted."""
 
 
 def signed_ranks(differences: ArrayLike) -> float | None:
-    """Two-sided p of Wilcoxon's signed ranks: paired differences lie around 0; None when all of them are 0.
+    """Two-sided p of Wilcoxon's signed ranks, for paired differences that are symmetric about 0; None if all are 0.
 
     Differences of 0 are left out; equal ones share the mean of their ranks. Exact up to MOST_RANKED differences, also
-    with ties; normal above. Source: Wilcoxon, Biometrics Bulletin 1 (1945), 80–83.
+    with ties; beyond, by the normal distribution. Source: Wilcoxon, Biometrics Bulletin 1 (1945), 80–83.
     """
     nonzero = np.asarray(differences, np.float64)
     nonzero = nonzero[nonzero != 0]
@@ -121,14 +122,14 @@ def signed_ranks(differences: ArrayLike) -> float | None:
 
 
 FEWEST_NORMAL = 50
-"""Matched pairs from which the mean of their differences is taken as normally distributed."""
+"""With at least this many matched pairs, the mean of their differences counts as normally distributed."""
 
 
 def matched_pairs(differences: ArrayLike) -> float | None:
-    """Two-sided p that paired differences, whole numbers, are 0 on average; None when they cannot tell.
+    """Two-sided p for paired differences (whole numbers) that are 0 on average; None if the test is not possible.
 
-    Below FEWEST_NORMAL every way of swapping the pairs is counted. From there on by the normal distribution, which
-    makes p too small for fewer. Source: Gillick & Cox, ICASSP (1989), 532–535, who ask for about 50.
+    Below FEWEST_NORMAL, every way of swapping the pairs is counted. From there on, the normal distribution is used,
+    which would make p too small for fewer. Source: Gillick & Cox, ICASSP (1989), 532–535, who require about 50.
     """
     values = np.asarray(differences, np.int64)
     if len(values) >= FEWEST_NORMAL and np.any(values != values[0]):
@@ -138,14 +139,14 @@ def matched_pairs(differences: ArrayLike) -> float | None:
 
 
 def normal_p(total: float, variance: float) -> float | None:
-    """Two-sided p of a sum that is 0 on average; None without variance."""
+    """Two-sided p of a sum that is 0 on average, by the normal distribution; None without variance."""
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
     return 2 * float(special.ndtr(-abs(total) / math.sqrt(variance))) if variance else None
 
 
 def poisson_rates(first: int, first_hours: float, second: int, second_hours: float) -> float | None:
-    """Exact two-sided p that two Poisson rates, on different audio, are the same; None over nothing.
+    """Exact two-sided p for two equal Poisson rates on different audio; None over nothing.
 
     Given the sum of both, the first count is binomial. Source: Przyborowski & Wilenski, Biometrika 31 (1940).
     """
@@ -159,10 +160,11 @@ def poisson_rates(first: int, first_hours: float, second: int, second_hours: flo
 
 
 def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> tuple[float | None, ...]:
-    """Each p, adjusted so that a false alarm among all of them is as unlikely as one p says; at most 1.
+    """Each p, adjusted for the number of tests. The chance of any false alarm among them is then at most the level at
+    which each is judged. At most 1.
 
-    A p of None is of no test: it stays None and corrects nothing.
-    weights: above 0; a test of twice the weight is corrected half as much (default: all alike).
+    A p of None stands for no test: it stays None and does not count.
+    weights: above 0; a test with twice the weight is corrected half as much (None: equal weights).
     Source: Holm, Scandinavian Journal of Statistics 6 (1979), 65–70, with weights as in its section 4.
     """
     test_weights = [1.0] * len(ps) if weights is None else weights
@@ -178,15 +180,16 @@ def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> 
 
 DRAWS = 20_000  # With so many, the standard error of a p of 0.05 is 0.0015.
 MOST_STEPS = 20_000_000
-"""Work up to which every way of swapping is counted."""
+"""Most steps that counting every way of swapping may take; beyond, swaps are drawn."""
 MOST_ENUMERATED = 14
-"""Clusters up to which every way of swapping is tried, for several statistics at once."""
+"""Up to this many clusters, every way of swapping is tried for several statistics at once."""
 _BLOCK = 2048
 
 
 @frozen
 class SwapTestResult:
-    """p: two-sided. exact: every way of swapping was counted, not drawn. clusters: those with a difference."""
+    """The result of a swap test. p: two-sided. exact: whether every way of swapping was counted, not drawn. clusters:
+    number of clusters with a difference."""
 
     p: float
     exact: bool
@@ -194,7 +197,7 @@ class SwapTestResult:
 
 
 def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestResult | None:
-    """Whether a sum of differences, one of each cluster, is far from 0; None when all of them are 0.
+    """Tests whether the sum of differences is 0; None if all of them are 0. differences: one for each cluster.
 
     With differences of 1, 0 and −1 it is McNemar's exact test. Source: Fisher, The Design of Experiments, 21 (1935).
     """
@@ -207,7 +210,7 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestRes
     whole = [difference // common for difference in whole]
     statistic, span = abs(sum(whole)), sum(map(abs, whole))
     if span * len(whole) <= MOST_STEPS:
-        # Chance of each sum of those that keep their sign: the sum of all is twice that, less the span.
+        # The probability of each sum of the differences that keep their sign. The sum of all is twice that minus span.
         chances = np.zeros(span + 1)
         chances[0] = 1.0
         for size in map(abs, whole):
@@ -224,10 +227,11 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestRes
 
 
 def consistent_interval(difference: float, interval: Interval, p: float, confidence: float = CONFIDENCE) -> Interval:
-    """An approximate interval of a difference that agrees with the exact test beside it on whether 0 can be.
+    """An approximate interval of a difference, changed so that it contains 0 exactly if the test's p does not rule it
+    out.
 
-    Where the test does not rule 0 out the interval is widened to hold it. Where it does, an end that lies beyond 0 is
-    the test-based one. Source: Miettinen, American Journal of Epidemiology 103 (1976), 226–235.
+    If p does not rule out 0, the interval is widened to contain it. If it does, an end that lies beyond 0 is replaced
+    by that of the test-based interval. Source: Miettinen, American Journal of Epidemiology 103 (1976), 226–235.
     """
     low, high = interval
     if p >= 1 - confidence:
@@ -243,10 +247,11 @@ def consistent_interval(difference: float, interval: Interval, p: float, confide
 def independent_difference(
     first: tuple[float, Interval], second: tuple[float, Interval], p: float, error: float = 0.0
 ) -> Difference:
-    """The difference of two independent values, in keeping with p. error: how far both may be off besides.
+    """The difference of two independent values, with an interval that is consistent with p.
 
-    The distances of both intervals, added by their squares. Source: Zou & Donner, Statistics in Medicine 27 (2008),
-    1693–1702.
+    first, second: each value with its interval. error: the most by which other errors may change the difference. The
+    distances from the values to the ends of their intervals are added as squares. Source: Zou & Donner, Statistics in
+    Medicine 27 (2008), 1693–1702.
     """
     (estimate, (low, high)), (other, (other_low, other_high)) = first, second
     ends = (
@@ -257,7 +262,7 @@ def independent_difference(
 
 
 def swapped_together(differences: NDArray[Any], seed: int = 0) -> SwapTestResult | None:
-    """Whether any of several statistics differs; None when none does in any cluster.
+    """Tests whether any of several statistics differs; None if none differs in any cluster.
 
     differences: a row for each cluster, a column for each statistic. Each is squared and divided by its mean square
     under swapping, so that rare categories have the same weight as frequent ones.
@@ -290,7 +295,7 @@ def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
 
 Column = NDArray[np.float64]
 MOST_SIMULATED = 5000
-"""Events; above that the normal distribution is used."""
+"""Most events that are simulated; with more, the normal distribution is used."""
 SIMULATIONS = 999  # With the observed one, p is a multiple of a thousandth.
 REPLICATES = 2000
 MOST_DRAWS = 20_000_000
@@ -299,9 +304,12 @@ FEWEST_REPLICATES = 200  # Five of them lie beyond each end of a 95 % interval.
 
 @frozen
 class Clustering:
-    """index: of dispersion, 1 for independent events, more for clusters. p: one-sided, for independent events.
-    interval: of the rate, per unit of exposure, by a bootstrap of whole stretches. It contains Garwood's interval,
-    since clustered events never carry more information than independent ones."""
+    """How far events cluster in stretches of audio.
+
+    index: index of dispersion, 1 for independent events, more for clusters. p: one-sided, for independent events.
+    interval: 95 % interval of the rate per unit of exposure, by a bootstrap of whole stretches. It contains Garwood's
+    interval, since clustered events never carry more information than independent ones. stretches: number of stretches.
+    """
 
     index: float
     p: float
@@ -312,12 +320,13 @@ class Clustering:
 def clustering(
     counts: ArrayLike, exposures: ArrayLike, *, seed: int = 1, confidence: float = CONFIDENCE
 ) -> Clustering | None:
-    """Index of dispersion over stretches of any length, with its p and a cluster bootstrap; None without two
-    stretches and two events. The same numbers give the same answer.
+    """Index of dispersion over stretches of any length, with its p and a cluster bootstrap. None without two stretches
+    and two events. The same numbers always give the same result.
 
-    index: Pearson's chi-square over its degrees of freedom, where only pairs of events in one stretch count.
-    What a single event adds would depend on the length of its stretch. For equal stretches both are the same.
-    p: by simulation of events in proportion to the exposures (few events), or by the exact mean and variance.
+    counts: number of events in each stretch. exposures: its length.
+    index: Pearson's chi-square over its degrees of freedom, but only pairs of events in the same stretch count. The
+    contribution of a single event would depend on the length of its stretch. For equal stretches both are the same.
+    p: by simulating events in proportion to the exposures, or with many events by the exact mean and variance.
     Sources: Fisher (Statistical Methods, 16), Haldane (Biometrika 29, 1937), and Efron & Tibshirani (An Introduction
     to the Bootstrap, 8).
     """
@@ -347,7 +356,7 @@ def clustering(
 
 
 def _pairs(events: Column, exposure: Column) -> float:
-    """Ordered pairs of events in one stretch, each by how little it was to be expected there."""
+    """Number of ordered pairs of events in the same stretch, each divided by the exposure of the stretch."""
     return float((events * (events - 1) / exposure).sum())
 
 
@@ -364,9 +373,10 @@ def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pai
 def _bootstrap(
     random: np.random.Generator, events: Column, exposure: Column, silent: Column, confidence: float
 ) -> Interval:
-    """Percentiles of the rate over stretches drawn with replacement.
+    """The interval of the rate: percentiles over samples of stretches, drawn with replacement.
 
-    Of the stretches without an event only the sum of their exposures matters; for many of them it is normal.
+    events, exposure: of the stretches with events. silent: exposures of those without. Only the sum of the latter
+    matters, which is normally distributed if there are many.
     """
     with_events, without = len(events), len(silent)
     stretches = with_events + without
@@ -382,6 +392,6 @@ def _bootstrap(
         quiet = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
         simulated = float(exposure[stretch_numbers].sum()) + max(0.0, quiet)
         rates[index] = float(events[stretch_numbers].sum()) / simulated if simulated > 0 else 0.0
-    tail = 50 * (1 - confidence)  # percent, on each side
+    tail = 50 * (1 - confidence)  # per cent, on each side
     low, high = np.percentile(rates, [tail, 100 - tail])
     return float(low), float(high)

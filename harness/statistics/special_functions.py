@@ -1,4 +1,4 @@
-"""SciPy's special functions, without what `scipy.special` also imports: see docs/decisions/code.md."""
+"""SciPy's special functions, without the other imports of `scipy.special` (see docs/decisions/code.md)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NAME = "scipy.special"
 
 
 def _load() -> ModuleType:
-    # Another thread might import the package while its place is taken.
+    # Another thread might import the package while a stand-in takes its place.
     if _NAME not in sys.modules and threading.active_count() == 1:
         placeholder = ModuleType(_NAME)
         placeholder.__path__ = [str(Path(scipy.__file__).with_name("special"))]
         sys.modules[_NAME] = placeholder
         try:
-            with suppress(ImportError):  # a version of SciPy that keeps them elsewhere
+            with suppress(ImportError):  # other versions of SciPy have them elsewhere
                 return import_module(f"{_NAME}._ufuncs")
         finally:
             del sys.modules[_NAME]

@@ -1,4 +1,4 @@
-"""Shares, intervals and latencies as text, of the numbers that `harness/model/numbers.py` writes."""
+"""Shares, intervals and latencies as text. Single numbers are written by `harness/model/numbers.py`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ TOO_FEW_VOICES = "too few voices for an interval"
 
 
 def voices_interval(ends: Interval | None, digits: int | None = None) -> str:
-    """As `percent_interval`, of a share that is known: only too few voices leave it without an interval."""
+    """As `percent_interval`, for a known share. If it has no interval, there were too few voices."""
     return TOO_FEW_VOICES if ends is None else percent_interval(ends, digits)
 
 
 def basis(voices: int | None, unknown: bool, trials: str = "exact") -> str:
-    """What an interval is over: `over 5 voices`, or `exact` for trials. unknown: some recordings name no talker."""
+    """The units of an interval: `over 5 voices`, or `trials` (such as `exact`) if voices is None. unknown: whether some
+    recordings name no talker."""
     if voices is None:
         return f"{trials}, talkers unknown" if unknown else trials
     return f"over {counted(voices, 'voice')}" + (", unknown talkers as one" if unknown else "")
@@ -48,7 +49,7 @@ def coefficient(value: float | None) -> str:
 
 
 def coefficient_interval(ends: Interval | None) -> str:
-    """The ends of its interval, which may be negative: `-0.012 to 0.775`."""
+    """The ends of an interval of coefficients, which may be negative: `-0.012 to 0.775`."""
     return NOTHING if ends is None else f"{coefficient(ends[0])} to {coefficient(ends[1])}"
 
 
@@ -58,7 +59,7 @@ def points_interval(ends: Interval | None) -> str:
 
 
 def share(ratio: Share, digits: int | None = None) -> str:
-    """`3 of 120 = 2.50 %`; n/a of nothing."""
+    """`3 of 120 = 2.50 %`; n/a if the total is 0."""
     return NOTHING if ratio.value is None else f"{ratio.count} of {ratio.total} = {percent(ratio.value, digits)}"
 
 
@@ -79,7 +80,7 @@ def measured(value: MeasuredDuration | None) -> str:
 
 
 def seconds_interval(low_s: float | None, high_s: float | None) -> str:
-    """`290–330 ms`, `10.8–24.0 s`, `812 ms – 1.20 s`; "too few" where there are too few values for an end."""
+    """`290–330 ms`, `10.8–24.0 s`, `812 ms – 1.20 s`; "too few" for an end that is None."""
     if low_s is None and high_s is None:
         return TOO_FEW
     low, high = (TOO_FEW if end is None else seconds(end) for end in (low_s, high_s))
@@ -89,21 +90,21 @@ def seconds_interval(low_s: float | None, high_s: float | None) -> str:
 
 
 def quantile(value: Quantile | None) -> str:
-    """With its 95 % interval: `312 ms (290–330 ms)`, `19.0 s (10.8 s – too few)`."""
+    """A quantile with its 95 % interval: `312 ms (290–330 ms)`, `19.0 s (10.8 s – too few)`."""
     if value is None:
         return NOTHING
     return f"{seconds(value.value_s)} ({seconds_interval(value.low_s, value.high_s)})"
 
 
 def percentile(value: Quantile | None, total: int) -> str:
-    """As `quantile`; "too few" of too few values."""
+    """As `quantile`; "too few" if `total` values are too few for this quantile."""
     return TOO_FEW if value is not None and total < values_needed(value.share) else quantile(value)
 
 
 def delays(figures: LatencyFigures) -> str:
     """`median 312 ms (290–330 ms), p95 512 ms (480 ms – too few), p99 too few, clock error ± 1 ms, n = 57`.
 
-    The error is the median one of the times used. Times that were left out follow.
+    The clock error is the median error of the durations used. The number of those left out follows.
     """
     left_out = ""
     if figures.excluded:

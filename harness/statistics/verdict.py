@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class LimitVerdict(StrEnum):
     """The verdict on a limit, in the order of severity.
 
-    MARGINAL: the limit holds, but its interval reaches beyond it, or too little was measured for an interval.
-    OPEN: the run goes on and may still change it. UNDECIDED: not measured, too little measured, or the host disturbed
-    the run. NO_LIMITS: of a whole run.
+    MARGINAL: the limit holds, but the interval reaches beyond it, or too little was measured for an interval.
+    OPEN: the run is not over and may still change the verdict. UNDECIDED: nothing or too little was measured, or the
+    host disturbed the run. NO_LIMITS: a whole run for which no limits are declared.
     """
 
     NO_LIMITS = "NO LIMITS"
@@ -50,7 +50,8 @@ SEVERITY = tuple(LimitVerdict)
 
 @frozen
 class ValueUnit:
-    """How results, intervals and limits are written. declared: a limit, with the digits that it was declared with."""
+    """How values of one unit are written. write: a result. interval: an interval. declared: a limit, with as many
+    digits as it was declared with."""
 
     write: Callable[[float | None], str] = numbers.number
     interval: Callable[[Interval], str] = text.number_interval
@@ -64,18 +65,21 @@ COEFFICIENT = ValueUnit(text.coefficient, text.coefficient_interval)
 
 @frozen
 class DeclaredLimit:
-    """A declared limit, with what is compared with it.
+    """A declared limit, with the result that is compared with it.
 
-    - name: its key or option, with the device where there is one: `max_false_reject_share[kitchen]`.
-    - words: what it limits, for people. unit: of its values.
-    - wanted, found: in one unit. found: None without data, or with too little to say. least: at least `wanted`.
-    - interval: of 95 %, in the same unit; None without one. of: what was counted. why_not: why `found` is None.
-    - or_more: `found` is the lower end of the interval, of too few values for more.
-    - has_interval: the measure has an interval, unless too little was measured for one.
-    - on_bound: the far end of the interval is compared, not the estimate.
-    - running, settled: whether results may still come, and whether none of them can change this verdict.
-    - of_host: it limits what the host did, which says nothing about a device.
-    - may_stay_open: undecided at the end, it does not fail the run.
+    - name: its key or option, with the device if it has one: `max_false_reject_share[kitchen]`.
+    - words: what it limits, for people. unit: how its values are written.
+    - wanted: the limit. found: the result; None if nothing or too little was measured. Both have the same unit.
+    - least: whether `wanted` is the least allowed value. If False, it is the greatest.
+    - interval: 95 % interval of the result, in the same unit; None without one.
+    - of: what was counted, such as `57 trials`; "" for nothing.
+    - why_not: why `found` is None; "" if it is not.
+    - or_more: whether `found` is only the lower end of the interval, since there were too few values.
+    - has_interval: whether the measure has an interval if enough is measured.
+    - on_bound: whether the worse end of the interval is compared, not the estimate.
+    - running: whether results may still come. settled: whether none of them can change this verdict.
+    - of_host: whether it limits the behaviour of the host, which says nothing about a device.
+    - may_stay_open: whether the run may succeed although this limit is undecided at its end.
     """
 
     name: str
@@ -97,12 +101,12 @@ class DeclaredLimit:
 
     @property
     def of_test(self) -> bool:
-        """Whether it is a sequential test: found is 1 (passed), 0 (failed) or None."""
+        """Whether the limit is a sequential test. `found` is then 1 (passed), 0 (failed) or None (no decision)."""
         return "_test[" in self.name
 
     @property
     def bound(self) -> float | None:
-        """The end of the interval that is nearer to breaking the limit."""
+        """The worse end of the interval: the lower one if `least`, else the upper one. None without an interval."""
         if self.interval is None:
             return None
         low, high = self.interval
@@ -110,7 +114,7 @@ class DeclaredLimit:
 
     @property
     def verdict(self) -> LimitVerdict:
-        """The one rule."""
+        """The verdict, by the rule that sessions and evaluations share."""
         if self.running and not self.settled:
             return LimitVerdict.OPEN
         compared = self.bound if self.on_bound and self.found is not None else self.found
@@ -128,7 +132,7 @@ class DeclaredLimit:
 
     @property
     def fails_run(self) -> bool:
-        """Whether it sets the exit status to 1."""
+        """Whether the limit sets the exit status to 1."""
         return not self.holds and not (self.may_stay_open and self.verdict is not LimitVerdict.FAIL)
 
     def _allows(self, value: float) -> bool:
@@ -136,19 +140,19 @@ class DeclaredLimit:
 
     @property
     def wanted_text(self) -> str:
-        """`≤ 5 %`; "to pass" of a test."""
+        """`≤ 5 %`; "to pass" for a sequential test."""
         if self.of_test:
             return "to pass"
         return f"{'≥' if self.least else '≤'} {self.unit.declared(self.wanted)}"
 
     @property
     def limit_text(self) -> str:
-        """`latency, p95 ≤ 900 ms`; of a test what it tests."""
+        """`latency, p95 ≤ 900 ms`; for a sequential test only its words."""
         return self.words if self.of_test else f"{self.words} {self.wanted_text}"
 
     @property
     def found_text(self) -> str:
-        """`3.20 %`; of a test what it decided."""
+        """`3.20 %`; for a sequential test its decision."""
         if self.of_test:
             decision = "passed" if self.found else "failed"
             return "no decision" if self.found is None else decision
@@ -157,7 +161,7 @@ class DeclaredLimit:
         return f"{self._written(self.found)}{' or more' if self.or_more else ''}"
 
     def _written(self, value: float) -> str:
-        """With more digits where it would read like the limit: 5.004 % fails one of 5 %, which 5.00 % seems to hold."""
+        """A value as text, with more digits if it would read like the limit, such as 5.004 % with a limit of 5 %."""
         value_text = self.unit.write(value)
         reads_alike = value != self.wanted and value_text == self.unit.write(self.wanted)
         return self.unit.declared(value) if reads_alike else value_text
@@ -195,7 +199,7 @@ class DeclaredLimit:
 
 
 def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
-    """The limit of the option `--min-alpha`: alpha, not its interval, is at least `least`."""
+    """The limit of the option `--min-alpha`: the estimate of alpha (not its interval) must be at least `least`."""
     return DeclaredLimit(
         "--min-alpha",
         words,
@@ -210,19 +214,20 @@ def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
 
 
 def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:
-    """The most severe; NO_LIMITS of none."""
+    """The most severe of some verdicts; NO_LIMITS without any."""
     return max(verdicts, key=SEVERITY.index, default=LimitVerdict.NO_LIMITS)
 
 
 def held(limits: Sequence[DeclaredLimit]) -> str:
-    """`3 of 4 limits met`, `no limits are declared`."""
+    """How many limits hold: `3 of 4 limits met`, or `no limits are declared`."""
     if not limits:
         return "no limits are declared"
     return f"{sum(limit.holds for limit in limits)} of {len(limits)} limits met"
 
 
 def unheld(limits: Sequence[DeclaredLimit]) -> str:
-    """What sets the exit status to 1: `failed: latency, p95 ≤ 900 ms; undecided: recognised ≥ 70 %`, or ""."""
+    """The limits that set the exit status to 1: `failed: latency, p95 ≤ 900 ms; undecided: recognised ≥ 70 %`. ""
+    without any."""
     verdicts = {LimitVerdict.FAIL: "failed", LimitVerdict.UNDECIDED: "undecided"}
     return "; ".join(
         f"{word}: {limit.limit_text}"

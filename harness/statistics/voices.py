@@ -1,9 +1,10 @@
-"""What the trials of some voices say about other voices: an interval, one for any time, and a sequential test.
+"""What the trials of some voices say about other voices: an interval, one that holds at any time, and a sequential
+test.
 
 In the model, each voice has an error share of its own, drawn from a beta distribution with mean p. Trials of one voice
-then correlate by r. How much is not known. Every likelihood is therefore a mean over r, with the density 2(1 − r): any
-correlation may be, and large ones are less likely. A few voices that happen to be alike then do not pass for proof
-that all are. Source of the beta-binomial likelihood: Williams, Biometrics 31 (1975).
+are then correlated by r, which is not known. Every likelihood is therefore a mean over r, with the density 2(1 − r):
+any correlation is possible, and large ones are less likely. So a few voices that happen to be alike do not prove that
+all voices are. Source of the beta-binomial likelihood: Williams, Biometrics 31 (1975).
 """
 
 from __future__ import annotations
@@ -24,37 +25,38 @@ from harness.statistics.sequential import SequentialVerdict
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Counts = tuple[tuple[int, int, int], ...]
-"""Errors, trials, and how many voices have this many, in ascending order."""
+"""(errors, trials, number of voices that have these), in ascending order."""
 
 FEWEST_VOICES = 2
-"""With fewer, nothing shows how much voices differ."""
+"""With fewer voices, nothing shows how much they differ."""
 _CELLS, _FINE_CELLS = 64, 128
-"""Cells of the grid of p, over its whole range and then where the likelihood is."""
+"""Numbers of cells of the grid of p: first over its whole range, then over the part where the likelihood is large."""
 _NEGLIGIBLE = 25.0
-"""A log likelihood so far below the largest is left out."""
+"""Cells whose log likelihood is this much below the largest are left out."""
 
 _ROOTS = (np.arange(16) + 0.5) / 16
 _CORRELATIONS = _ROOTS**2
-"""The grid of r: dense near 0, where many trials of a voice show small differences."""
-# The density 2(1 − r), times the steps of r, which grow with its root.
+"""The grid of r. It is dense near 0, since many trials of a voice show small correlations."""
+# The density 2(1 − r) times the steps of r, which grow with its root.
 _LOG_WEIGHTS = np.log(_ROOTS * (1 - _CORRELATIONS) / (_ROOTS * (1 - _CORRELATIONS)).sum())
 _SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS
-"""Sum of both parameters of the beta distribution of voices."""
+"""Sum of the two parameters of the beta distribution of voices, for each r."""
 
 
 @frozen
 class VoiceIntervals:
-    """Intervals of the mean share over all voices like these. any_time: holds at every look at once."""
+    """Intervals of the mean share over all voices like these. interval: for one look. any_time: valid for any number of
+    looks together."""
 
     interval: Interval
     any_time: Interval
 
 
 def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> VoiceIntervals | None:
-    """From the trials of each voice; None with fewer than FEWEST_VOICES.
+    """Intervals from the errors and trials of each voice; None with fewer than FEWEST_VOICES.
 
-    interval: its ends are those of Clopper and Pearson where trials do not correlate, or where each voice has one.
-    any_time: `sequential.share_sequence`, with the same prior on p.
+    interval: it is Clopper and Pearson's if trials are not correlated, or if each voice has one trial.
+    any_time: as `sequential.share_sequence`, with the same prior on p.
     """
     return _of_counts(_counts((voice.count, voice.total) for voice in voices), confidence)
 
@@ -66,10 +68,10 @@ def over_clusters(errors: Iterable[int], totals: Iterable[int], confidence: floa
 
 
 def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialVerdict:
-    """Where the test of a share over voices stands: the likelihood ratio of both means against 1/α and β.
+    """The verdict of the test of a share over voices: the likelihood ratio of the two means, compared with 1/α and β.
 
-    It stays open for as long as the voices are too few to separate the two, however many trials they have. Source of
-    the bounds: Ville's inequality, for voices whose correlations have the density above.
+    It stays open as long as there are too few voices to separate the two, however many trials they have. Source of the
+    bounds: Ville's inequality, for voices whose correlations have the density above.
     """
     if not (0 < test.good < test.bad < 1 and test.alpha + test.beta < 1):
         raise ValueError(f"a sequential test has 0 < good < bad < 1 and alpha + beta < 1, not {test}")
@@ -112,7 +114,7 @@ def _over_voices(counts: Counts, confidence: float) -> VoiceIntervals:
     likelihoods, slope = np.exp(logs - logs.max()), np.tan(math.pi / 2 * middles)
 
     tail = (1 - confidence) / 2
-    # The weights turn Jeffreys' prior into those of Clopper and Pearson: 1/p for the low end, 1/(1 − p) for the high.
+    # The weights turn Jeffreys' prior into the priors that give Clopper and Pearson's ends: 1/p and 1/(1 − p).
     low = _quantile(edges, likelihoods / slope, tail) if errors.any() else 0.0
     high = _quantile(edges, likelihoods * slope, 1 - tail) if (errors < totals).any() else 1.0
 
@@ -122,7 +124,7 @@ def _over_voices(counts: Counts, confidence: float) -> VoiceIntervals:
     last_two = slice(last + 1, last - 1 if last else None, -1)
     to_u = np.interp(least, logs[last_two], middles[last_two]) if last < len(logs) - 1 else edges[-1]
     any_time = _share_at(float(from_u)) if errors.any() else 0.0, _share_at(float(to_u))
-    # With unequal voices the share of all trials may lie beyond the mean over voices.
+    # If voices have different numbers of trials, the share of all trials may lie outside. The interval must contain it.
     interval = min(low, share), max(high, share)
     return VoiceIntervals(interval, (min(any_time[0], interval[0]), max(any_time[1], interval[1])))
 
@@ -164,7 +166,7 @@ def _log_rising_factorial(shape: Floats, counts: Integers, voice_counts: Integer
 
 @lru_cache(maxsize=65536)
 def _of_voice(mean: float, errors: int, total: int) -> Floats:
-    """Log likelihood of one voice's trials, of each correlation."""
+    """Log likelihood of one voice's trials, for each correlation."""
     unit = np.ones(1, np.int64)
     yes, no, trials = unit * errors, unit * (total - errors), unit * total
     return (
@@ -175,7 +177,7 @@ def _of_voice(mean: float, errors: int, total: int) -> Floats:
 
 
 def _log_mean(logs: Floats) -> Floats:
-    """The mean over correlations, which are the last axis, of likelihoods given by their logarithms."""
+    """The logarithm of the mean likelihood over correlations (the last axis). logs: logarithms of likelihoods."""
     from scipy import special  # here, since it loads slowly
 
     return np.asarray(special.logsumexp(logs + _LOG_WEIGHTS, axis=-1))

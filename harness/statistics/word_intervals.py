@@ -1,7 +1,7 @@
-"""How far a word error rate, or the difference of two, may be off: errors come in bad utterances and bad speakers.
+"""Intervals of word error rates and of differences between them. Errors cluster in bad utterances and bad speakers.
 
-The units that vary freely are utterances, or whole speakers where those are given; words within them do not. Which
-it is decides what the interval speaks of: further utterances of these speakers, or further speakers.
+Words within an utterance are therefore not independent. Utterances count as independent units, or whole speakers if
+these are given. The interval is about further utterances of these speakers, or about further speakers.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from harness.statistics.significance import (
 )
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
-"""The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
+"""The speaker of each utterance: a name, or a number from 0, which is much quicker."""
 Sums = NDArray[Any]
 
 MOST_EXACT = 100
-"""Units that differ up to which a difference is tested exactly, where at least as many do not differ."""
+"""If at most this many units differ, and at least as many do not, a difference is tested exactly."""
 LEAST_QUERIES = 6
-"""With fewer, how they differ says too little of how further ones would."""
+"""Fewer queries say too little about further ones."""
 FEWEST_UNITS = 10
-"""With fewer units, Student's t is wide enough by itself."""
+"""With fewer units, Student's t alone makes the interval wide enough."""
 
 _BLOCK = 8192
-"""Units at a time: what fits the caches is quicker than columns of new memory."""
+"""Number of units that are processed at a time, since arrays that fit the processor's caches are quicker."""
 
 
 def wer_interval(
@@ -49,8 +49,8 @@ def wer_interval(
 ) -> Interval | None:
     """Interval of a WER from the errors and reference words of each utterance; None over no words or one utterance.
 
-    A single cluster counts as none. Below a WER of 1 this is the exact interval of a share over the effective number
-    of independent words. Without errors it counts utterances instead, each wrong or right as a whole.
+    A single cluster counts as no clusters. Below a WER of 1, this is the exact interval of a share over the effective
+    number of independent words. Without errors, it counts utterances instead, each right or wrong as a whole.
     Sources: Korn & Graubard, Survey Methodology 24 (1998). The delete-one variance of a ratio: Cochran, Sampling
     Techniques. Degrees of freedom: Carter, Schnepel & Steigerwald, Rev. Econ. Stat. 99 (2017).
     """
@@ -67,15 +67,15 @@ def wer_interval(
     variance, degrees = _vary(*_units(wrong, word_counts, clusters))
 
     t = float(special.stdtrit(degrees, 1 - tail))
-    # Never surer than if each error came by itself.
+    # The interval is never narrower than with independent errors.
     spread = t * math.sqrt(max(variance, rate / total))
     if rate >= 1:
         return max(0.0, rate - spread), rate + spread
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
-    # min() also takes the words when nothing varies.
+    # min() also gives the number of words if nothing varies.
     alike = min(total, rate * (1 - rate) * narrowing / variance if variance else total)
     low, high = share_ends(rate * alike, (1 - rate) * alike, confidence)
-    # A share ends at 1; a WER does not, which matters once it is near.
+    # A share is at most 1 but a WER is not, which matters if it is near 1.
     return low, high if rate <= 0.5 else max(high, rate + spread)
 
 
@@ -86,11 +86,13 @@ def wer_difference(
     clusters: Clusters | None = None,
     confidence: float = CONFIDENCE,
 ) -> Difference | None:
-    """Two systems' errors on the same utterances, which have `words`; None over no words or one utterance.
+    """The WER of the first system minus that of the second, on the same utterances; None over no words or one
+    utterance.
 
-    What both share (a hard utterance, a bad speaker) cancels out. Units and sources as in `wer_interval`. If few units
-    differ, the sum of their differences is not normal. Then p comes from the exact swapping test, and the interval
-    from two Poisson sums. The two agree on whether 0 is inside.
+    first, second: errors in each utterance. words: its number of reference words. The influence of a difficult
+    utterance or a bad speaker on both cancels out. Units and sources as in `wer_interval`. If few units differ, the sum
+    of their differences is not normally distributed. Then p comes from the exact swap test, and the interval from two
+    Poisson sums. The interval contains 0 exactly if p is not significant.
     """
     first_errors, word_counts = _columns(first, words)
     second_errors, _ = _columns(second, words)
@@ -109,7 +111,7 @@ def wer_difference(
     variance, degrees = _vary(*by_unit)
     error = math.sqrt(max(variance, abs(difference) / total))
     if not error:
-        # Every cluster's errors even out exactly: only single utterances show how much they vary.
+        # The differences within every cluster sum to 0, so only single utterances show how much they vary.
         error = math.sqrt(float((differences**2).sum())) / total
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
@@ -119,10 +121,10 @@ def wer_difference(
 
 
 def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | None = None) -> Difference | None:
-    """Two systems' shares of the same trials, the first less the second; None over nothing.
+    """The share of the first system minus that of the second, on the same trials; None over nothing.
 
     first, second: 0 or 1 for each trial, shape (n,). Without clusters: Newcombe's interval with McNemar's exact p.
-    With them: as `wer_difference`, with the interval clipped, since shares differ by at most 1.
+    With clusters: as `wer_difference`, with the interval clipped, since shares differ by at most 1.
     """
     outcomes, other = np.asarray(first, np.int64), np.asarray(second, np.int64)
     if clusters is not None:
@@ -132,10 +134,10 @@ def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | N
 
 
 def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
-    """Two systems' shares of different trials, the first less the second; None where either has too few clusters.
+    """The share of the first system minus that of the second, on different trials; None if one has too few clusters.
 
-    first, second: the trials of each cluster. p: Fisher's exact test, of as many trials as the clusters are worth.
-    Interval: the distances of both exact intervals, added by their squares.
+    first, second: the trials of each cluster. p: Fisher's exact test, with the effective number of independent trials.
+    Interval: the distances from the shares to the ends of their exact intervals, added as squares.
     Sources: Korn & Graubard, Survey Methodology 24 (1998); Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
     """
     from scipy.stats import fisher_exact
@@ -158,7 +160,7 @@ def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference 
 
 
 def rates_apart(first: int, first_hours: float, second: int, second_hours: float) -> Difference | None:
-    """Two rates per hour on different audio, the first less the second; None over nothing. p: `poisson_rates`."""
+    """The first rate per hour minus the second, on different audio; None over nothing. p: by `poisson_rates`."""
     p = poisson_rates(first, first_hours, second, second_hours)
     interval, other = garwood(first, first_hours), garwood(second, second_hours)
     if p is None or interval is None or other is None:
@@ -169,7 +171,8 @@ def rates_apart(first: int, first_hours: float, second: int, second_hours: float
 def wers_apart(
     first: tuple[ArrayLike, ArrayLike, Clusters | None], second: tuple[ArrayLike, ArrayLike, Clusters | None]
 ) -> Difference | None:
-    """Two systems' WERs on different utterances, the first less the second; None over no words or one utterance.
+    """The WER of the first system minus that of the second, on different utterances; None over no words or one
+    utterance.
 
     first, second: errors, reference words and cluster of each utterance. Variances as in `wer_interval`, p by Welch's
     t (Biometrika 34, 1947).
@@ -209,15 +212,15 @@ def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
 
 
 def _above_nothing(utterances: int, tail: float) -> float:
-    """The exact upper end of a share of none of this many."""
+    """The exact upper end of the interval of a share of 0 out of `utterances`. tail: the error on that side."""
     return -math.expm1(math.log(tail) / utterances)
 
 
 def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Difference | None:
-    """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
+    """The difference, if at most half of the units differ, and few enough for the exact test; else None.
 
-    The sums in favour of either system come from different units, so they are independent. Each has Garwood's
-    interval, scaled by the size of the units. The difference adds the squares of the two distances.
+    The sums in favour of each system come from different units, so they are independent. Each has Garwood's interval,
+    scaled by the size of the units. For their difference, the distances to the ends are added as squares.
     Sources: Fisher, The Design of Experiments, 21; Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
     """
     differing = differences[differences != 0]
@@ -243,19 +246,19 @@ def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Diff
 
 
 def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
-    """Sums by what varies freely: by cluster, where there is more than one, else as they are."""
+    """Sums of both columns over the independent units: by cluster if there is more than one, else unchanged."""
     by_cluster = None if clusters is None else cluster_sums(top, bottom, clusters)
     return (top, bottom) if by_cluster is None or len(by_cluster[0]) < 2 else by_cluster
 
 
 def _vary(top: Sums, bottom: Sums) -> tuple[float, float]:
-    """The variance of a ratio of sums, and its degrees of freedom, 1 and up."""
+    """The variance of the ratio of both sums, and its degrees of freedom (at least 1)."""
     total, units = float(bottom.sum()), len(bottom)
     ratio = float(top.sum()) / total
     variance = squares = 0.0
     for begin in range(0, units, _BLOCK):
         part = bottom[begin : begin + _BLOCK].astype(np.float64)
-        # How far the ratio moves when a unit is left out; one that has all the words cannot be.
+        # How much the ratio changes if a unit is left out. A unit with all words cannot be left out.
         moves = (top[begin : begin + _BLOCK] - ratio * part) / np.where(part < total, total - part, total)
         variance += float((moves * moves).sum())
         squares += float((part * part).sum())
@@ -264,7 +267,7 @@ def _vary(top: Sums, bottom: Sums) -> tuple[float, float]:
 
 
 def cluster_sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sums]:
-    """Both columns summed by cluster: in order of first occurrence, or of the clusters' numbers."""
+    """Both columns summed by cluster, in order of first occurrence, or if clusters are numbers in their order."""
     if len(clusters) != len(top):
         raise ValueError(f"{len(clusters)} clusters for {len(top)} utterances")
     if isinstance(clusters, np.ndarray):
@@ -278,7 +281,8 @@ def cluster_sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sum
 
 @frozen
 class Stratum:
-    """What is alike for both: how many of the first's tries counted, and of the second's; neither is without tries."""
+    """Tries of both systems under the same circumstances. first, second: numbers of tries that counted. first_total,
+    second_total: numbers of all tries, at least 1."""
 
     first: int
     first_total: int
@@ -293,7 +297,7 @@ class Stratum:
 
     @property
     def weight(self) -> Fraction:
-        """Pairs that it is worth: 1 with one try each, r with r each; the harmonic mean of the two numbers of tries."""
+        """The weight: the harmonic mean of the two numbers of tries. It is 1 with one try each, r with r tries each."""
         return Fraction(2 * self.first_total * self.second_total, self.first_total + self.second_total)
 
     @property
@@ -309,11 +313,13 @@ class Stratum:
 
 @frozen
 class StratifiedDifference:
-    """Shares of both, each stratum by its weight, and the first less the second (Mantel–Haenszel's risk difference).
+    """The shares of both systems, weighted over strata, and the first minus the second (Mantel–Haenszel's risk
+    difference).
 
-    interval: 95 %, from how clusters differ; None with fewer than two of them. swap: whether both are equally good, by
-    swapping them in whole clusters; None where no cluster differs. alone_p: as `mantel_haenszel`.
-    discordance: None unless each stratum has one try per system.
+    - interval: 95 % interval from the differences between clusters; None with fewer than two clusters.
+    - swap: test that both are equally good, by swapping them in whole clusters; None if no cluster differs.
+    - alone_p: p from `mantel_haenszel`, in which every try is independent.
+    - discordance: counts of strata by the systems that succeeded; None unless each stratum has one try per system.
     """
 
     first: float
@@ -330,9 +336,11 @@ class StratifiedDifference:
 
 
 def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDifference | None:
-    """The difference over all strata; None without any. clusters: strata that are not independent of each other.
+    """The difference over all strata; None without any. clusters: strata, grouped so that only those of different
+    clusters are independent.
 
-    What both systems share (a hard query) falls out. Interval: the delete-one variance of clusters, with Student's t.
+    The influence of a difficult query on both cancels out. Interval: the delete-one variance of clusters, with
+    Student's t.
     Sources: Mantel & Haenszel, J. Natl. Cancer Inst. 22 (1959); as in `word_intervals.wer_difference`.
     """
     nonempty = [cluster for cluster in clusters if cluster]
@@ -364,9 +372,10 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
 
 
 def mantel_haenszel(strata: Sequence[Stratum]) -> float | None:
-    """Two-sided p that both are equally good within strata, every try by itself; None when nothing can tell.
+    """Two-sided p for two systems that are equally good within strata, with independent tries; None if no stratum can
+    show a difference.
 
-    Without correction for continuity; with one try each it is McNemar's chi-square. Sources: Cochran, Biometrics 10
+    Without correction for continuity. With one try each, it is McNemar's chi-square. Sources: Cochran, Biometrics 10
     (1954); Mantel & Haenszel, J. Natl. Cancer Inst. 22 (1959).
     """
     excess = variance = 0.0
