@@ -1,6 +1,6 @@
 """The effect of recognition errors: one model's frames on the references, and on the transcripts.
 
-Both are scored against the same gold, on the utterances that have a transcript. Places of words are ignored, since a
+Both are scored against the same gold, on the utterances that have a transcript. Places of slots are ignored, since a
 transcript has other words. Source: the MEDIA paper, 5.1.
 """
 
@@ -26,10 +26,13 @@ from harness.understanding.scoring import ScoredFrame, by_column, is_annotated, 
 MOST_LABELS = 60
 """A column with more labels is not a condition but a note on single utterances. It is a group only if `by` names it."""
 Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
+"""A model: returns a prediction for each text, which is given as its words."""
 
 
 class FrameChange(StrEnum):
-    """How a frame changed from reference to transcript. REVALUED: kept, except slot values."""
+    """How a frame changed from reference to transcript. KEPT: right on both. REVALUED: right on both, but more slot
+    values are wrong on the transcript. BROKEN: right on the reference only. MENDED: right on the transcript only.
+    WRONG: wrong on both."""
 
     KEPT = "kept"
     REVALUED = "revalued"
@@ -42,7 +45,7 @@ class FrameChange(StrEnum):
 class CascadeUtterance:
     """An utterance that has a transcript. heard: the transcript, unchanged.
 
-    before, after: on the reference, on the transcript. words: word errors of the transcript.
+    before, after: the frame on the reference, and on the transcript. words: word errors of the transcript.
     """
 
     heard: Utterance
@@ -56,7 +59,7 @@ class CascadeUtterance:
 
     @property
     def change(self) -> FrameChange:
-        """By intents and lists of concepts, as far as both sides have them."""
+        """How the frame changed, judged by intents and lists of concepts, as far as both sides have them."""
         match _is_right(self.before.counts), _is_right(self.after.counts):
             case True, True:
                 before, after = self.before.counts.valued.edits.errors, self.after.counts.valued.edits.errors
@@ -70,7 +73,8 @@ class CascadeUtterance:
 
 @frozen
 class CascadeGroup:
-    """Some utterances, on both sides. differences: transcript minus reference."""
+    """Some utterances. reference, transcript: counts of the frames on each. words: word errors of the transcripts.
+    differences: metrics on the transcripts minus those on the references."""
 
     reference: FrameCounts
     transcript: FrameCounts
@@ -80,10 +84,14 @@ class CascadeGroup:
 
 @frozen
 class Cascade:
-    """The result. words: the scored transcripts.
+    """The result.
 
-    placed: counts on the reference, with places, for slot F1.
-    `too_many`: columns with more than MOST_LABELS labels, with their number. They are not groups.
+    - labels: the declared intents; None if there are none.
+    - total: all utterances together.
+    - placed: counts on the references, with the places of slots, for slot F1.
+    - groups: for each column, its labels, each with its utterances.
+    - too_many: columns with more than MOST_LABELS labels, each with their number. They are not groups.
+    - words: the scored transcripts.
     """
 
     pairs: HeardCorpus
@@ -98,7 +106,7 @@ class Cascade:
     words: WordScoring
 
     def utterances_with(self, change: FrameChange) -> tuple[CascadeUtterance, ...]:
-        """In the order of gold."""
+        """The utterances whose frame changed in this way, in the order of gold."""
         return tuple(utterance for utterance in self.utterances if utterance.change is change)
 
 
@@ -106,9 +114,11 @@ class Cascade:
 class HeardCorpus:
     """Gold with the transcripts of its utterances: the same ids in the same order.
 
-    `without_transcript`: ids of gold without a transcript. They are not counted.
-    With `missing_is_silence`, they count as empty transcripts and are still listed here.
-    `without_gold`: ids of transcripts without gold, which are not counted.
+    - without_transcript: ids of gold without a transcript. They are not counted. With missing_is_silence, they count as
+      empty transcripts, and are still listed here.
+    - without_gold: ids of transcripts without gold, which are not counted.
+    - unannotated: ids of gold without intents and slots, which are not counted.
+    - missing_is_silence: whether a missing transcript counts as an empty one.
     """
 
     gold: Corpus
@@ -120,7 +130,8 @@ class HeardCorpus:
 
 
 def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> HeardCorpus:
-    """Joins by id. missing_is_silence: an utterance without a transcript has an empty one, and is not left out."""
+    """Pairs gold and transcripts by id. missing_is_silence: whether an utterance without a transcript gets an empty
+    one, and is not left out."""
     heard_by_id = {utterance.id: utterance for utterance in heard.utterances}
     gold_ids = {utterance.id for utterance in gold.utterances}
     annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
@@ -137,7 +148,8 @@ def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> 
 
 
 def understood(corpus: Corpus, understand: Understand, name: str) -> Corpus:
-    """A model's predictions for a corpus. ValueError unless there is one for each utterance."""
+    """A model's predictions for a corpus. name: path of the new corpus. ValueError unless there is one for each
+    utterance."""
     predictions = understand([utterance.words for utterance in corpus.utterances])
     if len(predictions) != len(corpus.utterances):
         raise ValueError(f"{len(predictions)} predictions for {len(corpus.utterances)} texts")
@@ -160,10 +172,11 @@ def cascade(
     by: Sequence[str] | None = None,
     draws: int = DRAWS,
 ) -> Cascade:
-    """Scores both sides. on_reference, on_transcript: predictions for the same ids. InputError for an unreadable text.
+    """Scores both sides. InputError for a text that the normalisation refuses.
 
-    rule: its places count only for slot F1 on the reference. wording: the normalisation of words.
-    `by`: columns of gold's groups. None is all of them.
+    on_reference, on_transcript: predictions for the ids of `pairs`. rule: places count only for slot F1 on the
+    references. wording: the normalisation of words. labels: the declared intents; None for none. by: columns of gold's
+    groups; None for all of them. draws: number of resamples for intervals.
     """
     bare = replace(rule, places=False)
     before, after = score(pairs.gold, on_reference, bare, ()), score(pairs.gold, on_transcript, bare, ())
@@ -205,7 +218,7 @@ def cascade(
 
 
 def transcripts_of(corpus: Corpus) -> Transcripts:
-    """The texts of a corpus, to be scored."""
+    """The texts of a corpus as transcripts, so that their words can be scored."""
     ids = tuple(utterance.id for utterance in corpus.utterances)
     lines = tuple(utterance.place.line or 0 if utterance.place else 0 for utterance in corpus.utterances)
     return Transcripts(

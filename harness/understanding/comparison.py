@@ -19,7 +19,7 @@ Pair = tuple[FrameCounts, ...]
 
 
 class Metric(StrEnum):
-    """Metrics that have an interval, by their names in JSON."""
+    """Metrics that have an interval. Values are their names in JSON."""
 
     ACCURACY = "intent_accuracy"
     EMR = "emr"
@@ -40,7 +40,7 @@ class Metric(StrEnum):
 
     @property
     def in_words(self) -> str:
-        """`slot F1 with values`, as in the table of results."""
+        """The name in the table of results, such as `slot F1 with values`."""
         return " ".join(_ABBREVIATIONS.get(word, word) for word in self.value.split("_"))
 
 
@@ -54,7 +54,8 @@ _VALUED = (Metric.VALUED_SLOT_F1, Metric.VALUED_F1MH, Metric.VALUED_CER, Metric.
 
 @frozen
 class FigureBasis:
-    """What the metrics of two systems share. labels: for macro averages. by_place, valued_by_place: for SFA."""
+    """The choices that the metrics of two systems share. labels: intents of the macro averages. by_place,
+    valued_by_place: whether SFA without and with values compares the places of slots."""
 
     labels: tuple[str, ...]
     by_place: bool
@@ -63,7 +64,8 @@ class FigureBasis:
 
 
 def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: Sequence[str] | None) -> FigureBasis:
-    """labels: the declared ones, to which those seen are added. SFA is by place if every system has all places."""
+    """The common choices for some systems, given by the counts of each utterance. SFA is by place if every system has
+    all places. labels: the declared intents, to which those that occur are added; None for none."""
     sums = [total(system) for system in systems]
     names = dict.fromkeys([*(labels or ()), *sorted(name for counts in sums for name in counts.intents.labels)])
     return FigureBasis(
@@ -75,7 +77,8 @@ def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: 
 
 
 def columns(systems: Sequence[Sequence[FrameCounts]], figure_basis: FigureBasis) -> RatioColumns[Metric]:
-    """systems: the counts of each utterance, in the same order for each system."""
+    """The terms of all metrics, by utterance. systems: the counts of each utterance, in the same order for each
+    system."""
     number: Counter[tuple[object, ...]] = Counter()
     first: dict[tuple[object, ...], Pair] = {}
     for pair in zip(*systems, strict=True):
@@ -162,9 +165,9 @@ NO_DIFFERENCE = MetricDifference(None, None, None, None, None)
 
 @frozen
 class FrameComparison:
-    """first, second: paths of predictions. utterances: ids that both predict.
+    """The differences of two systems. first, second: paths of their predictions. utterances: ids that both predict.
 
-    only_first, only_second, neither: numbers of the other ids.
+    only_first, only_second, neither: numbers of ids that only the first, only the second, or neither predicts.
     """
 
     first: str
@@ -223,9 +226,10 @@ def differences(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Mapping[Metric, MetricDifference]:
-    """Differences by metric. first, second: counts of the same utterances, in the same order.
+    """The differences by metric, the first minus the second. first, second: counts of the same utterances, in the same
+    order.
 
-    Each utterance has EMR and SFA right or wrong; the others are ratios (`RatioColumns.differences`).
+    EMR and SFA are shares of utterances; the other metrics are ratios (see `RatioColumns.differences`).
     """
     if not first:
         return dict.fromkeys(Metric, NO_DIFFERENCE)

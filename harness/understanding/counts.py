@@ -20,7 +20,7 @@ OUTSIDE = "O"
 
 
 class TagChunk(NamedTuple):
-    """A concept over the words start to end: counted from 0, half open."""
+    """A concept over the words from `start` (counted from 0) to `end`, which is not included."""
 
     concept: str
     start: int
@@ -30,8 +30,8 @@ class TagChunk(NamedTuple):
 def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
     """The chunks of one utterance's tags, in order. ValueError for a tag that is not O, B-x or I-x.
 
-    A chunk continues with I- of its own concept, and ends before any other tag. An I- that continues nothing begins a
-    chunk under CONLLEVAL, and belongs to no chunk under IOB2.
+    A chunk continues with I- of its own concept, and ends before any other tag. An I- that does not continue a chunk
+    begins one under CONLLEVAL, and belongs to no chunk under IOB2.
     Sources: conlleval.pl of the CoNLL-2000 task; Ramshaw & Marcus 1995 with B- on every first word.
     """
     loose = chunking is Chunking.CONLLEVAL
@@ -59,7 +59,8 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
 
 
 class ValueRule(StrEnum):
-    """When two values are equal. NONE: values are ignored. PLAIN: after lower-casing, without punctuation."""
+    """How two values are compared. NONE: values are ignored. VERBATIM: as written. PLAIN: in lower case and without
+    punctuation."""
 
     NONE = "none"
     VERBATIM = "verbatim"
@@ -70,12 +71,13 @@ class ValueRule(StrEnum):
 class Rule:
     """How frames are compared.
 
-    separator, attributes: RELAX drops the specifier of a concept. If a concept equals an attribute, or begins with one
-    and a separator, the longest such attribute stays. Any other concept loses the part after its last separator.
-    `values`: how values are compared, for the metrics with values. A gold slot without a value matches any value.
-    `spoken`: the words of a slot are its value, if an utterance has tags and lists no slots.
-    `ordered`: False if slots have no order, as those of live devices. Both sides are then sorted by concept and value.
-    `places`: False if the words of the two sides differ, as in transcripts. Slot F1 is then n/a.
+    - chunking: how tags become slots. detail: with RELAX, the specifiers of concepts are dropped.
+    - separator, attributes: if a concept equals an attribute, or begins with one and a separator, RELAX keeps the
+      longest such attribute. Any other concept loses the part after its last separator.
+    - values: how values are compared, for the metrics with values. A gold slot without a value matches any value.
+    - spoken: whether the words of a slot are its value, if an utterance has tags and lists no slots.
+    - ordered: False if slots have no order, as those of live devices. Both sides are then sorted by concept and value.
+    - places: False if the words of the two sides differ, as in transcripts. Slot F1 is then n/a.
     """
 
     chunking: Chunking = Chunking.CONLLEVAL
@@ -92,7 +94,7 @@ class Rule:
             raise ValueError("the specifier separator is empty")
 
     def concept(self, name: str) -> str:
-        """A concept as it is compared."""
+        """The form of a concept in which it is compared."""
         if self.detail is Detail.FULL:
             return name
         prefixes = [prefix for prefix in self.attributes if name == prefix or name.startswith(prefix + self.separator)]
@@ -102,7 +104,7 @@ class Rule:
         return attribute or name
 
     def value(self, text: str | None) -> str | None:
-        """A value as it is compared; None if there is none."""
+        """The form of a value in which it is compared; None if there is none."""
         if text is None or self.values is not ValueRule.PLAIN:
             return text
         return plain_texts([text])[0]
@@ -112,7 +114,7 @@ Key = TypeVar("Key")
 
 
 class MatchCounts(NamedTuple):
-    """right: in gold and predicted. gold, predicted: all on that side."""
+    """Numbers of intents or slots. gold: all in gold. predicted: all predicted ones. right: those in both."""
 
     right: int = 0
     gold: int = 0
@@ -133,8 +135,9 @@ def pooled(counts: Iterable[MatchCounts]) -> MatchCounts:
 class IntentCounts:
     """Counts of utterances annotated with intents (which may be none).
 
-    overlaps: right, gold and predicted intents of an utterance → utterances. All averages over samples come from it.
-    labels: intent → counts. confusions: (gold, predicted) → utterances, for those with one intent on each side.
+    overlaps: number of utterances for each combination of right, gold and predicted intents. All averages over samples
+    come from it. labels: counts of each intent. confusions: number of utterances for each (gold, predicted), among
+    those with one intent on each side.
     """
 
     overlaps: Mapping[MatchCounts, int] = field(default_factory=dict)
@@ -147,23 +150,24 @@ class IntentCounts:
 
     @property
     def exact(self) -> Share:
-        """Utterances whose whole set of intents is right."""
+        """Share of utterances whose whole set of intents is right."""
         right = sum(n for overlap, n in self.overlaps.items() if overlap.right == overlap.gold == overlap.predicted)
         return Share(right, self.utterances)
 
     @property
     def empty(self) -> int:
-        """Utterances for which no intent was predicted."""
+        """Number of utterances for which no intent was predicted."""
         return sum(n for overlap, n in self.overlaps.items() if not overlap.predicted)
 
     @property
     def empty_rightly(self) -> int:
-        """Those of them that have no intent in gold."""
+        """Number of these that have no intent in gold either."""
         return self.overlaps.get(MatchCounts(), 0)
 
     @property
     def parts(self) -> tuple[Mapping[MatchCounts, int], Mapping[MatchCounts, int]] | None:
-        """Scenarios and actions of intents such as alarm_set: right, gold and predicted of an utterance → utterances.
+        """The scenarios and the actions of intents such as alarm_set. For each, the number of utterances for each
+        combination of right, gold and predicted ones.
 
         None if an utterance has several intents, or none in gold. Also None unless all intents of gold have this form,
         with several scenarios, of which at least one has several actions.
@@ -190,13 +194,15 @@ class IntentCounts:
 class SlotCounts:
     """Counts of utterances annotated with slots (which may be none).
 
-    placed: utterances with places of slots on both sides. `chunks`: concept → counts of slots that are right in concept
-    and place, over the placed utterances.
-    `concepts`: concept → counts, each concept once per utterance (F1mh).
-    `multisets`: right, gold and predicted concepts of an utterance, each as often as it occurs → utterances.
-    `edits`: of the aligned lists of concepts. An utterance is a sentence, and a concept is a word.
-    `frames`: of the utterances with annotated intents, those with all intents and the list of concepts right.
-    `frames_placed`: the same over the placed utterances, with all slots in their places.
+    - placed: number of utterances with places of slots on both sides.
+    - chunks: for each concept, the counts of slots over the placed utterances. A slot is right if its concept and its
+      place are.
+    - concepts: for each concept, its counts, at most once per utterance (F1mh).
+    - multisets: number of utterances for each combination of right, gold and predicted concepts. Here a concept counts
+      as often as it occurs.
+    - edits: errors of the aligned lists of concepts. An utterance counts as a sentence, a concept as a word.
+    - frames: share of utterances with all intents and the list of concepts right, of those with annotated intents.
+    - frames_placed: the same over the placed utterances, with all slots in their places.
     """
 
     utterances: int = 0
@@ -214,10 +220,10 @@ class SlotCounts:
 
 @frozen
 class FrameCounts:
-    """Counts of utterances. valued: slots counted with their values, if both sides have values.
+    """Counts of utterances. valued: counts of slots compared with their values, if both sides have values.
 
-    entities: the same utterances as `valued`, by their counts for SLU-F1.
-    frames_tagged: of the utterances with tags and annotated intents, those with all intents and all tags right.
+    entities: number of utterances for each combination of counts for SLU-F1, over the same utterances as `valued`.
+    frames_tagged: share of utterances with all intents and all tags right, of those with tags and annotated intents.
     """
 
     utterances: int = 0
@@ -297,7 +303,7 @@ Bare = tuple[str, str | None]
 
 
 class SlotItem(NamedTuple):
-    """A slot as it is compared. place: of its words; None without."""
+    """A slot in the form in which it is compared. place: start and end of its words; None if unknown."""
 
     concept: str
     value: str | None
@@ -315,7 +321,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     gold_slots = items(gold, rule)
     if gold_slots is None:
         return FrameCounts(1, intents)
-    # Most predictions are right, so equal slots are read once.
+    # Most predictions are right, so equal slots are processed only once.
     equal = _same_slots(gold, predicted, rule)
     bare = _bare(gold_slots)
     placed = rule.places and _same_words(gold, predicted)
@@ -337,7 +343,8 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
 
 
 def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
-    """Whether intents and tags are right. Nothing if a side has slots without tags."""
+    """The share for one utterance: 1 of 1 if intents and tags are right, 0 of 1 if not. It is 0 of 0 if a side has
+    slots but no tags. right: whether the intents are right; None if they are not annotated."""
     gold_tags, predicted_tags = gold.tags, predicted.tags
     if (
         right is None
@@ -354,7 +361,7 @@ def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | Non
 
 
 def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts:
-    """The counts of one utterance. gold, predicted: each intent once."""
+    """The counts of one utterance. gold, predicted: its intents, each once."""
     return _count_intents(tuple(gold), tuple(predicted))
 
 
@@ -463,7 +470,7 @@ def _in_order(slots: Iterable[SlotItem], rule: Rule) -> tuple[SlotItem, ...]:
 
 
 def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
-    """Whether both have the same slots, so that one reading serves both."""
+    """Whether both have the same tags or slots, so that they need to be processed only once."""
     return (
         gold.tags == predicted.tags
         and gold.slots == predicted.slots
@@ -472,14 +479,15 @@ def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
 
 
 def _same_words(gold: Utterance, predicted: Utterance) -> bool:
-    """Whether places in one are places in the other, judged by the number of words."""
+    """Whether places of words have the same meaning in both, judged by the number of words."""
     return not gold.words or not predicted.words or len(gold.words) == len(predicted.words)
 
 
 def _count_slots(
     gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool, right: bool | None
 ) -> SlotCounts:
-    """right: whether the intents are right; None if they are not annotated."""
+    """The counts of the slots of one utterance. placed: whether places of words can be compared. right: whether the
+    intents are right; None if they are not annotated."""
     gold_slots = tuple([(concept, value) for concept, value, _ in gold])
     placed = placed and _have_places(gold)
     if gold == predicted:
@@ -573,7 +581,7 @@ def _in_both(gold: Sequence[Bare], predicted: Sequence[Bare]) -> int:
 
 
 def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
-    """One word per slot. Equal slots have equal words."""
+    """The slots of both sides as words, so that they can be aligned. Equal slots become equal words."""
     word = {slot: str(index) for index, slot in enumerate(dict.fromkeys([*gold, *predicted]))}
     return [word[slot] for slot in gold], [word[slot] for slot in predicted]
 

@@ -18,8 +18,10 @@ Entity = tuple[str, str]
 class EntityCounts(NamedTuple):
     """The counts of one utterance.
 
-    paired: predicted slots that share their concept with a slot of gold. gold, predicted: all on that side.
-    word_part / word_whole, character_part / character_whole: sums of the distances of paired values.
+    - paired: number of predicted slots that were paired with a slot of gold.
+    - gold, predicted: numbers of all slots.
+    - word_part / word_whole: sum of the word distances of paired values, as a fraction.
+    - character_part / character_whole: the same for characters.
     """
 
     paired: int
@@ -31,9 +33,9 @@ class EntityCounts(NamedTuple):
     character_whole: int = 1
 
     def denominator(self, words: int = 1, characters: int = 1) -> Fraction:
-        """What the utterance adds to the denominator of an F1 whose numerator is 2 · paired. The default is SLU-F1's.
+        """The utterance's term in the denominator of an F1 whose numerator is 2 · paired; by default that of SLU-F1.
 
-        words, characters: how often each distance counts.
+        words, characters: weights of the two distances.
         """
         word_cost = words * Fraction(self.word_part, self.word_whole)
         return self.gold + self.predicted + word_cost + characters * Fraction(self.character_part, self.character_whole)
@@ -42,8 +44,8 @@ class EntityCounts(NamedTuple):
 def count_entities(gold: tuple[Entity, ...], predicted: tuple[Entity, ...]) -> EntityCounts:
     """The counts of one utterance.
 
-    Each predicted slot in turn is paired with the nearest slot of its concept that gold has left. Slots are paired
-    twice: by the distance of words, and by that of characters.
+    Each predicted slot in turn is paired with the nearest unpaired slot of its concept in gold. Slots are paired twice:
+    by the distance of words, and by that of characters.
     """
     if gold == predicted:
         return _all_paired(len(gold))

@@ -16,7 +16,8 @@ from harness.understanding.entities import EntityCounts
 
 @frozen
 class ZeroDivision:
-    """The value of 0/0, 0–1. precision: if nothing is predicted. recall: if gold has nothing. f1, accuracy: if both.
+    """The values that stand for 0/0, from 0 to 1. precision: if nothing is predicted. recall: if gold has nothing. f1,
+    accuracy: if both.
 
     F1 is 2 · right / (gold + predicted). A label of gold that is never predicted therefore has F1 0.
     """
@@ -37,12 +38,13 @@ ZERO = ZeroDivision()
 SEED = ZeroDivision("seed", precision=1.0)
 ONE = ZeroDivision("one", 1.0, 1.0, 1.0, 1.0)
 PRESETS = {preset.name: preset for preset in (ZERO, SEED, ONE)}
-"""By name. zero: the default. seed: as in a table of the MEDIA paper. one: scikit-learn's zero_division=1."""
+"""Presets by name. zero: the default. seed: as in a table of the MEDIA paper. one: as scikit-learn's
+zero_division=1."""
 
 
 @frozen
 class Averages:
-    """0–1; None over nothing."""
+    """Precision, recall and F1, 0–1; None over nothing."""
 
     precision: float | None = None
     recall: float | None = None
@@ -51,13 +53,17 @@ class Averages:
 
 @frozen
 class IntentFigures:
-    """accuracy: Godbole & Sarawagi's. exact: EMR. samples, macro, micro: averaged over utterances, labels, pooled.
+    """Metrics of intents.
 
-    weighted: over labels, each weighted by its frequency in gold.
-
-    labels: of the macro averages, declared ones first. `declared`: whether labels were declared.
-    `never_predicted`: labels without a prediction. `empty`: utterances without a predicted intent.
-    `empty_rightly`: those of them without an intent in gold.
+    - utterances: number of utterances with annotated intents.
+    - accuracy: Godbole & Sarawagi's. exact: the exact match ratio (EMR).
+    - samples: averages over utterances. macro: over labels. weighted: over labels, each weighted by its frequency in
+      gold. micro: from the sums over all labels.
+    - labels: the labels of the macro averages, declared ones first, each with its counts and averages.
+    - declared: whether labels were declared.
+    - never_predicted: labels that are never predicted.
+    - empty: number of utterances without a predicted intent. empty_rightly: number of these without one in gold.
+    - confusions: (gold, predicted) with the number of utterances, among those with one intent on each side.
     """
 
     utterances: int
@@ -77,12 +83,15 @@ class IntentFigures:
 
 @frozen
 class SlotFigures:
-    """micro: slot F1 over chunks in their places. weighted: over concepts, each weighted by its frequency in gold.
+    """Metrics of slots.
 
-    concept_sets: F1mh. cer: concept errors per gold concept.
-
-    frames: SFA, by places if every utterance has places (by_place), else by lists of concepts.
-    `unplaced`: utterances whose slots have no places, or whose words differ. Slot F1 leaves them out.
+    - utterances: number of utterances with annotated slots.
+    - unplaced: number of these whose slots have no places, or whose words differ. Slot F1 leaves them out.
+    - micro: slot F1 over slots in their places. weighted: over concepts, each weighted by its frequency in gold.
+    - per_concept: the same for each concept.
+    - concept_sets: F1mh. per_concept_set: the same for each concept.
+    - cer: concept errors per gold concept.
+    - frames: SFA. by_place: whether it compares places, since every utterance has them; else lists of concepts.
     """
 
     utterances: int
@@ -99,7 +108,7 @@ class SlotFigures:
 
 @frozen
 class FrameFigures:
-    """valued: slots with their values; None without values."""
+    """The metrics of intents and slots. valued: metrics of slots compared with their values; None without values."""
 
     utterances: int
     intents: IntentFigures
@@ -108,7 +117,8 @@ class FrameFigures:
 
 
 def frame_figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str] | None = None) -> FrameFigures:
-    """The metrics of some counts. labels: the declared ones, for macro averages; other labels that occur join them.
+    """The metrics of some counts. labels: the declared intents, for macro averages, to which those that occur are
+    added.
 
     Every sum is exact, so the order in which shards were added does not matter.
     """
@@ -146,10 +156,11 @@ def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[st
 
 
 def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share]:
-    """A system that may say "out of scope". label: the intent that means it; "" if no intent does.
+    """How well a system recognises utterances that are out of scope. label: the intent that means "out of scope"; "" if
+    it is meant by no intent.
 
-    An utterance is out of scope if that is its only intent. The first share counts those of which the system says so.
-    The second counts the others of which it wrongly says so, and the third is their EMR.
+    An utterance is out of scope if this is its only intent. The first share is that of such utterances that the system
+    recognises. The second is that of all others that it wrongly calls out of scope, the third the EMR of these others.
     """
     if label:
         label_counts, single = counts.labels.get(label, MatchCounts()), counts.confusions.get((label, label), 0)
@@ -179,7 +190,8 @@ def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
 
 
 def averages(matched: MatchCounts, zero: ZeroDivision, *, nothing: bool = False) -> Averages:
-    """Precision, recall and F1 of some counts. nothing: all are None without gold and predictions."""
+    """Precision, recall and F1 of some counts. nothing: whether all are None if there are neither gold nor
+    predictions."""
     if nothing and not matched.gold and not matched.predicted:
         return Averages()
     return Averages(*(float(figure(matched, zero)) for figure in (_precision, _recall, _f1)))
@@ -228,13 +240,13 @@ def _f1(matched: MatchCounts, zero: ZeroDivision) -> Fraction:
 
 
 Edits = tuple[int, int]
-"""Concept errors and gold concepts of an utterance."""
+"""Numbers of concept errors and of gold concepts in an utterance."""
 Row = TypeVar("Row", bound=tuple[int, ...])
 
 DRAWS = 2000
 _SEED = 20221  # Any fixed one: the same counts give the same interval, also of merged shards.
 _AT_ONCE = 1 << 22
-"""Numbers that are drawn at once."""
+"""Most values that are drawn at once."""
 
 
 Spans = tuple[Interval | None, Interval | None, Interval | None]
@@ -242,12 +254,12 @@ Spans = tuple[Interval | None, Interval | None, Interval | None]
 
 
 def accuracy_interval(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Interval | None:
-    """The interval of intent accuracy. overlaps: as in `IntentCounts`."""
+    """The interval of intent accuracy. overlaps: those of `IntentCounts`."""
     return _interval_of_mean(overlaps, partial(_jaccard, zero=zero))
 
 
 def samples_spans(overlaps: Mapping[MatchCounts, int], zero: ZeroDivision) -> Spans:
-    """The intervals of means over utterances. overlaps: as in `IntentCounts`."""
+    """The intervals of the averages over utterances. overlaps: those of `IntentCounts`."""
     precision, recall, f1 = (
         _interval_of_mean(overlaps, partial(score, zero=zero)) for score in (_precision, _recall, _f1)
     )
@@ -261,7 +273,8 @@ def _interval_of_mean(
 
 
 def pooled_spans(counts: Mapping[MatchCounts, int]) -> Spans:
-    """The intervals of pooled metrics. counts: right, gold and predicted per utterance → utterances."""
+    """The intervals of pooled metrics. counts: number of utterances for each combination of right, gold and
+    predicted."""
     return (
         ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.predicted),
         ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.gold),
@@ -275,7 +288,7 @@ def pooled_f1_interval(counts: Mapping[MatchCounts, int]) -> Interval | None:
 
 
 def cer_interval(edits: Mapping[Edits, int]) -> Interval | None:
-    """The interval of the concept error rate, which may exceed 1."""
+    """The interval of the concept error rate, which may exceed 1. edits: number of utterances for each combination."""
     return ratio_interval(edits, lambda row: row[0], lambda row: row[1], None)
 
 
@@ -284,22 +297,23 @@ ScoredF1 = tuple[float | None, Interval | None]
 
 
 def concept_f1(counts: Mapping[MatchCounts, int]) -> ScoredF1:
-    """F1 of concepts without places, each as often as it occurs. counts: `SlotCounts.multisets`."""
+    """F1 of concepts without places, each counted as often as it occurs. counts: `SlotCounts.multisets`."""
     sums = multiset(counts)
     size = sums.gold + sums.predicted
     return (2 * sums.right / size, pooled_f1_interval(counts)) if size else (None, None)
 
 
 def multiset(counts: Mapping[Row, int]) -> MatchCounts:
-    """The sums over all utterances of counts that begin with right, gold and predicted."""
+    """The sums of right, gold and predicted over all utterances. counts: number of utterances for each row; rows begin
+    with these three counts."""
     return MatchCounts(*(sum(row[column] * n for row, n in counts.items()) for column in range(3)))
 
 
 def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, ScoredF1]:
     """SLURP's SLU-F1, and F1 by the distance of words and of characters. counts: `FrameCounts.entities`.
 
-    A pair is one true positive, and its distance is added to false positives and to false negatives. SLU-F1 is from
-    the sums of both. Source: Bastianelli et al. 2020.
+    A pair is one true positive, and its distance is added to false positives and to false negatives. SLU-F1 adds the
+    counts of both distances. Source: Bastianelli et al. 2020.
     """
     return _distance_f1(counts, 1, 1), _distance_f1(counts, 2, 0), _distance_f1(counts, 0, 2)
 
@@ -320,9 +334,10 @@ def ratio_interval(
 ) -> Interval | None:
     """95 % percentile interval of Σ part / Σ whole over utterances drawn with replacement. None for fewer than two.
 
-    counts: row → utterances. part, whole: what a row adds to numerator and denominator. Utterances with denominator 0
-    do not count, nor do draws of them only. If the ratio is 0 or `most`, no draw differs. The interval is then
-    Wilson's, with each utterance right or wrong as a whole. The same counts always give the same interval.
+    counts: number of utterances for each row. part, whole: return a row's terms in the numerator and denominator.
+    Utterances with denominator 0 do not count, nor do draws that have only such. If the ratio is 0 or `most`, all draws
+    are equal. The interval is then Wilson's, with each utterance right or wrong as a whole. most: the largest possible
+    ratio; None if there is none. The same counts always give the same interval.
     Source: Efron & Tibshirani, An Introduction to the Bootstrap, 13.
     """
     import numpy as np  # imported here, so that --help does not load it
@@ -346,6 +361,6 @@ def ratio_interval(
         samples = draw.multinomial(utterances, numbers / utterances, size=min(at_once, DRAWS - begin))
         sums = samples @ below
         ratios.append((samples @ above)[sums > 0] / sums[sums > 0])
-    tail = 50 * (1 - CONFIDENCE)  # percent, on each side
+    tail = 50 * (1 - CONFIDENCE)  # per cent, on each side
     low, high = np.percentile(np.concatenate(ratios), [tail, 100 - tail])
     return (float(low), float(high)) if low < high else None

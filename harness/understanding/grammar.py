@@ -57,7 +57,7 @@ class PhrasePart:
 
 @frozen
 class SlotPart:
-    """A slot of this concept, with a value of a list."""
+    """A slot of this concept, with a value from a list. values: name of the list."""
 
     concept: str
     values: str
@@ -79,7 +79,8 @@ class SpokenKind(StrEnum):
 
 @frozen
 class Value:
-    """Words of a value. value: its normalised form; None is the words. weight: relative frequency in its list."""
+    """A value of a slot. words: its words. value: its normalised form; None if that is the words. weight: relative
+    frequency in its list."""
 
     words: tuple[str, ...]
     value: str | None = None
@@ -88,7 +89,8 @@ class Value:
 
 @frozen
 class ValueList:
-    """A list of values. unseen: values of the test split only, in `unseen_share` of its slots."""
+    """A list of values. unseen: values that occur only in the test split. unseen_share: share of the list's slots there
+    that have such a value."""
 
     name: str
     values: tuple[Value, ...]
@@ -108,9 +110,9 @@ class Sentence:
 
 @frozen
 class GrammarIntent:
-    """Sentences that mean the same. label: one intent or several, as in `Utterance.intents`.
+    """Sentences that mean the same. label: one or several intents, as in `Utterance.intents`.
 
-    alone: it is never joined with another. weight: relative frequency in its grammar.
+    alone: whether it is never joined with another one. weight: relative frequency in its grammar.
     """
 
     label: tuple[str, ...]
@@ -122,7 +124,8 @@ class GrammarIntent:
 
 @frozen
 class Habits:
-    """How people speak. Shares of utterances with two intents, hesitations, false starts or corrected values: 0–1."""
+    """How people speak. two_intents, hesitant, false_starts, corrected: shares of utterances (0–1) with two intents, a
+    hesitation, a false start, or a corrected value. The other fields are the words that go with each."""
 
     two_intents: float = 0.14
     connectives: tuple[tuple[str, ...], ...] = (("and",),)
@@ -136,7 +139,8 @@ class Habits:
 
 @frozen
 class Grammar:
-    """A domain. weight: relative frequency in the corpus."""
+    """A domain. phrases: parts by name, for PhrasePart. weight: relative frequency in the corpus. path: file of the
+    grammar, for errors."""
 
     name: str
     weight: float
@@ -151,14 +155,14 @@ DOMAIN = "domain"
 TEST = "test"
 TRIES_OF_ONE = 30
 MOST_IN_VAIN = 400
-"""Most draws without a new sentence per split, in addition to a fifth of its size."""
+"""Most draws without a new sentence in a split, in addition to a fifth of its size."""
 LONGEST_FALSE_START = 3
 T = TypeVar("T")
 
 
 @frozen
 class _Run:
-    """Words of one slot or of none. list_: the slot's list of values."""
+    """Words of one slot, or words outside of slots (concept ""). list_: name of the slot's list of values."""
 
     words: tuple[str, ...]
     concept: str = ""
@@ -169,7 +173,8 @@ class _Run:
 def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -> Corpus:
     """A corpus with intents, tags, slots with values, and the groups `split` and `domain`. Ids are `split/number`.
 
-    sizes: split → number of utterances, in the order of generation. Unseen values and patterns occur in `test` only.
+    sizes: number of utterances of each split, in the order of generation. Unseen values and patterns occur only in
+    `test`.
     No sentence occurs twice in any split. InputError if the grammars cannot give enough different sentences.
     """
     sources = [_Source(grammar) for grammar in grammars]
@@ -182,7 +187,7 @@ def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """sha256 over ids, words, intents and tags."""
+    """sha256 over the ids, words, intents and tags of a corpus."""
     digest = hashlib.sha256()
     for utterance in corpus.utterances:
         row = (utterance.id, utterance.text, joined(utterance.intents or ()), " ".join(utterance.tags or ()))
@@ -246,7 +251,8 @@ class _Source:
     def utterance(
         self, random: Random, *, unseen: bool, is_new: Callable[[tuple[str, ...]], bool]
     ) -> tuple[tuple[str, ...], tuple[_Run, ...]] | None:
-        """Intents drawn at random, and a new utterance of them. None if TRIES_OF_ONE tries gave none."""
+        """Draws intents, and an utterance with them that is new. None if none of TRIES_OF_ONE tries gave a new one.
+        is_new: whether words have not occurred yet."""
         habits = self.grammar.habits
         has_two = len(self._joinable) > 1 and random.random() < habits.two_intents
         first = (
@@ -266,7 +272,7 @@ class _Source:
         return None
 
     def _other(self, random: Random, first: GrammarIntent) -> GrammarIntent | None:
-        """Another intent that can be joined with it."""
+        """Another intent that can be joined with the first; None if there is none."""
         for _ in range(TRIES_OF_ONE):
             second = _weighted(random, self._joinable, self._joinable_weights)
             if not set(second.label) & set(first.label):
@@ -314,7 +320,7 @@ class _Source:
         return runs
 
     def _corrected(self, random: Random, runs: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
-        """With a wrong value before a slot, which the speaker corrects. The wrong value is not a slot."""
+        """The utterance with a wrong value before a slot, which the speaker corrects. The wrong value is not a slot."""
         slots = [index for index, run in enumerate(runs) if run.concept]
         if not slots:
             return runs
@@ -327,7 +333,7 @@ class _Source:
 
 
 def _false_start(random: Random, runs: tuple[_Run, ...], restarts: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
-    """With its first words said twice. The first time, they are not slots."""
+    """The utterance with its first words said twice. The first time, they are not slots."""
     words = [word for run in runs for word in run.words]
     if len(words) < 2:
         return runs
@@ -337,7 +343,7 @@ def _false_start(random: Random, runs: tuple[_Run, ...], restarts: Sequence[tupl
 
 
 def _hesitant(random: Random, runs: tuple[_Run, ...], hesitations: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
-    """With a hesitation before one of its words, but not within a slot."""
+    """The utterance with a hesitation before one of its words, but not within a slot."""
     places = [(index, word) for index, run in enumerate(runs) for word in range(1 if run.concept else len(run.words))]
     if not places:
         return runs
@@ -349,7 +355,7 @@ def _hesitant(random: Random, runs: tuple[_Run, ...], hesitations: Sequence[tupl
 
 
 def _below(random: Random, number: int) -> int:
-    """0 to number - 1."""
+    """A random number from 0 to number − 1."""
     return int(random.random() * number)
 
 
@@ -358,5 +364,5 @@ def _any(random: Random, items: Sequence[T]) -> T:
 
 
 def _weighted(random: Random, items: Sequence[T], sums: Sequence[float]) -> T:
-    """One of the items. sums: cumulative weights."""
+    """One of the items, drawn by weight. sums: cumulative weights of the items."""
     return items[min(bisect_right(sums, random.random() * sums[-1]), len(sums) - 1)]

@@ -19,8 +19,8 @@ from harness.transcripts.recognition import same_words, words_of
 def understood(expected: ExpectedFrame, events: Sequence[Intent], rule: RecognitionRule) -> UnderstandingResult:
     """The frame that the events of one attempt report together, compared with the expected one.
 
-    The result has the intents of all events. Slots are united as by `united`. Intents are right if they equal the
-    expected ones. The frame is right if the slots are right too, or ignored. Names are compared verbatim, and values
+    The result has the intents of all events, and their slots as combined by `united`. Intents are right if they equal
+    the expected ones. The frame is right if the slots are right too, or ignored. Names are compared verbatim, values
     after the rule's normalisation.
     """
     if not events:
@@ -33,7 +33,7 @@ def understood(expected: ExpectedFrame, events: Sequence[Intent], rule: Recognit
 
 
 def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
-    """The slots of several events, in order. Each occurs as often as in the event that has it most often."""
+    """The slots of several events together, in order. Each occurs as often as in the event that has it most often."""
     counts: Counter[Slot] = Counter()
     for slots in events:
         counts |= Counter(slots)
@@ -41,7 +41,8 @@ def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
 
 
 def fits(expected: Sequence[Slot], slots: Sequence[Slot], rule: RecognitionRule) -> bool:
-    """Whether the same concepts were reported, as often, with equal values. An expected value of None matches any."""
+    """Whether the expected concepts were reported, as often and with equal values. An expected value of None matches
+    any."""
     return all(part.mark is PartMark.RIGHT for part in _slots(expected, slots, rule))
 
 
@@ -63,7 +64,7 @@ LONGEST_FRAME = 500
 
 
 class PartMark(StrEnum):
-    """How a part compares with the expected one. The sign shows it without colour.
+    """How a reported part compares with the expected one. Its sign shows this without colour.
 
     ASIDE: a reported slot in a trial that ignores slots.
     """
@@ -90,10 +91,10 @@ _SIGNS = {
 
 @frozen
 class FramePart:
-    """One intent or one slot. Its texts are foreign.
+    """One intent or one slot. Its texts are not escaped yet.
 
-    slot: whether it is a slot. value: the reported one, or the expected one of a missing slot.
-    `wanted`: the expected value, for OTHER_VALUE.
+    slot: whether it is a slot. value: the reported value; that of a missing slot is the expected one. wanted: the
+    expected value, for OTHER_VALUE only.
     """
 
     mark: PartMark
@@ -104,7 +105,7 @@ class FramePart:
 
 
 def parts(expected: ExpectedFrame, frame: UnderstandingResult, rule: RecognitionRule) -> tuple[FramePart, ...]:
-    """Intents first, then slots. Expected parts keep their order, and unexpected ones follow.
+    """The parts of a frame, intents first, then slots. Expected parts keep their order, and unexpected ones follow.
 
     () if the device reported nothing. Values are compared after the scenario's normalisation. An expected slot without
     a value matches any value.
@@ -115,7 +116,7 @@ def parts(expected: ExpectedFrame, frame: UnderstandingResult, rule: Recognition
 
 
 def parts_of(trial: Trial, row: AttemptFinished) -> tuple[FramePart, ...]:
-    """The parts of an attempt. () if its trial expects nothing, or nothing was reported."""
+    """The parts of an attempt's frame. () if its trial expects no frame, or none was reported."""
     if trial.expects is None or row.understood is None:
         return ()
     return parts(trial.expects, row.understood, trial.recognised)
@@ -169,7 +170,7 @@ def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recogni
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
         return
     unmatched = list(slots)
-    # Slots with a value are matched before those that match any value, so that the latter take none from the former.
+    # Slots with a value are matched first. Otherwise, one that matches any value could take a slot from them.
     matches: dict[int, Slot | None] = {}
     for number, slot in sorted(enumerate(expected), key=lambda pair: pair[1].value is None):
         matches[number] = _take(unmatched, slot, lambda candidate, want: _same(want, candidate, rule))
@@ -186,7 +187,7 @@ def _slots(expected: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recogni
 
 
 def _take(candidates: list[Slot], wanted_slot: Slot, is_match: Callable[[Slot, Slot], bool]) -> Slot | None:
-    """The first that fits, which is removed from `candidates`."""
+    """The first candidate that matches, removed from `candidates`; None if none does."""
     for number, slot in enumerate(candidates):
         if is_match(slot, wanted_slot):
             return candidates.pop(number)

@@ -1,4 +1,4 @@
-"""Predicted frames paired with gold, counted in all and by groups."""
+"""Predicted frames paired with gold, and their counts in total and by groups."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from harness.understanding.figures import Edits
 
 T = TypeVar("T")
 Groups = tuple[tuple[str, tuple[tuple[str, FrameCounts], ...]], ...]
+"""For each column, its labels, each with the counts of its utterances."""
 
 
 @frozen
 class ScoredFrame:
-    """A scored utterance. predicted: empty if there is no prediction with its id (missing)."""
+    """A scored utterance. predicted: an empty frame if there is no prediction with its id (missing)."""
 
     gold: Utterance
     predicted: Utterance
@@ -36,14 +37,16 @@ class ScoredFrame:
 
 @frozen
 class FrameScoring:
-    """gold, predicted: paths. frames: of the utterances that count, in the order of gold.
+    """The scored predictions of a system under one rule.
 
-    groups: column → label → counts, with labels sorted.
-    `missing`: ids of gold without a prediction, counted as empty predictions.
-    `unknown`: ids of predictions without gold, which are not counted.
-    `unannotated`: ids of gold without intents and slots, which are not counted.
-    `intents_given`, `slots_given`: whether any prediction states them, even as none. If not, their metrics are n/a.
-    `values_given`: whether both sides have values. If not, there are no metrics with values.
+    - gold, predicted: paths of both.
+    - frames: the utterances that count, in the order of gold.
+    - groups: the counts by groups, with labels sorted.
+    - missing: ids of gold without a prediction, which count as empty predictions.
+    - unknown: ids of predictions without gold, which are not counted.
+    - unannotated: ids of gold without intents and slots, which are not counted.
+    - intents_given, slots_given: whether any prediction states them, even as none. If not, their metrics are n/a.
+    - values_given: whether both sides have values. If not, there are no metrics with values.
     """
 
     gold: str
@@ -62,7 +65,7 @@ class FrameScoring:
 
 @gc_paused()
 def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> FrameScoring:
-    """Scores predictions, paired by id. by: columns of gold's groups. None is all of them."""
+    """Scores predictions, paired by id. by: columns of gold's groups; None for all of them."""
     predictions = {utterance.id: utterance for utterance in predicted.utterances}
     intents_given = any(utterance.intents is not None for utterance in predicted.utterances)
     slots_given = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
@@ -103,10 +106,11 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
 
 
 def intent_confidences(scoring: FrameScoring) -> ConfidenceFigures | None:
-    """What the scores of predicted intents are worth: answers are utterances, right if their intents are exact.
+    """How reliable the scores of predicted intents are. The answers are utterances, which are right if their intents
+    are exact.
 
-    The confidence of an utterance is that of its least certain intent. An intent has its score if it is predicted, and
-    one minus its score if not. None if no prediction has scores.
+    The confidence of an utterance is that of its least certain intent: the score of a predicted intent, and one minus
+    the score of another. None if no prediction has scores.
     """
     values: list[float] = []
     rights: list[bool] = []
@@ -131,7 +135,7 @@ def is_annotated(utterance: Utterance) -> bool:
 
 
 def _gives_values(corpus: Corpus, rule: Rule) -> bool:
-    """Whether any slot has a value. Under `spoken`, the words of tags are values even without a slot."""
+    """Whether any slot has a value. With `spoken`, the words of tags are values, even if there is no slot."""
     if rule.values is ValueRule.NONE:
         return False
     if rule.spoken and any(utterance.tags is not None and utterance.slots is None for utterance in corpus.utterances):
@@ -159,7 +163,8 @@ def _totals(labels: Mapping[str, Sequence[ScoredFrame]]) -> tuple[tuple[str, Fra
 
 
 def by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> dict[str, dict[str, list[T]]]:
-    """Column → label of the utterance of gold → rows. by: columns; None is all of gold's groups."""
+    """For each column, the rows of each label. rows: an utterance of gold, which has the labels, and anything that
+    belongs to it. by: columns; None for all of gold's groups."""
     columns = by if by is not None else dict.fromkeys(name for gold, _ in rows for name, _ in gold.groups)
     return {column: group_by((dict(gold.groups).get(column, ""), row) for gold, row in rows) for column in columns}
 
@@ -168,8 +173,9 @@ def by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> 
 class Samples:
     """Numbers of utterances by their counts of slots, from which bootstrap intervals are computed.
 
-    chunks, concepts: right, gold and predicted per utterance → utterances. edits: concept errors and gold concepts per
-    utterance → utterances. For intents, `IntentCounts.overlaps` has the same.
+    chunks, concepts: number of utterances for each combination of right, gold and predicted slots or concepts. edits:
+    number of utterances for each combination of concept errors and gold concepts. For intents,
+    `IntentCounts.overlaps` has the same.
     """
 
     chunks: Mapping[MatchCounts, int] = field(default_factory=dict)
@@ -186,7 +192,7 @@ class Samples:
 
 @frozen
 class DetailCounts:
-    """Counts under one rule. groups: column → label → counts, columns and labels sorted."""
+    """Counts under one rule. groups: counts by groups, with columns and labels sorted."""
 
     rule: Rule
     totals: FrameCounts
@@ -196,11 +202,11 @@ class DetailCounts:
 
 @frozen
 class SystemCounts:
-    """A system's scored predictions. gold, predicted: the files they were read from.
+    """A system's counts. gold, predicted: the files from which they were read.
 
-    details: under one rule, or under two that differ in detail.
-    `other_words`: ids whose words differ between gold and prediction.
-    `surplus_blanks`: ids with a slot value, compared verbatim, that has blanks around it or several in a row.
+    details: the counts under one rule, or under two that differ only in the detail of concepts.
+    other_words: ids of utterances whose words differ between gold and prediction.
+    surplus_blanks: ids with a slot value, compared verbatim, that has blanks around it or several in a row.
     Other fields are as in `FrameScoring`, with ids sorted.
     """
 
@@ -251,7 +257,7 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
 
 
 def samples(counts: Iterable[FrameCounts]) -> Samples:
-    """The utterances with annotated slots, by their counts."""
+    """The utterances with annotated slots, by their counts. counts: those of each utterance."""
     chunks: Counter[MatchCounts] = Counter()
     concepts: Counter[MatchCounts] = Counter()
     edits: Counter[Edits] = Counter()
@@ -267,7 +273,7 @@ def samples(counts: Iterable[FrameCounts]) -> Samples:
 
 
 def added(parts: Sequence[SystemCounts]) -> SystemCounts:
-    """The counts of a system from parts with different utterances. gold, predicted: those of the first part.
+    """The counts of a system from parts with different utterances. Paths are those of the first part.
 
     A part without a column of groups counts there under an empty label. ValueError, with a message for users, if rules
     differ, or if only some parts predict intents or slots, or compare values.

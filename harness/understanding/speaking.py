@@ -1,4 +1,4 @@
-"""A spoken corpus: each text by one of several synthetic voices, and lists of the sounds."""
+"""Makes a spoken corpus: each text in one of several synthetic voices, and lists of the sounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATE_HZ = 16_000  # What recognisers take.
 
 
 def voices_of(names: str) -> tuple[VoiceSpec, ...]:
-    """The voices written as ENGINE:NAME,…, each in its own language. InputError, VoiceError, PluginError."""
+    """The voices in a text such as ENGINE:NAME,…, each with its own language. InputError, VoiceError, PluginError."""
     renderer = Renderer(None)
     voices = []
     for text in filter(None, (part.strip() for part in names.split(","))):
@@ -41,11 +41,11 @@ def voices_of(names: str) -> tuple[VoiceSpec, ...]:
 def speak(
     utterances: Sequence[Utterance], voices: Mapping[str, Sequence[VoiceSpec]], seed: int, folder: Path
 ) -> dict[str, int]:
-    """Writes a new folder with a WAV file for each utterance and a list for each split, whole or not at all.
+    """Writes a new folder with a WAV file for each utterance and a list for each split, completely or not at all.
 
-    voices: of each split; "" for every other one. The voice of an utterance depends on the seed and its id alone.
-    Lists have the columns id, audio and voice. Returns the number of sounds by split. InputError for a split that
-    cannot be a file's name, LogError, VoiceError.
+    voices: those of each split; the key "" has those of every other split. The voice of an utterance depends only on
+    the seed and its id. Lists have the columns id, audio and voice. Returns the number of sounds of each split.
+    InputError for a split whose name cannot be that of a file, LogError, VoiceError.
     """
     import soundfile
 

@@ -1,4 +1,4 @@
-"""Deals annotated utterances into parts with like shares of every label, and equal sentences in one part.
+"""Splits annotated utterances into parts with similar shares of every label. Equal sentences stay in one part.
 
 Labels are intents and concepts, rarest first, as in Sechidis, Tsoumakas & Vlahavas 2011 (iterative stratification).
 """
@@ -16,9 +16,9 @@ from harness.model.understanding import Corpus, Utterance
 
 
 def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corpus, ...]:
-    """A part for each share, in the order of the corpus; the same seed gives the same parts.
+    """A part for each share, with utterances in the order of the corpus. The same seed gives the same parts.
 
-    shares: above 0, of any sum. InputError if a part would be empty.
+    shares: sizes of the parts relative to each other, above 0. InputError if a part would be empty.
     """
     clusters = list(_clusters(corpus.utterances).values())
     random.Random(seed).shuffle(clusters)
@@ -43,7 +43,8 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
 
 @dataclass(slots=True)
 class _Cluster:
-    """Utterances of the same words. labels: how often each occurs in them."""
+    """Utterances with the same words. places: their indices in the corpus. labels: how often each label occurs in
+    them."""
 
     places: list[int]
     labels: Counter[str]
@@ -74,14 +75,14 @@ def _rarest_first(clusters: Sequence[_Cluster], label_counts: Counter[str]) -> l
 
 
 class _PartNeeds:
-    """What a part still lacks, in utterances."""
+    """How many utterances a part still lacks, in total and of each label."""
 
     def __init__(self, share: float, utterances: int, label_counts: Counter[str]) -> None:
         self._utterances = share * utterances
         self._labels = {label: share * count for label, count in label_counts.items()}
 
     def lacks(self, cluster: _Cluster) -> tuple[float, float]:
-        """Of the cluster's rarest label, then of all."""
+        """How many utterances with the cluster's rarest label the part lacks, then how many in total."""
         return self._labels[cluster.rarest], self._utterances
 
     def take(self, cluster: _Cluster) -> None:

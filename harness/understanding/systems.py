@@ -1,4 +1,4 @@
-"""Transcripts, cascades and systems from sound on the same utterances: metrics, differences, and where each loses.
+"""Compares systems on the same utterances: metrics, differences, and the stage at which each loses utterances.
 
     gold's words ──────────── model ── frames      transcripts: no word is wrong
     sound ── recogniser ───── model ── frames      a cascade
@@ -54,7 +54,7 @@ _SEED = 20221  # As in `figures`.
 
 
 class SystemKind(StrEnum):
-    """Where frames come from."""
+    """How a system gets its frames; see the picture above."""
 
     TRANSCRIPTS = "transcripts"
     CASCADE = "cascade"
@@ -63,7 +63,8 @@ class SystemKind(StrEnum):
 
 
 class LostStage(StrEnum):
-    """The first wrong stage of an utterance whose frame is wrong. WORDS: those of a slot's value are not recognised."""
+    """The first wrong stage of an utterance whose frame is wrong. WORDS: the words of a slot's value were not
+    recognised."""
 
     WORDS = "words"
     INTENT = "intent"
@@ -73,7 +74,7 @@ class LostStage(StrEnum):
 
 @frozen
 class ModelCost:
-    """Processor and elapsed seconds for a text."""
+    """Processor time and elapsed time of a model for a text, in seconds."""
 
     cpu_s: float = 0.0
     elapsed_s: float = 0.0
@@ -81,9 +82,9 @@ class ModelCost:
 
 @frozen
 class ComparedSystem:
-    """frames: its predictions. heard: its words; None if it has none, or if they are gold's.
+    """A system to compare. frames: its predictions. heard: its words; None if it has none, or if they are gold's.
 
-    model: what the model that read the words took for each, on average; it is not in the costs of utterances.
+    model: mean cost of the model that reads the words, for each utterance. The costs of utterances do not include it.
     """
 
     name: str
@@ -94,14 +95,15 @@ class ComparedSystem:
 
     @property
     def ids(self) -> set[str]:
-        """The utterances that it answered."""
+        """Ids of the utterances that it answered."""
         corpora = (self.frames,) if self.heard is None else (self.frames, self.heard)
         return set.intersection(*({utterance.id for utterance in corpus.utterances} for corpus in corpora))
 
 
 @frozen
 class MetricValue:
-    """A metric, 0–1 (error rates may be more), with its intervals over utterances and over talkers; None of too few."""
+    """A metric, 0–1 (error rates may be more), with its intervals over utterances and over talkers. An interval is None
+    if there are too few of them."""
 
     value: float | None
     interval: Interval | None
@@ -110,10 +112,12 @@ class MetricValue:
 
 @frozen
 class SystemResult:
-    """lost: for each utterance, in the order of `ComparedSystems.ids`; None where the frame is right.
+    """The results of a system.
 
-    lost is () if the system never gives intents, or slots, that gold has: then no frame is right or wrong as a whole.
-    words, wer_interval: of its words against gold's. cost: of the answered utterances; None unless each has one.
+    - lost: for each utterance of `ComparedSystems.ids`, the stage at which it was lost; None if its frame is right. ()
+      if the system never gives the intents or the slots that gold has, so that no frame can be judged as a whole.
+    - words, wer_interval: its word errors against gold, with the interval of the WER; None without words.
+    - cost: cost of the answered utterances together; None unless each has one.
     """
 
     system: ComparedSystem
@@ -126,13 +130,13 @@ class SystemResult:
 
     @property
     def stages(self) -> Mapping[LostStage | None, int]:
-        """Utterances by the stage at which they were lost; those of None are right."""
+        """Number of utterances by the stage at which they were lost; None counts those that are right."""
         return Counter(self.lost)
 
 
 @frozen
 class SystemDifference:
-    """The first system minus the second. over_talkers: intervals of the differences over talkers.
+    """The first system minus the second. over_talkers: interval of each difference over talkers.
 
     p_holm: p of each metric, corrected for the number of pairs of systems.
     """
@@ -146,10 +150,15 @@ class SystemDifference:
 
 @frozen
 class ComparedSystems:
-    """ids: of the utterances that every system answered, in the order of gold. unanswered: system → other ids.
+    """The results of all systems on the same utterances.
 
-    talkers: how many there are, by the column `talker_column`; 0 unless every utterance names one. nameless: how many
-    utterances do not. missing_is_empty: utterances without an answer have an empty one.
+    - normalisation: name of the normalisation of words.
+    - ids: ids of the utterances that every system answered, in the order of gold.
+    - unanswered: for each system, the ids that it did not answer.
+    - unannotated: number of utterances of gold without intents and slots, which do not count.
+    - talkers: number of talkers, by the column `talker_column`; 0 unless every utterance names one. nameless: number of
+      utterances that do not name one.
+    - missing_is_empty: whether a missing answer counts as an empty one.
     """
 
     gold: Corpus
@@ -178,10 +187,10 @@ def compare_systems(
     labels: Sequence[str] | None = None,
     draws: int = DRAWS,
 ) -> ComparedSystems:
-    """Scores systems on the utterances that all of them answered. InputError if there is none.
+    """Scores systems on the utterances that all of them answered. InputError if there are none.
 
-    rule: its places do not count, since words differ. missing_is_empty: an utterance without an answer has an empty
-    one, and is not left out.
+    rule: how frames are compared; places are ignored, since words differ. missing_is_empty: whether an utterance
+    without an answer gets an empty one, and is not left out. draws: number of resamples for intervals.
     """
     annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
     answered = [system.ids for system in systems]
@@ -232,7 +241,8 @@ def compare_systems(
 
 
 def lost_stage(frame: ScoredFrame, heard: Utterance | None, rule: Rule, wording: WordRules) -> LostStage | None:
-    """The first wrong stage of an utterance; None if its frame is right. heard: its words, None to leave them out."""
+    """The first wrong stage of an utterance; None if its frame is right. heard: the words that the system recognised;
+    None to leave out this stage."""
     counts = frame.counts
     intents_right = counts.intents.exact.count == counts.intents.exact.total
     if intents_right and not counts.slots.edits.errors and not counts.valued.edits.errors:
@@ -260,7 +270,7 @@ def _hears_values(gold: Utterance, heard: Utterance, rule: Rule, wording: WordRu
 
 
 def _places(labels: Sequence[str]) -> list[list[int]]:
-    """The places of the utterances of each talker; [] unless every utterance names one."""
+    """For each talker, the indices of their utterances; [] unless every utterance names a talker."""
     return list(group_by((label, place) for place, label in enumerate(labels)).values()) if all(labels) else []
 
 
@@ -301,7 +311,7 @@ def _values(
 
 
 def _possible(interval: Interval | None, metric: Metric) -> Interval | None:
-    """Without values that the metric cannot have."""
+    """The interval, clipped to the values that the metric can have."""
     if interval is None:
         return None
     most = math.inf if metric in (Metric.CER, Metric.VALUED_CER) else 1.0
@@ -359,7 +369,8 @@ def _result(
 
 
 def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
-    """The cost of recognising the words, or of the whole system, with that of the model."""
+    """The cost of a system for all answered utterances: of recognising the words (or of the whole system), and of the
+    model that reads them. None unless each utterance has a cost."""
     answered = {utterance.id for utterance in gold.utterances} & system.ids
     costs = [utterance.cost for utterance in (system.heard or system.frames).utterances if utterance.id in answered]
     of_sound = [cost for cost in costs if cost is not None]
@@ -370,6 +381,6 @@ def _cost(system: ComparedSystem, gold: Corpus) -> SoundCost | None:
 
 
 def _of_gold(corpus: Corpus, gold: Corpus) -> Corpus:
-    """The utterances of a corpus in the order of gold; an empty one where it has none."""
+    """The utterances of a corpus in the order of gold. An utterance that it does not have is empty."""
     by_id = {utterance.id: utterance for utterance in corpus.utterances}
     return Corpus(corpus.path, tuple(by_id.get(utterance.id, Utterance(utterance.id)) for utterance in gold.utterances))

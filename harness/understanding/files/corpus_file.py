@@ -29,7 +29,7 @@ _ORDER = ("train", "dev", "valid", "validation", "test")
 def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:
     """The format of a file by its suffix, or of a folder by its files. InputError if neither determines it.
 
-    name: for messages. option: the option that sets the format, for remedies.
+    name: name of the file in messages; "" for its path. option: the option that sets the format, for remedies.
     """
     place = Place(name or str(path))
     try:
@@ -66,7 +66,8 @@ _FOLDER = f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev 
 
 
 def splits_of(folder: Path, form: CorpusFormat) -> dict[str, Path]:
-    """Splits of a folder by name, train, dev and test first: folders with seq.in, or files of the format. OSError."""
+    """The splits of a folder by name, with train, dev and test first: folders with seq.in, or files of the format.
+    OSError."""
     if form is CorpusFormat.BIO:
         splits = {path.name: path for path in folder.iterdir() if (path / SEQ_IN).exists()}
     else:
@@ -88,9 +89,9 @@ def read_corpus(
 ) -> Corpus:
     """The utterances of a file, of a folder, or of one split of a folder. InputError, InputProblems.
 
-    format: by default, the suffix or the files of the folder determine it.
-    `split`: train, dev (or valid), test, or any other. By default all, each utterance with its group `split`.
-    `name`: for messages, if it differs from the path. `option`: the option that sets the format, for remedies.
+    format: None if the suffix or the files of the folder determine it.
+    split: train, dev (or valid), test, or any other. None for all; each utterance then has a group `split`.
+    name: name in messages, if it differs from the path. option: the option that sets the format, for remedies.
     """
     source = name or str(path)
     form = format or corpus_format_of(path, source, option)
@@ -130,7 +131,7 @@ def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "
 
 
 def _splits(path: Path, form: CorpusFormat, name: str) -> dict[str, Path]:
-    """The splits of a folder. {} if it is a split itself, or not a folder."""
+    """The paths of a folder's splits by name. {} if it is a split itself, or not a folder."""
     if not path.is_dir() or (form is CorpusFormat.BIO and (path / SEQ_IN).exists()):
         return {}
     splits = splits_of(path, form)

@@ -44,9 +44,9 @@ LABEL = "label"
 
 
 def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | None]:
-    """The lines without their ends, in order. A line that is not text is None, and noted in `problems`.
+    """The lines without their ends, in order. A line that is not text is None, and is added to `problems`.
 
-    name: of the file, for messages. InputError if it cannot be read.
+    name: name of the file in messages. InputError if it cannot be read.
     """
     place = Place(name)
     try:
@@ -79,7 +79,8 @@ _GONE = object()
 def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[Utterance]:
     """The utterances of one folder. InputProblems with every mistake in its files.
 
-    split: becomes the group `split`, and precedes the line in each id (`train/17`). Without it, the id is the line.
+    name: name of the folder in messages. split: becomes the group `split`, and precedes the line number in each id
+    (`train/17`). None: the id is only the line number.
     """
     names = {file_name: f"{name}/{file_name}" for file_name in (SEQ_IN, SEQ_OUT, LABEL)}
     problems = {file_name: Problems(names[file_name]) for file_name in names}
@@ -120,7 +121,8 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
 
 
 class _SharedValues:
-    """Words, tags and sets of intents. Equal ones share one object, since a corpus has few different ones."""
+    """Makes words, tags and sets of intents from lines. Equal ones share one object, since a corpus has few different
+    ones."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
@@ -152,7 +154,8 @@ class _SharedValues:
 
 
 def split_words(text: str) -> list[str]:
-    """The words between ASCII blanks. Other spaces belong to words, such as those that precede French punctuation."""
+    """The words between ASCII blanks. Other kinds of spaces belong to words, such as those before French
+    punctuation."""
     if text.isascii():
         return text.split()
     return [word for word in text.replace("\t", " ").replace("\n", " ").replace("\r", " ").split(" ") if word]
@@ -182,7 +185,7 @@ _CSV_EXAMPLE = "Write a header, then a row for each utterance: id,intent"
 
 
 def read_intents_csv(text: str, name: str) -> list[Utterance]:
-    """The utterances of a file's text. InputProblems with every mistake in it."""
+    """The utterances of a CSV file of intents. text: its content. InputProblems with every mistake in it."""
     problems = Problems(name)
     rows = iter(CsvRows.of(text, problems, separator_of(name)))
     line, header_fields = next(rows, (1, [""]))
@@ -235,7 +238,7 @@ def is_intents_file(text: str, name: str) -> bool:
 
 
 def csv_text(path: Path, name: str) -> str:
-    """The text of a file. Errors name the file as `name`."""
+    """The text of a file. name: name of the file in errors."""
     try:
         return read_text(path)
     except InputProblems as error:
@@ -279,7 +282,7 @@ class _LineError(Exception):
 
 
 def read_jsonl(path: Path, name: str) -> list[Utterance]:
-    """The utterances of a file, without blank lines. InputProblems with every mistake in it."""
+    """The utterances of a JSONL file. Blank lines are skipped. InputProblems with every mistake in it."""
     problems = Problems(name)
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
     utterances: list[Utterance] = []
@@ -315,7 +318,7 @@ def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
         raise _LineError(f"not JSON at character {error.pos + 1}: {error.msg}") from error
     except RecursionError as error:
         raise _LineError("the line is nested too deeply") from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise _LineError(f"not JSON: {error}") from error
     if not isinstance(value, dict):
         raise _LineError("the line is not a JSON object")
@@ -385,7 +388,7 @@ def _read_list(value: object, key: str) -> list[Any]:
 
 
 def _read_object(value: object, key: str, remedy: str) -> dict[str, Any]:
-    """{} without one."""
+    """An object of an entry; {} if the entry does not have it."""
     if value is not None and not isinstance(value, dict):
         raise _LineError(f'"{key}" is not an object', remedy)
     return value or {}
@@ -438,7 +441,7 @@ def _read_slots(annotation: object, words: int | None) -> tuple[Slot, ...]:
 
 
 def _demand_same_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
-    """Some metrics are counted from tags, others from slots, so where both have places, these must be the same."""
+    """Some metrics are counted from tags, others from slots. So if both have places, these must be the same."""
     places = {(slot.concept, slot.start, slot.end) for slot in slots if slot.start is not None}
     if places and all(
         places != {(chunk.concept, chunk.start, chunk.end) for chunk in chunks(tags, chunking)} for chunking in Chunking

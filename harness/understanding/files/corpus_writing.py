@@ -47,7 +47,7 @@ def jsonl(corpus: Corpus) -> str:
 
 
 def jsonl_line(utterance: Utterance) -> str:
-    """One utterance as a line without its end; ASCII."""
+    """One utterance as a line without its end, in ASCII."""
     entry: dict[str, object] = {"id": utterance.id}
     if utterance.words or utterance.tags is not None:
         entry["text"] = utterance.text
@@ -65,7 +65,7 @@ def jsonl_line(utterance: Utterance) -> str:
 
 
 def write_jsonl(corpus: Corpus, path: Path) -> None:
-    """Writes `jsonl`, whole or not at all; LogError."""
+    """Writes a JSONL file, completely or not at all; LogError."""
     write_atomically(path, jsonl(corpus).encode("utf-8"))
 
 
@@ -75,7 +75,7 @@ def _slot_entry(slot: Slot) -> dict[str, object]:
 
 
 def write_jsonl_folder(corpus: Corpus, folder: Path) -> None:
-    """Writes a new folder with a JSONL file for each split, whole or not at all; LogError."""
+    """Writes a new folder with a JSONL file for each split, completely or not at all; LogError."""
     with disk_errors(f"{folder} cannot be written"), atomic_folder(folder) as new_folder:
         for split, utterances in _by_split(corpus).items():
             write_jsonl(Corpus(corpus.path, tuple(utterances)), new_folder / f"{split}.jsonl")
@@ -84,7 +84,7 @@ def write_jsonl_folder(corpus: Corpus, folder: Path) -> None:
 def write_bio(corpus: Corpus, folder: Path) -> None:
     """Writes seq.in, seq.out and label into a new folder, or into one per split if all utterances name a split.
 
-    The folder is written whole or not at all. If no utterance has slots, there is no seq.out. If none has intents,
+    The folder is written completely or not at all. If no utterance has slots, there is no seq.out. If none has intents,
     there is no label. Slots without tags become tags.
 
     InputError if the folder is not empty, only some utterances are annotated, or BIO cannot represent a slot. LogError
@@ -103,7 +103,7 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
 
 
 def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None:
-    """Writes `id,intent` rows, intents sorted and joined with #, whole or not at all; LogError.
+    """Writes rows `id,intent`, with intents sorted and joined with #, completely or not at all; LogError.
 
     InputError for an utterance whose intents are not annotated.
     """
@@ -122,7 +122,7 @@ def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
 
 
 def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
-    """Utterances by split; all under "" unless each names a split."""
+    """The utterances by split; all under "" unless each names a split."""
     splits = [dict(utterance.groups).get(SPLIT, "") for utterance in corpus.utterances]
     if not splits or not all(splits):
         return {"": list(corpus.utterances)}
@@ -134,13 +134,13 @@ def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
 
 
 def demand_split_name(split: str, place: Place | None) -> None:
-    """InputError for a split, as a corpus names it, that would lead out of the folder that is written."""
+    """InputError for the name of a split that would lead out of the folder that is written."""
     if split in (".", "..") or "/" in split or "\0" in split:
         raise InputError(f"{split!r} cannot be a folder name", place=place, remedy="Rename the split")
 
 
 def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
-    """Texts of the files of one folder, by file name."""
+    """The contents of the files of one folder, by file name. source: path of the corpus, for errors."""
     tags = [tags_of(utterance) for utterance in utterances]
     labels = [utterance.intents for utterance in utterances]
     files = {"seq.in": "".join(f"{utterance.text}\n" for utterance in utterances)}

@@ -53,7 +53,7 @@ REMEDY = "Write words, [optional words], (one|or another), {concept}, {concept=l
 
 
 def parse_pattern(text: str) -> Part:
-    """The parts of a pattern. ValueError with the mistake in it."""
+    """A pattern as a Part. ValueError with the mistake in it."""
     tokens = _TOKEN.findall(text)
     part, rest = _choice(tokens, 0, MOST_DEPTH)
     if rest < len(tokens):
@@ -62,7 +62,7 @@ def parse_pattern(text: str) -> Part:
 
 
 def _choice(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
-    """Reads up to the closing bracket, or the end."""
+    """Reads alternatives up to the closing bracket, or the end. Returns the part, and the position after it."""
     if depth == 0:
         raise ValueError(f"brackets are nested more than {MOST_DEPTH} deep")
     options: list[Part] = []
@@ -114,9 +114,9 @@ _MORNING, _AFTERNOON, _EVENING = ("in the morning",), ("in the afternoon",), ("i
 
 
 def spoken_values(kind: SpokenKind, numbers: Iterable[int]) -> tuple[Value, ...]:
-    """All spoken forms of each number. TIME: numbers are minutes since midnight, 0–1439.
+    """All spoken forms of each number. With TIME, numbers are minutes since midnight, 0–1439.
 
-    A time without its part of the day keeps the 12-hour clock: "seven thirty" is 7:30.
+    A form that does not name the part of the day has a value on the 12-hour clock: "seven thirty" is 7:30.
     """
     match kind:
         case SpokenKind.NUMBER:
@@ -128,7 +128,7 @@ def spoken_values(kind: SpokenKind, numbers: Iterable[int]) -> tuple[Value, ...]
 
 
 def _times(hour: int, minute: int) -> list[Value]:
-    """A time of day in words, with and without its part of the day. The forms share the time's weight."""
+    """A time in words, with and without the part of the day. The weights of all forms add up to that of one time."""
     if minute == 0 and hour in (0, 12):
         return [Value(("midnight",) if hour == 0 else ("noon",), f"{hour}:00")]
     twelve = hour % 12 or 12
@@ -324,7 +324,7 @@ class _GrammarReading:
         return spoken_values(kind, range(first, last + 1, keys.step))
 
     def _number(self, value: int | str | None, kind: SpokenKind, key_path: KeyPath) -> int | None:
-        """The number, in minutes for times. None, with a finding, if it is not valid."""
+        """A number, for times in minutes. None if it is not valid, which is added to the findings."""
         if value is None:
             self._findings.add(key_path[:-1], f"a spoken list needs {key_path[-1]!r}", f"Add `{key_path[-1]}: …` here")
             return None

@@ -31,7 +31,7 @@ def _label(text: str) -> str:
 
 
 def _key(value: object) -> object:
-    """A key. A digit needs no quotes."""
+    """A key as text. A digit needs no quotes."""
     key = str(value) if is_integer(value) else value
     if not isinstance(key, str) or (len(key) == 1 and key.isprintable() and not key.isspace()):
         return key
@@ -209,13 +209,14 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "saluer": "greeting",
     }
 }
-"""media: from the French labels of the public files to the English ones of the MEDIA paper's tables."""
+"""Label maps by name, from old to new labels. media: from the French labels of the public files to the English ones in
+the tables of the MEDIA paper."""
 
 _MAP_EXAMPLE = "Write a header `from,to`, then a row for each label"
 
 
 def load_label_map(name: str) -> Mapping[str, str]:
-    """The label map of a preset or a CSV file. InputError, InputProblems."""
+    """A label map (old label → new label). name: a preset, or a CSV file. InputError, InputProblems."""
     if name in PRESETS:
         return PRESETS[name]
     path = Path(name)

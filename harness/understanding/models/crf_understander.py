@@ -1,8 +1,9 @@
 """A small understander: logistic regression on TF-IDF for intents, and a conditional random field for slots.
 
-The field has the intents as features beside the words. A second regression then decides the intents from words and
-slots, so that an unknown value does not hide the intent. The field decides the slots again, with these intents. In
-training, each uses the annotation instead of the other's output.
+    words ── regression ── intents ── field ── slots ── second regression ── intents ── field ── slots
+
+The field has the intents as features beside the words. The second regression decides the intents from words and slots,
+so that an unknown value does not hide the intent. In training, each uses the annotation instead of the other's output.
 
 Uses python-crfsuite and scikit-learn. Trains from scratch, in seconds to minutes on one processor.
 """
@@ -37,7 +38,8 @@ _DIGIT = re.compile(r"\d")
 
 
 class SlotField:
-    """A trained field. trained: the library's bytes, or b"" if no utterance had a slot. ValueError for other bytes."""
+    """A trained conditional random field. trained: the model as the library saves it; b"" if no utterance had a slot.
+    ValueError for other bytes."""
 
     def __init__(self, trained: bytes) -> None:
         self.trained = trained
@@ -54,7 +56,7 @@ class SlotField:
     ) -> Self:
         """Learns from the tags and intents of annotated utterances.
 
-        l1, l2: weights of L1 and L2 regularisation. rare: features that occur less often are left out.
+        l1, l2: weights of L1 and L2 regularisation. rare: features that occur less often than this are left out.
         """
         if not concept_tags(tagged):
             return cls(b"")
@@ -79,7 +81,7 @@ class SlotField:
 
 
 def concept_tags(utterances: Sequence[Utterance]) -> set[str]:
-    """All tags but O."""
+    """All tags that occur, except O."""
     return {tag for utterance in utterances for tag in utterance.tags or ()} - {OUTSIDE}
 
 
@@ -135,7 +137,7 @@ def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
 
 
 def pycrfsuite() -> Any:
-    """The library. PluginError if it is not installed."""
+    """The library python-crfsuite. PluginError if it is not installed."""
     try:
         import pycrfsuite as library
     except ImportError as error:
@@ -144,7 +146,7 @@ def pycrfsuite() -> Any:
 
 
 def _plain(word: str) -> str:
-    """In lower case, with digits as 0. NUL, which would end a text in the library, becomes a replacement character."""
+    """A word in lower case, with digits as 0. NUL, which would end a text in the library, becomes U+FFFD."""
     small = _DIGIT.sub("0", word.lower()).replace("\0", "�")
     return small.encode("utf-8", "replace").decode("utf-8")
 
@@ -166,7 +168,7 @@ def _shape(word: str) -> str:
 
 
 def _is_whole(trained: bytes) -> bool:
-    """Whether magic number and length fit a CRFsuite model. The library checks neither."""
+    """Whether the magic number and the length are those of a CRFsuite model. The library checks neither."""
     return trained[:4] == _MAGIC and int.from_bytes(trained[4:8], "little") == len(trained)
 
 
@@ -196,7 +198,7 @@ PASSES = Setting(
 
 
 class CrfUnderstander:
-    """Plug-in `crf`. It ignores held-out utterances."""
+    """The plug-in `crf`. It ignores held-out utterances."""
 
     settings: ClassVar[tuple[Setting, ...]] = (ITERATIONS, L1, L2, RARE, STRENGTH, WORDS, PIECES, PASSES)
 

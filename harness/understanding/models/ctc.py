@@ -1,5 +1,9 @@
 """Connectionist temporal classification (CTC): the loss of labels without alignment, and a head that is trained by it.
 
+An encoder gives a frame of features every few milliseconds. The head gives each frame a probability for each label. A
+path has one label for each frame; without blanks and repetitions, it is a text. The probability of a text is the sum
+over all its paths, so it need not be known which frame belongs to which label. The loss is minus its log.
+
 Source: Graves et al. 2006, "Connectionist temporal classification". Plain numpy, the loss in log space.
 """
 
@@ -16,39 +20,40 @@ from harness.model.errors import InputError
 from harness.model.frozen import frozen
 
 Array: TypeAlias = npt.NDArray[Any]
-"""Of floating-point numbers."""
+"""An array of floating-point numbers."""
 Ints: TypeAlias = npt.NDArray[np.int_]
 BLANK = 0
-"""The label of a frame that says nothing, or that nothing changes."""
+"""The label of a frame in which no new label begins."""
 NEVER = -1e30
-"""Log of the probability 0: finite, so that differences of two of them are numbers."""
+"""Stands for the log of the probability 0. It is finite, so that the difference of two of them is a number."""
 WEIGHTS = ("mean", "scale", "hidden", "hidden_bias", "labels", "labels_bias", "intents", "intents_bias")
-"""Mean and standard deviation of features, which are not trained, and the three layers."""
+"""Names of the weights: mean and standard deviation of features, which are not trained, and the three layers."""
 BATCH = 16
 DROPOUT = 0.4
 """Share of hidden units that a step of training leaves out."""
 SPACING = 3
-"""Distance of the frames that a hidden unit sees."""
+"""Distance between the frames that a hidden unit sees, in frames."""
 LONGEST_STEP = 10.0
-"""Norm to which gradients are clipped."""
+"""Largest norm of a gradient; larger ones are scaled down to it."""
 
 
 def ctc_loss(
     log_probabilities: Array, frames: Ints, targets: Sequence[Sequence[int]]
 ) -> tuple[npt.NDArray[np.float64], Array]:
-    """Loss in nats of each utterance, shape (n,), and its gradient by the scores in front of the softmax.
+    """The loss of each utterance in nats, shape (n,), and its gradient by the scores before the softmax.
 
-    log_probabilities: shape (n, most frames, labels), a log-softmax. frames: at least 1 of each utterance; what follows
-    is padding, whose gradient is 0. targets: labels without blanks. The gradient has the shape of log_probabilities.
+    log_probabilities: shape (n, most frames, labels), a log-softmax. frames: number of frames of each utterance, at
+    least 1; those after it are padding, with gradient 0. targets: the labels of each utterance, without blanks. The
+    gradient has the shape of log_probabilities.
 
     A target that does not fit into its frames (see `fewest_frames`) has an infinite loss, and the gradient 0.
     """
     longest, labels = log_probabilities.shape[1:]
     sizes = np.array([2 * len(target) + 1 for target in targets])
-    states = np.full((len(sizes), int(sizes.max())), BLANK)  # a blank before, between and after the labels
+    states = np.full((len(sizes), int(sizes.max())), BLANK)  # blanks before, between and after the labels
     for row, target in enumerate(targets):
         states[row, 1 : sizes[row] : 2] = target
-    # Each utterance back to front: what is padding stays in its place.
+    # Each utterance in reverse; padding stays in its place.
     rows, back_frames, back_states = np.arange(len(sizes))[:, None], _reversed(frames, longest), _reversed(sizes)
     emitted = np.take_along_axis(log_probabilities, states[:, None, :], axis=2).astype(np.float64)
     emitted[np.broadcast_to((np.arange(states.shape[1]) >= sizes[:, None])[:, None], emitted.shape)] = NEVER
@@ -67,7 +72,8 @@ def ctc_loss(
 
 
 def _path_sums(emitted: Array, states: Ints) -> Array:
-    """Log of the sum over all paths from the first frame to each state of each frame. Shape (n, frames, states)."""
+    """The log of the sum of probabilities of all paths from the first frame to each state of each frame. Shape (n,
+    frames, states). emitted: log-probability of each state's label in each frame. states: the labels of the states."""
     sums = np.full_like(emitted, NEVER)
     sums[:, 0, :2] = emitted[:, 0, :2]
     came = np.full((3, *states.shape), NEVER)  # from this state, the previous one, the label before the blank between
@@ -82,24 +88,25 @@ def _path_sums(emitted: Array, states: Ints) -> Array:
 
 
 def _reversed(sizes: Ints, longest: int | None = None) -> Ints:
-    """Places that reverse the first elements of each row, and leave the others. Shape (n, longest)."""
+    """Indices that reverse the first `sizes` elements of each row and leave the others in place, shape (n, longest).
+    longest: length of a row; None for the largest size."""
     places = np.arange(int(sizes.max()) if longest is None else longest)
     return np.where(places < sizes[:, None], sizes[:, None] - 1 - places, places)
 
 
 def fewest_frames(target: Sequence[int]) -> int:
-    """The frames that a target needs: one a label, and one for the blank between two equal labels."""
+    """Least number of frames for a target: one for each label, and one for each blank between two equal labels."""
     return len(target) + sum(first == second for first, second in pairwise(target))
 
 
 def best_path(log_probabilities: Array) -> list[int]:
-    """The labels of the likeliest path: repeated labels once, without blanks. Shape (frames, labels)."""
+    """The labels of the most likely path, without repetitions and blanks. log_probabilities: shape (frames, labels)."""
     best = log_probabilities.argmax(axis=1)
     return [int(label) for label, before in zip(best, [BLANK, *best[:-1]], strict=True) if label not in (before, BLANK)]
 
 
 def log_softmax(scores: Array) -> Array:
-    """Over the last axis."""
+    """The log of the softmax over the last axis."""
     shifted = scores - scores.max(axis=-1, keepdims=True)
     result: Array = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return result
@@ -107,9 +114,9 @@ def log_softmax(scores: Array) -> Array:
 
 @frozen
 class CtcExample:
-    """What the head learns from. features: shape (frames, width). target: labels without blanks, None if unknown.
+    """An utterance for training. features: shape (frames, width). target: labels without blanks; None if unknown.
 
-    intents: shape (intents,), 0 or 1; None if unknown.
+    intents: 0 or 1 for each intent, shape (intents,); None if unknown.
     """
 
     features: Array
@@ -118,10 +125,11 @@ class CtcExample:
 
 
 class CtcHead:
-    """One hidden layer over frames of an encoder: from it the labels of each frame, and the intents of the utterance.
+    """One hidden layer over the frames of an encoder. It gives the labels of each frame, and the intents of the
+    utterance.
 
-    The intents are decided on the mean and the maximum of each hidden unit. weights: by the names in WEIGHTS. A hidden
-    unit sees an odd number of frames, each SPACING from the next. Their number follows from the shape of its weights.
+    The intents are decided from the mean and the maximum of each hidden unit. weights: arrays by the names in WEIGHTS.
+    A hidden unit sees an odd number of frames, SPACING apart. Their number follows from the shape of its weights.
     ValueError for weights that do not fit each other.
     """
 
@@ -140,7 +148,8 @@ class CtcHead:
         cls, features: Sequence[Array], *, context: int, hidden: int, labels: int, intents: int,
         random: np.random.Generator,
     ) -> Self:  # fmt: skip
-        """An untrained head that normalises features like these. context: frames that a hidden unit sees, odd."""
+        """An untrained head that normalises features like these. context: number of frames that a hidden unit sees,
+        odd. hidden: number of hidden units. labels, intents: numbers of labels and of intents."""
         frames = np.concatenate(features).astype(np.float32)
         mean, width = frames.mean(axis=0), frames.shape[1]
 
@@ -160,10 +169,10 @@ class CtcHead:
         return log_softmax(scores), self._intents(_pooled(hidden, frames))[0]
 
     def gradients(self, examples: Sequence[CtcExample], dropped: Array | float = 1.0) -> tuple[float, dict[str, Array]]:
-        """The loss, summed over examples, and its gradient by each trained weight, divided by the examples.
+        """The loss summed over examples, and its mean gradient by each trained weight.
 
-        dropped: factors of the hidden units of all frames, 0 for those that are left out.
-        The loss adds that of CTC and the cross entropy of the intents, as far as the example has them.
+        dropped: a factor for each hidden unit of each frame, 0 for those that are left out.
+        The loss is the sum of the CTC loss and the cross entropy of the intents, as far as the example has them.
         """
         inputs, frames = self._inputs([example.features for example in examples])
         before = inputs @ self.weights["hidden"] + self.weights["hidden_bias"]
@@ -212,7 +221,7 @@ class CtcHead:
 
 
 def _pooled(hidden: Array, frames: Ints) -> Array:
-    """Mean and maximum of each unit over the frames of each utterance. Shape (utterances, 2 · units)."""
+    """Mean and maximum of each hidden unit over the frames of each utterance, shape (utterances, 2 · units)."""
     starts = np.cumsum(frames) - frames
     means = np.add.reduceat(hidden, starts) / frames[:, None].astype(hidden.dtype)
     return np.hstack([means, np.maximum.reduceat(hidden, starts)])
@@ -224,7 +233,8 @@ def learn(
 ) -> None:  # fmt: skip
     """Trains a head with Adam. The learning rate rises in the first tenth of the steps, and falls to 0 at the end.
 
-    progress: takes the number of an epoch, from 1, and its loss per example. InputError if the loss is not finite.
+    progress: called with the number of each epoch, from 1, and its loss per example. rate: highest learning rate.
+    InputError if the loss is not finite.
     """
     steps = epochs * -(-len(examples) // BATCH)
     first = {name: np.zeros_like(head.weights[name]) for name in WEIGHTS[2:]}
@@ -252,7 +262,7 @@ def learn(
 
 
 def _batches(lengths: Sequence[int], random: np.random.Generator) -> Iterator[list[int]]:
-    """Rows of utterances of similar length, in random order."""
+    """Batches of utterances (their indices) of similar length, in random order."""
     order = random.permutation(len(lengths)).tolist()
     batches = []
     for start in range(0, len(order), BATCH * 8):

@@ -1,8 +1,8 @@
 """The reference system `ctc`: sound in, intents, slots and words out. It is a small yardstick, trained in minutes.
 
-A recogniser's encoder, which stays as it is, turns sound into frames. On them, a head writes the words letter by
-letter. A mark stands before and after the value of each slot, instead of a blank: `book a room in<city>nice</>`. Needs
-the extras `recogniser` and `understanding`.
+The encoder of a recogniser, which is not trained further, turns sound into frames. From them, a head writes the words
+letter by letter. A mark stands before and after the value of each slot, instead of a blank: `book a room
+in<city>nice</>`. Needs the extras `recogniser` and `understanding`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ BLOCK = RATE_HZ // 50
 QUIET_DBFS = -66.0
 RANGE_DB = 40.0
 PEAK = 0.5
-"""Sound is brought to this level, so that its loudness does not count."""
+"""Every sound is scaled to this peak, so that its loudness does not matter."""
 UTTERANCES_PER_NOISE = 20
-"""For this many utterances, training has two seconds of noise without words and intents."""
+"""For every so many utterances, training adds two seconds of noise, without words and intents."""
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "15", "number of passes over the training utterances", low=1, high=500)
 HIDDEN = Setting("hidden", SettingKind.WHOLE, "256", "units of the hidden layer", low=1, high=4096)
 CONTEXT = Setting(
@@ -65,7 +65,8 @@ class SoundEncoder(Protocol):
 
 @frozen
 class Alphabet:
-    """What the head can write. Labels: the blank, the characters, the mark after a value, and a mark per concept."""
+    """The labels that the head can write: the blank, the characters, the mark after a value, and a mark for each
+    concept."""
 
     characters: tuple[str, ...]
     concepts: tuple[str, ...]
@@ -101,10 +102,10 @@ class Alphabet:
         return labels or None
 
     def read(self, labels: Sequence[int]) -> tuple[str, tuple[Slot, ...]]:
-        """The words and slots that labels write.
+        """The words and slots that labels stand for.
 
-        A value ends at its mark, before the next mark of a concept, or with the utterance. A mark after no value is
-        ignored, and a slot without letters is left out.
+        A value ends at the mark for its end, before the mark of the next concept, or with the utterance. A mark for an
+        end without a value is ignored, and a slot without letters is left out.
         """
         text, values = "", list[tuple[str, str]]()
         is_open = False
@@ -126,7 +127,8 @@ class Alphabet:
 
 @frozen
 class TrainedCtc:
-    """All that training leaves. encoder: the name of the one that made its frames. settings: (name, value), every one.
+    """The result of training. encoder: name of the encoder that made its frames. settings: (name, value) of all
+    settings.
 
     may_be_empty: whether an utterance may have no intent.
 
@@ -152,7 +154,7 @@ class TrainedCtc:
         return *self.alphabet.read(best_path(labels)), sets_of(selected, self.intents)[0]
 
     def names(self) -> str:
-        """All but the arrays, as JSON."""
+        """Everything except the arrays, as JSON."""
         content = {"characters": self.alphabet.characters, "concepts": self.alphabet.concepts, "intents": self.intents,
                    "may_be_empty": self.may_be_empty, "encoder": self.encoder,
                    "settings": dict(self.settings)}  # fmt: skip
@@ -160,7 +162,7 @@ class TrainedCtc:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """InputError, with the file, if it is missing or damaged."""
+        """Reads a model. InputError, with the file, if one is missing or damaged."""
         path = folder / NAMES_FILE  # the file that is being read, for the error
         try:
             header: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -178,10 +180,10 @@ class TrainedCtc:
 
 
 class CtcUnderstander:
-    """Plug-in `ctc` of `harness.audio_understanders`. model: the folder of a trained model.
+    """The plug-in `ctc` of `harness.audio_understanders`. model: folder of a trained model.
 
     It ignores held-out utterances: its learning rate ends at 0, and the last epoch is kept.
-    encoder: other than that of the packaged recogniser; it must be the one that the head was trained with.
+    encoder: the encoder with which the head was trained; None for that of the packaged recogniser.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.FRAME
@@ -209,16 +211,16 @@ class CtcUnderstander:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        """One entry that shows how a model is named; PluginError without the recogniser."""
+        """One entry, which shows how to name a model; PluginError without the recogniser."""
         packaged_model()
         return (
             OfflineModel("FOLDER", (), "the language of its training data", "a folder with a model trained as ctc"),
         )
 
     def understand(self, samples: Pcm) -> Said | None:
-        """Intents, slots and words of a file; None without sound or without a word. The level does not count.
+        """Intents, slots and words of a file; None without sound or without a word. The level does not matter.
 
-        start, end: without the quiet parts around the sound. EngineError for more than 28 s.
+        The start and end of the result leave out the quiet parts around the sound. EngineError for more than 28 s.
         """
         start, end = _loud_span(samples)
         if end - start > LONGEST_SAMPLES:
@@ -230,7 +232,7 @@ class CtcUnderstander:
         return Said(text, start, end, intents=intents, slots=slots) if text else None
 
     def close(self) -> None:
-        """Nothing outlives a file."""
+        """Does nothing: no resources are kept between files."""
 
     @classmethod
     def fit(
@@ -244,7 +246,7 @@ class CtcUnderstander:
         tell: Callable[[str], None],
         encoder: SoundEncoder | None = None,
     ) -> Self:
-        """Trains from scratch, as `LearnsFromSound` says. Takes 20 kB of memory per second of sound.
+        """Trains from scratch, as described in `LearnsFromSound`. Needs 20 kB of memory per second of sound.
 
         ValueError without utterances. InputError if no utterance has words that fit into its sound, or training
         diverges.
@@ -312,7 +314,7 @@ def _example(
     utterance: Utterance, sound_of: Callable[[str], Pcm], encoder: SoundEncoder, alphabet: Alphabet,
     intents: tuple[str, ...],
 ) -> CtcExample | None:  # fmt: skip
-    """What is learned from an utterance. Its words are left out if its sound is too short for them.
+    """An utterance as an example for training. Its words are left out if its sound is too short for them.
 
     None for a sound that is silent, or longer than the encoder takes.
     """
@@ -334,9 +336,10 @@ def _chunks(utterance: Utterance) -> tuple[TagChunk, ...]:
 
 
 def _loud_span(samples: Pcm) -> tuple[int, int]:
-    """From 0.1 s before the first to 0.1 s after the last loud 20 ms; (0, 0) if none is louder than QUIET_DBFS.
+    """The span of the sound that is not quiet, in samples. It reaches from 0.1 s before the first loud block of 20 ms
+    to 0.1 s after the last. (0, 0) if no block is louder than QUIET_DBFS.
 
-    Loud is what lies within RANGE_DB of the loudest. A detector of speech would take longer than the encoder.
+    A block is loud if it lies within RANGE_DB of the loudest. A speech detector would take longer than the encoder.
     """
     blocks = samples[: len(samples) // BLOCK * BLOCK].reshape(-1, BLOCK).astype(np.float64)
     power = blocks.var(axis=1) / 32768**2
@@ -347,7 +350,8 @@ def _loud_span(samples: Pcm) -> tuple[int, int]:
 
 
 def _frames(samples: Pcm, encoder: SoundEncoder) -> Array:
-    """The encoder's frames of sound whose peak was brought to PEAK, in pairs: one for each 40 ms, in half precision."""
+    """The encoder's frames of a sound, scaled to PEAK. Two frames are joined, so that there is one for each 40 ms, in
+    half precision."""
     sound = samples.astype(np.float32)
     frames = encoder.encode(sound * np.float32(PEAK / max(1.0, float(np.abs(sound).max(initial=0)))))
     pairs = frames[: len(frames) // 2 * 2].reshape(-1, 2, frames.shape[1]).mean(axis=1)
@@ -355,13 +359,13 @@ def _frames(samples: Pcm, encoder: SoundEncoder) -> Array:
 
 
 def _whisper() -> FasterWhisper:
-    # Otherwise the vocabulary's library and the arithmetic each start a thread per core.
+    # Otherwise two libraries (for the vocabulary and for arithmetic) would each start a thread per core.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     return FasterWhisper()
 
 
 def _one_thread() -> AbstractContextManager[Any]:
-    """Sums of one thread have the same order in every run."""
+    """Limits arithmetic to one thread, so that sums have the same order in every run."""
     limits: AbstractContextManager[Any] = import_extra(
         "threadpoolctl", "the system ctc", "understanding"
     ).threadpool_limits(1)

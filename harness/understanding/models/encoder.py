@@ -27,17 +27,17 @@ CHECKPOINT = Setting(
 )
 THREADS = Setting("threads", SettingKind.WHOLE, "1", "processor threads that PyTorch uses", low=1, high=256)
 LONGEST_STEP = 1.0
-"""Norm to which gradients are clipped."""
+"""Largest norm of a gradient; larger ones are scaled down to it."""
 MOST_PIECES = 128
-"""Pieces per utterance. The rest is cut off."""
+"""Most pieces (subword units) of an utterance. The rest is cut off."""
 
 
 @frozen
 class Encoder:
     """An encoder on the CPU, ready for training.
 
-    model: transformers' PreTrainedModel without a head. `tokenizer`: transformers' fast tokenizer. `width`: of a hidden
-    state. `pieces`: most per text.
+    model: transformers' PreTrainedModel without a head. tokenizer: transformers' fast tokenizer. width: size of a
+    hidden state. pieces: most pieces of a text.
 
     `model(**batch).last_hidden_state` has shape (texts, pieces, width). The first piece represents the text.
     """
@@ -58,7 +58,7 @@ def bundled_folder() -> Path:
 
 
 def torch_module() -> Any:
-    """torch. PluginError unless torch and transformers are installed."""
+    """The module torch. PluginError unless torch and transformers are installed."""
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
             raise PluginError(f"{name} is not installed", remedy=REMEDY)
@@ -78,12 +78,15 @@ def learn(
     patience: int,
     schedule: Any = None,
 ) -> None:
-    """Trains a network, and restores the weights of its best epoch, or keeps the last if nothing is measured.
+    """Trains a network, and restores the weights of its best epoch; if no results are measured, keeps the last.
 
-    loss: of the rows of one batch. `batches`: those of one epoch.
-    `reached`: the result of an epoch, from its number (from 1) and the sum of its losses. More is better. None
-    means not measured.
-    `patience`: training ends after this many epochs without a better result.
+    - loss: returns the loss of the rows of one batch.
+    - batches: returns the batches of one epoch.
+    - reached: called after each epoch with its number (from 1) and the sum of its losses. Returns a result that is the
+      higher the better, or None if it does not measure one.
+    - patience: training ends after this many epochs without a better result.
+    - schedule: a scheduler of the learning rate, called after each step; None for a constant rate.
+
     InputError if the loss is not finite.
     """
     torch = torch_module()
@@ -116,7 +119,7 @@ def learn(
 
 
 def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encoder:
-    """The encoder of a folder, or the included one for "". dropout: 0–1; None keeps the checkpoint's.
+    """The encoder in a folder, or the included one for "". dropout: 0–1; None keeps that of the checkpoint.
 
     InputError, with the folder, if it has no checkpoint or a damaged one. Missing weights are never initialised.
     PluginError without torch.
@@ -139,7 +142,7 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
         model, loading_report = transformers.AutoModel.from_pretrained(
             folder, config=config, output_loading_info=True, dtype="float32", **local
         )
-    except Exception as error:  # The three libraries have no narrower common class for damaged files.
+    except Exception as error:  # The three libraries have no narrower common error for damaged files.
         raise _damaged(folder, f"the checkpoint cannot be read: {_first_line(error)}") from error
     missing = sorted(name for name in loading_report["missing_keys"] if "pooler" not in name)
     if missing:

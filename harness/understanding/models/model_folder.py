@@ -1,6 +1,6 @@
 """A trained understander as a folder: `model.json` and files of weights. Reading them runs no code.
 
-The folder is written whole or not at all. A damaged, foreign or newer folder is refused with the name of the file.
+The folder is written completely or not at all. A damaged, foreign or newer folder is refused with the name of the file.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ MOST_BYTES = 16_000_000
 class ModelFacts:
     """How a model was trained.
 
-    - intents, concepts: in the training data, sorted.
+    - settings: (name, value) of the settings that were given.
+    - intents, concepts: those in the training data, sorted.
     - corpus: sha256 of the training data.
-    - settings: (name, value) of those given.
-    - held_out: (metric, value 0–1) on the utterances that decided when to end, or empty.
-    - cpu_s: processor seconds of training.
-    - packages: (name, version).
+    - utterances, held_out_utterances: numbers of utterances for training, and held out.
+    - held_out: (metric, value 0–1) on the held-out utterances; () without them.
+    - cpu_s: processor time of training, in seconds.
+    - packages: (name, version) of the packages that training used.
     - notes: lines for users.
     """
 
@@ -62,7 +63,7 @@ class SavesModel(Protocol):
 
 @frozen
 class LoadedUnderstander:
-    """A model that is ready to predict. name: its entry point of `harness.understanders`."""
+    """A model that is ready to predict. name: its entry point in `harness.understanders`."""
 
     name: str
     understander: Understander
@@ -70,7 +71,8 @@ class LoadedUnderstander:
 
 
 def demand_place(folder: Path, *, force: bool = False) -> None:
-    """InputError unless a model can be written there. With `force`, it may replace a model, but nothing else."""
+    """InputError unless a model can be written to this folder. With `force`, it may replace a model, but nothing
+    else."""
     place = Place(str(folder))
     demand_folder(folder)
     if not (folder.exists() or folder.is_symlink()):
@@ -84,7 +86,8 @@ def demand_place(folder: Path, *, force: bool = False) -> None:
 
 
 def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFacts, *, force: bool = False) -> None:
-    """Writes the folder whole or not at all. InputError as in `demand_place`, HarnessError for disk errors."""
+    """Writes the folder completely or not at all. name: entry point of the understander. InputError as from
+    `demand_place`, HarnessError for disk errors."""
     demand_place(folder, force=force)
     try:
         with temporary_path(folder) as new_folder:
@@ -109,7 +112,7 @@ def save_model(name: str, understander: SavesModel, folder: Path, facts: ModelFa
 
 
 def load_model(folder: Path) -> LoadedUnderstander:
-    """The model of a folder. InputError with the name of a damaged, foreign or newer file, PluginError."""
+    """The model in a folder. InputError with the name of a damaged, foreign or newer file; PluginError."""
     name, facts = read_model(folder)
     place = Place(str(folder / MODEL_FILE))
     if name in names(Group.AUDIO_UNDERSTANDERS):
@@ -120,7 +123,8 @@ def load_model(folder: Path) -> LoadedUnderstander:
 
 
 def read_model(folder: Path) -> tuple[str, ModelFacts]:
-    """The understander's name and how it was trained, after the files were checked. InputError as in `load_model`."""
+    """Checks the files of a model. Returns the name of the understander, and how it was trained. InputError as from
+    `load_model`."""
     path = folder / MODEL_FILE
     description = _read(path)
     if description.get("kind") != KIND:

@@ -32,20 +32,24 @@ DAMAGE = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zi
 """Errors that reading a damaged file raises."""
 REMEDY = f"Install it: {pip_install('understanding')}"
 WORD = r"(?u)\b\w+\b"
-"""A word of the text. One letter is a word, too."""
+"""Matches a word of a text, also one of a single letter."""
 NON_BLANKS = r"\S+"
-"""A word of the second form of a text: anything between blanks."""
+"""Matches a word in the second form of a text: anything between blanks."""
 SECOND = "second"
 View = tuple[str, int]
-"""A kind of unit, and the longest run of units that is a feature."""
+"""A kind of unit, and the largest number of consecutive units that are a feature."""
 
 
 @frozen
 class LinearRule:
-    """Features and training. words: longest run of words. pieces: longest run of characters in a word; 0 is none.
+    """The features, and how a model is trained.
 
-    strength: inverse regularisation (scikit-learn's C). `balanced`: rare labels weigh as much as frequent ones.
-    `second`: longest run of words in a second form of each text, separated by blanks; 0 is none.
+    - words: largest number of consecutive words in a feature.
+    - pieces: largest number of consecutive characters of a word in a feature; 0 for no such features.
+    - strength: inverse regularisation (scikit-learn's C).
+    - balanced: whether rare labels have the same weight as frequent ones.
+    - second: largest number of consecutive words (separated by blanks) of a second form of each text in a feature; 0
+      for no second form.
     """
 
     words: int = 2
@@ -57,10 +61,11 @@ class LinearRule:
 
 @frozen
 class LinearModel:
-    """A trained model. terms, idf: for each view (words, then pieces and second form if in the rule), sorted.
+    """A trained model. terms, idf: for each view of `_views`, its features (sorted) and their inverse document
+    frequencies.
 
-    weights: shape (labels, terms of all views). `intercepts`: shape (labels,), infinite for a label that no training
-    text or every training text had.
+    weights: shape (labels, terms of all views). intercepts: shape (labels,); infinite for a label that no training text
+    or every training text had.
     """
 
     rule: LinearRule
@@ -71,7 +76,8 @@ class LinearModel:
     intercepts: Floats
 
     def probabilities(self, texts: Sequence[str], second_forms: Sequence[str] = ()) -> Floats:
-        """Shape (texts, labels), 0–1, independent of each other. second_forms: of the texts, if the rule has them."""
+        """The probability of each label for each text, shape (texts, labels), independent of each other. second_forms:
+        second forms of the texts, if the rule uses them."""
         if not texts:
             return np.zeros((0, len(self.labels)))
         log_odds = np.tile(self.intercepts, (len(texts), 1))
@@ -84,7 +90,7 @@ class LinearModel:
                 view_texts = second_forms if view[0] == SECOND else texts
                 log_odds += vectoriser.transform(view_texts) @ self.weights[:, start:end].T
             start = end
-        # Beyond ±700 exp overflows, and the answer is 0 or 1 anyway.
+        # Beyond ±700 exp overflows, and the result is 0 or 1 anyway.
         probabilities: Floats = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
         probabilities[:, self.intercepts == -math.inf] = 0
         probabilities[:, self.intercepts == math.inf] = 1
@@ -111,7 +117,7 @@ def fit_linear(
 ) -> LinearModel:
     """Trains a model. PluginError without scikit-learn, ValueError without texts.
 
-    second_forms: of the texts, if the rule has them. The same arguments give the same model.
+    second_forms: second forms of the texts, if the rule uses them. The same arguments give the same model.
     """
     if not texts or len(texts) != len(intents) or (rule.second and len(second_forms) != len(texts)):
         raise ValueError(f"{len(texts)} texts, {len(second_forms)} second forms and {len(intents)} sets of labels")
@@ -141,7 +147,7 @@ def fit_linear(
         if share in (0, 1):
             intercepts[row] = math.inf if share == 1 else -math.inf
             continue
-        if matrix is None:  # no text has a word: the frequency of the label is all there is
+        if matrix is None:  # no text has a word, so only the frequencies of labels can be learned
             intercepts[row] = math.log(share / (1 - share))
             continue
         regression = LogisticRegression(
@@ -196,7 +202,7 @@ def _sklearn() -> None:
 
 
 def _views(rule: LinearRule) -> tuple[View, ...]:
-    """Views of a text: runs of words, of characters in words, and of words in its second form."""
+    """The views of a text that a rule uses: words, characters in words, and words of its second form."""
     views = (("word", rule.words), ("char_wb", rule.pieces), (SECOND, rule.second))
     return tuple((name, longest) for name, longest in views if longest)
 
@@ -243,7 +249,7 @@ class TfidfClassifier:
         self._model = fit_linear(texts, intents, labels, self._rule, seed=self._seed)
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Shape (texts, labels), 0–1; ValueError before `fit`."""
+        """The probability of each label for each text, shape (texts, labels); ValueError before `fit`."""
         if self._model is None:
             raise ValueError("the classifier has not been trained")
         return self._model.probabilities(texts)

@@ -39,12 +39,12 @@ from harness.understanding.scoring import samples
 from harness.understanding.splitting import stratified
 
 RATE_HZ = 16_000
-"""Of sounds that a system learns from."""
+"""Sample rate of the sounds that a system learns from."""
 RULE = Rule(values=ValueRule.NONE)
 
 
 def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]) -> tuple[Utterance, ...]:
-    """The utterances with predictions in place of gold."""
+    """The utterances with predictions in the place of gold."""
     return tuple(
         replace(utterance, intents=prediction.intents, tags=prediction.tags, slots=None)
         for utterance, prediction in zip(utterances, predictions, strict=True)
@@ -100,7 +100,8 @@ def _facts(
     cpu_s: float,
     notes: Iterable[str],
 ) -> ModelFacts:
-    """data: the corpus, and its utterances for training and held out. values: on the latter."""
+    """How a model was trained. data: the corpus, its utterances for training, and those held out. values: metrics on
+    the latter."""
     corpus, learned, held_out_rows = data
     return ModelFacts(
         seed=seed,
@@ -118,7 +119,7 @@ def _facts(
 
 
 def audio_class(name: str, settings: Iterable[tuple[str, str]]) -> type[LearnsFromSound]:
-    """The class of a system from sound that can be trained. PluginError, InputError for wrong settings."""
+    """The class of a trainable system that takes sound. PluginError, InputError for wrong settings."""
     kind: type[LearnsFromSound] = load(Group.AUDIO_UNDERSTANDERS, name)
     checked_settings(kind.settings, settings, name)
     if not hasattr(kind, "fit"):
@@ -136,8 +137,8 @@ def train_from_sound(
 ) -> tuple[LearnsFromSound, ModelFacts]:
     """Trains a system on the utterances that have a sound, and scores it on the held-out ones.
 
-    splits: for training, and held out or None. sounds: files by id, of any rate. InputError without utterances, intents
-    or tags, or if no utterance has a sound; PluginError.
+    splits: utterances for training, and held-out ones (None without). sounds: files of any rate, by id. InputError
+    without utterances, intents or tags, or if no utterance has a sound; PluginError.
     """
     kind = audio_class(name, settings)
     data, held_out = splits
@@ -163,7 +164,7 @@ def train_from_sound(
     def understood(utterance: Utterance) -> Utterance:
         try:
             answer = system.understand(sound_of(utterance.id)) or Said("", 0, 0)
-        except EngineError as error:  # such as a sound that is too long: it counts as not understood
+        except EngineError as error:  # such as a sound that is too long, which counts as not understood
             tell(f"{utterance.id}: {error}")
             answer = Said("", 0, 0)
         return Utterance(utterance.id, intents=answer.intents or (), slots=answer.slots or ())
@@ -180,7 +181,7 @@ def train_from_sound(
 def _demand_sounds(
     ids: Sequence[str], sounds: Mapping[str, Path], sound_of: Callable[[str], npt.NDArray[np.int16]]
 ) -> None:
-    """InputProblems with each sound that cannot be used, before hours of training."""
+    """InputProblems with each sound that cannot be used. Checked first, since training may take hours."""
     problems: list[InputError] = []
     for id_ in ids:
         try:
@@ -226,7 +227,7 @@ HELD_OUT_SHARE = 0.1
 
 @frozen
 class Contender:
-    """An understander to compare. settings: (name, value)."""
+    """An understander to compare. settings: (name, value) of its settings."""
 
     name: str
     settings: tuple[tuple[str, str], ...] = ()
@@ -234,11 +235,13 @@ class Contender:
 
 @frozen
 class ContenderRow:
-    """`figures`: metric, value (0–1; a CER may be more) and 95 % interval. None over nothing.
+    """The results of an understander.
 
-    train_cpu_s: processor seconds of training. `predict_cpu_s`: for a thousand utterances. `from_elsewhere`: a
-    published result, not measured in this run. deviations: if not (), the values are means over folds, and these are
-    their standard deviations, one for each of `figures`.
+    - `figures`: metric, value (0–1; a CER may be more) and 95 % interval. Value and interval are None over nothing.
+    - train_cpu_s: processor time of training in seconds. predict_cpu_s: that for a thousand utterances. None if
+      unknown.
+    - from_elsewhere: whether it is a published result, not measured in this run.
+    - deviations: if not (), values are means over folds, and these are their standard deviations, one for each metric.
     """
 
     name: str
@@ -253,7 +256,7 @@ class ContenderRow:
 def cross_validated(
     contender: Contender, data: Corpus, folds: int, seed: int, tell: Callable[[str], None]
 ) -> ContenderRow:
-    """Trains and scores once for each fold, with a tenth of the others held out.
+    """Trains and scores once for each fold, with a tenth of the other folds held out.
 
     InputError, also for a corpus that is too small; PluginError.
     """

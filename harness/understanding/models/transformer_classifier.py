@@ -80,7 +80,8 @@ class TransformerClassifier:
             self._learn(torch, list(texts), torch.from_numpy(targets), train, held_out)
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Shape (texts, labels), 0–1. Labels of no training text are 0, those of all are 1. ValueError before `fit`."""
+        """The probability of each label for each text, shape (texts, labels). It is 0 for a label of no training text,
+        1 for a label of all. ValueError before `fit`."""
         if self._network is None:
             raise ValueError("the classifier has not been trained")
         torch = self._torch()
@@ -109,7 +110,7 @@ class TransformerClassifier:
         return torch
 
     def _divided(self, number: int) -> tuple[list[int], list[int]]:
-        """Places for training, and places for validation."""
+        """Indices of the texts for training, and of those for validation. number: number of texts."""
         places = list(range(number))
         self._draw.shuffle(places)
         count = round(self._share * number)
@@ -132,7 +133,7 @@ class TransformerClassifier:
         learn(self._network, optimiser, loss, batches, reached, epochs=self._epochs, patience=self._patience)
 
     def _reached(self, torch: Any, texts: Sequence[str], targets: Any, held_out: Sequence[int]) -> tuple[float, float]:
-        """Number of exact sets, then the negative loss."""
+        """The result of an epoch: the number of texts whose set of labels is exact, then the negative loss."""
         self._network.eval()
         exact, loss = 0, 0.0
         with torch.inference_mode():
@@ -146,7 +147,7 @@ class TransformerClassifier:
         return float(exact), -loss
 
     def _odds(self, texts: Sequence[str]) -> Any:
-        """Shape (texts, labels)."""
+        """The log odds of each label for each text, shape (texts, labels)."""
         assert self._encoder is not None
         batch = self._encoder.tokenizer(
             list(texts), padding=True, truncation=True, max_length=self._encoder.pieces, return_tensors="pt"

@@ -30,14 +30,14 @@ from harness.understanding.models.votes import selected_labels, sets_of
 T = TypeVar("T")
 ENCODER = "encoder"
 RUN = 32
-"""Batches whose utterances are sorted by length together."""
+"""Number of batches whose utterances are sorted by length together."""
 IGNORED = -100
-"""The target of pieces that do not begin a word (the default of torch's cross-entropy)."""
+"""The target of pieces that do not begin a word. torch's cross-entropy ignores it by default."""
 
 
 @frozen
 class EncodedText:
-    """A text as pieces. firsts: place of each word's first piece, or -1 if the word was cut off or has no piece."""
+    """A text as pieces. firsts: index of each word's first piece; −1 if the word was cut off or has no piece."""
 
     pieces: tuple[int, ...]
     firsts: tuple[int, ...]
@@ -48,7 +48,7 @@ class EncodedText:
 
 
 class JointNetwork:
-    """Encoder and heads. intents, tags: the columns of the heads."""
+    """Encoder and heads. intents, tags: names of the columns of the two heads. longest: most pieces of a text."""
 
     def __init__(self, encoder: Encoder, intents: Sequence[str], tags: Sequence[str], longest: int) -> None:
         torch = torch_module()
@@ -63,7 +63,7 @@ class JointNetwork:
 
     @property
     def heads(self) -> dict[str, Any]:
-        """Weights of the heads by name."""
+        """The weights of the heads, by name."""
         return {key: value for key, value in self.all.state_dict().items() if not key.startswith(f"{ENCODER}.")}
 
     def take_heads(self, weights: dict[str, Any]) -> None:
@@ -76,7 +76,8 @@ class JointNetwork:
             head.copy_(value)
 
     def init_intent_bias(self, shares: Any) -> None:
-        """Initialises intents with their shares in the training utterances. shares: shape (intents,)."""
+        """Initialises the biases of intents. shares: share of the training utterances with each intent, shape
+        (intents,)."""
         torch = torch_module()
         with torch.no_grad():
             self.intent_head.bias.copy_(torch.logit(shares, eps=1e-4))
@@ -99,7 +100,7 @@ class JointNetwork:
         return encodings
 
     def forward(self, batch: Sequence[EncodedText]) -> tuple[Any, Any]:
-        """Logits of intents, shape (texts, intents), and of tags, shape (texts, pieces, tags)."""
+        """The logits of intents, shape (texts, intents), and those of tags, shape (texts, pieces, tags)."""
         torch = torch_module()
         width = max(1, *(len(encoding.pieces) for encoding in batch))
         padding = self.encoder.tokenizer.pad_token_id or 0
@@ -112,9 +113,10 @@ class JointNetwork:
         return self.intent_head(states[:, 0]), self.slot_head(states)
 
     def loss(self, batch: Sequence[EncodedText], intents: Any, tags: Sequence[Sequence[int]]) -> Any:
-        """Sum of binary cross-entropy of intents and cross-entropy of tags. intents: shape (texts, intents), 0 or 1.
+        """The sum of the binary cross-entropy of intents and the cross-entropy of tags. intents: 0 or 1, shape (texts,
+        intents).
 
-        tags: columns of the words' tags, or IGNORED.
+        tags: for each text, the column of each word's tag, or IGNORED.
         """
         torch = torch_module()
         of_intents, of_tags = self.forward(batch)
@@ -125,7 +127,7 @@ class JointNetwork:
                     targets[row, place] = column
         total = of_tags.sum() * 0
         if self.intents:
-            # Summed over labels. A mean would weigh less with more labels, compared with slots.
+            # Summed over labels. With a mean, the weight of intents against slots would fall with more labels.
             of_labels = torch.nn.functional.binary_cross_entropy_with_logits(of_intents, intents, reduction="sum")
             total = total + of_labels / len(batch)
         if self.tags and bool((targets != IGNORED).any()):
@@ -167,7 +169,7 @@ PATIENCE = Setting(
 
 
 class TransformerUnderstander:
-    """Plug-in `transformer`. notes: for users, on words that were cut off in training."""
+    """The plug-in `transformer`. notes: lines for users on words that were cut off in training."""
 
     settings: ClassVar[tuple[Setting, ...]] = (CHECKPOINT, EPOCHS, RATE, BATCH, LENGTH, PATIENCE, THREADS)
 
@@ -181,7 +183,8 @@ class TransformerUnderstander:
         self.notes: tuple[str, ...] = ()
 
     def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
-        """Trains from the checkpoint. Keeps the best epoch on the held-out utterances, or without them the last."""
+        """Trains from the checkpoint. Keeps the epoch that is best on the held-out utterances; without them, the
+        last."""
         if not train:
             raise ValueError("there are no training utterances")
         torch = torch_module()

@@ -40,7 +40,7 @@ from harness.understanding.models.votes import (
 )
 
 MakeClassifier = Callable[[int], IntentClassifier]
-"""Makes a new classifier from a seed."""
+"""A function that makes a new classifier from a seed."""
 
 
 def classifier_maker(name: str, assignments: Iterable[tuple[str, str]] = ()) -> MakeClassifier:
@@ -51,7 +51,8 @@ def classifier_maker(name: str, assignments: Iterable[tuple[str, str]] = ()) -> 
 
 
 def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
-    """Places of utterances drawn without replacement, in ascending order. At least one.
+    """Indices of utterances drawn without replacement, ascending; at least one. share: size of the sample, as a share
+    of the utterances.
 
     sets: the label set of each utterance. One utterance of each label, rarest first, is drawn before the rest. The
     sample therefore has every label. With many labels, it may be larger than its share.
@@ -71,16 +72,18 @@ def sampled_indices(sets: Sequence[Intents], share: float, seed: str) -> list[in
     return sorted(sample)
 
 
-CALM = 0.005  # Not 0, since taught labels often never stop changing.
+CALM = 0.005  # Not 0, since the labels that classifiers teach each other often never stop changing.
 
 
 @frozen
 class TriRule:
-    """How to train. share: of the labelled utterances, in each classifier's sample.
+    """How to train.
 
-    triads: number to train. The one with the best EMR on the held-out utterances is kept.
-    `threshold`: a label is given above it.
-    `calm`: an episode is the last if EMR is unchanged, and at most this share of the taught labels changes.
+    - triads: number of triads to train. The one with the best EMR on the held-out utterances is kept.
+    - share: share of the labelled utterances in each classifier's sample.
+    - episodes: most episodes of a triad.
+    - threshold: a label is given if its probability is above this.
+    - calm: an episode is the last if EMR is unchanged, and at most this share of the taught labels changes.
     """
 
     seed: int = 0
@@ -103,10 +106,11 @@ class TriRule:
 
 @frozen
 class Episode:
-    """number: 0 is the training on the samples only. exact: EMR of the ensemble on the held-out utterances.
+    """One round of training. number: from 0; episode 0 is the training on the samples only. exact: EMR of the ensemble
+    on the held-out utterances.
 
-    taught: for each classifier, the number of texts on which the other two agree.
-    `changed`: those that are new, gone or different since the previous episode.
+    taught: for each classifier, the number of texts on which the other two agree, and which it learns.
+    changed: number of such texts that are new, gone or labelled differently since the previous episode.
     """
 
     triad: int
@@ -119,7 +123,7 @@ class Episode:
 
 @frozen
 class Triad:
-    """A trained triad. samples: sizes of the three classifiers' samples."""
+    """A trained triad. samples: sizes of the samples of its three classifiers."""
 
     number: int
     samples: tuple[int, int, int]
@@ -133,11 +137,15 @@ class Triad:
 
 @frozen
 class TriTraining:
-    """kept: the triad that voted. voted: the votes on the unlabelled utterances, in order.
+    """The result.
 
-    `figures`: metrics of its ensemble on the held-out utterances. No consensus counts as no label.
-    `known_texts`: unlabelled utterances with the text of a labelled one. `shared_texts`: the same of held-out ones.
-    `absent`: labels that no labelled utterance has. They are never proposed.
+    - kept: the triad that voted.
+    - `figures`: metrics of its ensemble on the held-out utterances. No consensus counts as no label.
+    - voted: the votes on the unlabelled utterances, in order.
+    - held_out_without_consensus: number of held-out utterances on which no two classifiers agree.
+    - known_texts: number of unlabelled utterances with the same text as a labelled one. shared_texts: number of
+      held-out utterances with the same text as a labelled one.
+    - absent: labels that no labelled utterance has. They are never proposed.
     """
 
     rule: TriRule
@@ -166,9 +174,9 @@ def tri_train(
 ) -> TriTraining:
     """Trains triads. The best one labels the unlabelled utterances by consensus.
 
-    labelled, held_out: with intents, all among `labels`. `unlabelled`: intents are ignored.
-    `refusal`: a refused set is neither consensus nor training data. If the empty set is refused, a classifier gives its
-    best label instead. `tell`: receives each finished episode.
+    labelled, held_out: utterances with intents, all among `labels`. unlabelled: their intents are ignored.
+    refusal: returns why a set is refused, "" if it is not. A refused set is neither consensus nor training data. If the
+    empty set is refused, a classifier gives its best label instead. tell: called with each finished episode.
     ValueError without utterances, for other labels, or if an id occurs twice. The same arguments give the same result,
     if the classifiers are deterministic.
     """
@@ -205,7 +213,7 @@ def tri_train(
 
 
 Probabilities = list[npt.NDArray[np.float64]]
-"""Those of three classifiers, each of shape (texts, labels)."""
+"""The probabilities of labels by three classifiers, each of shape (texts, labels)."""
 
 
 @frozen
@@ -217,7 +225,7 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class _Training:
-    """One call of `tri_train`. Classifiers see each unlabelled text once."""
+    """The work of one call of `tri_train`. Classifiers are given each unlabelled text only once."""
 
     _labelled: list[tuple[str, Intents]]
     _held_out: Sequence[Utterance]
@@ -281,7 +289,7 @@ class _Training:
         return vote(ids, probabilities, self.labels, self._rule.threshold, self._refusal) if texts else []
 
     def spread(self, probabilities: Probabilities) -> list[UtteranceVotes]:
-        """Votes on utterances, from votes on their texts."""
+        """The votes on all unlabelled utterances, from those on their different texts."""
         row = {text: index for index, text in enumerate(self._texts)}
         rows = [row[utterance.text] for utterance in self._unlabelled]
         ids = [utterance.id for utterance in self._unlabelled]
@@ -300,7 +308,8 @@ class _Training:
     def _pseudo_labels(
         self, probabilities: Probabilities, sampled_texts: Sequence[set[str]]
     ) -> list[dict[str, Intents]]:
-        """For each classifier: texts with equal sets from the other two, unless its sample has the text."""
+        """For each classifier, the texts to which the other two give the same set, with that set. Texts of its own
+        sample are left out, and so are refused sets."""
         empty = not self._refusal(())
         selected = [
             selected_labels(matrix, threshold=self._rule.threshold, may_be_empty=empty) for matrix in probabilities

@@ -11,22 +11,22 @@ from harness.model.annotation import Intents
 from harness.model.frozen import frozen
 
 SelectedLabels = npt.NDArray[np.bool_]
-"""Shape (texts, labels): whether a text is given a label."""
+"""Whether a text is given a label, shape (texts, labels)."""
 THRESHOLD = 0.5
-"""A label is given above it. Source: the MEDIA paper, 3.2 and 4.1."""
-# Below that, certainties differ by rounding only: such votes are ordered by their utterances.
+"""A label is given if its probability is above this. Source: the MEDIA paper, 3.2 and 4.1."""
+# Smaller differences of certainty may be due to rounding. Votes that differ less are ordered by their utterances.
 _CERTAINTY_DIGITS = 6
 Refusal = Callable[[Intents], str]
-"""Why labels exclude each other; "" if they do not (`LabelSet.refusal`)."""
+"""Returns why the labels of a set exclude each other; "" if they do not (`LabelSet.refusal`)."""
 
 
 @frozen
 class UtteranceVotes:
-    """Three classifiers' votes on an utterance.
+    """The votes of three classifiers on an utterance.
 
-    intents: the whole set on which two agree; None without consensus.
-    `refused`: why the set on which two agree is refused, or "". A refused set is not a consensus.
-    `certainty`: 0.5–1, from the mean probability of the least certain label. Used for ordering only.
+    utterance: its id. intents: the whole set on which at least two agree; None without consensus.
+    refused: why the set on which two agree is refused, "" if it is not. A refused set is not a consensus.
+    certainty: 0.5–1, from the mean probability of the least certain label. Used for ordering only.
     """
 
     utterance: str
@@ -44,7 +44,7 @@ class UtteranceVotes:
 def selected_labels(
     probabilities: npt.NDArray[np.float64], *, threshold: float = THRESHOLD, may_be_empty: bool
 ) -> SelectedLabels:
-    """Labels above the threshold, or the best one if none is and a text may not be empty.
+    """The labels above the threshold. If there are none, and a text must not be empty, the most probable label.
 
     probabilities: shape (texts, labels). A text whose labels all have probability 0 gets none.
     """
@@ -57,7 +57,7 @@ def selected_labels(
 
 
 def agreed(first: SelectedLabels, second: SelectedLabels) -> npt.NDArray[np.bool_]:
-    """Whether both give the same whole set. Shape (texts,)."""
+    """Whether both give the same whole set to each text, shape (texts,)."""
     equal: npt.NDArray[np.bool_] = (first == second).all(axis=1)
     return equal
 
@@ -77,7 +77,7 @@ def sets_of(selected: SelectedLabels, labels: Sequence[str]) -> list[Intents]:
 
 
 def consensus(votes: Sequence[Intents]) -> Intents | None:
-    """The set that at least two of three give. None if all differ."""
+    """The set that at least two of the three votes give. None if all differ."""
     first, second, third = votes
     if first in (second, third):
         return first
@@ -88,7 +88,7 @@ def vote(
     utterances: Sequence[str], probabilities: Sequence[npt.NDArray[np.float64]], labels: Sequence[str],
     threshold: float, refusal: Refusal,
 ) -> list[UtteranceVotes]:  # fmt: skip
-    """The votes from three classifiers' probabilities, each of shape (utterances, labels).
+    """The votes from the probabilities of three classifiers, each of shape (utterances, labels). utterances: their ids.
 
     If the empty set is refused, a classifier that gives no label votes for its best one.
     """

@@ -40,7 +40,8 @@ NO_WORDS = "(nothing)"
 
 
 def frame_in_words(utterance: Utterance, rule: Rule) -> str:
-    """`book#greet; city: Nice, date: Monday`, not escaped. Concepts are written as they are compared."""
+    """A frame in words, not escaped: `book#greet; city: Nice, date: Monday`. Concepts have the form in which they are
+    compared."""
     intents = NOTHING_TOLD if utterance.intents is None else joined(utterance.intents) or NONE
     return f"{intents}; {_slots_in_words(utterance, rule)}"
 
@@ -58,7 +59,7 @@ def _slots_in_words(utterance: Utterance, rule: Rule) -> str:
 
 
 def changes(utterance: CascadeUtterance, rule: Rule) -> str:
-    """What the model found only in the reference (−), and only in the transcript (+)."""
+    """The intents and concepts that the model predicts only for the reference (−), and only for the transcript (+)."""
     before, after = (_parts(side, rule) for side in (utterance.before.predicted, utterance.after.predicted))
     lost, put_in = before - after, after - before
     return " ".join([*(f"−{part}" for part in sorted(lost.elements())), *(f"+{p}" for p in sorted(put_in.elements()))])
@@ -69,7 +70,7 @@ def _parts(utterance: Utterance, rule: Rule) -> Counter[str]:
 
 
 NOTES = 14
-"""Width of the names of notes."""
+"""Width of the names of notes, in characters."""
 LONGEST = 200
 NAMES = {
     Metric.EMR: "EMR (exact match)",
@@ -96,7 +97,7 @@ _PLACES = "n/a on transcripts, whose words differ"
 
 
 def metric_table(group: CascadeGroup) -> Table[DifferenceRow]:
-    """Metrics by name. Those with values only if both sides have values."""
+    """A row for each metric. Metrics with values are included only if both sides have values."""
     fields: tuple[Field[DifferenceRow], ...] = (
         Field("", "metric", lambda row: row[0]),
         Field("", "reference", lambda row: percent(row[1].second, 2)),
@@ -111,7 +112,7 @@ GroupRow = tuple[str, CascadeGroup]
 
 
 def group_table(column: str, labels: Sequence[GroupRow]) -> Table[GroupRow]:
-    """Metrics on the reference and on what was heard, for each label."""
+    """A row for each label of a column, with metrics on the references and on the transcripts."""
     fields: list[Field[GroupRow]] = [
         Field("", column, lambda row: row[0] or NO_LABEL),
         Field("", "utterances", lambda row: f"{row[1].words.sentences:,}"),
@@ -134,12 +135,13 @@ def _metric_fields(metric: Metric) -> list[Field[GroupRow]]:
 
 
 def slot_f1(counts: Cascade) -> float | None:
-    """By places, on the reference only."""
+    """Slot F1 by places, on the references only."""
     return frame_figures(counts.placed).slots.micro.f1
 
 
 def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
-    """All but utterances. notes: names and texts on what was compared. ids: listed where they are counted."""
+    """All sections except the utterances. notes: names and texts on what was compared. ids: number of ids that are
+    listed with a count of utterances."""
     basis = [
         ("gold", shown(cascade.pairs.gold.path, LONGEST)),
         ("heard", shown(cascade.pairs.heard.path, LONGEST)),
@@ -176,7 +178,7 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
 
 
 def lines(cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
-    """The whole report. notes: as of `sections`. most: broken utterances to list; 0 for all."""
+    """The whole report. notes: as for `sections`. most: number of broken utterances to list; 0 for all."""
     yield from separated(*(section.lines(width, MOST_ROWS) for section in sections(cascade, notes)))
     for change, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
         changed = cascade.utterances_with(change)
@@ -206,7 +208,7 @@ KIND = "understanding cascade"
 
 
 def cascade_json(cascade: Cascade) -> str:
-    """The JSON text, ASCII."""
+    """The results as JSON text, in ASCII."""
     interval = interval_of(cascade.words)
     document: Json = {
         "format": FORMAT,
@@ -274,7 +276,7 @@ MOST_IDS = 30
 
 
 def page(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UTTERANCES) -> str:
-    """The HTML page. notes: as of `sections`. most: utterances per list."""
+    """The HTML page. notes: as for `sections`. most: most utterances in a list."""
     lists = [
         (CHANGE_NAMES[change], utterances[:most], max(0, len(utterances) - most))
         for change in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)

@@ -22,10 +22,10 @@ from harness.understanding.counts import Rule, chunks
 
 @frozen
 class LabelCounts:
-    """Counts of some utterances. sets: set of intents → utterances. () means none.
+    """Counts of some utterances. sets: number of utterances with each set of intents; () is the set of none.
 
-    unannotated: utterances whose intents are not annotated, which are in no set. `slotted`: those with annotated slots.
-    `concepts`: concept → slots.
+    unannotated: number of utterances whose intents are not annotated; they are in no set. slotted: number of utterances
+    with annotated slots. concepts: number of slots of each concept.
     """
 
     utterances: int = 0
@@ -40,7 +40,7 @@ class LabelCounts:
 
     @property
     def labels(self) -> dict[str, int]:
-        """Intent → utterances."""
+        """Number of utterances with each intent."""
         counts: Counter[str] = Counter()
         for intents, utterances in self.sets.items():
             for label in intents:
@@ -49,12 +49,12 @@ class LabelCounts:
 
     @property
     def intents_given(self) -> int:
-        """Number of intents given."""
+        """Number of intents of all utterances together."""
         return sum(len(intents) * utterances for intents, utterances in self.sets.items())
 
     @property
     def several(self) -> int:
-        """Utterances with more than one intent."""
+        """Number of utterances with more than one intent."""
         return sum(utterances for intents, utterances in self.sets.items() if len(intents) > 1)
 
     def __add__(self, other: LabelCounts) -> LabelCounts:
@@ -96,9 +96,10 @@ Row = tuple[str, Cells]
 
 @dataclass(frozen=True)
 class Distribution:
-    """splits: by name, in order. declared: intents of a label set, which have a row even if no utterance has them.
+    """Counts of the splits of a corpus, in order. declared: intents of a label set, which get a row even if no
+    utterance has them.
 
-    separator: of a concept's specifier, for the number of different concepts without specifiers.
+    separator: separates the specifier of a concept, for counting different concepts without specifiers.
     """
 
     splits: tuple[tuple[str, LabelCounts], ...]
@@ -115,7 +116,8 @@ class Distribution:
 
     @cached_property
     def intents(self) -> tuple[Row, ...]:
-        """Utterances with each intent, by split and in total. Declared intents come first, then the most frequent."""
+        """Number of utterances with each intent, by split and in total. Declared intents come first, then the most
+        frequent."""
         rows = self._rows([counts.labels for _, counts in self.splits], self.total.labels)
         by_name = dict(rows)
         empty = (0,) * (len(self.splits) + 1)
@@ -124,17 +126,18 @@ class Distribution:
 
     @cached_property
     def combinations(self) -> tuple[tuple[tuple[str, ...], Cells], ...]:
-        """Utterances with exactly these intents, most frequent first. One intent, or none, is a combination, too."""
+        """Number of utterances with exactly these intents, most frequent first. A single intent, or none, is a
+        combination too."""
         return self._rows([counts.sets for _, counts in self.splits], self.total.sets)
 
     @cached_property
     def concepts(self) -> tuple[Row, ...]:
-        """Slots of each concept, most frequent first."""
+        """Number of slots of each concept, by split and in total, most frequent first."""
         return self._rows([counts.concepts for _, counts in self.splits], self.total.concepts)
 
     @cached_property
     def sums(self) -> tuple[Row, ...]:
-        """Totals of each split, and of all."""
+        """Rows with totals of each split, and of all."""
         columns = [*(counts for _, counts in self.splits), self.total]
 
         def row(name: str, count: Callable[[LabelCounts], int]) -> Row:
@@ -157,7 +160,8 @@ class Distribution:
         return tuple(rows)
 
     def share(self, count: int, column: int) -> float | None:
-        """Share of the annotated utterances of a column. The last column is all. None without utterances."""
+        """`count` as a share of the annotated utterances of a column (the last one is the total). None without
+        utterances."""
         counts = self.total if column in (-1, len(self.splits)) else self.splits[column][1]
         return count / counts.annotated if counts.annotated else None
 
@@ -168,9 +172,10 @@ class Distribution:
 
 
 def lines(distribution: Distribution, width: int, most: int, *, shares: bool = False) -> Iterator[str]:
-    """Tables of intents, combinations and concepts, with totals. most: rows of combinations and concepts; 0 for all.
+    """Tables of intents, combinations and concepts, with totals. most: most rows of combinations and of concepts; 0 for
+    all.
 
-    shares: shares of each split's utterances instead of counts.
+    shares: whether to write shares of each split's utterances instead of counts.
     """
     sums = [(name, *(f"{cell:,}" for cell in cells)) for name, cells in distribution.sums]
     if distribution.total.annotated or distribution.declared:
@@ -199,7 +204,7 @@ def _table(
     of_all: bool = True,
     ends: Sequence[tuple[str, ...]] = (),
 ) -> Iterator[str]:
-    """of_all: add a column with the share of all annotated utterances."""
+    """A table. of_all: whether to add a column with the share of all annotated utterances. ends: rows at the end."""
     of_all = of_all and not shares
     heads = [title, *(shown(name, 16) for name in distribution.names), ALL, *(["share"] * of_all)]
     body = []
@@ -215,7 +220,8 @@ def _table(
 
 
 def as_json(distribution: Distribution, files: Sequence[str]) -> dict[str, Any]:
-    """Counts by split and in total, with shares of all annotated utterances. files: the file of each split."""
+    """Counts by split and in total, with shares of all annotated utterances, for JSON. files: name of the file of each
+    split."""
     return {
         "format": FORMAT,
         "harness": __version__,

@@ -21,7 +21,7 @@ from harness.understanding.scoring import FrameScoring, ScoredFrame
 MOST_UTTERANCES = 2000
 MOST_IDS = 30
 MATRIX = 16
-"""Intents in the table of confusions: the most frequent ones."""
+"""Number of intents in the table of confusions. Only the most frequent are shown."""
 TILES = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
 
 
@@ -33,7 +33,7 @@ def page(
 ) -> str:
     """The HTML page on one or several systems. ValueError without a system.
 
-    scorings: of each system, to show utterances; () if they are not available.
+    scorings: the scoring of each system, to show utterances; () if they are not available.
     """
     if not systems:
         raise ValueError("the page has no system")
@@ -67,7 +67,8 @@ def page(
 
 
 def _matrix(figures: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[int, float]]]]] | None:
-    """Gold by predicted for the most frequent intents: count and share of the row. None for fewer than two."""
+    """A matrix of the most frequent intents, gold (rows) by predicted, with count and share of the row in each cell.
+    None for fewer than two intents."""
     by_gold: Counter[str] = Counter()
     for (gold, _), n in figures.confusions:
         by_gold[gold] += n
@@ -94,7 +95,7 @@ def _compared(comparison: FrameComparison, rows: Sequence[dict[str, Any]]) -> di
 
 MOST_WORDS = 400
 MOST_IN_ALL = 150_000
-"""Words on a page, so that a browser opens it quickly."""
+"""Most words on a page, so that a browser opens it quickly."""
 LONGEST_NAME = 80
 
 RIGHT, MISSED, EXTRA, CONCEPT, BOUNDS, VALUE = "", "M", "X", "C", "B", "V"
@@ -103,7 +104,7 @@ SIGNS = {RIGHT: "", MISSED: "−", EXTRA: "+", CONCEPT: "≠", BOUNDS: "↔", VA
 
 @frozen
 class Piece:
-    """The words of one slot, or a word outside slots. mark: the error of the slot, or RIGHT."""
+    """The words of one slot, or a word outside of slots (concept ""). mark: the error of the slot, or RIGHT."""
 
     text: str
     concept: str = ""
@@ -116,7 +117,8 @@ class Piece:
 
 @frozen
 class FrameLine:
-    """Gold, or a system's prediction. intents: with marks. left_out: number of words not shown."""
+    """A line of an utterance: gold, or the prediction of a system. intents: names with marks. missing: whether there is
+    no prediction. left_out: number of words that are not shown."""
 
     label: str
     intents: tuple[tuple[str, str], ...]
@@ -128,7 +130,8 @@ class FrameLine:
 
 @frozen
 class ShownFrames:
-    """An utterance. kinds: letters of errors in any system: I intents, N no prediction, marks of slots, 0 none."""
+    """An utterance to show. place: its place in gold, from 0. kinds: letters of the errors in any system: I for
+    intents, N for no prediction, the marks of slots, 0 for no error."""
 
     place: int
     id: str
@@ -141,7 +144,8 @@ class ShownFrames:
 
 @frozen
 class FrameSelection:
-    """The utterances of a page, worst first."""
+    """The utterances of a page, worst first. total, with_errors: numbers of all utterances, and of those with an error.
+    shown_with_errors: number of shown utterances with an error."""
 
     utterances: tuple[ShownFrames, ...]
     total: int
@@ -154,7 +158,8 @@ class FrameSelection:
 
 
 def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int) -> FrameSelection:
-    """The utterances to show. scorings: against the same gold, so that their frames have the same order."""
+    """The utterances to show. scorings: against the same gold, so that their frames have the same order. labels: names
+    of the systems. most: most utterances."""
     frames = list(zip(*(scoring.frames for scoring in scorings), strict=True))
     errors = [sum(map(_errors, utterance_frames)) for utterance_frames in frames]
     order = sorted(range(len(frames)), key=lambda index: (-errors[index], index))
@@ -192,7 +197,7 @@ def _shown(place: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], lab
     gold_slots = items(gold, rules[0]) or ()
     for frame, rule, label in zip(frames, rules, labels, strict=True):
         slots = items(frame.predicted, rule) or ()
-        # If slots are not predicted, or not annotated, they are not wrong.
+        # If slots are not predicted or not annotated, they do not count as wrong.
         slotted = frame.counts.slots.utterances > 0
         gold_marks, marks = _marks(gold_slots, slots) if slotted else ([RIGHT] * len(gold_slots), [RIGHT] * len(slots))
         lost.append(gold_marks)
@@ -231,7 +236,7 @@ def _intents(gold: Utterance, predicted: Utterance, counted: bool) -> tuple[tupl
 
 
 def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[list[str], list[str]]:
-    """The error of each slot of gold and of a prediction."""
+    """The mark of each slot of gold, and of each slot of a prediction."""
     gold_marks, predicted_marks = [MISSED] * len(gold), [EXTRA] * len(predicted)
     placed = all(slot.place for slot in (*gold, *predicted))
     unmatched = list(range(len(predicted)))
@@ -284,7 +289,8 @@ def _line(
 
 
 def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str]) -> Iterator[Piece]:
-    """The words in order, each slot as one piece. Slots without place, or overlapping others, come last."""
+    """The words in order, with each slot as one piece. Slots without a place, and slots that overlap others, come
+    last."""
     position = 0
     unplaced = []
     placed = sorted((slot.place or (-1, -1), number) for number, slot in enumerate(slots))

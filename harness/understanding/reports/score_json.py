@@ -28,7 +28,7 @@ _EDITS = ("correct", "substitutions", "deletions", "insertions", "sentences", "s
 
 
 def counts_json(counts: FrameCounts) -> Json:
-    """The counts. Lists of three are right, gold and predicted. Rows end with the number of utterances."""
+    """Counts for JSON. Lists of three numbers are right, gold and predicted. Rows end with a number of utterances."""
     return {
         "utterances": counts.utterances,
         "intents": {
@@ -44,24 +44,24 @@ def counts_json(counts: FrameCounts) -> Json:
 
 
 def rule_json(rule: Rule) -> Json:
-    """The rule without its detail."""
+    """A rule for JSON, without its detail."""
     return {name: value for name, value in to_plain(rule).items() if name != _DETAIL}
 
 
 def rule_of(entry: Any, detail: Any) -> Rule:
-    """The rule of a file. ValueError, KeyError or TypeError if it is not valid."""
+    """A rule from JSON, with a detail. ValueError, KeyError or TypeError if it is not valid."""
     if set(entry) != {field.name for field in fields(Rule)} - {_DETAIL}:
         raise ValueError("the rule does not have the keys that this version reads")
     return from_plain(Rule, {**entry, _DETAIL: detail})
 
 
 def zero_of(entry: Any) -> ZeroDivision:
-    """The value of 0/0 of a file. KeyError or TypeError if it is not valid."""
+    """The values of 0/0 from JSON. KeyError or TypeError if they are not valid."""
     return ZeroDivision(**{field.name: entry[field.name] for field in fields(ZeroDivision)})
 
 
 def system_of(entry: Any, rules: list[Rule]) -> SystemCounts:
-    """The counts of one system. ValueError, KeyError or TypeError if they are not valid."""
+    """The counts of one system from JSON. ValueError, KeyError or TypeError if they are not valid."""
     scores = _list(entry["scores"])
     if len(scores) != len(rules):
         raise ValueError("there is not one score for each detail")
@@ -75,7 +75,7 @@ def system_of(entry: Any, rules: list[Rule]) -> SystemCounts:
         other_words=_ids(entry["other_words"]),
         intents_given=_flag(entry["intents_predicted"]),
         slots_given=_flag(entry["slots_predicted"]),
-        surplus_blanks=_ids(entry.get("surplus_blanks", [])),  # files of version 0.2 have none
+        surplus_blanks=_ids(entry.get("surplus_blanks", [])),  # files of version 0.2 do not have this key
     )
 
 
@@ -88,7 +88,7 @@ def _detail_of(entry: Any, rule: Rule) -> DetailCounts:
 
 
 def counts_of(entry: Any) -> FrameCounts:
-    """The counts of a file. ValueError, KeyError or TypeError if they are not valid."""
+    """Counts from JSON. ValueError, KeyError or TypeError if they are not valid."""
     intents = entry["intents"]
     confusions = {(_text(gold), _text(prediction)): _count(n) for gold, prediction, n in _list(intents["confusions"])}
     return FrameCounts(
@@ -193,7 +193,8 @@ KIND = "understanding"
 
 @frozen
 class ScoreFile:
-    """The contents of a JSON file: systems scored under the same choices."""
+    """The contents of a JSON file: systems scored with the same choices. name: name of the file in messages. labels,
+    outside: as in SystemReport."""
 
     name: str
     systems: tuple[SystemCounts, ...]
@@ -203,7 +204,8 @@ class ScoreFile:
 
 
 def score_json(systems: Sequence[SystemReport], comparisons: Sequence[Json] = (), sessions: Json | None = None) -> str:
-    """The JSON text, ASCII. ValueError without a system. sessions: what scores of sessions leave out."""
+    """The JSON text, in ASCII. ValueError without a system. sessions: for scores of sessions, what they leave out; else
+    None."""
     first = systems[0]
     head: Json = {
         "format": FORMAT,
@@ -255,7 +257,7 @@ def _score(detail: DetailCounts, scores: FrameFigures, system: SystemReport) -> 
         "empty_predictions": scores.intents.empty,
         "empty_predictions_right": scores.intents.empty_rightly,
         "counts": counts_json(detail.totals),
-        "samples": {  # rows of counts of an utterance; each ends with the number of utterances
+        "samples": {  # each row has the counts of an utterance, then the number of utterances with these
             "chunks": _rows(detail.samples.chunks),
             "concepts": _rows(detail.samples.concepts),
             "edits": [[*row, n] for row, n in sorted(detail.samples.edits.items())],
@@ -272,7 +274,8 @@ def _score(detail: DetailCounts, scores: FrameFigures, system: SystemReport) -> 
 
 
 def read_score_json(path: Path, name: str) -> ScoreFile:
-    """Reads a file of `harness understand score --json`. InputError for any other file. name: for messages."""
+    """Reads a file of `harness understand score --json`. InputError for any other file. name: name of the file in
+    messages."""
     place = Place(name)
     remedy = "Name a file written by `harness understand score --json FILE`"
     try:

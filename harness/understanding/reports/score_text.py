@@ -1,4 +1,4 @@
-"""A scored system for people: metrics, labels, confusions and comparisons; `sections` are those of a page, too."""
+"""A scored system for people: metrics, labels, confusions and comparisons. The HTML page has the same `sections`."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ between = partial(percent_interval, digits=1)
 
 
 def chunking_in_words(rule: Rule) -> str:
-    """How tags are read."""
+    """How tags become slots, in words."""
     iob2 = rule.chunking is Chunking.IOB2
     return f"{rule.chunking} ({'only B- begins a slot' if iob2 else 'an I- may begin a slot'})"
 
 
 def details_in_words(rules: Sequence[Rule]) -> str:
-    """Which part of concepts is compared."""
+    """Which part of concepts is compared, in words."""
     rule = rules[0]
     details = " and ".join(rule.detail.value for rule in rules)
     if len(rules) == 1 and rule.detail.value == "full":
@@ -66,7 +66,7 @@ def details_in_words(rules: Sequence[Rule]) -> str:
 
 
 def zero_in_words(zero: ZeroDivision) -> str:
-    """The value of 0/0."""
+    """The values of 0/0, in words."""
     parts = {"precision": zero.precision, "recall": zero.recall, "F1": zero.f1, "accuracy": zero.accuracy}
     if len(set(parts.values())) == 1:
         return f"{exact(zero.precision)} ({zero.name})"
@@ -92,9 +92,10 @@ NO_PLACES = "slots have no positions, or the words differ"
 
 @frozen
 class FigureRow:
-    """One metric. key: in JSON and limits. value: 0–1 (a CER may exceed 1), or None with the reason in `counts`.
+    """One metric. key: its name in JSON and in limits. value: 0–1 (a CER may exceed 1); None without data.
 
-    interval: 95 %, or None. detail: None for metrics that do not depend on it. high: more is better.
+    interval: 95 % interval; None without one. counts: the counts in words, or why there is no value. detail: the detail
+    of concepts; None for metrics that do not depend on it. high: whether more is better.
     """
 
     key: str
@@ -108,10 +109,10 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class SystemReport:
-    """A system's counts, and the choices for its metrics. labels: all declared intents, or None.
+    """A system's counts, and the choices for its metrics. labels: all declared intents; None if none are declared.
 
-    outside: the intent that means out of scope, "" for no intent; None: nothing does. confidence: of intents, if the
-    predictions have scores.
+    outside: the intent that means "out of scope". "" if no intent means it, None if out of scope is not measured.
+    confidence: how reliable the scores of intents are; None if the predictions have no scores.
     """
 
     counts: SystemCounts
@@ -122,12 +123,12 @@ class SystemReport:
 
     @cached_property
     def figures(self) -> tuple[FrameFigures, ...]:
-        """Metrics for each detail."""
+        """The metrics for each detail of concepts."""
         return tuple(frame_figures(detail.totals, self.zero, self.labels) for detail in self.counts.details)
 
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:
-        """Rows of intents once, and rows of slots and SFA for each detail."""
+        """The rows of intents once, and the rows of slots and SFA for each detail of concepts."""
         rows = list(self._intents())
         for detail, figures in zip(self.counts.details, self.figures, strict=True):
             rows += _slots(detail, figures.slots, detail.totals.slots, detail.samples, valued=False)
@@ -143,16 +144,16 @@ class SystemReport:
         return tuple(rows)
 
     def row(self, key: str, detail: Detail | None = None) -> FigureRow | None:
-        """The row of a metric. By default, of the first detail that has it."""
+        """The row of a metric; None if there is none. detail: None for the first detail that has it."""
         return next((row for row in self.rows if row.key == key and detail in (None, row.detail)), None)
 
     def row_name(self, row: FigureRow) -> str:
-        """The metric with its detail, if there are several."""
+        """The name of a row, with its detail if there are several details."""
         return f"{row.name} ({row.detail})" if len(self.counts.details) > 1 and row.detail else row.name
 
     @property
     def table(self) -> Table[FigureRow]:
-        """All metrics."""
+        """The table of all metrics."""
         fields: tuple[Field[FigureRow], ...] = (
             Field("", "metric", self.row_name),
             Field("", "value", lambda row: per_cent(row.value), main=True),
@@ -200,7 +201,7 @@ class SystemReport:
 def _slots(
     detail_counts: DetailCounts, figures: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
 ) -> Iterator[FigureRow]:
-    """samples: None if only shares have intervals, as for metrics with values."""
+    """The rows of slots. samples: for intervals; None if only shares have intervals, as for metrics with values."""
     detail = detail_counts.rule.detail
     key, name = ("value_", " with values") if valued else ("", "")
     if not figures.utterances:
@@ -243,7 +244,7 @@ def _of_utterances(share: Share) -> str:
 
 
 def _slu(detail_counts: DetailCounts) -> Iterator[FigureRow]:
-    """SLURP's metrics of slots with values. None without such slots."""
+    """The rows of SLURP's metrics of slots with values. No rows without such slots."""
     entities = detail_counts.totals.entities
     sums = multiset(entities)
     text = f"{sums.right:,} paired by concept, {sums.gold:,} slots, {sums.predicted:,} predicted"
@@ -280,13 +281,14 @@ NOTES = 14
 
 
 def system_lines(system: SystemReport, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
-    """The report on one system. confusions: rows; 0 for all."""
+    """The report on one system. confusions: most rows of confusions; 0 for all."""
     most = {"confusions": confusions or None}
     return separated(*(section.lines(width, most.get(section.key, MOST_ROWS)) for section in sections(system)))
 
 
 def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
-    """Metrics come last, so that a terminal still shows them. ids: listed where they are counted."""
+    """The sections on one system. Metrics come last, so that a terminal still shows them. ids: number of ids that are
+    listed with a count of utterances."""
     counts, first = system.counts, system.figures[0]
     yield Section("basis", "Basis", (_basis(system),))
     if first.intents.utterances:
@@ -335,7 +337,7 @@ GroupRow = tuple[str, FrameFigures]
 
 
 def label_table(title: str, rows: Sequence[LabelRow]) -> Table[LabelRow]:
-    """Intents or concepts, most frequent first."""
+    """A table with a row for each intent or concept, most frequent first."""
     fields: tuple[Field[LabelRow], ...] = (
         Field("", title, lambda row: row[0]),
         Field("", "gold", lambda row: f"{row[1].gold:,}"),
@@ -350,7 +352,7 @@ def label_table(title: str, rows: Sequence[LabelRow]) -> Table[LabelRow]:
 
 
 def _confusions(figures: FrameFigures) -> Occurrences:
-    """Of utterances with one intent on each side."""
+    """The confusions of utterances with one intent on each side."""
     single = sum(count for _, count in figures.intents.confusions)
     title = f"confusions of single intents, over {single:,} utterances with one intent on each side"
     return Occurrences(title, [(pair, count) for pair, count in figures.intents.confusions if pair[0] != pair[1]])
@@ -404,7 +406,7 @@ _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
 def group_table(
     column: str, labels: Sequence[tuple[str, FrameCounts]], detail: DetailCounts, system: SystemReport
 ) -> Table[GroupRow]:
-    """A row for each label, then their means."""
+    """A table with a row for each label of a column, then their means."""
     several = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
     label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
     rows = [(name, frame_figures(counts, system.zero, system.labels)) for name, counts in labels]
@@ -415,7 +417,8 @@ def group_table(
 
 
 def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
-    """Means over groups, each as heavy as the others, as over locales; None where a group has nothing. {} for one."""
+    """Means over groups with equal weights, as usual over locales. None if a group has no value; {} for a single
+    group."""
     rows = table.json()
     if len(rows) < 2:
         return {}
@@ -424,7 +427,7 @@ def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
 
 
 def listed(ids: Sequence[str], most: int = 5) -> str:
-    """The number of ids, and the first ones."""
+    """The number of ids, and the first of them. most: number of ids to list."""
     if not ids:
         return "0"
     first = ", ".join(shown(id_, 40) for id_ in ids[:most])
@@ -432,7 +435,7 @@ def listed(ids: Sequence[str], most: int = 5) -> str:
 
 
 def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iterator[str]:
-    """A table per pair of systems: difference in percentage points, interval, and p."""
+    """A table for each pair of systems: difference in percentage points, interval, and p."""
     for comparison in comparisons:
         yield ""
         number = len(comparison.utterances)
@@ -456,7 +459,7 @@ DIFFERENCE_FIELDS: tuple[Field[DifferenceRow], ...] = (
 
 
 def difference_table(differences: Mapping[Metric, MetricDifference]) -> Table[DifferenceRow]:
-    """The metrics that both systems have."""
+    """A table of the differences of all metrics that both systems have."""
     fields: tuple[Field[DifferenceRow], ...] = (
         Field("", "metric", lambda row: row[0]),
         Field("", "first", lambda row: per_cent(row[1].first)),
@@ -468,6 +471,6 @@ def difference_table(differences: Mapping[Metric, MetricDifference]) -> Table[Di
 
 
 def comparison_json(comparison: FrameComparison) -> dict[str, Any]:
-    """The differences, 0–1, with two-sided p."""
+    """A comparison for JSON: the differences, 0–1, with two-sided p."""
     entry: dict[str, Any] = to_plain(comparison)
     return {**entry, "utterances": len(comparison.utterances)}

@@ -55,7 +55,8 @@ _STAGE_NAMES = {
 
 
 def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
-    """All tables. notes: names and texts on what was compared. ids: listed where they are counted."""
+    """All tables. notes: names and texts on what was compared. ids: number of ids that are listed with a count of
+    utterances."""
     column = shown(compared.talker_column, LONGEST)
     talkers = f"{compared.talkers:,} by {column}"
     if compared.nameless:
@@ -174,7 +175,7 @@ def _differences(difference: SystemDifference) -> Table[Metric]:
 
 
 def lines(compared: ComparedSystems, width: int, *, notes: Sequence[tuple[str, str]] = ()) -> Iterator[str]:
-    """The whole report, each table under its title. notes: as of `sections`."""
+    """The whole report, each table under its title. notes: as for `sections`."""
     basis, *others = sections(compared, notes)
 
     def titled(section: Section) -> Iterator[str]:
@@ -189,7 +190,7 @@ KIND = "understanding systems"
 
 
 def systems_json(compared: ComparedSystems) -> str:
-    """The JSON text, ASCII. Shares are 0–1."""
+    """The results as JSON text, in ASCII. Shares are 0–1."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "kind": KIND,
