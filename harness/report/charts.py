@@ -1,4 +1,4 @@
-"""Curves and timelines as SVG coordinates, pictures of sounds. The template draws them in the colours of the page."""
+"""Curves, timelines and pictures of sounds as SVG coordinates. The template draws them in the colours of the page."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 632, 10, 190
 MOST_POINTS = 400
 MOST_MARKS = 3000
 PICTURE = 300
-"""Columns of a waveform or a spectrogram."""
+"""Number of columns in the picture of a waveform or a spectrogram."""
 _WINDOW = 256
 _FLOOR_DB = 80.0  # 16 greys of 5 dB.
 
 Point = tuple[float, float]
 Band = tuple[float, float, float]
-"""Place, low, high."""
+"""Lower and upper end of an interval at a place on the x axis: (x, low, high)."""
 
 
 @frozen
 class DrawnCurve:
-    """A line with the band of its intervals, as SVG points. number: of its colour and pattern."""
+    """A line with the band of its intervals, both as SVG points. number: selects its colour and pattern."""
 
     name: str
     number: int
@@ -44,9 +44,11 @@ class DrawnCurve:
 
 @frozen
 class Chart:
-    """Curves over two axes; ticks are coordinate and label. words: the content as text, for screen readers.
+    """Curves over two axes. x_ticks, y_ticks: coordinate and label of each tick. words: the content as text, for screen
+    readers.
 
-    marks: points beside the curves, for the template, at SVG coordinates; number: of its curve.
+    marks: points beside the curves, as dictionaries for the template. They have SVG coordinates, and the number of
+    their curve.
     """
 
     id: str
@@ -68,7 +70,8 @@ def chart(
     *,
     y_most: float | None = None,
 ) -> Chart | None:
-    """None where no curve has two points. y_most: upper end of the axis (default: the highest value or band)."""
+    """A chart of some curves, each with name, points and bands. None if no curve has two points. y_most: upper end of
+    the y axis; None for the highest value or band."""
     curves = [curve for curve in curves if len(curve[1]) > 1]
     if not curves:
         return None
@@ -117,7 +120,8 @@ def _drawn_curves(
 
 
 def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart | None:
-    """Detection error tradeoffs, with the point at which each engine ran. None without both kinds of recordings."""
+    """A chart of DET curves, with the point at which each engine ran. None without recordings both with and without the
+    phrase."""
     curves = [curve for curve in curves if curve.det.has_accepts and curve.det.has_rejects]
     if not curves:
         return None
@@ -132,7 +136,7 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
     drawn, marks = [], []
     for number, curve in enumerate(curves):
         x, y, low, high = (coordinates.repeat(2) for coordinates in scales.steps(curve.det))
-        x, y, low, high = x[1:], y[:-1], low[:-1], high[:-1]  # each value holds until the next
+        x, y, low, high = x[1:], y[:-1], low[:-1], high[:-1]  # each value is valid until the next
         corners = list(zip(x.tolist(), y.tolist(), strict=True))
         drawn.append((curve.name, corners, list(zip(x.tolist(), low.tolist(), high.tolist(), strict=True))))
         for kind, point, words_of_mark in (("own", curve.own, "as it ran"), ("chosen", curve.chosen, "chosen point")):
@@ -153,13 +157,13 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
 
 
 def charts_html(charts: Sequence[Chart | None]) -> str:
-    """Their pictures as HTML, styled by templates/charts.css; "" without any."""
+    """The pictures of charts as HTML, styled by templates/charts.css; "" without any. None stands for no chart."""
     figure = templates_of("harness.report").get_template("charts.html").module.figure  # type: ignore[attr-defined]
     return "".join(str(figure(drawn)) for drawn in charts if drawn is not None)
 
 
 def steps(values: Sequence[float]) -> list[Point]:
-    """The empirical distribution: per cent of the values up to each, at most 400 steps."""
+    """The empirical distribution: for each value, the percentage of values up to it. At most MOST_POINTS steps."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     chosen = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_POINTS)).round().astype(int))
     line: list[Point] = []
@@ -170,7 +174,7 @@ def steps(values: Sequence[float]) -> list[Point]:
 
 
 def time_unit(span_s: float) -> tuple[str, float]:
-    """The unit in which a span reads best, and its seconds."""
+    """The unit in which a span reads best, and its length in seconds."""
     if span_s < 180:
         return "seconds", 1.0
     return ("minutes", 60.0) if span_s < 3 * 3600 else ("hours", 3600.0)
@@ -185,7 +189,8 @@ def _ticks(end: float, start: float = 0.0) -> list[float]:
 
 @frozen
 class LaneMark:
-    """Something in a lane, from start_s on. kind: its class in the page. more: how many it stands for."""
+    """An event or a span in a lane, from start_s. kind: its CSS class. words: its text. more: number of marks for which
+    it stands."""
 
     start_s: float
     length_s: float
@@ -196,7 +201,8 @@ class LaneMark:
 
 @frozen
 class Lane:
-    """The marks of one source. pooled_s: length of the bins when there were too many to draw, else 0."""
+    """The marks of one source. pooled_s: length of the bins into which they were pooled, if there were too many to
+    draw; else 0."""
 
     name: str
     marks: tuple[LaneMark, ...]
@@ -204,7 +210,7 @@ class Lane:
 
 
 def lane(name: str, marks: Sequence[LaneMark], span_s: float) -> Lane:
-    """A lane; more than 3,000 marks are pooled into bins by kind."""
+    """A lane. More than MOST_MARKS marks are pooled into bins by kind. span_s: length of the whole lane."""
     if len(marks) <= MOST_MARKS:
         return Lane(name, tuple(marks))
     bin_s = span_s / (MOST_MARKS // len({mark.kind for mark in marks}))
@@ -224,7 +230,8 @@ def lane(name: str, marks: Sequence[LaneMark], span_s: float) -> Lane:
 
 @frozen
 class SoundPicture:
-    """wave: SVG path of the waveform in a box of 300 × 40. spectrogram: a PNG as data URI, low frequencies below."""
+    """The picture of a sound. wave: SVG path of the waveform in a box of 300 × 40. spectrogram: a PNG as data URI, with
+    low frequencies at the bottom."""
 
     wave: str
     spectrogram: str
@@ -241,15 +248,15 @@ def picture(samples: npt.NDArray[np.float32], rate_hz: int) -> SoundPicture:
     padded = np.pad(samples, (0, max(0, _WINDOW - len(samples))))
     starts = np.unique(np.linspace(0, len(padded) - _WINDOW, PICTURE).astype(int))
     frames = padded[starts[:, None] + np.arange(_WINDOW)] * np.hanning(_WINDOW)
-    # 0 dB is a full-scale sine: half of the window, and half of that by its taper.
+    # 0 dB is a full-scale sine, whose peak in the spectrum is a quarter of the window (a half, halved by the taper).
     level_db = 20 * np.log10(np.abs(np.fft.rfft(frames)) / (_WINDOW / 4) + 1e-9)
-    # Sixteen greys, 5 dB each: noise would make a picture of 256 three times as large.
+    # 16 greys of 5 dB each: with 256 greys, noise would make the picture three times as large.
     shade = np.clip(16 * (1 + level_db / _FLOOR_DB), 0, 15).astype(np.uint8).T[::-1] * 17
     return SoundPicture(wave, "data:image/png;base64," + base64.b64encode(_png(255 - shade)).decode("ascii"))
 
 
 def _png(grey: npt.NDArray[np.uint8]) -> bytes:
-    """Source: the PNG specification, third edition: one byte a pixel, filter 0 in each row."""
+    """A PNG with one byte for each pixel. Source: the PNG specification, third edition; filter 0 in each row."""
 
     def part(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

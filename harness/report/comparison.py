@@ -1,6 +1,7 @@
-"""Sessions against a first one: what got worse, better, or stayed undecided, measure by measure.
+"""Compares sessions with a first one: which measures became worse, became better, or are undecided.
 
-What one trial says of a measure is what `total`, `heard_in`, `counts_as` and `WakeFigures` say of that trial alone.
+The value of a measure in one trial is what `total`, `heard_in`, `counts_as` and `WakeFigures` give for that trial
+alone.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from harness.wake.wake_plays import CommandResult
 
 MOST_SESSIONS = 26  # Each is named by a letter.
 MOST_LABELS = 24
-"""Labels of an axis up to which each is compared by itself."""
+"""If an axis has at most this many labels, each label is compared by itself."""
 
 
 class Measure(StrEnum):
-    """What is compared, by its name in reports."""
+    """The measures that are compared. Values are their names in reports."""
 
     FALSE_REJECTS = "false rejects"
     FALSE_ACCEPTS = "false accepts"
@@ -86,15 +87,15 @@ _JUDGED: dict[Measure, Figure] = {
 
 @frozen
 class ComparedMeasure:
-    """A measure of a session (1 and up) against the first one, for a device.
+    """A measure of one device in a later session, compared with the first session.
 
-    - axis, label: of a condition, or "".
-    - first, second: what was measured, as text.
-    - difference: second less first (unit: `MeasureKind`), with its 95 % interval.
-    - p: by itself.
-    - p_holm: corrected for all tests.
-    - how: what was compared.
-    - why: of UNDECIDED.
+    - session: index of the later session, from 1.
+    - axis, label: the condition; "" for all trials together.
+    - first, second: the two results as text.
+    - difference: second minus first (in the unit of `MeasureKind`), with its 95 % interval.
+    - p: p-value of this test alone. p_holm: the same, corrected for all tests.
+    - how: the method and the number of units, in words.
+    - change: the verdict. why: the reason, if it is UNDECIDED.
     """
 
     session: int
@@ -115,7 +116,8 @@ class ComparedMeasure:
 
 @frozen
 class SessionComparison:
-    """sessions: the first is the baseline. verdicts: of each, and why. rows: worse ones first. warnings: escaped."""
+    """Sessions compared with a baseline. sessions: the first is the baseline. verdicts: the verdict on each, with its
+    reason. rows: worse ones first. warnings: lines for people, escaped."""
 
     sessions: tuple[WholeSession, ...]
     verdicts: tuple[str, ...]
@@ -130,9 +132,9 @@ _Side = Mapping[Measure, Sequence[ComparedUnit]]
 
 
 def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) -> SessionComparison:
-    """Compares each session with the first. LogError; InputError where they have nothing in common.
+    """Compares each session with the first. LogError; InputError if they have nothing in common.
 
-    clusters: of trials, by the name of their speaker or recording (default: each stimulus by itself).
+    clusters: assigns trials to clusters, by the name of their speaker or recording; None for each stimulus by itself.
     """
     if not 2 <= len(folders) <= MOST_SESSIONS:
         raise InputError(f"{len(folders)} sessions cannot be compared", remedy=f"Name 2 to {MOST_SESSIONS}")
@@ -178,12 +180,12 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
 
 
 def letter(index: int) -> str:
-    """What a session is called in tables; A is the baseline."""
+    """The name of a session in tables: A for the baseline, then B, C and so on."""
     return chr(ord("A") + index)
 
 
 def labels_of(session: WholeSession) -> dict[str, set[str]]:
-    """The labels of each axis."""
+    """The labels that occur on each axis."""
     labels_by_axis: dict[str, set[str]] = defaultdict(set)
     for trial in session.progress.trials:
         for axis, label in trial.trial.conditions:
@@ -192,7 +194,8 @@ def labels_of(session: WholeSession) -> dict[str, set[str]]:
 
 
 def _devices(*pair: WholeSession) -> list[tuple[str, str]]:
-    """Those of one name. Where there are none, the two that are alone in their sessions."""
+    """The pairs of devices to compare in two sessions: those with the same name. If there are none, but each session
+    has only one device, these two."""
     names = [device_names(session) for session in pair]
     shared = [(name, name) for name in names[0] if name in names[1]]
     alone = [(name, other) for name in names[0] for other in names[1]]
@@ -200,7 +203,7 @@ def _devices(*pair: WholeSession) -> list[tuple[str, str]]:
 
 
 def device_names(session: WholeSession) -> list[str]:
-    """Its devices, in the order of the plan."""
+    """The devices of a session, in the order of the plan."""
     return list(dict.fromkeys([*(trial.trial.device for trial in session.progress.trials), *session.devices]))
 
 
@@ -226,11 +229,11 @@ def _is_reviewed(session: WholeSession) -> bool:
     return any(event.reviewed_by for device in session.devices for event in session.wake.unmatched(device))
 
 
-# What each trial says
+# The measures of each trial
 
 
 def _recording(trial: Trial) -> str:
-    """The path of the recording that is played."""
+    """The path of the recording that a trial plays; "" if it plays none."""
     spoken = trial.recipe.spoken_by
     return spoken.path if isinstance(spoken, Recording) else ""
 
@@ -242,7 +245,8 @@ def device_results(
     varying: Collection[str] = (),
     clusters: Clusters | None = None,
 ) -> Mapping[Measure, Sequence[ComparedUnit]]:
-    """What each trial of a device says. varying: axes that separate partners."""
+    """For each measure, its value in each trial of a device. varying: axes on which partners in two sessions must have
+    the same label."""
     units: dict[Measure, list[ComparedUnit]] = defaultdict(list)
     places: dict[str, ComparedUnit] = {}
 
@@ -294,7 +298,7 @@ def device_results(
             add(Measure.WAKE_DELAY, play.trial, 1, time=delay)
         if play.reading.exposure_s or events[play.trial.id]:
             add(Measure.FALSE_ACCEPTS, play.trial, events.pop(play.trial.id, 0), play.reading.exposure_s / 3600)
-    if outside := events.total():  # events of no trial that counts have neither partner nor condition
+    if outside := events.total():  # events outside of all trials that count have neither partner nor condition
         units[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside))
     for heard_trial in heard_in(session.progress.trials, session.wake):
         for measure, attempt in ((Measure.FIRST_WER, heard_trial.first), (Measure.FINAL_WER, heard_trial.final)):
@@ -330,7 +334,7 @@ def _rows(
 
 
 def _labels(axis: str, base: _Side, other: _Side) -> list[str]:
-    """Those of both."""
+    """The labels of an axis that occur on both sides."""
     sides = [
         {unit.labels[axis] for units in side.values() for unit in units if axis in unit.labels}
         for side in (base, other)
@@ -344,8 +348,8 @@ def _labels(axis: str, base: _Side, other: _Side) -> list[str]:
 def _judged(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
     """The rows with corrected p and verdict, in the order of reports.
 
-    Measures as a whole have half of the weight, and all conditions the other half: many conditions do not hide a
-    regression of the whole.
+    In the correction, measures over all trials have half of the weight, and all conditions the other half. So many
+    conditions do not hide an overall regression.
     """
     conditions = sum(bool(row.axis) for row in rows if row.p is not None)
     whole = sum(row.p is not None for row in rows) - conditions

@@ -30,9 +30,9 @@ from harness.session.log.reader import stored_bytes
 from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 
 MOST_CHARACTERS = 60_000
-"""Of Markdown; a comment on GitHub takes 65,536."""
+"""Longest Markdown text. A comment on GitHub may have 65,536 characters."""
 MOST_FACTS, MOST_FACT_LINES = 40, 12
-"""Facts in Markdown, and on a terminal, where the verdict stands below them."""
+"""Most facts in Markdown, and on a terminal, where the verdict stands below them."""
 _CELL = 100
 METHOD = (
     "Each difference is the later session minus A, with its own 95 % interval.",
@@ -42,19 +42,20 @@ METHOD = (
 
 @frozen
 class DifferingFact:
-    """What differs between sessions: a value of each, "" where it has none."""
+    """A fact that differs between sessions. what: its name. values: its value in each session; "" if there is none."""
 
     what: str
     values: tuple[str, ...]
 
 
 def differing_facts(comparison: SessionComparison, folders: Sequence[Path]) -> tuple[DifferingFact, ...]:
-    """LogError for a bench that cannot be read."""
+    """The facts that differ between the compared sessions. LogError for a bench that cannot be read."""
     return differing([facts_of(session, folder) for folder, session in zip(folders, comparison.sessions, strict=True)])
 
 
 def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
-    """Builds, boards, settings, versions, processor, scenario, bench. LogError for a bench that cannot be read."""
+    """The facts of a session by name: builds, boards, settings, versions, processor, scenario, bench. LogError for a
+    bench that cannot be read."""
     started = session.started
     facts = {
         "scenario": started.scenario_id,
@@ -92,9 +93,9 @@ def _bench(folder: Path) -> object:
 
 
 _FILES = ("sha256", "path", "id", "place")
-"""Fields of a bench that other rows tell, or that say only where its files are."""
+"""Fields of a bench that other facts already contain, or that only give the place of its files."""
 _SETS = (".reports", ".listening_states")
-"""Fields that are stored in any order."""
+"""Fields whose values have no fixed order."""
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
@@ -116,12 +117,13 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 def headline(comparison: SessionComparison) -> str:
-    """`2 worse, 1 better, 3 undecided, 9 not shown to differ`."""
+    """The numbers of verdicts: `2 worse, 1 better, 3 undecided, 9 not shown to differ`."""
     return ", ".join(f"{len(comparison.rows_with(verdict))} {verdict.word}" for verdict in DifferenceVerdict)
 
 
 def name_of(row: ComparedMeasure, limit: int = 80) -> str:
-    """`false rejects, kitchen, level_dbfs=-40`, sanitised."""
+    """The name of a row, sanitised: `false rejects, kitchen, level_dbfs=-40`. limit: most characters of a name in
+    it."""
     condition = f", {plain_text(row.axis, 40)}={plain_text(row.label, limit)}" if row.axis else ""
     return f"{row.measure}, {plain_text(row.device, limit)}{condition}"
 
@@ -132,7 +134,8 @@ def difference_cell(row: ComparedMeasure) -> str:
 
 
 def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: int) -> Iterator[str]:
-    """For a terminal: regressions and improvements with conditions, all other measures as a whole."""
+    """The comparison for a terminal: regressions and improvements under all conditions, other measures only over all
+    trials."""
     for number, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True)):
         yield from note(letter(number), f"{shown(session.started.session_id)}, {verdict}", width, 2)
     for warning in comparison.warnings:
@@ -158,7 +161,8 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
 
 
 def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> str:
-    """For a comment on a pull request: at most 60,000 characters; names stand in code, so they link to nothing."""
+    """The comparison for a comment on a pull request, in at most MOST_CHARACTERS. Names are written as code, so that
+    none becomes a link or a mention."""
     names = [
         f"- {letter(number)}: {_code(session.started.session_id)}, {_code(verdict, 400)}"
         for number, (session, verdict) in enumerate(zip(comparison.sessions, comparison.verdicts, strict=True))
@@ -178,7 +182,7 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
     titles = ("measure", "session", "", "A (baseline)", "this session", "difference (95 %)", "p", "compared")
     text_lines = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
-    # The last 100 are for the line about rows that do not fit.
+    # The last 100 characters are reserved for the line about rows that do not fit.
     room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*text_lines, *end)) - 100
     for index, row in enumerate(shown_rows):
         change = f"**{row.change.word}**" if row.change.differs else row.change.word
@@ -202,13 +206,13 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _code(foreign: str, limit: int = _CELL) -> str:
-    """Foreign text in which nothing is Markdown, HTML, a mention or the end of a cell."""
+    """Foreign text, made safe: no part of it is Markdown, HTML, a mention or the end of a cell."""
     safe = plain_text(foreign, limit).replace("`", "'").replace("\\", "/").replace("|", "\\|").strip()
     return f"`{safe}`" if safe else "–"
 
 
 def as_json(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> dict[str, Any]:
-    """One object; durations are in seconds."""
+    """The comparison as one object for JSON. Durations are in seconds."""
     return {
         "sessions": {letter(number): session.started.session_id for number, session in enumerate(comparison.sessions)},
         "verdicts": {letter(number): verdict for number, verdict in enumerate(comparison.verdicts)},
@@ -249,7 +253,8 @@ def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], ta
 
 
 def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:
-    """Where an interval stands on a scale of 0–100 whose middle is no difference; a scale for each unit."""
+    """A function that returns the place of a row's interval and difference on a scale of 0–100, whose middle is no
+    difference. Each unit has its own scale."""
     most: dict[MeasureKind, float] = {}
     for row in comparison.rows:
         ends = [] if row.interval is None else [abs(end) for end in row.interval if abs(end) != float("inf")]

@@ -1,4 +1,4 @@
-"""The errors of an evaluation of files: each with its sound, spectrogram and score around it."""
+"""The errors of an evaluation of files, each with its sound, spectrogram and the scores around it."""
 
 from __future__ import annotations
 
@@ -30,15 +30,20 @@ from harness.sound.stimuli.renderer import Renderer
 
 MOST_NAMED = 2000
 BEFORE_S, AFTER_S = 2.5, 1.0
-"""Sound of a false accept, before and after the moment at which it was known."""
+"""Length of the sound of a false accept, before and after its detection."""
 LONGEST_S = 6.0
-"""Longest sound of a missed file. Of a longer file, it is the part with its highest score."""
+"""Longest sound of a missed file. Of a longer file, the part with the highest score is shown."""
 
 
 @frozen
 class FileError:
-    """An error in a file. spot: of a false accept. label: of a phrase that was missed in a long recording. score: of
-    the spot, or the highest where it was missed."""
+    """An error in a file. listed: name of the file in the list.
+
+    - spot: the detection of a false accept; else None.
+    - label: the label of a phrase that was missed in a long recording; else None.
+    - score: the score of the detection. For a miss, the highest score; None if it is not known.
+    - said: what the engine understood instead of the reference.
+    """
 
     listed: str
     outcome: FileOutcome
@@ -66,7 +71,7 @@ class FileError:
 
 
 def errors_of(journal: JournalFile) -> tuple[list[FileError], list[FileError], list[FileError]]:
-    """Misses, false accepts (the highest score first), and other words than those said."""
+    """Three lists: misses, false accepts (the highest score first), and files whose words were not understood."""
     counting, missed, accepted, mistaken = journal.header.counting, list[FileError](), list[FileError](), []
     for entry in journal.outcomes():
         outcome = entry.outcome
@@ -87,7 +92,8 @@ def _score(error: FileError) -> float:
 
 
 def nearest_first(missed: Sequence[FileError], journal: JournalFile, scores: ScoreCache | None) -> list[FileError]:
-    """Misses with their highest scores, where these are stored; in the order given if there are very many."""
+    """Misses with their highest scores, as far as these are stored; the highest first. If there are more than
+    MOST_NAMED, the list is unchanged."""
     if len(missed) > MOST_NAMED:
         return list(missed)
     return sorted((_with_highest(error, journal, scores) for error in missed), key=_score, reverse=True)
@@ -108,7 +114,8 @@ def _with_highest(error: FileError, journal: JournalFile, scores: ScoreCache | N
 
 
 def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) -> ScoreTrack | None:
-    """The scores of the phrase that was found, or of the one with the highest score."""
+    """The scores of the phrase that was detected. For a miss, those of the phrase with the highest score. None if
+    scores are not stored."""
     if scores is None or not error.outcome.sha256:
         return None
     tracks = scores.tracks(journal.header.facts, error.outcome.sha256) or ()
@@ -119,7 +126,7 @@ def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) ->
 
 
 class EvaluationCases:
-    """The cases of one evaluation; number: its place on the page."""
+    """The cases of one evaluation. number: place of the evaluation on the page. most: most cases of a kind to list."""
 
     def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int = MOST_LISTED) -> None:
         self._engine, self._number, self._sounds, self._most = engine, number, sounds, most
@@ -197,9 +204,10 @@ def _cut(path: str, rate_hz: int, first: int, last: int, *, resample: bool) -> n
 
 
 def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: float) -> dict[str, Any] | None:
-    """A detector's score over the length of a clip, as an SVG path in a box of 300 × 40. threshold: y of the line.
+    """A detector's scores over the length of a clip, as an SVG path in a box of 300 × 40. Then the y coordinate of the
+    threshold. None without scores. first, last: the samples of the clip.
 
-    At most PICTURE points, each the highest score of its stretch.
+    There are at most PICTURE points, each with the highest score of its stretch.
     """
     low = max(0, -(-(first - track.first_end) // track.step))
     scores = track.scores[low : max(low, (last - track.first_end) // track.step + 1)]

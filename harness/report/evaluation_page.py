@@ -40,7 +40,7 @@ from harness.statistics import text
 from harness.statistics.verdict import LimitVerdict, held, worst
 
 MOST_CASES = 2000
-"""Of JUnit, for one evaluation."""
+"""Most error cases of one evaluation in JUnit."""
 
 
 def write_evaluations(
@@ -123,13 +123,13 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
 
 
 def _points(engine: EvaluatedEngine) -> list[PointFigures]:
-    """At the chosen point, and at each operating point."""
+    """The counts at the chosen point, and at each operating point."""
     points = [engine.sweep.figures_at(point.threshold) for point in engine.points] if engine.sweep else []
     return [engine.chosen.shown, *points] if engine.chosen and engine.chosen.shown.point is None else points
 
 
 def _summary(engine: EvaluatedEngine) -> dict[str, Any]:
-    """LOG.json: what the journal does not have."""
+    """The content of LOG.json, for what the journal does not have. {} if it cannot be read."""
     path = engine.log.with_name(f"{engine.log.name.removesuffix('.jsonl')}.json")
     try:
         summary = from_json(path.read_bytes())
@@ -153,7 +153,8 @@ def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
 
 
 def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
-    """Without a limit on their number, every error fails. With one, the limit alone decides."""
+    """The suites of one evaluation. Without a limit on the number of errors, every error is a failure. With one, only
+    the limit decides."""
     limits, name = _declared(_summary(engine)), engine.name
     declared = limits_of(limits, engine.counted)
     if declared:

@@ -57,26 +57,27 @@ _BY_FRAME = (Outcome.RESPONDED, Outcome.UNDERSTOOD, Outcome.MISHEARD)
 
 
 def junit(folder: Path) -> bytes:
-    """The report of a session, running, ended or cut off; LogError, InputError."""
+    """The report of a session, which may still run or have been killed; LogError, InputError."""
     with LogReader(folder) as reader:
         return as_xml(report_of(reader.entries(), read_scenario(folder), later_rows(folder)))
 
 
 def write(path: Path, report: bytes) -> None:
-    """Writes a report atomically, so that a CI server never finds half of one; LogFull, LogError."""
+    """Writes a report atomically, so that a CI server never reads an incomplete one; LogFull, LogError."""
     write_atomically(path, report)
 
 
 def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> JUnitReport:
-    """From a session's rows and the scenario's limits; InputError when the rows do not begin with a plan.
+    """The report, from a session's rows and the scenario's limits; InputError if the rows do not begin with a plan.
 
-    later: people's later reports of effects, which may have a limit (`log.reader.later_rows`).
+    later: rows with effects that people reported after the session (`log.reader.later_rows`), which may have a limit.
     """
     return _Reporting(WholeSession.of(entries, later)).report(scenario)
 
 
 def not_begun(name: str, why: HarnessError | str) -> bytes:
-    """The report of a run without a session: an error, or skipped because the bench lacks something."""
+    """The report of a run that never began: an error, or skipped if the bench lacks something (an error with exit code
+    0)."""
     skipped = isinstance(why, HarnessError) and why.exit_code == 0
     verdict, word = (CaseVerdict.SKIPPED, "unmet_need") if skipped else (CaseVerdict.ERROR, "not_begun")
     lines = str(why).splitlines() or [""]
@@ -136,7 +137,8 @@ class _Reporting:
         return Suite("session", (case,), (*versions, *self.session.started.host))
 
     def _limits(self, verdicts: Sequence[DeclaredLimit], stopping: Stopping) -> Iterator[Suite]:
-        """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
+        """The suite of everything that sets the exit status: limits, and the sequential tests of each device, whether
+        decided or not."""
         limits = [limit_case(limit, limit.name, f"{self.name}.limits") for limit in verdicts if not limit.of_test]
         tests = [_sequential(limit, stopping, f"{self.name}.tests") for limit in verdicts if limit.of_test]
         suites = Suite("limits", tuple(limits)), Suite("sequential tests", tuple(tests))
@@ -250,7 +252,7 @@ def _query_kind(trial: TrialProgress) -> str:
 
 
 def _figures(kind: str, device_wake: DeviceWake | None) -> Properties:
-    """Totals of a suite's cases. False accepts are counted after review, as for limits."""
+    """Totals of the cases of a suite. False accepts are counted after review, as for limits."""
     if device_wake is None or kind == TrialKind.PROBE:
         return ()
     if kind == TrialKind.COMMAND:
@@ -269,7 +271,8 @@ def _figures(kind: str, device_wake: DeviceWake | None) -> Properties:
 
 
 def _requests(gaps: Sequence[GapRequests]) -> Properties:
-    """Requests that arrived whole, by the pause after their wake phrase; nothing where there is one pause."""
+    """Shares of requests that arrived whole, by the pause after their wake phrase. Nothing if there is only one
+    pause."""
     if len(gaps) < 2:
         return ()
     pause = pause_words(shortest_pause(gaps))
@@ -278,7 +281,7 @@ def _requests(gaps: Sequence[GapRequests]) -> Properties:
 
 
 def _words(word_figures: FirstAndFinalWords, normalisation: str) -> Properties:
-    """WER of the transcripts; nothing where there are none."""
+    """The WER of the transcripts; nothing if there are none."""
     if not word_figures.first.attempts:
         return ()
     properties: list[tuple[str, str]] = [("normalisation", normalisation)]
@@ -316,7 +319,7 @@ def _sequential(limit: DeclaredLimit, stopping: Stopping, class_name: str) -> Ca
 
 
 def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
-    """The case of a limit of a session or an evaluation, with the sentence that every surface shows."""
+    """The case of a limit of a session or an evaluation, with the same sentence as in all other reports."""
     reason = None
     if limit.verdict is LimitVerdict.OPEN:
         reason = _OPEN
@@ -327,7 +330,7 @@ def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
 
 
 def _of_outcome(outcome: Outcome | None, cause: str, lines: Iterable[str]) -> Reason | None:
-    """Why a trial did not pass; None when it did."""
+    """Why a trial did not pass; None if it passed."""
     if outcome is None:
         return Reason(CaseVerdict.SKIPPED, "not_played", "the run ended before this trial")
     if (verdict := _VERDICTS.get(outcome)) is None:
@@ -353,7 +356,7 @@ def _of_play(play: Play, lines: list[str]) -> Reason | None:
 
 
 def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
-    """A device's verdict on one stimulus."""
+    """Lines about what a device did at one stimulus."""
     reading = play.reading
     if play.kind is not TrialKind.AMBIENT:
         delay = f", {measured(reading.delay)} after the phrase" if reading.delay else ""
@@ -393,7 +396,7 @@ def _frames_said(trial: TrialProgress) -> Iterator[str]:
 
 
 def _of_frame(trial: TrialProgress, lines: Iterable[str]) -> Reason | None:
-    """Why a trial with a wrong frame did not pass; None for other trials: their outcome says why."""
+    """Why a trial with a wrong frame did not pass; None for other trials, whose outcome gives the reason."""
     expected_frame, take = trial.trial.expects, trial.counting
     if expected_frame is None or take is None or take.outcome not in _BY_FRAME or take.deciding is None:
         return None

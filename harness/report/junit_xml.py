@@ -20,7 +20,7 @@ _INVALID = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 
 class CaseVerdict(StrEnum):
-    """The element with the reason why a case did not pass."""
+    """Why a case did not pass. Values are the names of the XML elements."""
 
     FAILURE = "failure"
     ERROR = "error"
@@ -29,7 +29,7 @@ class CaseVerdict(StrEnum):
 
 @frozen
 class Reason:
-    """type: one word for tables. message: one line. text: all details."""
+    """The reason why a case did not pass. type: one word, for tables. message: one line. text: all details."""
 
     verdict: CaseVerdict
     type: str
@@ -39,7 +39,8 @@ class Reason:
 
 @frozen
 class Case:
-    """reason: None if it passed. said: lines of output, for every verdict."""
+    """A test case. time_s: its duration. reason: None if it passed. said: lines of its output, whether it passed or
+    not."""
 
     name: str
     class_name: str
@@ -60,7 +61,8 @@ class Suite:
 
 @frozen
 class JUnitReport:
-    """started_s: Unix time. time_s: of the whole run; suites overlap when devices share a stimulus."""
+    """The content of a JUnit file. started_s: Unix time. time_s: duration of the whole run. It is not the sum over
+    suites, which overlap if devices share a stimulus."""
 
     name: str
     suites: tuple[Suite, ...]
@@ -82,7 +84,7 @@ def _escape(point: int) -> str:
 
 
 def as_xml(report: JUnitReport) -> bytes:
-    """The whole document, UTF-8."""
+    """The whole document, in UTF-8."""
     root = ElementTree.Element("testsuites", _attributes(name=report.name, **_counts(report)))
     root.set("time", _seconds(report.time_s))
     stamp = datetime.fromtimestamp(report.started_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")

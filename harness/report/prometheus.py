@@ -1,6 +1,7 @@
 """A session's results in Prometheus' text format, for a node exporter's textfile directory.
 
-Source: Prometheus text exposition format 0.0.4. Every value is a gauge: the file is that of one session, as it stands.
+Source: Prometheus text exposition format 0.0.4. Every value is a gauge, since the file shows the present state of one
+session.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from harness.statistics.intervals import Interval, LatencyFigures, values_needed
 from harness.statistics.verdict import SEVERITY
 
 SCHEMA = 1
-"""Metrics and labels may be added under one number; none is removed or changes its meaning."""
+"""Version of METRICS. Metrics and labels may be added under the same number, but not removed or given another
+meaning."""
 METRICS = {
     "info": "The session; schema: version of this list",
     "last_row_seconds": "Unix time of the last row",
@@ -42,7 +44,7 @@ Labels = Mapping[str, str]
 
 
 def prometheus(session: WholeSession, scenario: Scenario) -> str:
-    """The whole text. A result without trials is left out; labels are escaped."""
+    """The whole text. Results without trials are left out; labels are escaped."""
     lines_by_metric: dict[str, list[str]] = {name: [] for name in METRICS}
     for name, labels, value in _samples(session, scenario):
         all_labels = {"session": session.started.session_id, **labels}

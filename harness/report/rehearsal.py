@@ -1,8 +1,8 @@
-"""A plan against simulated devices: how often its limits would hold, and what its nights would be like.
+"""Plays a plan against simulated devices, to find out how often its limits would hold, and whether it is large enough.
 
-Verdicts are those of a session: the same limits, intervals and sequential tests. Whether a plan is large enough takes
-thousands of runs, so trials are drawn alone, without their course; `harness.session.simulated` plays whole nights.
-Trials are independent of each other, which real ones of one talker are not, so real intervals can be wider.
+Verdicts come from the same limits, intervals and sequential tests as in a session. This takes thousands of runs, so
+only the results of trials are drawn, not their course; `harness.session.simulated` plays whole nights. Simulated trials
+are independent of each other. Real trials of one talker are not, so real intervals can be wider.
 """
 
 from __future__ import annotations
@@ -48,24 +48,25 @@ REHEARSED_LIMITS = frozenset(
         "min_command_share",
     }
 )
-"""Limits on results that are simulated."""
+"""Names of the limits whose results are simulated."""
 PLAN_FACTORS = (2, 4, 8, 16, 32)
-"""How many times as large a plan might have to be."""
+"""Larger sizes of the plan that are tried, as multiples of its size."""
 SEARCH_RUNS = 50
-"""Simulated runs for each size that might suffice."""
+"""Number of simulated runs for each of these sizes."""
 LEAST_GROWTH = 1.2
-"""How many times as many trials a plan of twice the size must play at least."""
+"""A larger plan must play at least this many times as many trials. If not, the sequential tests end the runs early."""
 BAD_FACTOR = 2.0
-"""How many times as often as allowed a bad device errs."""
+"""A bad device errs this many times as often as allowed."""
 PHRASE_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
-"""Trials that begin with a wake phrase."""
+"""Kinds of trials that begin with a wake phrase."""
 
 
 @frozen
 class SimulatedDevice:
-    """Rates of a device. accepts_per_hour: false accepts.
+    """The error rates of a simulated device. accepts_per_hour: false accepts per hour.
 
-    missed_share: of wake phrases. misheard_share: of queries and commands that woke it.
+    missed_share: share of wake phrases that it misses. misheard_share: share of queries and commands that it
+    misunderstands, of those that woke it.
     """
 
     missed_share: float
@@ -79,9 +80,10 @@ class SimulatedDevice:
 
 
 def failing_device(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts: int) -> SimulatedDevice:
-    """A device that errs twice as often as the limits allow, or as often as the tests must find.
+    """A device that errs twice as often as the limits allow, or as often as the sequential tests must detect. It is
+    never better than `device`.
 
-    attempts: the most attempts at a query.
+    attempts: most attempts at a query.
     """
 
     def twice(*allowed: float | None) -> float:
@@ -118,7 +120,8 @@ class _QueryCounts:
     answered: int = 0
 
     def add(self, trial: Trial, device: SimulatedDevice, draw: float, attended: bool) -> None:
-        """draw: a number from 0 to 1, which decides how often the query fails."""
+        """Adds a trial. draw: a number from 0 to 1, which decides how often the query fails. attended: whether a person
+        is present."""
         unassessed = trial.evidence is Evidence.NONE
         probability = 1 - device.missed_share if unassessed else device.understood_share
         attempts, succeeded = _draw_attempts(probability, trial.reprompt.max_attempts, draw)
@@ -134,7 +137,11 @@ class _QueryCounts:
 
 @dataclass(slots=True)
 class _DeviceCounts:
-    """The trials of one simulated run that listen for wake events of a device, and what its tests decided."""
+    """Counts of one simulated run for the wake events of a device, and the decisions of its sequential tests.
+
+    missed, phrases: for each speaker, the numbers of missed and of all wake phrases. decisions: (name, passed) of each
+    test that has decided.
+    """
 
     speakers: frozenset[str]
     missed: Counter[str] = field(default_factory=Counter)
@@ -146,7 +153,7 @@ class _DeviceCounts:
     decisions: tuple[tuple[str, bool], ...] = ()
 
     def add(self, trial: Trial, device: SimulatedDevice, random: np.random.Generator, draws: Iterator[float]) -> None:
-        """draws: numbers from 0 to 1, which decide what is missed and misheard."""
+        """Adds a trial. draws: numbers from 0 to 1, which decide what is missed and misheard."""
         if trial.kind is TrialKind.AMBIENT:
             ambience = trial.recipe.query
             assert isinstance(ambience, Ambience), trial.id
@@ -163,7 +170,7 @@ class _DeviceCounts:
                     self.understood += 1
 
     def figures(self, name: str) -> DeviceWake:
-        """Without intervals, which take time."""
+        """The results without intervals, which take time."""
         phrases, missed = self.phrases.total(), self.missed.total()
         shares = {speaker: Share(self.missed[speaker], count) for speaker, count in self.phrases.items()}
         return DeviceWake(
@@ -185,7 +192,7 @@ class _DeviceCounts:
 
 @frozen
 class SimulatedRun:
-    """What a run would have come to."""
+    """The results of a simulated run."""
 
     totals: Totals
     wake: WakeProgress
@@ -193,10 +200,14 @@ class SimulatedRun:
 
 @frozen
 class RehearsedLimit:
-    """How often a limit would get each verdict, and hold for a device that is as bad as `failing_device` says.
+    """How often a limit would get each verdict.
 
-    needed: how many times as large the plan must be to decide it, 1 as it is. None: more than the largest factor, or
-    never. A device may be no better than the limit, and a sequential test may end the run too early.
+    wanted: the limit as text. verdicts: share of runs with each verdict. bad_holds: share of runs in which the limit
+    holds for the bad device of `failing_device`.
+
+    needed: how many times as large the plan must be to decide the limit; 1 if it is large enough. None if no factor
+    that was tried is enough. Perhaps no size is: a device may be no better than the limit, or a sequential test may end
+    the run too early.
     """
 
     name: str
@@ -211,10 +222,10 @@ class RehearsedLimit:
 
 
 class Rehearsal:
-    """A plan whose trials are drawn for simulated devices."""
+    """A plan, whose trials are drawn for simulated devices."""
 
     def __init__(self, trials: Sequence[Trial], limits: Limits, stopping: Stopping, *, attended: bool = True) -> None:
-        """attended: a person answers the trials that need it; else those have no result."""
+        """attended: whether a person is present. If not, trials that need a person's answer have no result."""
         self._attended = attended
         self._stopping = stopping
         bounds = {limit.name: getattr(limits, limit.name) for limit in fields(limits) if limit.name in REHEARSED_LIMITS}
@@ -232,12 +243,13 @@ class Rehearsal:
         self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
 
     def play_runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
-        """So many simulated runs of the plan, played `factor` times over."""
+        """Simulates `count` runs. factor: how many times each run plays the plan."""
         random = np.random.default_rng(seed)
         return [self._play(device, random, factor) for _ in tracked(range(count), "Simulating runs")]
 
     def assess_limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
-        """Every limit and sequential test, in the order of a report."""
+        """The assessment of every limit and sequential test, in the order of reports. count: number of simulated
+        runs."""
         bad_device = failing_device(device, self._limits, self._stopping, self._attempts)
         runs = self.play_runs(device, count, seed)
         good_verdicts = self._count_verdicts(runs)
@@ -250,7 +262,7 @@ class Rehearsal:
         for factor in PLAN_FACTORS:
             open_names = [name for name, limit in limits.items() if limit.needed is None]
             runs = self.play_runs(device, SEARCH_RUNS, seed, factor) if open_names else []
-            if _mean_played(runs) < LEAST_GROWTH * played:  # nothing is open, or the tests end the runs
+            if _mean_played(runs) < LEAST_GROWTH * played:  # a larger plan does not help: the tests end the runs
                 break
             played = _mean_played(runs)
             good_verdicts = self._count_verdicts(runs)
@@ -264,7 +276,7 @@ class Rehearsal:
         return tuple(limits.values())
 
     def _count_verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[LimitVerdict, float]]]:
-        """By limit, what is wanted, and the share of runs with each verdict."""
+        """For each limit by name, its text, and the share of runs with each verdict."""
         counts: dict[str, Counter[LimitVerdict]] = {}
         wanted_texts: dict[str, str] = {}
         for run in runs:
@@ -305,7 +317,7 @@ class Rehearsal:
         return SimulatedRun(totals, wake)
 
     def _add_decisions(self, name: str, counts: _DeviceCounts) -> bool:
-        """Adds what the sequential tests decide now. False: nothing."""
+        """Adds the decisions that the sequential tests make now. Returns False if they made none."""
         if self._stopping.false_accepts is None and self._stopping.false_rejects is None:
             return False
         due = due_decisions(WakeProgress((counts.figures(name),)), self._stopping)
@@ -314,9 +326,9 @@ class Rehearsal:
 
 
 def _draw_attempts(probability: float, most: int, draw: float) -> tuple[int, bool]:
-    """Attempts at a query, `most` at most, and whether the last one succeeded.
+    """The number of attempts at a query (at most `most`), and whether the last one succeeded.
 
-    probability: that an attempt succeeds.
+    probability: probability that an attempt succeeds. draw: a number from 0 to 1, which decides the result.
     """
     fails = 1 - probability
     if fails <= 0:
@@ -328,7 +340,7 @@ def _draw_attempts(probability: float, most: int, draw: float) -> tuple[int, boo
 
 
 def _mean_played(runs: Sequence[SimulatedRun]) -> float:
-    """Mean number of trials; 0 of no runs."""
+    """Mean number of finished trials in a run; 0 without runs."""
     return sum(run.totals.finished for run in runs) / max(1, len(runs))
 
 
@@ -337,8 +349,9 @@ def _passing_share(verdicts: Mapping[LimitVerdict, float]) -> float:
 
 
 def _is_decided(limit: RehearsedLimit) -> bool:
-    """The device holds the limit, and one that is as bad fails it, each in 80 % of runs at least.
+    """Whether the plan decides a limit: the device holds it, and the bad device fails it, each in at least 80 % of
+    runs.
 
-    Exposure does not depend on how good a device is.
+    For limits on exposure the bad device does not matter, since exposure does not depend on errors.
     """
     return limit.holds >= POWER and (limit.name.startswith("min_exposure") or limit.bad_holds <= 1 - POWER)

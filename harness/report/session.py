@@ -38,12 +38,16 @@ FAULTS_KEPT = 20
 
 @frozen
 class WholeSession:
-    """wake: results of wake trials. progress: of all trials. started: the first row. first_s, last_s: Unix times.
+    """A session, read once.
 
-    clips: of stimuli, by hash. not_counted: listening trials whose last take does not count, and why. faults_met: each
-    with its Unix time. responses: trial, Unix time of the start, and length on that clock (s) of first responses.
-    spans: (trial, take) → Unix times of start and end. settings: of devices, before the run changed any, as
-    (connection, name, value).
+    - wake: results of wake trials. progress: results of all trials.
+    - started: the first row, with the plan. first_s, last_s: Unix times of the first and the last row.
+    - clips: clips of stimuli, by the sha256 of the stimulus.
+    - not_counted: listening trials whose last take does not count, with its outcome.
+    - faults_met: each fault with its Unix time.
+    - responses: for each first response, the trial, the Unix time of its start, and its length in seconds of wall time.
+    - spans: Unix times of start and end of each (trial, take).
+    - settings: settings of devices as (connection, name, value), before the run changed any.
     """
 
     wake: WakeFigures
@@ -61,7 +65,8 @@ class WholeSession:
     @classmethod
     @gc_paused()
     def of(cls, entries: Iterable[Entry], later: Iterable[Entry] = ()) -> WholeSession:
-        """From its rows and people's later rows; InputError when they do not begin with a plan."""
+        """A session from its rows. later: rows that people added later. InputError if the rows do not begin with a
+        plan."""
         figures, wake = SessionFigures(), WakeFigures()
         started: SessionStarted | None = None
         first_s = last_s = 0.0
@@ -128,7 +133,7 @@ class WholeSession:
 
     @property
     def faults(self) -> tuple[FaultMet, ...]:
-        """The last ones."""
+        """The last FAULTS_KEPT faults."""
         return tuple(fault for _, fault in self.faults_met[-FAULTS_KEPT:])
 
     @property
@@ -136,7 +141,7 @@ class WholeSession:
         return tuple(device.device for device in self.wake.snapshot().devices)
 
     def demand(self, device: str | None) -> tuple[str, ...]:
-        """The named device, or all; InputError when it is unknown, or there are none."""
+        """The named device; for None, all devices. InputError if it is unknown, or there are no devices."""
         if not self.devices:
             raise InputError(
                 "the session has no wake, command or ambient trials",
@@ -153,11 +158,11 @@ class WholeSession:
 
 
 def read_session(folder: Path, later: Iterable[Entry] = ()) -> WholeSession:
-    """From its folder; LogError, InputError."""
+    """Reads a session from its folder; LogError, InputError."""
     with LogReader(folder) as reader:
         return WholeSession.of(reader.entries(), later)
 
 
 def limits_of(session: WholeSession, scenario: Scenario) -> tuple[DeclaredLimit, ...]:
-    """Each declared limit and sequential test."""
+    """Each declared limit and sequential test, with its result so far."""
     return limits_so_far(scenario.limits, scenario.stopping, session.progress, session.wake.snapshot())

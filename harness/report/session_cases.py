@@ -1,4 +1,4 @@
-"""What is worth listening to or reading in a session: events, misses and misheard words, with sounds and alignments."""
+"""The cases of a session that are worth a look: events, misses and misheard words, with sounds and alignments."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from harness.wake.wake_progress import UnmatchedWake
 
 T = TypeVar("T")
 MOST_LISTED = 100
-"""Trials and events listed with their sounds; the rest are counted."""
+"""Most cases of a kind that are listed with their sounds; further ones are only counted."""
 EMBEDDED_BYTES = 6_000_000
-"""Sounds embedded in one page, all together."""
+"""Most bytes of sounds that are embedded in one page."""
 
 
 class SoundStorage(StrEnum):
-    """Where the sounds of a page are: in the page, in a folder beside it, or nowhere."""
+    """Where the sounds of a page are stored: in the page, in a folder beside it, or nowhere."""
 
     EMBED = "embed"
     BESIDE = "beside"
@@ -56,11 +56,12 @@ class SoundStorage(StrEnum):
 
 @frozen
 class HeardSound:
-    """The sound of a case, as the page gives it.
+    """The sound of a case on a page.
 
-    source: its URI, "" if it is not given. name: of the clip in the session folder.
+    source: its URI; "" if the page does not contain it. name: name of the clip in the session folder. picture: None
+    without a sound.
 
-    gone: when, by whom and why it was removed or redacted; "" when it was not.
+    gone: when, by whom and why it was removed or redacted; "" if it was not.
     """
 
     source: str
@@ -71,7 +72,8 @@ class HeardSound:
 
 @frozen
 class ListedCase:
-    """An event, a trial or a file worth listening to, as text. curve: of its score, for the template."""
+    """An event, a trial or a file that is worth a look, as text. sound: None if there is none. curve: the curve of its
+    score, for the template; None without scores."""
 
     title: str
     lines: tuple[str, ...]
@@ -83,7 +85,7 @@ class ListedCase:
 class Cases:
     """The cases of one kind under their heading.
 
-    total: also of those that are not listed. rest: lines of some without sound.
+    total: number of all cases, also of those that are not listed. rest: lines about some further cases, without sound.
     """
 
     id: str
@@ -95,7 +97,7 @@ class Cases:
 
 @frozen
 class SessionRatings:
-    """A session with judgments: its categories and the agreement of its raters, as of `harness report agreement`."""
+    """A session with judgments: its categories, and the agreement of its raters as in `harness report agreement`."""
 
     session: RatedSession
     categories: CategoryFigures
@@ -103,13 +105,13 @@ class SessionRatings:
 
     @classmethod
     def of(cls, folder: Path) -> SessionRatings:
-        """From its folder; LogError."""
+        """Reads a session from its folder; LogError."""
         sessions = read_sessions([folder])
         return cls(sessions[0], figures_of(rated_trials(sessions)), agreement_figures(sessions))
 
 
 class PageSounds:
-    """Hands out the sounds of a page, until it is full."""
+    """Provides the sounds of a page, until EMBEDDED_BYTES are embedded. target: file of the page."""
 
     def __init__(self, storage: SoundStorage, target: Path) -> None:
         self.storage = storage
@@ -142,7 +144,8 @@ class PageSounds:
     def placed(
         self, called: str, name: str, flac: bytes, samples: npt.NDArray[np.float32], rate_hz: int, note: str = ""
     ) -> HeardSound:
-        """A sound in the page, or under `name` in the folder beside it. samples: mono, full scale 1."""
+        """A sound in the page, or in the folder beside it under `name`. called: name of the clip. samples: mono, full
+        scale 1. note: see `HeardSound.gone`."""
         source = ""
         if self.storage is SoundStorage.BESIDE:
             with disk_errors(f"{self.beside} cannot be created"):
@@ -168,11 +171,11 @@ MARK_OF_OUTCOME = {
     Outcome.SKIPPED: "interrupted",
     Outcome.INCONCLUSIVE: "probe_unheard",  # drawn like a probe that proved nothing
 }
-"""CSS class of a trial on the timeline. Other outcomes are failures."""
+"""CSS class of a trial on the timeline, by its outcome. Outcomes that are missing here are failures."""
 
 
 def misheard_in(trials: Sequence[TranscribedTrial]) -> list[TranscribedTrial]:
-    """Those whose first attempt has other words than those that were said, most errors first."""
+    """The trials in whose first attempt the device heard other words than those that were said, most errors first."""
     misheard_trials = [trial for trial in trials if trial.first.counts is not None and trial.first.counts.errors]
     return sorted(misheard_trials, key=lambda trial: -(trial.first.counts.errors if trial.first.counts else 0))
 
@@ -182,7 +185,7 @@ def case_title(trial_id: str, device: str) -> str:
 
 
 def aligned(trial: TranscribedTrial) -> list[AlignedBlock]:
-    """The words of its first attempt under those that were said."""
+    """The words that the device heard in the first attempt, below those that were said."""
     judged = recognised(trial.trial, trial.first.heard or "")
     return blocks([ScoredUtterance(trial.trial.id, "", judged.words, judged.counts)], ["heard"])
 
@@ -220,7 +223,7 @@ def _is_failed_query(trial: TrialProgress) -> bool:
 
 
 def _words(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[str]:
-    """What was said, what the device heard, and what it answered, as far as it is known."""
+    """Lines about what was said, what the device heard, and what it answered, as far as this is known."""
     yield f"said: {plain_text(trial.reference, 300)}"
     if heard:
         yield f"heard: {plain_text(heard, 300)}"

@@ -1,6 +1,6 @@
-"""Sessions as one page of HTML that needs nothing else: verdict, conditions, times, events with sound, provenance.
+"""Sessions as one page of HTML that needs no other files: verdict, conditions, times, events with sound, provenance.
 
-Every number is that of `WholeSession`, from which the other exports are made too.
+Every number comes from `WholeSession`, as in all other exports.
 """
 
 from __future__ import annotations
@@ -199,10 +199,11 @@ RULE = Rule(ordered=False, places=False)
 
 
 def session_frames(progress: Progress, most: int) -> dict[str, Any] | None:
-    """What the page of a session shows of frames; None where no trial expects an intent, or nothing is known.
+    """The values for the page's section on frames; None if no trial expects an intent, or no frame is known.
 
-    most: utterances listed. metrics: those that have a value. wrong: utterances with errors, worst first; total: also
-    those not listed. unknown: ids of trials without evidence of the frame, which count nowhere.
+    most: most utterances to list. In the result, metrics are those with a value. wrong: utterances with errors, worst
+    first; total: number of all of them, also those not listed. unknown: ids of trials without evidence of the frame,
+    which do not count.
     """
     corpora = session_corpora([progress])
     if not corpora.gold.utterances:
@@ -226,7 +227,7 @@ def session_frames(progress: Progress, most: int) -> dict[str, Any] | None:
 
 
 def _axes(trials: Sequence[Trial]) -> list[str]:
-    """Axes with more than one label, in the order of the plan."""
+    """The axes with more than one label, in the order of the plan."""
     labels: dict[str, set[str]] = {}
     for trial in trials:
         for axis, label in trial.conditions:
@@ -239,7 +240,8 @@ def _is_deaf(progress: Progress) -> bool:
 
 
 def _constant(trials: Sequence[Trial]) -> list[tuple[str, str]]:
-    """Each condition that all trials share with its label: axes with one label, and a noise that is not an axis."""
+    """Each condition that all trials share, with its label: axes with a single label, and a noise that is not an
+    axis."""
     labels = Counter(condition for trial in trials for condition in dict.fromkeys(trial.conditions))
     noises = {trial.recipe.noise for trial in trials if trial.kind is not TrialKind.AMBIENT}
     constant = [condition for condition, count in labels.items() if count == len(trials)]
@@ -249,7 +251,7 @@ def _constant(trials: Sequence[Trial]) -> list[tuple[str, str]]:
 
 
 def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
-    """What was counted, of which device, in total and by axis."""
+    """For each measure and device, the shares in total and by axis."""
     queries = group_by(
         (trial.trial.device, trial) for trial in session.progress.trials if trial.trial.listening is None
     )
@@ -278,7 +280,7 @@ def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
     for figures in wake.devices:
         plays = [play for play in session.wake.plays(figures.device) if play.kind is TrialKind.WAKE]
         if plays:
-            # Trials may also differ in their own level or opening, beside the axes of the matrix.
+            # Trials may also differ in their own level or opening, which are not axes of the matrix.
             named_plays = [({"trial": play.trial.template} | dict(play.trial.conditions), play) for play in plays]
             axes = _axes([play.trial for play in plays])
             if len({play.trial.template for play in plays}) > 1:
@@ -302,7 +304,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
-    """Each label once, as they come; labels that differ only in their first number by that number."""
+    """Each label once, in order of occurrence; labels that differ only in their first number are sorted by it."""
     unique = dict.fromkeys(labels)
     stems = list(dict.fromkeys(_NUMBER.sub("", label, count=1) for label in unique))
 
@@ -320,7 +322,7 @@ def _by_conditions(
     trials: Sequence[tuple[dict[str, str], T]],
     cell: Callable[[Sequence[T]], Cell],
 ) -> dict[str, Any]:
-    """Shares by the labels of each axis, and of each two; a cell of two is None where nothing was planned."""
+    """Shares by the labels of each axis, and of each pair of axes. A cell of a pair is None if no trial was planned."""
     by_axis = []
     for axis in axes:
         labels = in_order(conditions[axis] for conditions, _ in trials if axis in conditions)
@@ -349,7 +351,8 @@ def _by_conditions(
 
 
 def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None]:
-    """False rejects and false accepts so far, over the time since first_s, Unix time; and the wake delay of hits."""
+    """Charts of the false rejects and false accepts so far, over the time since first_s (Unix time), and of the wake
+    delays of hits."""
     rejects, accepts = [], []
     devices = wake.snapshot().devices
     unit, unit_s = time_unit(
@@ -407,10 +410,11 @@ def _trade_off(id: str, session: WholeSession) -> Chart | None:
 
 
 def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, int]]:
-    """False rejects and false accepts after review, had only events with a score above each level come.
+    """For each level of the score, the false rejects and false accepts (after review) if only events with a score above
+    it counted.
 
-    (level, rejects, accepts), from −∞, which is the session's own result. Events without a score come at any level.
-    An event that came later only because an earlier one was suppressed is unknown.
+    Returns (level, rejects, accepts), beginning with −∞, which is the session's own result. Events without a score
+    count at every level. An event that a higher threshold would have caused by suppressing an earlier one is not known.
     """
     tried = [play.reading.hit for play in wake.plays(device) if play.kind is TrialKind.WAKE]
     hits = sorted(hit.score for hit in tried if hit is not None and hit.score is not None)
@@ -425,7 +429,7 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
 
 
 def distribution(id: str, title: str, durations: dict[str, list[MeasuredDuration]]) -> Chart | None:
-    """Curves of durations by name; None with too few."""
+    """A chart of the distributions of durations, by name; None with too few durations."""
     curves: list[tuple[str, list[Point], list[Band]]] = [
         (f"{name}, n = {len(times)}", steps([duration.value_s * 1000 for duration in times]), [])
         for name, times in durations.items()
@@ -436,7 +440,7 @@ def distribution(id: str, title: str, durations: dict[str, list[MeasuredDuration
 
 
 def latencies_of(session: WholeSession) -> dict[str, list[MeasuredDuration]]:
-    """Latencies of responses, by device."""
+    """The latencies of responses, by device."""
     latencies: dict[str, list[MeasuredDuration]] = {}
     for trial in session.progress.trials:
         take = trial.counting
@@ -449,7 +453,7 @@ def latencies_of(session: WholeSession) -> dict[str, list[MeasuredDuration]]:
 
 
 def delays_of(wake: WakeFigures) -> dict[str, list[MeasuredDuration]]:
-    """Wake delays of hits, by device; without those of probes, as in `DeviceWake.delays`."""
+    """The wake delays of hits, by device. Those of probes are left out, as in `DeviceWake.delays`."""
     return {
         device.device: [
             play.reading.delay
@@ -464,7 +468,8 @@ def delays_of(wake: WakeFigures) -> dict[str, list[MeasuredDuration]]:
 
 
 def _timeline(session: WholeSession) -> tuple[tuple[Lane, ...], float]:
-    """The trials, first responses and faults, and a lane for each device that listened, by wall time."""
+    """The lanes of the timeline by wall time, and its length in seconds: trials, first responses, faults, and a lane
+    for each device that listened."""
     span_s = max(session.last_s - session.first_s, 1.0)
     outcomes = {trial.trial.id: trial for trial in session.progress.trials}
     plays = session.wake.plays_by_trial()

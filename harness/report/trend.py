@@ -1,6 +1,6 @@
 """Measures of many sessions in the order of their start, by scenario and device, with the change points of each.
 
-What a session says of a measure is what `harness report compare` counts (`comparison.device_results`).
+The value of a measure in a session is the one that `harness report compare` uses (`comparison.device_results`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from harness.statistics.word_intervals import wer_interval
 
 @frozen
 class TrendMeasure:
-    """quantile: of durations (0.5, 0.95); None of all other measures."""
+    """A measure to follow. quantile: for durations, 0.5 or 0.95; None for all other measures."""
 
     measure: Measure
     quantile: float | None = None
@@ -58,9 +58,10 @@ _SCANS = {
 
 @frozen
 class TrendValue:
-    """count of `of` trials, words or hours; or `of` durations. value: a share, rate or seconds, with its 95 % interval.
+    """The value of a measure. value: a share, a rate, or seconds. count, of: `count` out of `of` trials, words or
+    hours; for durations, `of` is their number. interval: 95 % interval.
 
-    An end is None with too few durations. A level (several sessions together) has no interval.
+    An end of the interval is None with too few durations. A level (several sessions together) has no interval.
     """
 
     value: float
@@ -72,7 +73,8 @@ class TrendValue:
 
 @frozen
 class TrendSession:
-    """folder: below the one that was searched. folder, session: sanitised. values: by device and measure."""
+    """A session in a trend. folder: path below the folder that was searched; session: its id; both are sanitised.
+    started_s: Unix time. facts: see `comparison_page.facts_of`. values: by device and measure."""
 
     folder: str
     session: str
@@ -84,8 +86,11 @@ class TrendSession:
 
 @frozen
 class LevelChange:
-    """at: the first session after it, from 0. difference: after less before, with an interval that takes the place of
-    the change as known. facts: what else differs between the sessions on both sides of it."""
+    """A change of level. at: index of the first session after it, from 0. before, after: the levels.
+
+    difference: after minus before. Its interval does not include the uncertainty about the place of the change. facts:
+    facts that differ between the sessions on both sides of the change.
+    """
 
     at: int
     before: TrendValue
@@ -99,7 +104,8 @@ class LevelChange:
 
 @frozen
 class Trend:
-    """A measure of a device in the sessions of one scenario that have it. p_holm: of any change; None of too few."""
+    """A measure of a device in the sessions of one scenario that have it. p_holm: corrected p of the hypothesis that
+    there is no change; None with too few sessions."""
 
     scenario: str
     device: str
@@ -114,19 +120,20 @@ class Trend:
 
     @property
     def levels(self) -> tuple[tuple[int, int, TrendValue], ...]:
-        """Start, end and level of the stretches between changes."""
+        """Start, end and level of each stretch between changes. Start and end are indices of sessions."""
         edges = [0, *(change.at for change in self.changes), len(self.sessions)]
         return tuple((low, high, _level(self.followed, self.values[low:high])) for low, high in pairwise(edges))
 
     def worsened_within(self, sessions: int) -> bool:
-        """Whether the last change is a worsening at one of the last `sessions` sessions."""
+        """Whether the last change is for the worse, and lies at one of the last `sessions` sessions."""
         last = self.changes[-1] if self.changes else None
         return last is not None and last.change is DifferenceVerdict.WORSE and last.at >= len(self.sessions) - sessions
 
 
 @frozen
 class TrendFolder:
-    """sessions: by their start. trends: by scenario, device and measure. left_out: (folder, why), sanitised."""
+    """The trends of all sessions below a folder. sessions: sorted by start. trends: sorted by scenario, device and
+    measure. left_out: (folder, reason) for each that is left out, sanitised."""
 
     sessions: tuple[TrendSession, ...]
     trends: tuple[Trend, ...]
@@ -136,7 +143,8 @@ class TrendFolder:
 def follow(
     folder: Path, names: Collection[str] = (), device: str | None = None, since_s: float | None = None
 ) -> TrendFolder:
-    """All sessions below a folder that began at `since_s` (Unix time) or later. names: of measures (default: all).
+    """The trends of all sessions below a folder that began at `since_s` (Unix time; None for all) or later. names:
+    names of measures; empty for all. device: the only device; None for all.
 
     InputError without a session, or for a name that is unknown.
     """
@@ -205,7 +213,7 @@ def _followed(
         for followed in chosen:
             value = _value(followed, units.get(followed.measure, ()))
             if value is not None and followed.measure is Measure.FALSE_REJECTS and wake is not None:
-                # As in the report: over talkers where there are several.
+                # As in the report: over talkers if there are several.
                 value = replace(value, interval=wake.false_rejects.interval)
             if value is not None:
                 values[device_name, followed] = value
@@ -261,7 +269,8 @@ def _trends(sessions: Sequence[TrendSession], chosen: Sequence[TrendMeasure]) ->
 
 
 def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:
-    """None where a time moved less than the clocks may err."""
+    """The change at a change point, between the sessions `start` and `end`. None if a time changed by less than the
+    errors of the clocks."""
     followed, index = trend.followed, point.at
     sides = trend.values[start:index], trend.values[index:end]
     before, after = (_level(followed, side) for side in sides)
@@ -292,7 +301,7 @@ def _level(followed: TrendMeasure, values: Sequence[TrendValue]) -> TrendValue:
 
 
 def _interval(counted: MeasureKind, before: Sequence[TrendValue], after: Sequence[TrendValue]) -> Interval | None:
-    """The interval of after less before. Sessions are the units, except for rates per hour (Poisson)."""
+    """The interval of after minus before. Sessions are the units, except for rates per hour (Poisson)."""
     estimate = difference_of(counted, _columns_of(after), _columns_of(before), paired=False)
     return None if estimate is None else estimate.interval
 

@@ -36,12 +36,12 @@ Group = tuple[str, list[TrendSession], list[Trend]]
 
 
 def moment(wall_s: float) -> str:
-    """`2026-01-31 02:00`, UTC."""
+    """A Unix time as text in UTC: `2026-01-31 02:00`."""
     return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def cell(trend: Trend, value: TrendValue | None) -> str:
-    """`3.33 % (60)`, `1.50/h (8.000 h)`, `150 ms (58)`."""
+    """A value as text: `3.33 % (60)`, `1.50/h (8.000 h)`, `150 ms (58)`."""
     if value is None:
         return numbers.NOTHING
     match trend.followed.measure.counted:
@@ -55,7 +55,8 @@ def cell(trend: Trend, value: TrendValue | None) -> str:
 
 
 def _too_few(trend: Trend, value: TrendValue) -> bool:
-    """Whether it is a percentile of too few durations. Tables say so instead; JSON, CSV and charts keep the value."""
+    """Whether a value is a percentile of too few durations. Tables then write "too few"; JSON, CSV and charts keep the
+    value."""
     quantile = trend.followed.quantile or 0.0
     return quantile > 0.5 and value.of < values_needed(quantile)
 
@@ -72,7 +73,7 @@ def ends(trend: Trend, value: TrendValue | None) -> str:
 
 
 def value_in(trend: Trend, session: TrendSession) -> TrendValue | None:
-    """None where the session has no result of it."""
+    """The value of a trend's measure in a session; None if it has none."""
     return session.values.get((trend.device, trend.followed))
 
 
@@ -86,7 +87,7 @@ def grouped(report: TrendFolder) -> Iterator[Group]:
 
 
 def headline(report: TrendFolder) -> str:
-    """`1 worsening, 0 improvements in 6 trends of 15 sessions`."""
+    """The numbers of changes: `1 worsening, 0 improvements in 6 trends of 15 sessions`."""
     changes = [change.change for trend in report.trends for change in trend.changes]
     worse, better = changes.count(DifferenceVerdict.WORSE), changes.count(DifferenceVerdict.BETTER)
     scope = f"in {counted(len(report.trends), 'trend')} of {counted(len(report.sessions), 'session')}"
@@ -102,14 +103,14 @@ def change_text(trend: Trend, change: LevelChange) -> str:
 
 
 def facts_text(change: LevelChange) -> str:
-    """What else differs from the session before."""
+    """The facts that differ between the sessions on both sides of a change, in words."""
     facts = [f"{shown(fact.what, 80)} {' → '.join(shown(value, 40) or '–' for value in fact.values)}"
             for fact in change.facts]  # fmt: skip
     return "; ".join(shortened(facts, _MOST_FACTS)) or "in nothing that sessions record"
 
 
 def lines(report: TrendFolder, width: int) -> Iterator[str]:
-    """For a terminal."""
+    """The report for a terminal."""
     for name, sessions, trends in grouped(report):
         yield f"{name}: {counted(len(sessions), 'session')}"
         table = list(_table(sessions, trends, width, True))
@@ -152,7 +153,8 @@ def _table(sessions: Sequence[TrendSession], trends: Sequence[Trend], width: int
 
 
 def _bars(trend: Trend, most: int) -> str:
-    """A block for each of the last sessions, from 0 to the highest value; a line stands before a change."""
+    """A bar for each of the last sessions, from 0 to the highest value, with a line before each change. most: most
+    bars."""
     highest, starts = max(0.0, *(value.value for value in trend.values)) or 1.0, {change.at for change in trend.changes}
     drawn = [
         ("│" if index in starts else "") + _BARS[max(0, min(7, math.floor(8 * value.value / highest)))]
@@ -162,7 +164,8 @@ def _bars(trend: Trend, most: int) -> str:
 
 
 def as_json(report: TrendFolder) -> dict[str, Any]:
-    """One object; durations are in seconds, times are Unix times. level: of all sessions between two changes."""
+    """The report as one object for JSON. Durations are in seconds, times are Unix times. level: the value of all
+    sessions between two changes together."""
     return {
         "trends": [
             {"scenario": trend.scenario, "device": trend.device, "measure": trend.followed.name,
@@ -189,7 +192,8 @@ def _values(trend: Trend) -> Iterator[dict[str, Any]]:
 
 
 def as_csv(report: TrendFolder) -> str:
-    """One row for each session and measure; at the end those that are left out, with the reason."""
+    """The report as CSV: a row for each session and measure, then one for each folder that is left out, with the
+    reason."""
     rows = []
     for trend in report.trends:
         names = trend.scenario, trend.device, trend.followed.name, trend.followed.measure.counted.value
@@ -219,7 +223,7 @@ def write_page(report: TrendFolder, target: Path) -> None:
 
 
 def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | None:
-    """Over the numbers of the table's rows."""
+    """The chart of a trend. The x axis has the numbers of the rows in the table."""
     units = {MeasureKind.RATE: (1.0, "per hour"), MeasureKind.TIME: (1000.0, "ms")}
     scale, unit = units.get(trend.followed.measure.counted, (100.0, "%"))
     session_numbers = {session.folder: number for number, session in enumerate(sessions, 1)}

@@ -1,7 +1,7 @@
-"""What devices heard as NIST trn files, so that any scorer can score a session again.
+"""Exports the transcripts of a session as NIST trn files, so that any scorer can score it again.
 
-The files hold the compared words, normalised: each transcript, and the reference or alternative that fits it best.
-The speaker is the voice. The groups files hold what `harness report show --wer` groups by. See
+The files contain the compared words, normalised: each transcript, and the reference or alternative that fits it best.
+The speaker is the voice. The groups files contain the groups of `harness report show --wer`. See
 docs/reference/sessions.md.
 """
 
@@ -17,22 +17,22 @@ from harness.model.choices import Grouping
 from harness.session.figures.trials import AttemptTranscript, TranscribedTrial, group_of
 from harness.transcripts.recognition import recognised
 
-# Characters with a meaning in trn files become their full-width forms.
+# Characters with a special meaning in trn files are replaced by their full-width forms.
 _TWINS = str.maketrans("(){}/;@<>", "（）｛｝／；＠＜＞")
 LONGEST_WORD, LONGEST_LABEL = 10_000, 200
 ID = "id"
 
 
 def trn_files(trials: Sequence[TranscribedTrial]) -> Mapping[str, str]:
-    """File name → content: `first.ref.trn`, `first.trn` and `first.groups.csv` of first attempts, `final.…` of those
-    that decided.
+    """The contents of the files by name: `first.ref.trn`, `first.trn` and `first.groups.csv` for first attempts,
+    `final.…` for the attempts that decided.
 
-    Only attempts with a transcript, and the same ids in all three.
+    They contain only attempts with a transcript. All three have the same ids.
     """
     ids = tuple(_ids(trials))
     first = [(id_, trial, trial.first) for id_, trial in zip(ids, trials, strict=True)]
     final = [(id_, trial, trial.final) for id_, trial in zip(ids, trials, strict=True) if trial.final is not None]
-    # With one axis, its own column holds the same, if it has one.
+    # With only one axis, its own column (if there is one) has the same content.
     crossed = any(trial.trial.needs_condition(Grouping) for trial in trials)
     groupings = [grouping for grouping in Grouping if crossed or grouping is not Grouping.CONDITION]
     return {**_files("first", first, groupings), **_files("final", final, groupings)}
@@ -64,7 +64,7 @@ def _line(words: Sequence[str], id_: str) -> str:
 
 
 def _ids(trials: Iterable[TranscribedTrial]) -> Iterator[str]:
-    """VOICE-TRIAL, for a command also the device; unique regardless of case."""
+    """The ids of utterances: VOICE-TRIAL, for a command with the device. They are unique regardless of case."""
     used_ids: set[str] = set()
     for trial in trials:
         # In the scheme spu_id, the text before the first hyphen is the speaker.

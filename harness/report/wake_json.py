@@ -34,7 +34,8 @@ from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, Unmatc
 
 
 def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool = False) -> Json:
-    """One object for a session; a rate without trials is null."""
+    """One object for a session. A rate without trials is null. reviewed: whether false accepts are counted after
+    review."""
     wake, started = session.wake.snapshot(), session.started
     device_by_name = {device.device: device for device in wake.devices}
     return {
@@ -181,7 +182,7 @@ def _event(event: UnmatchedWake) -> Json:
 
 
 def _source(name: str, stamp: Stamp, seq: int, inferred: str) -> Json:
-    """When one of a device's sources reported an event, in session seconds; row: of the log."""
+    """The report of an event by one of a device's sources: its time in session seconds, and its row in the log."""
     return {"source": name, "at_s": stamp.at_s, "error_s": stamp.error_s, "row": seq, "inferred": inferred}
 
 
@@ -196,7 +197,7 @@ def _comparison(pair: DevicePair) -> Json:
 
 
 def _heard(progress: Progress, wake: WakeFigures) -> Json:
-    """Queries and commands together. A WER over no words is null, as is a group without a label."""
+    """Results on words, of queries and commands together. A WER over no words is null, and so is a missing label."""
     trials = heard_in(progress.trials, wake)
     return {
         "normalisation": normalisation_of(progress),
@@ -229,7 +230,7 @@ def _words(words: GroupTranscripts) -> Json:
 
 
 def _frames(progress: Progress) -> Json:
-    """A share of nothing has the value null, as have unknown values of an attempt."""
+    """Results on frames. A share of nothing has the value null, and so have unknown values of an attempt."""
     frames = progress.totals.understood
     return {
         "frames": _share(frames.right),

@@ -1,7 +1,7 @@
-"""A live session as wake-evaluation logs, one for each device.
+"""Writes a live session as wake-evaluation logs, one for each device.
 
-Wake trials are in-vocabulary files, commands are files with a reference, ambient trials are out-of-vocabulary files.
-The files are the clips of the stimuli. docs/reference/wake-log.md describes the lines.
+Wake trials become in-vocabulary files, commands files with a reference, and ambient trials out-of-vocabulary files. The
+files are the clips of the stimuli. docs/reference/wake-log.md describes the lines.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ _SPOKEN = (TrialKind.WAKE, TrialKind.COMMAND)
 def wake_log(
     session: WholeSession, device: str, *, reviewed: bool = False, command_line: str = "", words: bool = False
 ) -> WakeLog:
-    """The log of one device. reviewed: reviews decide what a false accept is, not the rules alone.
+    """The log of one device. reviewed: whether reviews, not only the rules, decide what is a false accept.
 
-    words: a command becomes an STT line with word counts if the device reports its words, else a CMD line.
+    words: whether a command becomes an STT line with word counts, if the device reports its words. If not, it becomes a
+    CMD line.
     """
     return _Writer(session, device, reviewed, words).log(command_line)
 
@@ -55,7 +56,7 @@ def wake_log(
 class _Writer:
     def __init__(self, session: WholeSession, device: str, reviewed: bool, words: bool) -> None:
         self._session, self._device, self._reviewed, self._words = session, device, reviewed, words
-        # A probe shows that the device listens. It belongs to no list of files.
+        # A probe only shows that the device listens, so it does not become a file.
         plays = session.wake.plays(device)
         self._plays = tuple(play for play in plays if play.kind is not TrialKind.PROBE)
         self._events = {event.seq: event for event in session.wake.unmatched(device)}
@@ -105,7 +106,7 @@ class _Writer:
             yield SpotCount(file, len(spots), trial)
 
     def _command(self, play: Play, file: str, trial: Extras) -> Iterator[WakeLogEvent]:
-        """The line of a command: by its outcome, or by its words."""
+        """The line of a command, from its outcome or from its words."""
         reading, reference = play.reading, play.trial.reference
         if reading.command is None:
             return
@@ -128,7 +129,7 @@ class _Writer:
         return round((play.place(event) - play.start_s) * 1000, 3)
 
     def _false(self, event: UnmatchedWake) -> bool:
-        """Whether it is a false accept. In-vocabulary lines are always written, counted or not."""
+        """Whether an event is a false accept. In-vocabulary lines are written whether they count or not."""
         return event.exposed and event.false_accept(self._reviewed)
 
     def _info(self, command_line: str) -> Iterator[tuple[str, str]]:
@@ -190,7 +191,7 @@ class _Writer:
     def _intervals(
         self, log: WakeLog, sums: dict[str, float], lines: Sequence[tuple[str, frozenset[str]]]
     ) -> Iterator[tuple[str, str]]:
-        """lines: who speaks in each play, and the keys of its lines."""
+        """The lines with intervals. lines: for each play, its speaker and the keys of its lines."""
         if "FARATE" in sums:
             parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
             hours = sum(log.seconds(part) for part in parts) / 3600
@@ -214,7 +215,8 @@ class _Writer:
             yield from interval_lines(name, of_all.interval, 100.0, f"%, {method}")
 
     def _set_aside(self) -> Iterator[tuple[str, str]]:
-        """Events that are not false accepts, and what they were, so that nothing is left out silently."""
+        """Lines with the events that are not false accepts, and what they were, so that no event is left out
+        silently."""
         for event in self._events.values():
             if self._false(event):
                 continue
@@ -224,7 +226,7 @@ class _Writer:
 
 
 def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> TranscriptLine:
-    """The compared words of a command, normalised, against the best-fitting reference or alternative."""
+    """The line with the words of a command, normalised, and the reference or alternative that fits them best."""
     judged = recognised(play.trial, play.reading.heard)
     counts = judged.counts
     return TranscriptLine(
