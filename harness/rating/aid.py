@@ -1,8 +1,8 @@
 """The decision aid: short questions that lead from a first response to its category. The questions are in aid.toml.
 
-Every path ends in one `AidEnding`, after at most `MOST` questions, those that the harness answers included. An ending
-is a category, except after four answers. Not recognised, cut or not the first response, and bad sound put the item
-aside with a flag. An effect that is not known yet holds the item.
+Every path ends in one `AidEnding`, after at most `MOST` questions, including those that the harness answers. An ending
+is a category, with four exceptions. Three answers put the item aside with a flag: not recognised, cut or not the first
+response, and bad sound. An effect that is not known yet holds the item.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS
 
 @frozen
 class AidEnding:
-    """The end of a path: a category, a flag that puts the item aside, or neither, which holds it for its effect."""
+    """The end of a path: a category, or a flag that puts the item aside. With neither, the item is held until its
+    effect is known."""
 
     category: Category | None = None
     sub_flags: tuple[SubFlag, ...] = ()
@@ -38,7 +39,7 @@ class AidEnding:
 
     @property
     def status(self) -> JudgmentStatus:
-        """Status of the resulting judgment."""
+        """The status of the resulting judgment."""
         if self.category is not None:
             return JudgmentStatus.SUBMITTED
         return JudgmentStatus.HELD if self.flag is None else JudgmentStatus.FLAGGED
@@ -55,9 +56,10 @@ class AidEnding:
 
 @frozen
 class AidAnswer:
-    """An answer. key: one character. leads: id of the next question, or the ending. notes: sub-flags for the ending.
+    """An answer. key: one character that selects it. leads: id of the next question, or the ending. notes: sub-flags
+    that it adds to the ending.
 
-    leads_if_core: replaces `leads` when the scenario marks the query as a core capability.
+    leads_if_core: replaces `leads` if the scenario marks the query as a core capability; None if it does not matter.
     """
 
     id: str
@@ -68,7 +70,7 @@ class AidAnswer:
     notes: tuple[SubFlag, ...] = ()
 
     def to(self, *, core_capability: bool) -> str | AidEnding:
-        """Where it leads."""
+        """The id of the next question, or the ending."""
         if core_capability and self.leads_if_core is not None:
             return self.leads_if_core
         return self.leads
@@ -108,13 +110,13 @@ QUESTIONS: tuple[AidQuestion, ...] = tuple(
     AidQuestion(entry["id"], entry["topic"], entry["text"], tuple(map(_answer, entry["answers"])))
     for entry in _FILE["questions"]
 )
-"""In the order of asking, side questions last. The first opens the aid."""
+"""The questions in the order of asking, side questions last. The first one begins the aid."""
 _BY_ID = {question.id: question for question in QUESTIONS}
 
 MOST = 8
-"""Questions on the longest path."""
+"""Number of questions on the longest path."""
 FILLED = "@harness"
-"""Suffix of a stored answer that the harness filled in: "recognised=yes@harness"."""
+"""Suffix of a stored answer that the harness gave: "recognised=yes@harness"."""
 
 
 _EFFECT_ANSWERS = {
@@ -128,11 +130,11 @@ _EFFECT_ANSWERS = {
 
 @frozen
 class ResponseFacts:
-    """What the harness knows about a response. It answers questions from this.
+    """What the harness knows about a response, and from which it answers questions.
 
-    `truncated`: the recording was cut at the time limit; None: not known. `effect`: the observed effect; UNKNOWN when
-    an observer could not say, None without evidence. `awaited`: evidence may still come. `core_capability`: the
-    scenario requires this of every such device.
+    truncated: whether the recording was cut at the time limit; None if unknown. effect: the observed effect; UNKNOWN if
+    an observer could not tell, None without evidence. core_capability: whether the scenario requires this of every such
+    device. awaited: whether evidence may still come.
     """
 
     recognised: Recognition = Recognition.NOT_ASSESSED
@@ -153,7 +155,8 @@ class ResponseFacts:
         evidence: EffectEvidence | None,
         core_capability: bool,
     ) -> ResponseFacts:
-        """From a trial's evidence, None for none. An effect that nobody has observed yet is awaited."""
+        """From the evidence of a trial. Each may be None if there is none. An effect that nobody has observed yet is
+        awaited."""
         unknown = evidence is not None and evidence.word is EffectOutcome.UNKNOWN
         awaited = unknown and evidence is not None and evidence.source is EffectSource.NONE
         return cls(
@@ -165,7 +168,7 @@ class ResponseFacts:
         )
 
     def answer_to(self, question_id: str) -> str | None:
-        """Id of the answer that follows; None when a person must answer."""
+        """The id of the answer to a question that follows from the facts; None if a person must answer."""
         match question_id:
             case "recognised":
                 return {Recognition.YES: "yes", Recognition.NO: "no"}.get(self.recognised)
@@ -174,7 +177,7 @@ class ResponseFacts:
                     return None
                 return "cut" if self.truncated else "yes"
             case "cannot":
-                # It acted, so odd words must not hide a right effect.
+                # The device acted, so unexpected words must not hide a right effect.
                 return "no" if self.effect in (EffectOutcome.RIGHT, EffectOutcome.PARTIAL) else None
             case "effect":
                 return "not_yet" if self.awaited else _EFFECT_ANSWERS[self.effect]
@@ -184,7 +187,7 @@ class ResponseFacts:
 
 @frozen
 class AidStep:
-    """An answered question. filled: answered by the harness."""
+    """An answered question. filled: whether the harness gave the answer."""
 
     question: AidQuestion
     answer: AidAnswer
@@ -192,20 +195,21 @@ class AidStep:
 
     @property
     def word(self) -> str:
-        """The word that stands for it in a judgment's aid_path."""
+        """The text that stands for this step in the aid_path of a judgment."""
         return f"{self.question.id}={self.answer.id}{FILLED if self.filled else ''}"
 
 
 @frozen
 class AidState:
-    """A rater's progress in the aid. Every answer gives a new state. Either `question` or `ending` is None."""
+    """A rater's progress in the aid. Every answer leads to a new state. Either `question` or `ending` is None. known:
+    what the harness knows. steps: the answers so far."""
 
     known: ResponseFacts
     steps: tuple[AidStep, ...] = ()
 
     @classmethod
     def begin(cls, facts: ResponseFacts) -> AidState:
-        """The state before the first question for a person; at its end if the harness knows enough."""
+        """The state before the first question that a person must answer; the end if there is none."""
         return cls(facts).filled_in()
 
     @property
@@ -234,12 +238,13 @@ class AidState:
 
     @property
     def most(self) -> int:
-        """Maximum length of this path, with answered questions and the current one."""
+        """Largest number of questions that this path may have, including those answered and the current one."""
         return len(self.steps) + (self._longest_path(self.question, asked=True) if self.question else 0)
 
     @property
     def suggested(self) -> AidAnswer | None:
-        """The answer of the harness to the current question, which a rater who went back may change."""
+        """The answer that the harness suggests for the current question; None if it has none. A rater who went back may
+        choose another."""
         answer_id = self.known.answer_to(self.question.id) if self.question else None
         return self.question.answer(answer_id) if self.question and answer_id else None
 
@@ -248,7 +253,7 @@ class AidState:
         return bool(self.steps)
 
     def answer(self, answer_id: str) -> AidState:
-        """The state after the rater's answer, and after the answers that the harness adds.
+        """The state after the rater's answer, and after further answers of the harness.
 
         ValueError at the end, or for an unknown answer.
         """
@@ -261,12 +266,12 @@ class AidState:
         return self._with_step(AidStep(self.question, answer)).filled_in()
 
     def press(self, key: str) -> AidState | None:
-        """The state after the answer with this key; None for other keys."""
+        """The state after the answer with this key; None if no answer has it."""
         answer = self.question.answer_of(key) if self.question else None
         return self.answer(answer.id) if answer else None
 
     def back(self) -> AidState:
-        """The state before the last answer, also one of the harness. At the start: the same state."""
+        """The state before the last answer, even if the harness gave it. At the start, the same state."""
         return AidState(self.known, self.steps[:-1])
 
     def filled_in(self) -> AidState:
@@ -286,7 +291,8 @@ class AidState:
         return self.steps[-1].answer.to(core_capability=self.known.core_capability)
 
     def _longest_path(self, question: AidQuestion, asked: bool = False) -> int:
-        """Questions on the longest path from this one, along the answers that the harness will give."""
+        """Number of questions on the longest path from this one, given the answers of the harness. asked: whether a
+        person answers this one."""
         answer_id = None if asked else self.known.answer_to(question.id)
         ways = [answer for answer in question.answers if answer_id in (None, answer.id)]
         ends = [answer.to(core_capability=self.known.core_capability) for answer in ways]
@@ -308,7 +314,8 @@ def ending_text(ending: AidEnding) -> str:
 
 
 def aid_lines(state: AidState, width: int = 76) -> list[str]:
-    """What a rater reads now, in lines of at most `width` columns: answers of the harness, then question or ending."""
+    """What a rater reads now, in lines of at most `width` characters: answers of the harness, then the question or the
+    ending."""
     wrapped = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     text: list[str] = []
     just_filled = list(itertools.takewhile(lambda step: step.filled, reversed(state.steps)))

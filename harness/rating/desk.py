@@ -36,7 +36,7 @@ from harness.rating.rater_queue import OwnRows, QueueCounts, RaterQueue, Reopena
 
 
 class SittingPhase(StrEnum):
-    """TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: nothing is left to judge."""
+    """TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: no item is left to judge."""
 
     TRAINING = "training"
     JUDGING = "judging"
@@ -47,7 +47,7 @@ class SittingPhase(StrEnum):
 class Draft:
     """Notes of a rater on the current item, saved with the category.
 
-    heard_ms: total of all plays. heard_to_end: one play was complete. transcript_shown: on request or from the start.
+    heard_ms: sum over all plays. heard_to_end: whether a play was complete. transcript_shown: whether the rater saw it.
     """
 
     comment: str = ""
@@ -75,13 +75,12 @@ class ExerciseResult:
 class SittingView:
     """What a front-end shows.
 
-    `position`: of the current item, from 1. `own`: the rater's row in force on it. `again`: the rater reopened the
-    item. `can_go_back`: items can be reopened. `exercises`: (done, all). `pace_s`: median time to an answer. `left_s`:
-    time left at that pace. `explained`: waits for `go_on`. `break_due`: the rater has judged for long without a rest.
-    `said`: what the last key did. `stopped`: the rater failed known answers and gets no more items. `proposal`: the
-    classifier's, where the rater may see it before choosing. `hides_text`: the round never shows the transcript.
-    `growing`: items may still be added, which changes positions and counts.
-    """
+    own: the rater's row in force on the item. again: the rater reopened the item. can_go_back: items can be reopened.
+    position: that of the item, from 1. exercises: (done, all). pace_s: median time to an answer. left_s: time left at
+    that pace. explained: the explanation that waits for `go_on`. stopped: the rater failed known answers and gets no
+    more items. break_due: the rater has judged for long without a rest. said: the effect of the last key, in words.
+    proposal: the classifier's, if the rater may see it before choosing. hides_text: the round never shows the
+    transcript. growing: items may still be added, which changes positions and counts."""
 
     phase: SittingPhase
     rater: str
@@ -107,20 +106,20 @@ class SittingView:
 
 
 SaveJudgment = Callable[[Item, Judgment], None]
-"""Saves a row, then returns; LogError, LogFull."""
+"""Saves a row on the disk, then returns; LogError, LogFull."""
 Propose = Callable[[Item], CategoryProposal | None]
 """A classifier's proposal for an item; None for no proposal."""
 END_SLACK_MS, END_SLACK_SHARE = 250, 0.3
-"""A play that lacks less than both of these is complete, since sound devices report its end late. Chosen."""
+"""A play that lacks less than both of these counts as complete, since sound devices report its end late. Chosen."""
 
 
 class Desk:
-    """A sitting. A front-end calls one method per key, then shows `view`. Not thread-safe.
+    """A sitting. A front-end calls one method for each key, then shows `view`. Not thread-safe.
 
     A call that writes returns after the row is on the disk. If that fails, the error is raised, and the item keeps its
-    draft. `items`, `exercises`: all of the round; the desk selects and orders the rater's share. `rows`: judgments so
-    far, in any order. `program`: the rater is a program. `adjudicating`: settle what raters disagree on. `growing`:
-    items may still be added. `ids`: of rows to write; requests that may arrive twice begin there (`is_saved`).
+    draft. items, exercises: all of the round; the desk selects and orders the rater's share. rows: judgments so far, in
+    any order. program: the rater is a program. adjudicating: the rater settles items on which raters differ. growing:
+    items may still be added. `ids` makes the ids of rows; a request that may arrive twice begins there (`is_saved`).
     """
 
     def __init__(
@@ -211,7 +210,7 @@ class Desk:
     def judge(self, category: Category, *, sub_flags: Iterable[SubFlag] = (), aid_path: tuple[str, ...] = ()) -> bool:
         """Labels the current item and shows the next; False without an item, or while an explanation is shown.
 
-        sub_flags: added to those of the draft, as far as the category allows them. aid_path: of the decision aid.
+        sub_flags: added to those of the draft, as far as the category allows them. aid_path: path in the decision aid.
         """
         item = self._item_to_label()
         if item is None:
@@ -248,7 +247,7 @@ class Desk:
         return self.judge(category)
 
     def postpone(self) -> None:
-        """Leaves the current item open without a row, and shows the next; this sitting shows it no more."""
+        """Leaves the current item open without a row, and shows the next. It does not return in this sitting."""
         if self._item is not None:
             self._queue.postpone(self._item)
             self._show_next()
@@ -271,7 +270,7 @@ class Desk:
         return self._put_aside(JudgmentStatus.SKIPPED, "left for later")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
-        """Holds the item until its effect is known; refused when it is known, since nothing would release it."""
+        """Holds the item until its effect is known. Refused if it is known, since nothing would release the item."""
         item = self._item_to_label()
         if item is not None and item.effect is not None and item.effect.word is not EffectOutcome.UNKNOWN:
             self._message = "the effect is known; judge the response, or put it aside if you doubt the effect"
@@ -284,7 +283,7 @@ class Desk:
         return self._put_aside(JudgmentStatus.FLAGGED, message, aid_path=aid_path, flags=(flag.value,))
 
     def undo(self) -> bool:
-        """Takes back the rater's latest row of this round, of any day, and shows its item."""
+        """Takes back the rater's latest row in this round, whatever its day, and shows its item."""
         self._presence.sign()
         latest = self._queue.last
         if latest is None:
@@ -349,11 +348,11 @@ class Desk:
             self._show_next()
 
     def comment(self, text: str) -> None:
-        """Saved with the next key; InputError when it cannot be kept (`checked_text`)."""
+        """Sets the comment, which the next judgment saves; InputError if it is not valid (`checked_text`)."""
         self._change(comment=checked_text(text))
 
     def confidence(self, level: int | None) -> None:
-        """1 unsure, 2, 3 sure; the current level clears it."""
+        """Sets the confidence: 1 is unsure, 3 is sure. The current level clears it."""
         self._change(confidence=None if level == self._draft.confidence else level)
 
     def toggle(self, flag: SubFlag) -> None:
@@ -364,11 +363,11 @@ class Desk:
         self._change(sub_flags=rest if flag in flags else (*rest, flag))
 
     def effect_claimed(self, claimed: bool | None) -> None:
-        """Whether the response says that something was done."""
+        """Sets whether the response claims that an action was done."""
         self._change(effect_claimed=claimed)
 
     def show_transcript(self) -> bool:
-        """Shows the transcript if the round allows it; the judgment stores this."""
+        """Shows the transcript if the round allows it. The judgment stores that it was shown."""
         if self._hides_text:
             self._message = "this round hides transcripts"
             return False
@@ -376,10 +375,10 @@ class Desk:
         return True
 
     def heard(self, played_ms: int, *, began: bool, to_end: bool | None = None) -> None:
-        """Counts what was played of the response. began: a new play.
+        """Adds a played part of the response. began: whether it begins a new play.
 
-        to_end: whether a play was complete, by the front-end; believed if all plays together last long enough. None:
-        the milliseconds are one play from the start, and decide.
+        to_end: whether the front-end reports a complete play; accepted if all plays together last long enough. None: it
+        does not report this, and played_ms is one play from the start, which decides.
         """
         self._presence.sign(max(0, played_ms) / 1000)
         draft, clip = self._draft, None if self._item is None else self._item.clip
@@ -394,12 +393,12 @@ class Desk:
     # From outside
 
     def present(self) -> None:
-        """The rater is present: a key, a loaded page, or a window that regained the focus."""
-        if self._item is not None:  # without an item, pages poll on their own
+        """Records that the rater is present: a key, a loaded page, or a window that regained the focus."""
+        if self._item is not None:  # without an item, pages reload without the rater
             self._presence.sign()
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment], *, growing: bool = False) -> None:
-        """Takes in new responses, evidence and rows from elsewhere. The current item stays if it can."""
+        """Adds new responses, evidence and rows from elsewhere. The current item stays if it can."""
         self._may_grow = growing
         all_rows, with_held = self._queue.rows.with_rows(rows), self._queue.with_held
         self._queue = RaterQueue(self.rater, self._round, items, self._exercises, all_rows, with_held=with_held)
@@ -471,7 +470,7 @@ class Desk:
         return self._propose(item)
 
     def _seen_for(self, item: Item) -> SeenProposal | None:
-        """The proposal that the rater has already seen, also with a choice taken back since."""
+        """The proposal that the rater has already seen, even if the choice was taken back since; None without one."""
         return None if item.exercise is not None or item.inputs else seen_in(self._queue.rows.all_of(item))
 
     def _shown_proposal(self, item: Item | None) -> CategoryProposal | None:
@@ -485,7 +484,7 @@ class Desk:
         return None if unaided_view is None else unaided_view.proposal
 
     def _difference_message(self, item: Item, category: Category) -> str:
-        """The message after a choice that differs; "" if the rater had seen the proposal."""
+        """The message after a choice that differs from the proposal; "" if the rater had already seen that."""
         rule, proposal = self._round.proposals, self._proposal(item)
         if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen_for(item) is not None:
             return ""
@@ -576,7 +575,7 @@ def found_words(entry: ReopenableItem) -> str:
 
 
 def given_words(row: Judgment) -> str:
-    """A row as one line of escaped text: category, sub-flags, confidence, comment, path of the aid."""
+    """A row as one line of escaped text: category, sub-flags, confidence, comment, path in the decision aid."""
     if row.category is None:
         return {
             JudgmentStatus.SKIPPED: "left for later",

@@ -1,7 +1,4 @@
-"""The built-in exercises, from exercises.toml: queries and answers, each with its category and the reason.
-
-And why a rater gets one again.
-"""
+"""The built-in exercises, from exercises.toml: queries and answers, each with its category and the reason."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ _FILE = tomllib.loads(resources.files(__package__).joinpath("exercises.toml").re
 BUILT_IN_EXERCISES: tuple[Exercise, ...] = tuple(
     Exercise(**{**entry, "category": Category(entry["category"])}) for entry in _FILE["exercises"]
 )
-"""At least two for each category, the tricky cases of the guide among them."""
+"""The exercises: at least two for each category, including the difficult cases of the guide."""
 
 
 def repeated(view: SittingView) -> str:
-    """Why the current exercise comes once more, to follow its number; "" if it does not."""
+    """Text after the number of the current exercise that says why it is repeated; "" if it is not."""
     answered = view.own is not None and view.explained is None
     if view.item is None or view.item.exercise is None or not answered:
         return ""

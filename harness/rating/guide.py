@@ -15,12 +15,12 @@ from harness.model.judgment import Category, Flag, SubFlag
 GUIDELINE_VERSION = "2020-09-20"
 
 KEYS: tuple[tuple[str, Category], ...] = tuple(zip("1234567890-", Category, strict=True))
-"""Key → category, in one row of the keyboard."""
+"""The keys of the categories, from one row of the keyboard."""
 
 
 @frozen
 class GuideExample:
-    """A query, the response, and the observed effect where it matters."""
+    """A query, the response, and (seen) the observed effect if it matters; else ""."""
 
     query: str
     response: str
@@ -29,7 +29,8 @@ class GuideExample:
 
 @frozen
 class GuideText:
-    """short: fits beside key and name in 80 columns. test: the question to ask in case of doubt."""
+    """The text on a category. short: a description that fits beside key and name in 80 characters. test: the question
+    to ask in case of doubt."""
 
     short: str
     test: str
@@ -38,7 +39,7 @@ class GuideText:
 
 _FILE = tomllib.loads(resources.files(__package__).joinpath("guide.toml").read_text("utf-8"))
 TO_JUDGE = "To judge: harness rate SESSION"
-"""The remedy where nothing was judged."""
+"""The remedy if no response was judged."""
 LABELS: dict[Category, str] = {Category(name): text["label"] for name, text in _FILE["categories"].items()}
 GUIDE: dict[Category, GuideText] = {
     Category(name): GuideText(
@@ -48,12 +49,12 @@ GUIDE: dict[Category, GuideText] = {
 }
 RULES: tuple[str, ...] = tuple(_FILE["rules"])
 SUB_FLAG_TEXTS: dict[SubFlag, str] = {SubFlag(name): text for name, text in _FILE["sub_flags"].items()}
-"""Sub-flags of a category."""
+"""The text on each sub-flag."""
 FLAG_TEXTS: dict[Flag, str] = {Flag(name): text for name, text in _FILE["flags"].items()}
-"""Why a response is put aside."""
+"""The text on each flag: why a response is put aside."""
 _EFFECTS = {EffectOutcome(name): text for name, text in _FILE["effects"].items()}
 
 
 def effect_text(evidence: EffectEvidence) -> str:
-    """What became of a wanted effect, in words that do not depend on who observed it."""
+    """Whether a wanted effect occurred, in words that do not depend on who observed it."""
     return "not known yet" if evidence.is_open else _EFFECTS[evidence.word]

@@ -102,16 +102,20 @@ class HiddenDetails:
 class Item:
     """A first response, or an exercise of the training round.
 
-    - id: blind, the same for all raters of a round.
-    - attempts: how often the query was said, up to the one answered.
-    - waits_s: before each attempt after the first.
-    - latency, length: of the response.
-    - truncated: the recording was cut while the response continued.
-    - transcript: None for none; the round decides whether raters see it.
-    - note: from the scenario.
+    - id: a blind id, the same for all raters of a round.
     - clip: None for an exercise, which a voice speaks.
-    - inputs: judgments for an adjudicator.
-    - agreed: the inputs are identical. The sources of transcript and effect are left out, since devices differ in them.
+    - attempts: number of times that the query was said, up to the one that was answered.
+    - waits_s: the pause before each attempt after the first; None if unknown.
+    - latency, length: latency and length of the response.
+    - truncated: whether the recording was cut while the response continued.
+    - transcript: None without one. The round decides whether raters see it.
+    - effect: evidence of the wanted effect; None if no effect is wanted.
+    - note: a note from the scenario.
+    - exercise: None for a first response.
+    - inputs: the judgments, for an adjudicator; () for raters.
+    - agreed: whether all inputs have the same category.
+
+    The sources of transcript and effect are left out, since they would reveal the device.
     """
 
     id: str
@@ -182,7 +186,7 @@ class SeenProposal:
 
 
 def seen_in(rows: Iterable[Judgment]) -> SeenProposal | None:
-    """From all rows of a rater on an item, oldest first; None if no proposal was shown."""
+    """The proposal that a rater has seen, from all their rows on an item, oldest first. None if none was shown."""
     proposal: SeenProposal | None = None
     for row in rows:
         if row.proposal_shown is ProposalShown.NEVER or row.proposed is None:

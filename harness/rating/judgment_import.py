@@ -27,14 +27,14 @@ from harness.rating.judgment_log import JudgmentLog
 from harness.session.figures.trials import TrialProgress
 
 NAMESPACE = uuid.UUID("6f6dd9b1-5a53-4c53-8e0e-2f1b7f0f4f5a")
-"""For the ids of rows without one: equal rows get equal ids."""
+"""Namespace for the ids of rows without an id: equal rows get equal ids."""
 WORDS: dict[str, Category] = {
     **{category.value: category for category in Category},
     **{category.value.replace("_", " "): category for category in Category},
     **{label.lower(): category for category, label in LABELS.items()},
     **dict(KEYS),
 }
-"""Accepted words for a category, in lower case: its word, its label on screen, its key."""
+"""The category for every accepted word in lower case: its name, its label on screen, its key."""
 
 
 Nearest = Callable[[str, Iterable[str]], str]
@@ -52,10 +52,11 @@ class _Place:
 
 
 class ImportPlan:
-    """What an import would write. fresh: judgments to write, with their folders. known: rows that are already there.
+    """What an import would write. fresh: judgments to write, with their folders. known: number of rows that a session
+    already has.
 
-    bad: wrong rows, with their `problems`. repeated: lines of rows that an earlier line has, too, with that line. They
-    count once. may_replace: rows replace earlier judgments; without it such rows are refused.
+    bad: number of wrong rows, with their `problems`. repeated: lines with the same row as an earlier line, each with
+    that line. They count once. may_replace: whether rows may replace earlier judgments; if not, such rows are refused.
     """
 
     def __init__(self, sessions: Sequence[RatedSession], read: JudgmentFile, path: Path, *, may_replace: bool) -> None:
@@ -65,9 +66,9 @@ class ImportPlan:
         self.bad = self.known = 0
         self.fresh: list[tuple[Path, Judgment]] = []
         self._lines: dict[str, int] = {}
-        """Lines of the fresh judgments, by id."""
+        """The line of each fresh judgment, by its id."""
         self._line_by_id: dict[str, int] = {}
-        """Lines of all right rows, by id."""
+        """The line of each valid row, by its id."""
         self.repeated: list[tuple[int, int]] = []
         self._raters = dict.fromkeys(row.rater for session in sessions for row in session.rows)
         wrong_rows = Problems(str(path))
@@ -83,11 +84,11 @@ class ImportPlan:
 
     @property
     def replacing(self) -> int:
-        """Judgments to write that replace one of the session."""
+        """Number of judgments to write that replace one of a session."""
         return sum(judgment.replaces is not None and judgment.replaces not in self._lines for _, judgment in self.fresh)
 
     def write(self) -> None:
-        """Writes in each session all rows or none; LogError. A second call adds nothing."""
+        """Writes the fresh judgments, in each session all or none; LogError. A second call adds nothing."""
         by_folder = group_by((folder, JudgmentGiven(judgment)) for folder, judgment in self.fresh)
         for folder, records in by_folder.items():
             with closing(JudgmentLog(folder)) as log:
@@ -110,7 +111,7 @@ class ImportPlan:
         return responses.place(row, self._nearest_hint)
 
     def _nearest_hint(self, word: str, candidates: Iterable[str]) -> str:
-        """A hint at the nearest known word; empty when the message would not be shown."""
+        """A hint at the nearest known word; "" if the message would not be shown."""
         if self.bad >= MOST_LISTED:
             return ""
         match = extractOne(word, list(candidates), score_cutoff=50)
@@ -276,11 +277,12 @@ _SAME = (
 
 
 _UNKNOWN: dict[str, Any] = {"transcript_shown": None, "plays": None, "guideline_version": ""}
-"""Values for a file without these columns: the defaults of a judgment are those of the harness's own desk."""
+"""Values for a file without these columns. The defaults of a judgment would not be right, since they are those of the
+harness's own desk."""
 
 
 def _id_of(row: ParsedJudgment, place: _Place) -> str:
-    """An id from the content; the file and the line do not matter."""
+    """An id computed from the content of a row. The file and the line do not matter."""
     content = {
         **{column: value for column, value in row.values.items() if column != "imported_from"},
         "session": place.session.session_id,
@@ -295,12 +297,13 @@ def _id_of(row: ParsedJudgment, place: _Place) -> str:
 
 
 def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
-    """The key of the one judgment in force; an adjudication has a key of its own."""
+    """A key under which only one judgment can be in force. An adjudication has a key of its own."""
     return name_key(judgment.rater), judgment.trial_id, judgment.clip_sha256, bool(judgment.adjudicates)
 
 
 def _content(judgment: Judgment, file_row: Judgment) -> Judgment:
-    """Its content, without what a file may leave out or add. file_row: of the file, in which columns may be missing."""
+    """The content of a judgment for comparisons, without fields that a file may leave out or add. file_row: the row of
+    the file, in which columns may be missing."""
     may_lack = {**_UNKNOWN, "span_s": None, "item_id": ""}
     unknown = {name: value for name, value in may_lack.items() if getattr(file_row, name) == value}
     comment, rater = to_nfc(judgment.comment), name_key(judgment.rater)

@@ -17,7 +17,7 @@ from harness.model.record import RatingRecord, Record
 class JudgmentLog(SharedRows[Record]):
     """The judgments.sqlite of one session folder. Safe for several threads and processes.
 
-    LogError when the folder holds no session or the file cannot be written; LogFull.
+    LogError if the folder does not contain a session, or the file cannot be written; LogFull.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,5 +26,5 @@ class JudgmentLog(SharedRows[Record]):
         super().__init__(session.demand().judgments, SESSION, session.demand, first)
 
     def append(self, record: RatingRecord) -> None:
-        """Returns when the row is on the disk; skips a judgment that is already there."""
+        """Adds a row. Returns once it is on the disk. A judgment that is already there is skipped."""
         self.add([record])

@@ -27,7 +27,7 @@ class ProgramAnswer:
 
 
 class RatingDeclined(ValueError):
-    """The program answered that it cannot judge this item, and why."""
+    """The program answered that it cannot judge this item. The message has its reason."""
 
 
 def item_line(view: SittingView, clip: str) -> bytes:
@@ -64,7 +64,7 @@ def item_line(view: SittingView, clip: str) -> bytes:
 
 
 def rater_of(text: str) -> str:
-    """The name of the rater that the program is, from its first line; ProtocolFault."""
+    """The name under which the program rates, from its first line; ProtocolFault."""
     hello = parse_object(text)
     demand_protocol(hello, text, PROTOCOL)
     rater = f"{demand_name(hello, 'name').strip()} {demand_name(hello, 'version').strip()}"

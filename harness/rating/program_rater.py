@@ -17,7 +17,7 @@ from harness.rating.program_protocol import ProgramAnswer, RatingDeclined, answe
 from harness.rating.rating_room import RatingRoom
 
 TRIES = 2
-"""How often an item is sent before it is left open."""
+"""Number of times that an item is sent before it is left open."""
 MOST_IN_A_ROW = 3
 """After this many failed items in a row, the program gets no more."""
 _START_S = 60.0
@@ -27,10 +27,10 @@ _SLOW_REMEDY = "Check whether it is waiting for something. For a longer limit: -
 
 
 class ProgramRater:
-    """A rating program, started at once and again after a fault. EngineError if it cannot be started.
+    """A rating program. It is started at once, and again after a fault. EngineError if it cannot be started.
 
-    command: program and arguments. timeout_s: time limit for an answer; a hello may take a minute. per_minute: most
-    items sent in a minute, repeated ones included; None for no limit.
+    command: program and arguments. timeout_s: time limit for an answer; its first line may take a minute. per_minute:
+    most items sent in a minute, including repeated ones; None for no limit.
     """
 
     def __init__(self, command: tuple[str, ...], *, timeout_s: float, per_minute: float | None = None) -> None:
@@ -48,7 +48,7 @@ class ProgramRater:
             if rater != self.rater:
                 problem = f"calls itself {rater!r} after a restart, no longer {self.rater!r}"
                 raise self._pipe.fault(problem, "One sitting measures one program")
-        # What the program writes meanwhile is read, so that it never blocks.
+        # Reads everything that the program writes in the meantime, so that it never blocks.
         while self._pipe.alive and (left_s := self._next_request_s - time.monotonic()) > 0:
             self._pipe.pause(min(left_s, _TURN_S))
         if unasked := self._pipe.read_arrived():
@@ -83,7 +83,7 @@ class ProgramRater:
 
 @frozen
 class ProgramJudged:
-    """An item that the program judged. position: of the item, from 1, among all of the round."""
+    """An item that the program judged. position: number of the item among all of the round, from 1."""
 
     item: Item
     position: int
@@ -92,7 +92,8 @@ class ProgramJudged:
 
 @frozen
 class UnjudgedItem:
-    """An item without a judgment. last: no more items are sent, since too many failed in a row."""
+    """An item without a judgment. why: the reason. last: whether it is the last item that is sent, since too many
+    failed in a row."""
 
     item: Item
     position: int
@@ -101,7 +102,7 @@ class UnjudgedItem:
 
 
 def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[ProgramJudged | UnjudgedItem]:
-    """Sends each open item of the desk once; a judgment is on the disk before it is returned. LogError."""
+    """Sends each open item of the desk once. A judgment is on the disk before it is yielded. LogError."""
     in_a_row = 0
     with tempfile.TemporaryDirectory(prefix="harness-rating-") as folder:
         while (item := desk.view.item) is not None:
@@ -130,7 +131,7 @@ class _NoSound(Exception):
 
 
 def _request_answer(room: RatingRoom, desk: Desk, item: Item, program: ProgramRater, folder: Path) -> ProgramAnswer:
-    """The answer to the current item, after at most TRIES; the last EngineError otherwise."""
+    """The answer to the current item, after at most TRIES tries. If all fail, the last EngineError."""
     clip = folder / f"{item.id}.wav"
     _write(room, item, clip)
     try:
@@ -146,7 +147,7 @@ def _request_answer(room: RatingRoom, desk: Desk, item: Item, program: ProgramRa
 
 
 def _write(room: RatingRoom, item: Item, clip: Path) -> None:
-    """The response as raters hear it: the stored clip's rate and level would reveal the device."""
+    """Writes the response as raters hear it, since the rate and level of the stored clip would reveal the device."""
     import soundfile
 
     try:

@@ -30,9 +30,11 @@ from harness.session.log.reader import LogReader, Redaction, check, redactions, 
 
 @frozen
 class PurgeRule:
-    """Which sessions lose their clips: older than, seconds; oldest first until the rest has at most this many bytes.
+    """Which sessions lose their clips.
 
-    unjudged: also those with responses that nobody has judged. rounds: sessions of a round stay until it is done.
+    older_than_s: those older than this; None for no such limit. larger_than: the oldest ones, until the rest has at
+    most this many bytes; None for no such limit. unjudged: whether this includes sessions with responses that nobody
+    has judged. rounds: sessions of these rounds keep their clips until the round is done.
     """
 
     older_than_s: float | None = None
@@ -43,7 +45,8 @@ class PurgeRule:
 
 @frozen
 class Purgeable:
-    """A session with clips, and why they stay; "" when they go. clips: names. wall_s: Unix time of its last row."""
+    """A session with clips. wall_s: Unix time of its last row. clips: their names. bytes: their size together.
+    kept_because: why they are kept; "" if they are to be removed."""
 
     folder: Path
     wall_s: float
@@ -78,7 +81,7 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
 def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
     """Removes the clips of a session, after a row that names them is on the disk; LogError, LogFull.
 
-    Returns why they stay, if that has changed since the plan; "" when they are gone.
+    Returns why they are kept, if that has changed since the plan; "" if they were removed.
     """
     session = SessionFolder(purgeable.folder)
     with disk_errors(f"{session.clips} cannot be emptied"):
@@ -96,7 +99,8 @@ def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
 
 
 def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reason: str, by: str) -> Redaction:
-    """Makes spans of a clip silent for good, seconds from its start, after a row that says so is on the disk.
+    """Makes spans of a clip silent for good, after a row that says so is on the disk. spans_s: in seconds from its
+    start.
 
     The file keeps its name, length and rate, and other rows still name it by the SHA-256 that it had. A repeated call
     completes one that was killed. InputError for an unknown clip, a stimulus or a wrong span; LogError, LogFull.

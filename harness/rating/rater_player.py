@@ -19,7 +19,8 @@ from harness.sound.sound_devices import find, sound_devices
 from harness.sound.tempo import SLOWER, at_tempo
 
 OnDone = Callable[[float, bool], None]
-"""(seconds that left the device, whether the sound was complete); called from a thread of the player."""
+"""Called at the end of a play, on a thread of the player. Arguments: the seconds that left the device, and whether the
+sound was complete."""
 LAB_OUTPUT = "harness_monitor"
 """The output of the lab that no device hears."""
 
@@ -41,22 +42,23 @@ class RaterPlayer:
     def __init__(self, device: str, sound_server: str) -> None:
         self._device, self._sound_server = device, sound_server
         self._playback: Playback | None = None
-        self._opening = threading.Lock()  # held while the output opens or closes, which takes seconds; taken first
-        self._lock = threading.Lock()  # of what follows, and never held for long
+        self._opening = threading.Lock()  # held while the output opens or closes (seconds); taken first
+        self._lock = threading.Lock()  # protects the fields below, and is never held for long
         self._plays: dict[str, _RaterPlay] = {}
         self._numbers = itertools.count(1)
-        self._stopped_until = 0  # plays with this number or a lower one are not wanted any more
+        self._stopped_until = 0  # plays with this number or a lower one were stopped
         self.fault = ""
         """Why the output was lost; "" while it works."""
 
     @property
     def child_pid(self) -> int | None:
-        """The process of PyAudio; None for none."""
+        """The process id of PyAudio's child process; None if there is none."""
         playback = self._playback
         return playback.child_pid if playback is not None else None
 
     def check(self) -> None:
-        """SoundError if its device does not exist, with those that do, or if no device plays. Opens nothing."""
+        """SoundError, with a list of all devices, if its device does not exist, or if no device can play. Opens
+        nothing."""
         devices = sound_devices(self._sound_server)
         if self._device or not any(device.outputs for device in devices):
             find(devices, self._device, plays=True, sound_server=self._sound_server)
@@ -79,7 +81,7 @@ class RaterPlayer:
             self._playback = playback
 
     def order(self) -> int:
-        """A place in the order of plays and stops, for a play whose sound is not ready yet."""
+        """Reserves a place in the order of plays and stops, for a play whose sound is not ready yet."""
         return next(self._numbers)
 
     def play(self, waveform: Waveform, on_done: OnDone | None = None, order: int | None = None) -> None:
@@ -117,9 +119,9 @@ class RaterPlayer:
 
     @property
     def position_s(self) -> float | None:
-        """Seconds of the latest play that have left the device, by the stream's clock; None: nothing plays.
+        """Seconds of the current play that have left the device, by the clock of the stream; None if nothing plays.
 
-        Lags what is heard by at most one buffer (20 ms) and the error of the stream's stamps.
+        It lags behind what is heard by at most one buffer (20 ms) and the error of the stream's time stamps.
         """
         with self._lock:
             playback = self._playback
@@ -157,9 +159,9 @@ class RaterPlayer:
 
 
 def open_player(sound_device: str | None) -> RaterPlayer:
-    """A player on an output of this host, not opened yet; None: the host's default.
+    """A player on an output of this host, not opened yet. sound_device: None for the host's default.
 
-    With HARNESS_LAB set, outputs belong to that virtual lab, and None is its monitor, which no device hears.
+    With HARNESS_LAB set, outputs belong to that virtual lab, and None stands for its monitor, which no device hears.
     """
     if os.environ.get("HARNESS_LAB"):
         return RaterPlayer(sound_device or LAB_OUTPUT, "virtual_lab")
@@ -167,7 +169,7 @@ def open_player(sound_device: str | None) -> RaterPlayer:
 
 
 ENDS_WITHIN_S = 2.0
-"""How long `stop` waits until the output has reported how much was heard."""
+"""Longest time that `stop` waits for the output to report how much was heard."""
 
 
 class ItemPlayer:

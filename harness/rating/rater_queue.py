@@ -1,4 +1,4 @@
-"""A rater's progress in a round: what is done, what can be judged now and in which order, what waits."""
+"""A rater's progress in a round: which items are done, which can be judged now and in which order, and which wait."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def sampled_items(items: Iterable[Item], item_filter: ItemFilter, seed: int) -> 
 def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[Item, ...]:
     """The rater's share, in an order that depends on rater and seed.
 
-    With `raters_per_item`, each item goes to that number of raters, and shares differ by one at most. Known answers go
-    to everybody. Later items are inserted, and the order of the others stays.
+    With `raters_per_item`, each item goes to that number of raters, and shares differ by at most one item. Known
+    answers go to all raters. Later items are inserted without changing the order of the others.
     """
     own_items: Iterable[Item] = items
     if has_partial_assignment(round_):
@@ -46,7 +46,7 @@ def has_partial_assignment(round_: RatingRound) -> bool:
 
 
 def raters_by_item(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
-    """Item → its raters, when items are shared out: those with the fewest items so far, ties broken by a hash.
+    """The raters of each item, if each goes only to some: those with the fewest items so far, ties broken by a hash.
 
     The order is that of answering, so that shares stay while a session runs. Moves of a coordinator apply afterwards.
     """
@@ -74,9 +74,10 @@ def _raters_after_moves(raters: frozenset[str], item: Item) -> frozenset[str]:
 def reassignments(
     items: Sequence[Item], round_: RatingRound, taken_away: Iterable[Item], raters: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """(item id, new rater) for each of `taken_away`: of those without the item, the rater with the fewest items.
+    """(item id, new rater) for each item of `taken_away`. The new rater is the one with the fewest items of those who
+    do not have the item.
 
-    The rater is "" where all have the item.
+    The rater is "" if all of `raters` have the item.
     """
     shares = raters_by_item(items, round_)
     load = Counter(rater for item in items for rater in shares[item.id])
@@ -90,7 +91,7 @@ def reassignments(
 
 
 def _place(item: Item) -> str:
-    """The key of the trial: the response of a re-run goes to the same raters."""
+    """A key of the trial, by which raters are assigned. The response of a re-run so goes to the same raters."""
     return f"{item.subject.session_id}\n{item.subject.trial_id}"
 
 
@@ -115,7 +116,7 @@ def _fits(item: Item, item_filter: ItemFilter) -> bool:
 
 Subject = tuple[str, str, str]
 PACE_ITEMS = 30
-"""The pace is the median over this number of last answers."""
+"""The pace is the median over at most this many of the last answers."""
 
 
 def subject_of(row: Judgment) -> Subject:
@@ -124,10 +125,10 @@ def subject_of(row: Judgment) -> Subject:
 
 
 class OwnRows:
-    """The rows of one rater that are on the disk, in the order of giving.
+    """The rows of one rater that are on the disk, in the order in which they were given.
 
-    rows: of several sessions, in any order. A row of an old session names no session, and belongs to the item with its
-    trial and clip. Judgments and adjudications are separate: a rater may adjudicate an item that they judged.
+    rows: rows of several sessions, in any order. A row of an old session does not name it, and belongs to the item with
+    its trial and clip. Judgments and adjudications are separate: a rater may adjudicate an item that they judged.
     """
 
     def __init__(self, rater: str, round_: RatingRound, rows: Iterable[Judgment]) -> None:
@@ -140,7 +141,7 @@ class OwnRows:
             self.add(row)
 
     def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
-        """With these rows added. None is removed, even if `rows` was read before the latest."""
+        """The same with these rows added. None is removed, even if `rows` lacks some of the latest."""
         return OwnRows(self._rater, self._round, (*self._order, *rows))
 
     def __contains__(self, row_id: object) -> bool:
@@ -160,7 +161,7 @@ class OwnRows:
             self._rows_in_force.pop((subject_of(row), adjudicating), None)
 
     def standing(self, item: Item) -> Judgment | None:
-        """The row in force on an item."""
+        """The row in force on an item; None without one."""
         key = (item.subject.key, bool(item.inputs))
         if key not in self._rows_in_force:
             rows = [row for row in in_force(self.all_of(item)) if bool(row.adjudicates) == bool(item.inputs)]
@@ -221,7 +222,8 @@ class OwnRows:
 
 
 def _chronological(rows: Iterable[Judgment]) -> list[Judgment]:
-    """Rows of several sessions by time; within a session by order, even if the clock was set back."""
+    """Rows of several sessions, sorted by time. Rows of one session keep their order, even if the clock was set
+    back."""
     latest_s: dict[str, float] = defaultdict(float)
     timed = []
     for row in rows:
@@ -237,9 +239,11 @@ DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
 
 @frozen
 class QueueCounts:
-    """Counts of a rater's items. total: the queue. done: with a category or put aside. left: can be judged now.
+    """Numbers of a rater's items. total: all in the queue. done: those with a category or put aside. left: those that
+    can be judged now.
 
-    skipped: left for the end, included in left. held: wait for evidence of the effect, not included in left.
+    skipped: those left for the end, included in left. held: those that wait for evidence of the effect, not included in
+    left. flagged: those put aside.
     """
 
     total: int = 0
@@ -268,8 +272,8 @@ class ReopenableItem:
 class RaterQueue:
     """The rater's share of the items, in order, with the rater's rows. Computed once after each change.
 
-    Agreed items join an adjudicator's share with the first row on them. `with_held`: held
-    items are given out without evidence of their effect.
+    For an adjudicator, an item on which raters agree belongs to the share once the adjudicator has a row on it.
+    with_held: whether held items are given out without evidence of their effect.
     """
 
     def __init__(
@@ -316,12 +320,12 @@ class RaterQueue:
         self.with_held, self._cached_counts = True, None
 
     def postpone(self, item: Item) -> None:
-        """Gives the item out no more; it stays open."""
+        """Does not give out the item any more; it stays open."""
         self._put_off_ids.add(item.id)
 
     @property
     def exercises(self) -> tuple[int, int]:
-        """Done, and all."""
+        """The number of exercises that are done, and that of all."""
         return len(self._exercises) - len(self.exercises_left), len(self._exercises)
 
     @property
@@ -346,7 +350,7 @@ class RaterQueue:
 
     @property
     def not_done(self) -> tuple[Item, ...]:
-        """Items that others could judge instead: not judged, not put aside, no known answers."""
+        """Items that others could judge instead: those neither judged nor put aside, without known answers."""
         rows = ((item, self.rows.standing(item)) for item in self._own_items if item.hidden.gold is None)
         return tuple(item for item, row in rows if row is None or row.status not in DONE)
 
@@ -375,7 +379,7 @@ class RaterQueue:
 
     @property
     def stopped(self) -> bool:
-        """Whether the round's rule stopped the rater, who then cannot change judgments, either."""
+        """Whether the round's rule stopped the rater, who then cannot change judgments either."""
         return self._stop is not None and self._stop.stops(*self.known_answers)
 
     @property
@@ -390,13 +394,13 @@ class RaterQueue:
 
     @property
     def can_go_back(self) -> bool:
-        """Whether `reopenable_items` may hold any."""
+        """Whether `reopenable_items` may return any."""
         return self._has_agreed_items or self.last is not None
 
     def reopenable_items(self, words: str = "") -> tuple[ReopenableItem, ...]:
         """Items that can be reopened and contain all the words: the rater's rows of this round, latest first.
 
-        For an adjudicator also agreed items. Exercises cannot be reopened, since they were explained.
+        For an adjudicator, also items on which raters agree. Exercises cannot be reopened, since they were explained.
         """
         judged: dict[str, ReopenableItem] = {}
         for row in () if self.stopped else self.rows.undoable:
@@ -412,7 +416,7 @@ class RaterQueue:
 
     @property
     def _items_and_counts(self) -> tuple[tuple[Item, ...], QueueCounts]:
-        """Items left, and the counts."""
+        """The items that are left, and the counts."""
         if self._cached_counts is None:
             self._cached_counts = self._count()
         return self._cached_counts

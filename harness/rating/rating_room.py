@@ -26,7 +26,7 @@ from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import Renderer, renderer
 
 LEAST_RESPONSES = 20
-LEAST_CATEGORIES = 2  # With one there is nothing to tell apart.
+LEAST_CATEGORIES = 2  # With one category there is nothing to distinguish.
 
 
 class Proposer:
@@ -72,7 +72,7 @@ class Proposer:
 
 
 def _training_examples(folder: Path, own_sessions: Collection[str]) -> Iterator[tuple[str, Category]]:
-    """Texts with their category: the adjudication, else the one that all raters gave."""
+    """Texts with their category: that of the adjudication, or else the one that all raters gave."""
     session = RatingSource(folder, RatingRound()).read()
     if session.session_id in own_sessions:
         raise InputError(
@@ -90,7 +90,7 @@ def _training_examples(folder: Path, own_sessions: Collection[str]) -> Iterator[
 
 
 def _text(item: Item) -> str | None:
-    """Query and response; None for a response without text."""
+    """The query and the transcript of the response; None without a transcript."""
     return None if item.transcript is None else f"{item.query}\n{item.transcript}"
 
 
@@ -122,7 +122,7 @@ class RatingRoom:
             raise self._no_items_error()
         self._propose = None if round_.proposals is None else self._proposer(round_.proposals)
 
-    # What there is
+    # Items and rows
 
     def refresh(self) -> None:
         """Reads new rows of the sessions and their judgments; LogError."""
@@ -190,9 +190,9 @@ class RatingRoom:
         )
 
     def adjudication(self, rater: str) -> Desk:
-        """A sitting at disputed items, with the judgments as inputs, without items that others have settled.
+        """A sitting at disputed items, with the judgments as inputs. Items that others have settled are left out.
 
-        Agreed items can be opened there, too.
+        Items on which raters agree can be opened there too.
         """
         self.refresh()
         rater = self._rater_name(rater)
@@ -213,7 +213,7 @@ class RatingRoom:
         return tuple(item for item in self._judged(None) if not item.agreed)
 
     def update(self, desk: Desk) -> None:
-        """Gives a desk of this room what the last `refresh` has read."""
+        """Passes what the last `refresh` has read to a desk of this room."""
         items = self._judged(desk.rater) if desk.adjudicating else self.items
         desk.refresh(items, self.rows, growing=self.growing)
 
@@ -222,7 +222,7 @@ class RatingRoom:
     def progress(self, invited: Iterable[str] = ()) -> tuple[RaterQueue, ...]:
         """The progress of every rater, as of the last `refresh`.
 
-        invited: raters who are shown before they begin, in a round that names none.
+        invited: raters to include before they begin, if the round does not name its raters.
         """
         rows = self.rows
         other_raters = {row.rater for row in rows if row.round == self.round.id and not row.program}
@@ -234,7 +234,7 @@ class RatingRoom:
         return tuple(self._queue_of(rater, rows) for rater in (*self.round.raters, *sorted(other_raters)))
 
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
-        """Moves the unjudged items of a rater to other raters, on the disk; LogError, LogFull.
+        """Moves the unjudged items of a rater to other raters, and stores that on the disk; LogError, LogFull.
 
         Returns (items moved, items that go to nobody because all of the others have them). InputError if all raters
         judge all items, or if one of them is not a rater of the round.
@@ -257,10 +257,10 @@ class RatingRoom:
     # What is kept
 
     def keep(self, item: Item, judgment: Judgment) -> None:
-        """Returns when the row is on the disk; LogError, LogFull."""
+        """Stores a row. Returns once it is on the disk; LogError, LogFull."""
         self._log(self._session(item).folder).append(JudgmentGiven(judgment))
         with self._lock:
-            if all(row.id != judgment.id for row in self._all_rows()):  # else another thread has read it meanwhile
+            if all(row.id != judgment.id for row in self._all_rows()):  # another thread may already have read it
                 self._own_judgments[judgment.id] = judgment
 
     # Sounds

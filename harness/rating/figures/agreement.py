@@ -39,25 +39,26 @@ from harness.statistics.agreement import (
 from harness.statistics.intervals import Share
 
 WHOLE_SHARE = 0.95
-"""A rater who heard this share of a clip heard it whole: players round, and cut silence."""
+"""A rater who heard at least this share of a clip counts as having heard it whole. Players round times and cut
+silence."""
 
 
 @frozen
 class RaterFigures:
     """Counts of one rater over all sessions.
 
-    - submitted, skipped, flagged, held: judgments in force on responses that count.
-    - withdrawn: rows that took one back.
-    - outdated: judgments in force on responses that no longer count, since their trial was run again.
+    - submitted, skipped, flagged, held: numbers of judgments in force on responses that count, by status.
+    - withdrawn: number of rows that took a judgment back.
+    - outdated: number of judgments in force on responses that no longer count, since their trial was run again.
     - times_s: times to answer, as far as they are known.
-    - too_fast: answers in less time than the response lasts, of those with a time.
-    - heard_whole: of those with a known play time.
-    - transcript_shown: of those of which this is known.
-    - gold: right known answers.
-    - exercises: right first answers.
-    - others: labels equal to the consensus of the other raters (see `agreement`).
-    - first_half, second_half: the same, in the order of giving.
-    - program: a program, whose labels count in no number of the others.
+    - too_fast: share of answers in less time than the response lasts, of those with a known time.
+    - heard_whole: share of answers after the whole response was heard, of those with a known play time.
+    - transcript_shown: share of answers with the transcript shown, of those of which this is known.
+    - gold: share of known answers that were right.
+    - exercises: share of first answers to exercises that were right.
+    - others: share of labels that equal the consensus of the other raters (see `agreement`).
+    - first_half, second_half: the same for the first and the second half of the labels, in the order of giving.
+    - program: whether it is a program, whose labels do not count in the numbers of people.
     """
 
     rater: str
@@ -88,7 +89,7 @@ class RaterFigures:
 
     @property
     def per_hour(self) -> float | None:
-        """Answers per hour, without pauses between items."""
+        """Answers per hour of answering, not counting pauses between items."""
         spent_s = float(np.array(self.times_s, np.float64).sum())
         return 3600 * len(self.times_s) / spent_s if spent_s > 0 else None
 
@@ -101,7 +102,8 @@ def rater_figures(
 ) -> tuple[RaterFigures, ...]:
     """Counts of every rater, sorted by name. A name stands for one rater in all sessions.
 
-    gold: by session and trial. agreed: for each rater, oldest first, whether a label equals the others' consensus.
+    gold: known answers by session and trial. agreed: for each rater, whether each label (oldest first) equals the
+    consensus of the others.
     """
     rows_in_force: dict[str, list[tuple[JudgedResponse, Judgment]]] = defaultdict(list)
     rows: dict[str, list[Judgment]] = defaultdict(list)
@@ -178,7 +180,8 @@ def _figures_of_rater(
 
 
 def _first_answer_share(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) -> Share:
-    """Only first answers count: later ones follow the explanation."""
+    """The share of exercises with a right first answer. Later answers do not count, since they follow the
+    explanation."""
     first: dict[str, Judgment] = {}
     for row in rows:
         if row.trial_id in exercises and row.status is JudgmentStatus.SUBMITTED:
@@ -197,10 +200,15 @@ NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
 
 @frozen
 class AgreedItem:
-    """A response with its labels by rater. majority: None for a tie. settled: by adjudication.
+    """A response with its labels.
 
-    consensus: given by most raters, two at least; None for gold items. consensus_raters: how many gave it. probability:
-    of the consensus by the model of Dawid and Skene. It only sets the order of a review.
+    - labels: (rater, category) of each rater.
+    - majority: the category that most raters gave; None for a tie.
+    - consensus: the same if at least two gave it; None otherwise, and for gold items. consensus_raters: number of
+      raters who gave it.
+    - probability: probability of the consensus in the model of Dawid and Skene. It only decides the order of a review.
+    - settled: the category of an adjudication; None without one.
+    - gold: the known category; None if it is not known.
     """
 
     session_id: str
@@ -224,31 +232,32 @@ class AgreedItem:
 
     @property
     def spread(self) -> float:
-        """Share of its pairs of labels that differ."""
+        """The share of different pairs among its pairs of labels."""
         label_pairs = list(combinations([category for _, category in self.labels], 2))
         differing = [pair for pair in label_pairs if pair[0] is not pair[1]]
         return len(differing) / len(label_pairs) if label_pairs else 0.0
 
     @property
     def votes(self) -> Votes:
-        """Raters who gave the consensus, and all raters of the response."""
+        """The number of raters who gave the consensus, and that of all raters of the response."""
         return self.consensus_raters, len(self.labels)
 
     @property
     def review_order(self) -> tuple[float, float]:
-        """Sorts the most divided responses first, and of these the least sure ones."""
+        """Sort key that puts the most divided responses first, and among these the least certain ones."""
         return -self.spread, self.probability or 0.0
 
 
 Votes = tuple[int, int]
+"""Number of raters who gave the consensus, and number of all raters of the response."""
 
 
 @frozen
 class VotesFigures:
-    """The responses on which a given number of their raters agree.
+    """The responses with the same votes. items: their number.
 
-    doubtful: those of which the model is least sure (DOUBTFUL). right: of the gold items with these votes, those on
-    which the raters agree on a right category.
+    doubtful: number of those of which the model is least certain (DOUBTFUL). right: share of gold items with these
+    votes on which the raters agree on a right category.
     """
 
     items: int = 0
@@ -258,7 +267,7 @@ class VotesFigures:
 
 @frozen
 class SubFlagAgreement:
-    """Pairs of equal labels that may carry the sub-flag, by how many set it: both, one, neither."""
+    """Numbers of pairs of equal labels that may have a sub-flag, by the raters who set it: both, one, neither."""
 
     both: int = 0
     one: int = 0
@@ -266,7 +275,7 @@ class SubFlagAgreement:
 
     @property
     def set_again(self) -> Share:
-        """When one rater sets it, how often the other one does, too."""
+        """If one rater sets it, how often the other one sets it too."""
         return Share(2 * self.both, 2 * self.both + self.one)
 
 
@@ -274,12 +283,15 @@ class SubFlagAgreement:
 class AgreementFigures:
     """Agreement over all sessions.
 
-    `raters`: everybody with a row. `names`: raters with labels, in the order of the rows of `model`. `programs`:
-    programs with labels, kept apart: they occur only in `raters` and `pairs`, whose numbers go on after `names`.
-    `responses`: all that could be judged. `items`: those with a label, in the order of the sessions. `agreement`,
-    `pairs`, `model`, `sub_flags`: without gold items, which are chosen and not drawn. `disputed`: without
-    adjudication, in the order of a review, gold items included. `by_votes`: responses with a consensus, most raters
-    and least agreement last.
+    - raters: everybody with a row.
+    - names: raters with labels, in the order of the rows of `model`.
+    - responses: number of responses that could be judged. items: those with a label, in the order of the sessions.
+    - agreement, pairs, model, sub_flags: without gold items, which are chosen, not drawn.
+    - by_votes: responses with a consensus. Those with many raters, and of these with little agreement, come last.
+    - gold_items: number of gold items with a label.
+    - programs: programs with labels. They occur only in `raters` and `pairs`, where their numbers follow those of
+      `names`.
+    - disputed: items on which raters differ without an adjudication, in the order of a review, with gold items.
     """
 
     sessions: tuple[str, ...]
@@ -310,13 +322,13 @@ class AgreementFigures:
         )
 
     def right(self, item: AgreedItem) -> Share:
-        """The gold items with the votes of this one, and on how many of them the raters are right."""
+        """The share of gold items on which the raters are right, of those with the same votes as this item."""
         votes = self.by_votes.get(item.votes)
         return Share() if votes is None else votes.right
 
     @property
     def settled(self) -> int:
-        """Items that an adjudication settled."""
+        """Number of items that an adjudication settled."""
         return sum(agreed_item.settled is not None for agreed_item in self.items)
 
 
@@ -361,9 +373,10 @@ def agreement_figures(
 def _program_agreement(
     judged: Sequence[JudgedResponse], people: Sequence[str], programs: Sequence[str], labels: NDArray[np.int64]
 ) -> tuple[list[PairAgreement], dict[str, list[bool]]]:
-    """Programs beside people: pairs, and for each program whether a label equals the consensus of the people.
+    """Compares programs with people: pairs, and for each program whether each label equals the consensus of the people.
 
-    judged: without gold items. labels: of the people. Each program is compared as if it were the only one.
+    judged: responses that are not gold items. labels: table of the people's labels. Each program is compared as if it
+    were the only one.
     """
     agreements: list[PairAgreement] = []
     as_people_say: dict[str, list[bool]] = {}
@@ -397,7 +410,8 @@ def _table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np
 def _agreement_by_rater(
     judged: Sequence[JudgedResponse], names: Sequence[str], labels: NDArray[np.int64], of_others: NDArray[np.int64]
 ) -> dict[str, list[bool]]:
-    """For each rater, in the order of giving, whether a label equals the consensus of the others."""
+    """For each rater, whether each label (in the order of giving) equals the consensus of the others. labels: table of
+    labels, raters × items. of_others: the same of the consensus of the others."""
     matches: dict[str, list[bool]] = {}
     for row, name in enumerate(names):
         judgments = {

@@ -1,4 +1,4 @@
-"""How often first responses fall into each category, and what became of the other queries."""
+"""Counts of first responses in each category, and of queries without one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.statistics.intervals import CONFIDENCE, Interval, clustered_interva
 from harness.statistics.word_intervals import wer_interval
 
 TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
-"""Confidence of each interval if all eleven must hold at once (Bonferroni)."""
+"""Confidence of each interval such that all eleven hold at once (Bonferroni)."""
 
 
 MEMBERS: dict[CategoryGroup, frozenset[Category]] = {
@@ -37,8 +37,8 @@ Figure = Category | CategoryGroup
 class Method(StrEnum):
     """Method of an interval. All intervals apply to further queries like these.
 
-    WILSON: each query was said once. CLUSTERED: repetitions of a query count as far as they differ. TOO_FEW: one
-    query, repeated; there is no interval.
+    WILSON: each query was said once. CLUSTERED: repetitions of a query count as far as they differ. TOO_FEW: there is
+    only one query, repeated, and so no interval.
     """
 
     WILSON = "wilson"
@@ -54,9 +54,9 @@ class Method(StrEnum):
 
 @frozen
 class CountedShare:
-    """`count` of `total` responses. interval: 95 %; together: such that all eleven hold at once.
+    """`count` of `total` responses. interval: 95 % interval. together: a wider one, such that all eleven hold at once.
 
-    Both are None for a total of 0, and for one repeated query.
+    Both are None for a total of 0, and for a single repeated query.
     """
 
     count: int
@@ -71,7 +71,7 @@ class CountedShare:
 
 @frozen
 class CoreLack:
-    """Admitted defeats on which the readings differ, by the source that says a core capability is missing."""
+    """Numbers of admitted defeats on which the readings differ, by the source for a missing core capability."""
 
     by_rater: int = 0
     by_scenario: int = 0
@@ -86,10 +86,13 @@ class CoreLack:
 class CategoryFigures:
     """Category counts of some queries.
 
-    `outcomes`: the count of every `QueryOutcome`; they add up to the planned queries.
-    `unassessed`: queries that count as recognised without assessment. `shares`: by reading, for the eleven categories
-    and the derived groups. `queries`: distinct queries with a category. `flagged_too`: responses with a category that a
-    rater put aside. `voices`: number of raters.
+    - outcomes: number of queries with each `QueryOutcome`; they add up to the planned queries.
+    - unassessed: number of queries that count as recognised without assessment.
+    - bases: number of categories with each basis.
+    - shares: for each reading, the share of each of the eleven categories and of the derived groups.
+    - sub_flags: number of responses with each sub-flag.
+    - queries: number of different queries with a category. method: method of the intervals.
+    - flagged_too: number of responses with a category that some rater put aside. voices: number of raters.
     """
 
     outcomes: tuple[tuple[QueryOutcome, int], ...]
@@ -112,27 +115,27 @@ class CategoryFigures:
 
     @property
     def asked(self) -> int:
-        """Queries that were played to a result."""
+        """Number of queries that were played to a result."""
         return self.planned - self.count(QueryOutcome.NOT_PLAYED, QueryOutcome.NOT_TESTED)
 
     @property
     def recognised(self) -> int:
-        """Queries recognised by evidence, or not assessed."""
+        """Number of queries that were recognised by evidence, or not assessed."""
         return self.asked - self.count(QueryOutcome.NOT_RECOGNISED, QueryOutcome.INCONCLUSIVE)
 
     @property
     def answered(self) -> int:
-        """Queries with a first response to judge."""
+        """Number of queries with a first response to judge."""
         return self.recognised - self.count(QueryOutcome.SILENT, QueryOutcome.NO_RECORDING)
 
     @property
     def judged(self) -> int:
-        """Queries with a category from a rater, disputed ones included."""
+        """Number of queries with a category from a rater, including disputed ones."""
         return self.count(QueryOutcome.CATEGORY, QueryOutcome.DISPUTED)
 
     @property
     def total(self) -> int:
-        """Responses with a final category, the denominator of the shares."""
+        """Number of responses with a final category, the denominator of the shares."""
         return self.count(QueryOutcome.CATEGORY)
 
     def share(self, figure: Figure, reading: Reading = Reading.ADMITTED) -> CountedShare:
@@ -155,7 +158,7 @@ class CategoryFigures:
 
 
 def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
-    """Category counts over `trials`, of one or more sessions."""
+    """The category counts of the queries of one or more sessions."""
     all_trials = tuple(trials)
     outcomes = Counter(trial.outcome for trial in all_trials)
     with_category = [trial for trial in all_trials if trial.outcome is QueryOutcome.CATEGORY]
@@ -172,7 +175,7 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
         for group in CategoryGroup:
             members = [counts[category] for category in Category if category in MEMBERS[group]]
             counts[group] = [sum(group_counts) for group_counts in zip(*members, strict=True)]
-        # Rare categories say too little about how alike repetitions are, so all eleven are pooled.
+        # A rare category says too little about the similarity of repetitions, so all eleven are pooled.
         effect = design_effect([counts[figure] for figure in Category], totals)
         for figure, figure_counts in counts.items():
             yield figure, counted_share(figure_counts, totals, effect)
@@ -198,14 +201,14 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
 
 
 def lacks_core(trial: RatedTrial) -> tuple[bool, bool]:
-    """Whether an admitted defeat concerns a core capability: (by its raters, by its scenario)."""
+    """Whether an admitted defeat concerns a core capability, according to its raters, and to its scenario."""
     if trial.category is not Category.ADMITTED_DEFEAT:
         return False, False
     return SubFlag.CORE_CAPABILITY_MISSING in trial.sub_flags, trial.trial.core_capability
 
 
 def category_under(trial: RatedTrial, reading: Reading) -> Category | None:
-    """The category under a reading."""
+    """The category of a query under a reading; None without a category."""
     return Category.WRONG if reading is Reading.WRONG and any(lacks_core(trial)) else trial.category
 
 
@@ -215,7 +218,8 @@ def counts_as(trial: RatedTrial, figure: Figure, reading: Reading = Reading.ADMI
 
 
 def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | None) -> CountedShare:
-    """The share of sum(totals) responses, from those of each query. effect: `design_effect` of repetitions."""
+    """The share sum(counts) of sum(totals) responses. counts, totals: one for each query. effect: the `design_effect`
+    of repetitions."""
     count, total = sum(counts), sum(totals)
     if Method.of(len(totals), total) is Method.WILSON:
         return CountedShare(count, total, wilson(count, total), wilson(count, total, TOGETHER))
@@ -237,7 +241,7 @@ NEVER = ""
 
 
 def label_by(trial: RatedTrial, grouping: By) -> str:
-    """The label of a query; "" where it has none."""
+    """The label of a query in a grouping; "" if it has none."""
     match grouping:
         case ResultGrouping.DEVICE:
             return trial.trial.device
@@ -256,14 +260,15 @@ def label_by(trial: RatedTrial, grouping: By) -> str:
 
 
 def grouped(trials: Iterable[RatedTrial], grouping: By) -> tuple[tuple[str, tuple[RatedTrial, ...]], ...]:
-    """Label → queries; labels sorted, numbers by size, "" last."""
+    """The queries of each label. Labels are sorted, numbers by size, with "" last."""
     groups = group_by((label_by(trial, grouping), trial) for trial in trials)
     return tuple((name, tuple(groups[name])) for name in sorted_labels(list(groups)))
 
 
 @frozen
 class CrossedFigures:
-    """Queries grouped by two keys. cells: by row, then column; None without queries."""
+    """Queries by two groupings at once. by: the two groupings. rows, columns: their labels. cells: the counts of each
+    pair of labels, row by row; None without queries."""
 
     by: tuple[By, By]
     rows: tuple[str, ...]
@@ -272,7 +277,7 @@ class CrossedFigures:
 
 
 def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigures:
-    """Category counts for each pair of labels."""
+    """The category counts for each pair of labels."""
     rows = [label for label, _ in grouped(trials, first)]
     columns = [label for label, _ in grouped(trials, second)]
     pairs = group_by(((label_by(trial, first), label_by(trial, second)), trial) for trial in trials)
@@ -284,7 +289,8 @@ def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigur
 
 @frozen
 class Waits:
-    """Pauses before attempts after the first, seconds. shorter: than in the scenario. unknown: not in the log."""
+    """The pauses before attempts after the first, in seconds. count: number of known pauses. shorter: number of pauses
+    shorter than in the scenario. unknown: number of pauses that the log does not contain."""
 
     count: int = 0
     least_s: float | None = None
@@ -296,11 +302,13 @@ class Waits:
 
 @frozen
 class RepromptFigures:
-    """Attempts of decided queries whose recognition was assessed. `needed`: (attempts, queries), ascending.
+    """The attempts of decided queries whose recognition was assessed.
 
-    `never`: queries never recognised; they are not in the mean. `first`: recognised at the first attempt, of all
-    assessed. `mean`: attempts of recognised queries, with its 95 % interval, which is None for fewer than two queries.
-    `unassessed`: decided queries that are left out.
+    - needed: (attempts, number of queries that needed them), ascending.
+    - never: number of queries that were never recognised; the mean does not include them.
+    - first: share of all assessed queries that were recognised at the first attempt.
+    - mean: mean number of attempts of recognised queries, with its 95 % interval (None for fewer than two queries).
+    - unassessed: number of decided queries that are left out.
     """
 
     needed: tuple[tuple[int, int], ...]
@@ -321,7 +329,7 @@ class RepromptFigures:
 
 
 def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
-    """Attempts over `trials`; repetitions of a query count as far as they differ."""
+    """The attempts of some queries. In intervals, repetitions of a query count as far as they differ."""
     decided = [trial for trial in trials if trial.progress.outcome in DECIDED]
     assessed = [trial for trial in decided if trial.assessed]
     by_query = group_by((trial.query, trial.attempts) for trial in assessed)
@@ -342,7 +350,8 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
 
 
 def _mean_interval(queries: list[list[int | None]]) -> Interval | None:
-    """Interval of the mean attempts, as for word errors per word; None for fewer than two queries."""
+    """The interval of the mean number of attempts, computed as for word errors per word. None for fewer than two
+    queries. queries: for each query, the attempts of its repetitions (None if never recognised)."""
     units = [[attempts - 1 for attempts in tries if attempts is not None] for tries in queries]
     units = [repeats for repeats in units if repeats]
     interval = wer_interval([sum(repeats) for repeats in units], [len(repeats) for repeats in units])

@@ -1,4 +1,4 @@
-"""Which of two devices or sessions has more responses of a category, on the queries that both answered."""
+"""Compares two devices or sessions by the responses of a category, on the queries that both answered."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _Place = tuple[_Query, tuple[str, ...]]
 
 @frozen
 class DifferingQuery:
-    """A query on which the two sides differ. first, second: categories of each side, with counts."""
+    """A query on which the two sides differ. difference: weighted difference of the shares, first minus second. first,
+    second: the categories of each side, with their counts."""
 
     query_id: str
     text: str
@@ -44,11 +45,16 @@ class DifferingQuery:
 class CategoryComparison:
     """First side minus second side, on queries for which both have a category.
 
-    A stratum is a query under conditions. Sides are compared by their shares within each stratum. `queries`, `strata`:
-    common ones. `first_responses`, `second_responses`: responses in those strata. `first_unpaired`, `second_unpaired`:
-    responses with a category outside them. `difference`: over the queries, whose sides its test swaps. `all_swap`: the
-    same test over all eleven categories. `differing`: queries that differ on `on`, largest difference first.
-    `why_not`: why there is no comparison, "" if there is one.
+    A stratum is a query under certain conditions. Sides are compared by their shares within each stratum.
+
+    - on: the category or group that is compared.
+    - queries, strata: numbers of those that both sides have.
+    - first_responses, second_responses: numbers of responses in these strata.
+    - first_unpaired, second_unpaired: numbers of responses with a category in other strata.
+    - difference: over the queries. Its test swaps the two sides of whole queries.
+    - all_swap: the same test over all eleven categories.
+    - differing: queries that differ on `on`, largest difference first.
+    - why_not: why there is no comparison; "" if there is one.
     """
 
     first: str
@@ -68,7 +74,7 @@ class CategoryComparison:
 
     @property
     def more_is_better(self) -> bool | None:
-        """None of a category that is neither good nor bad."""
+        """Whether more responses of this category are better; None if it is neither good nor bad."""
         return _MORE_IS_BETTER.get(self.on)
 
 
@@ -111,7 +117,8 @@ def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
 
 
 def _varying(trials: Iterable[RatedTrial]) -> set[str]:
-    """Axes with several labels within a session. One with a single label in each, such as a setting, is compared."""
+    """The axes that have several labels within a session. An axis with a single label in each session, such as a
+    setting, is what is compared, so it does not separate strata."""
     labels = {(trial.session_id, *condition) for trial in trials for condition in trial.trial.conditions}
     return {axis for (_, axis), count in Counter(place[:2] for place in labels).items() if count > 1}
 

@@ -24,8 +24,8 @@ from harness.statistics.agreement import leading
 class JudgedResponse:
     """A first response with its judgments in force, oldest first, at most one per rater.
 
-    judgments: of raters, with any status. settled: the adjudication in force, not included in them. programs: of
-    programs, kept apart from people: they count in no category, agreement or consensus.
+    judgments: those of raters, with any status. settled: the adjudication in force, which is not among them; None
+    without one. programs: judgments of programs, which count in no category, agreement or consensus.
     """
 
     session_id: str
@@ -42,7 +42,7 @@ class JudgedResponse:
 
     @property
     def agreed(self) -> Category | None:
-        """The category of the adjudication, else the one that all raters gave; None for neither."""
+        """The category of the adjudication; without one, the category that all raters gave. None for neither."""
         if self.settled is not None:
             return self.settled.category
         categories = {judgment.category for judgment in self.submitted}
@@ -50,7 +50,7 @@ class JudgedResponse:
 
     @property
     def consensus(self) -> tuple[Category, int] | None:
-        """The category that most raters gave, two at least, and how many gave it; None where none leads."""
+        """The category that most raters (at least two) gave, and their number. None for a tie."""
         return leading(judgment.category for judgment in self.submitted if judgment.category is not None)
 
     @property
@@ -75,9 +75,9 @@ def judged_in(
 ) -> tuple[JudgedResponse, ...]:
     """A session's first responses in the order of playing, judged or not.
 
-    rows: every judgment row of the session, oldest first (`log.reader.rating_rows`), those in the log included.
-    A judgment belongs to its clip, so that a trial that was run again must be judged again. with_programs:
-    programs are raters like people.
+    rows: every judgment row of the session, oldest first (`log.reader.rating_rows`), including those in the log.
+    A judgment belongs to its clip, so a trial that was run again must be judged again. with_programs: whether programs
+    count as raters, like people.
     """
     by_clip: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
     ids: set[str] = set()
@@ -107,7 +107,7 @@ def judged_in(
 
 
 class QueryOutcome(StrEnum):
-    """What became of a query. Each query has exactly one outcome.
+    """The outcome of a query. Each query has exactly one.
 
     NOT_PLAYED: not played yet. NOT_TESTED: skipped, aborted or interrupted. NOT_RECOGNISED: misheard, no wake, or
     silence up to the last attempt. INCONCLUSIVE: answered, without evidence of recognition. SILENT: recognised (or not
@@ -141,9 +141,10 @@ class Basis(StrEnum):
 
 @frozen
 class RatedTrial:
-    """A planned query with its outcome. judged: the first response, None for none. category, basis: of CATEGORY.
+    """A planned query with its outcome. judged: the first response; None without one. category, basis: None unless the
+    outcome is CATEGORY.
 
-    sub_flags: of at least half of the raters who gave the category; those of the adjudication if there is one.
+    sub_flags: those that at least half of the raters who gave the category have set; with an adjudication, its own.
     """
 
     session_id: str
@@ -160,24 +161,24 @@ class RatedTrial:
 
     @property
     def query(self) -> tuple[str, str]:
-        """Id and text, since another scenario may use the id for other words."""
+        """Id and text of the query. The text is needed since another scenario may use the id for other words."""
         return self.trial.query_id, self.trial.reference
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The labels of its conditions, one per axis."""
+        """The labels of its conditions, one for each axis."""
         return tuple(label_of(self.trial, self.trial.device, axis) for axis in AXES)
 
     @property
     def assessed(self) -> bool:
-        """Whether evidence of what the device heard decided about repetitions."""
+        """Whether evidence of what the device heard decided if the query was repeated."""
         take = self.progress.counting
         by_words = not self.trial.until_understood
         return by_words and take is not None and take.recognition not in (None, Recognition.NOT_ASSESSED)
 
     @property
     def attempts(self) -> int | None:
-        """Attempts until the query was recognised; None if it never was, or if that is unknown."""
+        """Number of attempts until the query was recognised; None if it never was, or if that is unknown."""
         take = self.progress.counting
         return take.attempts_to_recognition if take is not None else None
 
@@ -190,8 +191,8 @@ def rows_asked_for(
 ) -> list[Judgment]:
     """The rows of some raters, or of one round; all by default. Keeps the order, oldest first.
 
-    raters: only their judgments, without adjudications. round_id: its rows, rows that change or withdraw them, and
-    their adjudications.
+    raters: selects only their judgments, without adjudications; () for all. round_id: selects the rows of this round,
+    rows that change or withdraw them, and their adjudications; None for all rounds.
     """
     if not raters and round_id is None:
         return list(rows)
@@ -208,7 +209,8 @@ def rows_asked_for(
 def rated_in(
     session_id: str, trials: Iterable[TrialProgress], judged: Iterable[JudgedResponse]
 ) -> tuple[RatedTrial, ...]:
-    """A session's queries in the order of playing, without other kinds of trials and devices without a voice.
+    """The queries of a session in the order of playing. Other kinds of trials, and devices without a voice, are left
+    out.
 
     judged: `judged_in` of the same session.
     """
@@ -297,7 +299,7 @@ def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]
 
 
 def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
-    """Reads sessions in the order given; LogError. InputError if two folders hold the same session."""
+    """Reads sessions in the given order; LogError. InputError if two folders contain the same session."""
     session_by_id: dict[str, RatedSession] = {}
     names: dict[str, str] = {}
     for folder in folders:
@@ -334,7 +336,7 @@ def rated_trials(sessions: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
 
 
 def with_one_name(rows: Iterable[Judgment], names: dict[str, str]) -> list[Judgment]:
-    """The rows, each rater under the first spelling of the name. names: key → spelling; takes up new ones."""
+    """The rows, with each rater's name in its first spelling. names: spelling by key; new names are added to it."""
     renamed_rows = []
     for row in rows:
         name = names.setdefault(name_key(row.rater), row.rater)

@@ -29,8 +29,10 @@ MOST_COLUMNS = 1000
 class RawRows:
     """The rows of a file, not yet checked.
 
-    `header`: distinct column names. `line`: line of the header, 0 for none. `rows`: line number and cells. `bad_lines`:
-    errors in lines that are not rows; filled while the rows are read. `number`: a number in a cell as Python reads it.
+    - header: column names, all different. line: line number of the header; 0 if the file has none.
+    - rows: line number and cells of each row.
+    - bad_lines: errors in lines that are not rows; filled while the rows are read.
+    - number: turns the text of a number in a cell into the form that Python reads.
     """
 
     file: str
@@ -85,7 +87,7 @@ def _csv_rows(
 
 
 def jsonl_table(path: Path, encoding: str | None) -> RawRows:
-    """Reads JSON lines; the header holds every key, in order of first occurrence."""
+    """Reads JSON lines. The header has every key that occurs, in order of first occurrence."""
     errors: list[InputError] = []
     objects: list[tuple[int, dict[str, object]]] = []
     names: dict[str, None] = {}
@@ -120,7 +122,7 @@ def jsonl_table(path: Path, encoding: str | None) -> RawRows:
 
 
 def parquet_table(path: Path) -> RawRows:
-    """Lines are rows, from 1. HarnessError when the library for it is not installed."""
+    """Reads Parquet. Its rows, from 1, count as lines. HarnessError if the library for it is not installed."""
     demand_parquet(Place(str(path)))
     import pyarrow
     import pyarrow.parquet
@@ -149,7 +151,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 Value = str | int | float | bool | tuple[str, ...]
 LONGEST_CELL = 100_000
-"""Characters."""
+"""Most characters of a cell."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
 _HALF = re.compile("[\ud800-\udfff]")
 _LARGEST = 1 << 53  # Whole numbers below are exact as floats.
@@ -158,7 +160,8 @@ _NO = frozenset({"false", "no", "0"})
 
 
 class WrongCell(Exception):
-    """A value that its column cannot hold, or a row of no response; the reader of the row adds the line."""
+    """A value that is not valid in its column, or a row that belongs to no response. The reader of the row adds the
+    line."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -167,7 +170,7 @@ class WrongCell(Exception):
 
 
 def value_of(cell: object, content: ColumnContent) -> Value | None:
-    """The value of a cell; None when it is empty. WrongCell."""
+    """The value of a cell; None if it is empty. WrongCell."""
     if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, str):
@@ -285,10 +288,10 @@ _LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
 
 @frozen
 class ParsedJudgment:
-    """A row with valid values; its response is not looked up yet.
+    """A row with valid values, whose response is not looked up yet.
 
-    line: line of the file, from 1; row of a Parquet file. values: by column, without empty ones. category: None unless
-    the status is SUBMITTED.
+    line: its line in the file, from 1; for Parquet its row. values: the values that are not empty, by column. category:
+    None unless the status is SUBMITTED.
     """
 
     line: int
@@ -308,7 +311,7 @@ class ParsedJudgment:
 def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> ParsedJudgment:
     """Checks a row; WrongCell.
 
-    values: by column. categories: by every accepted word, in lower case.
+    values: its values by column. categories: the category for every accepted word, in lower case.
     """
     rater = str(values.get("rater", "")).strip()
     if not rater:
@@ -408,9 +411,9 @@ NEEDED = ("rater", "category")
 
 @frozen
 class JudgmentFile:
-    """A file of judgments. rows: valid rows, in order. problems: errors of the others. bad: number of the others.
+    """A file of judgments. rows: the valid rows, in order. problems: errors of other rows. bad: number of other rows.
 
-    left_out: unknown columns.
+    left_out: unknown columns, which are ignored.
     """
 
     rows: tuple[ParsedJudgment, ...]
@@ -420,7 +423,7 @@ class JudgmentFile:
 
 
 def format_of(path: Path) -> Format:
-    """The format, by the file's suffix; InputError."""
+    """The format that a file's suffix names; InputError."""
     suffix = path.suffix.lower().lstrip(".")
     formats = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
     if suffix not in formats:
@@ -438,7 +441,7 @@ def read_judgments(
 ) -> JudgmentFile:
     """Reads all rows of a file; InputError, InputProblems if it is not a table of judgments.
 
-    categories: by every accepted word, in lower case. names: column → field, for columns with other names.
+    categories: the category for every accepted word, in lower case. names: the field of each column with another name.
     """
     match kind:
         case Format.CSV:
@@ -492,7 +495,7 @@ def _values(
 
 
 def _fields(table: RawRows, names: Mapping[str, str]) -> list[str]:
-    """The field of each column, "" for none; InputProblems."""
+    """The field of each column; "" for a column that is ignored. InputProblems."""
     problems = Problems(table.file)
     fields: list[str] = []
     for column, field in names.items():

@@ -205,7 +205,7 @@ RaterKeysKeys: type[_RaterKeysHead] = create_model(
 
 SESSION_LOG = "log.sqlite"
 SPARE_KEYS = tuple(f"f{number}" for number in range(12, 1, -1))
-"""For actions whose default key the file gives to another."""
+"""Keys for actions whose default key the file gives to another action."""
 T = TypeVar("T")
 
 
@@ -311,7 +311,7 @@ def load_rater_keys(path: Path) -> RaterKeys:
 def _matching_sessions(
     path: Path, pattern: str, key_path: tuple[str | int, ...], findings: Findings
 ) -> tuple[str, ...]:
-    """Absolute paths of the session folders that match a pattern; an error when none does."""
+    """Absolute paths of the session folders that match a pattern. If none does, that is added to the findings."""
     folder = path.absolute().parent
     names = sorted(glob.glob(str(Path(glob.escape(str(folder)), pattern))))
     sessions = [session for session in map(Path, names) if (session / SESSION_LOG).is_file()]
@@ -322,7 +322,7 @@ def _matching_sessions(
 
 
 def _proposals(path: Path, keys: ProposalsKeys, judged_sessions: tuple[str, ...], findings: Findings) -> ProposalRule:
-    """The rule; errors for sources that the round judges, and for wrong settings."""
+    """The rule for proposals. Sources that the round judges, and wrong settings, are added to the findings."""
     sources: dict[str, None] = {}
     for number, pattern in enumerate(keys.from_):
         key_path = ("proposals", "from", number)
@@ -341,7 +341,7 @@ def _proposals(path: Path, keys: ProposalsKeys, judged_sessions: tuple[str, ...]
 
 
 def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], findings: Findings) -> None:
-    """Checks each setting; does not create the classifier."""
+    """Checks each setting of a classifier, without creating the classifier."""
     try:
         declared = plugins.load(plugins.Group.INTENT_CLASSIFIERS, classifier).settings
     except PluginError as error:
@@ -373,7 +373,7 @@ def _refuse_duplicates(
     *,
     compared_form: Callable[[str], str] = str,
 ) -> None:
-    """compared_form: equal for ids that count as one."""
+    """Adds a finding for each id that occurs twice. compared_form: returns the form in which ids are compared."""
     met: dict[str, int] = {}
     for number, name in enumerate(ids):
         first = met.setdefault(compared_form(name), number)

@@ -100,9 +100,9 @@ _CELLS = (
 
 
 def table_of(figures: AgreementFigures) -> list[list[str]]:
-    """A header, then a row per item: labels of the raters, majority and consensus.
+    """A header, then a row for each item: labels of the raters, majority and consensus.
 
-    gold_right: share right of the gold items with as many votes, with its interval.
+    gold_right: share of gold items with the same votes on which the raters are right, with its interval.
     """
     raters = [f"label.{name}" for name in figures.names]
     rows = [["session", "trial", *raters, *_CELLS]]
@@ -139,7 +139,8 @@ def _share(ratio: Share) -> Json:
 
 
 def _confusion_of_rater(matrix: Any) -> Json:
-    """For each true category: the probabilities above zero of the rater's categories."""
+    """For each true category, the categories that the rater gives with a probability above zero, and the
+    probability."""
     rows: Json = {}
     for category, probabilities in zip(CATEGORIES, matrix, strict=True):
         cells = {
@@ -188,7 +189,7 @@ def _pace_in_words(rater: RaterFigures) -> str:
 
 
 MOST_PER_HOUR = 3600
-"""More answers an hour than a person gives."""
+"""More answers per hour than a person can give. Higher rates are not written out."""
 
 
 def _per_hour_in_words(rater: RaterFigures) -> str:
@@ -217,15 +218,16 @@ def _share_column(key: str, title: str, text: Callable[[Share], str], name: str 
 WIDTH = 80
 LISTED = 15
 _CUT = ("confusions", "pairs")
-"""Sections of which a text shows this many rows."""
+"""Sections of which the text shows only LISTED rows."""
 HIGH_RAW, LOW_ALPHA = 0.8, 0.4
-"""Raw agreement above the first with alpha below the second: one category makes up most labels."""
+"""Raw agreement above HIGH_RAW with alpha below LOW_ALPHA shows that one category makes up most labels."""
 _AT = 15
-"""Where the texts of notes begin."""
+"""Column in which the texts of notes begin."""
 
 
 def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]:
-    """The report without disputed items. rated: what `harness rate` takes to settle them, escaped."""
+    """The report without disputed items. rated: the sessions as arguments of `harness rate`, with which the disputed
+    items can be settled; escaped."""
     names = ", ".join(shown(session, 30) for session in figures.sessions)
     yield shown(f"session {names}" if len(figures.sessions) == 1 else f"sessions {names}", WIDTH)
     if figures.untouched:
@@ -237,7 +239,7 @@ def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]
 
 
 def sections(figures: AgreementFigures) -> Iterator[Section]:
-    """The report, for a text and for a page."""
+    """The sections of the report, as text and page show them."""
     first = (_sentences(_counts_in_words(figures)), _coefficients(figures), _sentences(_care_in_words(figures)))
     yield Section("agreement", "Inter-rater agreement", first)
     if figures.by_votes:
@@ -283,7 +285,7 @@ def disputed(figures: AgreementFigures) -> Iterator[str]:
 
 
 def vote_lines(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
-    """Who gave each category, the most frequent first, and what the raters say together."""
+    """Lines about one item: who gave each category, the most frequent first, and the result of all votes."""
     often = Counter(category for _, category in item.labels)
     for category, _ in often.most_common():
         yield f"{LABELS[category]}: {', '.join(shown(rater, 20) for rater, label in item.labels if label is category)}"
@@ -294,7 +296,7 @@ def vote_lines(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
 
 
 def votes_in_words(votes: Votes) -> str:
-    """How many of the raters agree."""
+    """How many of the raters agree, such as `2 of 3 raters`."""
     return f"{votes[0]} of {votes[1]} raters"
 
 
@@ -308,7 +310,7 @@ def _outcome_text(item: AgreedItem) -> str:
 
 
 def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
-    """What was judged, and what the coefficients are over."""
+    """Lines about what was judged, and on which items the coefficients are based."""
     table = figures.agreement
     raters = counted(len(figures.names), "rater")
     yield (
@@ -326,7 +328,7 @@ def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
 
 
 def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
-    """Raw agreement, alpha and AC1, with intervals."""
+    """The table of raw agreement, alpha and AC1, with intervals."""
     table = figures.agreement
     rows = [("raw", percent(table.raw.value), percent_interval(table.raw.interval))]
     for name, figure in (("Krippendorff's alpha", table.alpha), ("Gwet's AC1", table.ac1)):
@@ -336,7 +338,7 @@ def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
 
 
 def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
-    """How to read the coefficients: why one is missing, and what they are over."""
+    """Lines on how to read the coefficients, and why one is missing."""
     table = figures.agreement
     reasons = group_by(
         ((figure.why_not, "" if figure.value is None else "intervals of "), name)
@@ -357,7 +359,8 @@ def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
 
 
 def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
-    """Responses with a consensus, by how many raters agree, and how often such a consensus is right on gold items."""
+    """The table of responses with a consensus, by the number of raters who agree. It also shows how often such a
+    consensus is right on gold items."""
     fields: tuple[Field[tuple[Votes, VotesFigures]], ...] = (
         Field("", "consensus", lambda row: votes_in_words(row[0])),
         Field("votes", "", lambda row: row[0][0]),
@@ -371,7 +374,7 @@ def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
 
 
 def _consensus_notes(figures: AgreementFigures) -> Notes:
-    """What a consensus is, and what the table says of it."""
+    """Notes on what a consensus is, and how to read the table."""
     labelled = [item for item in figures.items if item.gold is None and len(item.labels) > 1]
     decided = sum(item.consensus is not None for item in labelled)
     model = f"{'' if figures.model.converged else 'NOT converged after '}{counted(figures.model.rounds, 'iteration')}"
@@ -406,7 +409,7 @@ def _raters(figures: AgreementFigures) -> Iterator[Part]:
 
 
 def _specific_agreement(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
-    """Agreement on each category that somebody gave."""
+    """The table of agreement on each category that some rater gave."""
     fields: tuple[Field[tuple[Category, CategoryAgreement]], ...] = (
         Field("", "category", lambda row: LABELS[row[0]]),
         Field("", "labels", lambda row: row[1].labels),

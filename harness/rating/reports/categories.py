@@ -42,10 +42,13 @@ NEVER_RECOGNISED = "(not recognised)"
 
 @frozen
 class Selection:
-    """What a report covers. raters, round_id: only their judgments; () and None: all. on: what is compared and crossed.
+    """What a report covers.
 
-    by: groupings; None: all with more than one group. crosses: None for devices by query classes, where there are
-    several of both. compare: two devices or sessions.
+    - raters: only judgments of these raters count; () for all. round_id: only those of this round; None for all.
+    - on: the category or group that crossed tables and comparisons show.
+    - by: groupings; None for all that have more than one group.
+    - crosses: pairs of groupings to cross; None for devices by query classes, if there are several of both.
+    - compare: two devices or sessions to compare; None for none.
     """
 
     raters: tuple[str, ...] = ()
@@ -58,7 +61,7 @@ class Selection:
 
 @frozen
 class QueryGroup:
-    """The queries of a label."""
+    """The results of the queries with one label."""
 
     label: str
     figures: CategoryFigures
@@ -67,7 +70,8 @@ class QueryGroup:
 
 @frozen
 class CategoryReport:
-    """sessions: ids. `figures` and `reprompts`: over all queries. comparisons: under each reading that matters."""
+    """The content of a report. sessions: their ids. trials: all queries. `figures`, reprompts: results over all
+    queries. comparisons: one for each reading that makes a difference."""
 
     sessions: tuple[str, ...]
     selection: Selection
@@ -135,7 +139,8 @@ def _groups(trials: Sequence[RatedTrial], grouping: By) -> tuple[QueryGroup, ...
 
 
 def _is_shown(trials: Sequence[RatedTrial], grouping: By) -> bool:
-    """By default: groupings with several groups, but not by query, and not a single axis twice."""
+    """Whether a grouping is shown by default. It must have several groups, and not be by query. Grouping by the whole
+    condition is shown only if other groupings do not already show it."""
     if grouping is ResultGrouping.QUERY or (
         grouping is Grouping.CONDITION and not any(trial.trial.needs_condition(GROUPINGS) for trial in trials)
     ):
@@ -154,7 +159,8 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
 def limits_of(
     report: CategoryReport, option: str, category: Category, most: float, reading: Reading, bound: LimitTarget
 ) -> Iterator[DeclaredLimit]:
-    """A limit on the share of a category, for each device: the least of correct responses, the most of others."""
+    """A limit on the share of a category, for each device. For correct responses it is the least share, for all other
+    categories the greatest."""
     least, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()
     if not groups:
@@ -189,7 +195,8 @@ COLUMNS = (
 
 
 def csv_of(report: CategoryReport) -> str:
-    """All queries (by is empty), then each grouping, then the crossed ones; empty cells where there is nothing."""
+    """The report as CSV: all queries (with an empty `by`), then each grouping, then the crossed ones. Cells without
+    data are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

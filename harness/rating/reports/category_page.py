@@ -32,11 +32,11 @@ MOST_LISTED = 500
 LONGEST_LABEL = 80
 LONGEST_TEXT = 400
 WIDE_ENOUGH = 0.045
-"""Minimum share of a part of a bar that has room for its key."""
+"""A part of a bar shows its key only if its share is at least this."""
 
 
 def write_html(report: CategoryReport, path: Path) -> None:
-    """Writes the page, whole or not at all; LogError when it cannot be written."""
+    """Writes the page, completely or not at all; LogError if it cannot be written."""
     write_atomically(path, page(report).encode("utf-8"))
 
 
@@ -79,13 +79,14 @@ def page(report: CategoryReport) -> str:
 
 
 def _stacks(figures: CategoryFigures) -> list[dict[str, Any]]:
-    """Stacked bars, under both readings, where they differ."""
+    """The stacked bars, one for each reading if these differ."""
     readings = tuple(Reading) if figures.core.total else (Reading.ADMITTED,)
     return [_stack(figures, reading) for reading in readings] if figures.total else []
 
 
 def _stack(figures: CategoryFigures, reading: Reading) -> dict[str, Any]:
-    """A part has the key of its category where it has room, and the number of its colour. words: for screen readers."""
+    """A stacked bar. Each part has the key of its category if there is room, and the number of its colour. words: the
+    text for screen readers."""
     shares = [(key, number, category, figures.share(category, reading)) for number, (key, category) in enumerate(KEYS)]
     shown_shares = [(key, number, category, share) for key, number, category, share in shares if share.count]
     widths = [(key, number, share.value or 0.0) for key, number, _, share in shown_shares]

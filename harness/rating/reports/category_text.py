@@ -1,6 +1,6 @@
-"""A category report for people: the funnel, the eleven under both readings, groups, comparisons.
+"""A category report for people: the funnel, the eleven categories under both readings, groups, comparisons.
 
-`sections` are those of a page, too.
+The HTML page has the same `sections`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOO_FEW_WHY = f"{TOO_FEW}: a single repeated query does not generalise to other 
 
 
 def share_span(share: CountedShare) -> str:
-    """The 95 % interval of a share; `too few` queries where there is a share and no interval."""
+    """The 95 % interval of a share as text; `too few` if there is a share but no interval."""
     return TOO_FEW if share.interval is None and share.total else hundredths_interval(share.interval)
 
 
@@ -96,7 +96,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
 
 
 def _counts_text(figures: CategoryFigures) -> str:
-    """`3 of 13 first responses (not counted: 10 disputed)`."""
+    """The number of responses that count: `3 of 13 first responses (not counted: 10 disputed)`."""
     left_out = {
         QueryOutcome.UNJUDGED: "not judged",
         QueryOutcome.SKIPPED: "skipped",
@@ -112,7 +112,7 @@ def _counts_text(figures: CategoryFigures) -> str:
 
 
 def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
-    """Each line of the funnel: name, count, remark. What is indented is taken off the stage above it."""
+    """The lines of the funnel: name, count, remark. Indented lines are subtracted from the stage above them."""
     counts = {
         "planned": figures.planned,
         "asked": figures.asked,
@@ -131,7 +131,7 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
 
 
 def funnel(figures: CategoryFigures) -> Iterator[str]:
-    """A line for each stage and for what is lost before it, if anything is."""
+    """A line for each stage of the funnel, and for each kind of loss that occurred."""
     for name, count, remark in stages(figures):
         if name.startswith(" ") and not count:
             continue
@@ -139,7 +139,7 @@ def funnel(figures: CategoryFigures) -> Iterator[str]:
 
 
 def eleven(figures: CategoryFigures) -> Part:
-    """The categories with counts and shares under both readings; under the rule the derived groups."""
+    """The table of categories, with counts and shares under both readings. The derived groups are below the rule."""
     if figures.why_not:
         remedy = f". {TO_JUDGE}" if figures.count(QueryOutcome.UNJUDGED) else ""
         return Notes([("categories", f"{NOTHING}: {figures.why_not}{remedy}")], NOTES)
@@ -153,7 +153,7 @@ def eleven(figures: CategoryFigures) -> Part:
 
 
 def notes(figures: CategoryFigures) -> Notes:
-    """What readings and intervals mean here, and what was said beside the categories."""
+    """Notes on readings and intervals, and on what raters stated in addition to categories."""
     lack = figures.core
     lack_text = f"they differ on {counted(lack.total, 'response')}"
     if lack.total:
@@ -174,7 +174,7 @@ OF_A_RUN = "The intervals of a run treat trials as independent, so they apply to
 
 
 def interval_in_words(figures: CategoryFigures) -> str:
-    """How intervals were made, and what they speak of."""
+    """How intervals were computed, and to which queries they apply."""
     kind = "95 % each, not simultaneous"
     queries = counted(figures.queries, *QUERY)
     match figures.method:
@@ -188,7 +188,7 @@ def interval_in_words(figures: CategoryFigures) -> str:
 
 
 def categories_given(trial: RatedTrial) -> str:
-    """What raters said of a response: `2 Correct, 1 Wrong`."""
+    """The categories that raters gave to a response: `2 Correct, 1 Wrong`."""
     categories = [row.category for row in trial.judged.submitted] if trial.judged else []
     return ", ".join(
         f"{categories.count(category)} {name_of(category)}" for category in Category if category in categories
@@ -217,7 +217,7 @@ MOST_DIFFERING = 15
 
 
 def sections(report: CategoryReport) -> Iterator[Section]:
-    """Groups and crossed ones, if anything was judged, and how often queries were said again."""
+    """The sections on groups and crossed groups (if any response was judged), and on repeated queries."""
     groupings, crossed = (report.groups, report.crossed) if report.figures.judged else ((), ())
     parts: list[Part] = [
         table for grouping, groups in groupings for table in (_counts(grouping, groups), _shares(grouping, groups))
@@ -234,7 +234,7 @@ def sections(report: CategoryReport) -> Iterator[Section]:
 
 
 def waits_in_words(waits: Waits) -> str:
-    """`12, 5.00–9.10 s, median 5.20 s; 1 shorter than requested`."""
+    """The pauses in words: `12, 5.00–9.10 s, median 5.20 s; 1 shorter than requested`."""
     if waits.least_s is None or waits.median_s is None or waits.most_s is None:
         return f"{NOTHING} ({'not in the log' if waits.unknown else 'no query was repeated'})"
     text = f"{waits.count}, {seconds_interval(waits.least_s, waits.most_s)}, median {seconds(waits.median_s)}"
@@ -362,7 +362,7 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
 
 
 def differing_in_words(query: DifferingQuery) -> str:
-    """`2 Correct / 1 Correct, 1 Wrong`."""
+    """The categories of a query on both sides: `2 Correct / 1 Correct, 1 Wrong`."""
     sides = [", ".join(f"{n} {name_of(category)}" for category, n in side) for side in (query.first, query.second)]
     return " / ".join(sides)
 
@@ -374,7 +374,7 @@ def all_in_words(comparison: CategoryComparison) -> str:
 
 
 def difference_in_words(comparison: CategoryComparison) -> str:
-    """Whether the second is better, and by which test; it takes all responses to a query as one."""
+    """Whether the second side is better, and by which test. The test swaps all responses to a query together."""
     estimate = comparison.difference
     names = shown(comparison.first, 24), shown(comparison.second, 24)
     text = sentence(*names, estimate, MeasureKind.SHARE, more_is_better=comparison.more_is_better)

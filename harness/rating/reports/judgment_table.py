@@ -1,4 +1,4 @@
-"""The columns of a file of judgments, and what stands in them."""
+"""The columns of a file of judgments, and their contents."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ An item's id is a hash of the session and the trial: it confirms a guess.
 def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = False, blind: bool = False) -> TypedTable:
     """Every judgment row of these sessions, oldest first in each.
 
-    only_in_force: without judgments that were changed or taken back, and with empty `replaces`. blind: without columns
-    that reveal the session or the device, sorted by clip, which then identifies the response. Exercises are left out,
-    since they would look like responses.
+    only_in_force: whether to leave out judgments that were changed or taken back, and to leave `replaces` empty. blind:
+    whether to leave out columns that reveal the session or the device, and to sort by clip, which then identifies the
+    response. Exercises are left out, since they would look like responses.
     """
     axes = sorted({axis for session in sessions for trial in session.trials for axis, _ in trial.trial.conditions})
     columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), ColumnContent.TEXT)}
@@ -66,7 +66,7 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
                 }
                 rows.append(values)
     if blind:
-        # Rows in the order of the sessions would show which responses are of one session.
+        # In the order of the sessions, rows would show which responses belong to the same session.
         rows.sort(key=lambda values: str(values["clip_sha256"]))
     return TypedTable(tuple(columns.items()), tuple(tuple(values.get(name) for name in columns) for values in rows))
 
