@@ -31,9 +31,10 @@ from harness.web.seats import BaseSeat, PostResult, SeatedSite, SubmittedForm, c
 
 @dataclass(slots=True)
 class UtteranceSearch:
-    """An annotator's search among their utterances. words: "" before the first search.
+    """An annotator's search among their utterances. words: the words to find; "" before the first search.
 
-    opened: the utterance opened last. again: the sitting at it, until its labels are saved or kept.
+    opened: id of the utterance that was opened last. again: the sitting at it, until its labels are saved or left
+    unchanged; None without one.
     """
 
     words: str = ""
@@ -42,13 +43,14 @@ class UtteranceSearch:
 
     @property
     def is_open(self) -> bool:
-        """Whether a found utterance is open, not the list."""
+        """Whether a found utterance is shown, not the list."""
         return self.again is not None and self.again.view.phase is not AnnotationPhase.FINISHED
 
 
 @dataclass(slots=True)
 class AnnotationSeat(BaseSeat):
-    """An annotator's seat. own: their sitting at open utterances; it waits during a search."""
+    """An annotator's seat. own: their sitting at open utterances, which waits during a search. finding: the search;
+    None if none is open."""
 
     room: AnnotationRoom
     own: AnnotationDesk
@@ -56,7 +58,7 @@ class AnnotationSeat(BaseSeat):
 
     @property
     def desk(self) -> AnnotationDesk:
-        """The desk that the page's keys act on."""
+        """The desk on which the keys of the page act."""
         return self.own if self.finding is None or self.finding.again is None else self.finding.again
 
     @property
@@ -92,7 +94,7 @@ class AnnotationSeat(BaseSeat):
         return self.own.is_saved(request) or self.desk.is_saved(request)
 
     def refresh(self) -> None:
-        """Takes in labels given elsewhere."""
+        """Adds labels that were given elsewhere."""
         for desk in {id(desk): desk for desk in (self.own, self.desk)}.values():
             desk.refresh(self.room.rows)
 
@@ -107,7 +109,7 @@ class AnnotationSeat(BaseSeat):
         return find(room.utterances, words, room.ledger, room.shares, annotator, adjudicating=settles)
 
     def open(self, utterance: str) -> bool:
-        """Opens an utterance with its labels; False when it may not be labelled again."""
+        """Opens an utterance with its labels; False if it must not be labelled again."""
         room, annotator, settles = self.room, self.own.annotator, self.own.adjudicating
         if self.finding is None or all(candidate.id != utterance for candidate in room.utterances):
             return False
@@ -118,7 +120,8 @@ class AnnotationSeat(BaseSeat):
         return True
 
     def back(self) -> bool:
-        """From an utterance to the list, from the list to the open work; False when already there."""
+        """Goes back from an utterance to the list, or from the list to the open work; False if that is already
+        shown."""
         if self.finding is None:
             return False
         if self.finding.is_open:
@@ -137,7 +140,7 @@ TEMPLATES = (
     "annotation_instructions.html",
 )
 MOST_FOUND = 50
-"""At most this many results are shown."""
+"""Most results of a search that are shown."""
 WORDS = SiteWords(
     name="Annotating",
     welcome="Annotating utterances",
@@ -148,7 +151,7 @@ WORDS = SiteWords(
 
 
 def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
-    """The annotators' pages."""
+    """The templates of the annotators' pages."""
     keys = label_keys(labels)
     exclusive = [label.id for label in labels.labels if label.alone]
     return Templates(
@@ -169,7 +172,7 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
 
 
 def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]:
-    """Values of a seat's page."""
+    """The values for the page of a seat."""
     view = seat.desk.view
     item = view.item
     return {
@@ -186,7 +189,7 @@ def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]
 
 
 def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
-    """Values of the search page."""
+    """The values for the search page."""
     hits, finding = seat.found_utterances(), seat.finding
     view = finding.again.view if finding is not None and finding.again is not None else None
     return {
@@ -202,9 +205,10 @@ def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationPost(SubmittedForm):
-    """struck: numbers of lines. labels: ids. words: of the search.
+    """A form of the annotators' pages. struck: numbers of the struck lines. labels: ids of the chosen labels. words:
+    the words to find.
 
-    span: words of a slot, from 0, half open; (0, 0) for none.
+    span: first word of a slot (from 0), and the word after its last; (0, 0) for none.
     """
 
     struck: frozenset[int]
@@ -214,7 +218,7 @@ class AnnotationPost(SubmittedForm):
 
 
 def _span(first: str, last: str) -> tuple[int, int]:
-    """The words that two numbers name, counted from 1; the last one may be left out."""
+    """The span of words that two numbers name, counted from 1. The last number may be "", for a single word."""
     if not re.fullmatch(r"[0-9]{1,6}", first) or not re.fullmatch(r"[0-9]{0,6}", last):
         return 0, 0
     return int(first) - 1, int(last or first)
@@ -235,7 +239,7 @@ def _fill_draft(seat: AnnotationSeat, post: AnnotationPost) -> None:
 
 
 def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
-    """Searches, opens an utterance, or goes back; returns as `_writes`."""
+    """Searches, opens an utterance, or goes back. Returns the same as `_writes`."""
     do, _, utterance = post.do.partition(".")
     match do:
         case "find":
@@ -251,7 +255,8 @@ def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
 
 
 def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
-    """Calls the desk. Returns whether something was done; None for an unknown button. LogError, LogFull."""
+    """Carries out a button of the desk. Returns whether that had an effect; None for an unknown button. LogError,
+    LogFull."""
     action, _, detail = post.do.partition(".")
     match action:
         case "mark" if detail:
@@ -265,7 +270,7 @@ def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
     return methods[post.do]() if post.do in methods else None
 
 
-OTHER_FIELDS = 20  # Chosen: more than a form has beside those of its lines or labels.
+OTHER_FIELDS = 20  # Chosen: more fields than a form has, apart from those of its lines or labels.
 
 
 class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):

@@ -39,11 +39,10 @@ _KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
 
 @frozen
 class SiteWords:
-    """A site's words on the shared pages.
+    """A site's texts for the shared pages.
 
-    name: in titles. welcome: heading of the login.
-
-    kept: what the site stores about a visitor. go_on: link back to the work. rest: shown after logging out.
+    name: name of the site, in titles. welcome: heading of the login page. kept: what the site stores about a visitor.
+    go_on: text of the link back to the work. rest: text after logging out.
     """
 
     name: str
@@ -54,7 +53,7 @@ class SiteWords:
 
 
 class Templates:
-    """Renders the shared templates and the named ones. All of them get `values`."""
+    """Renders the shared templates, and those in `names`. All of them can use `values`."""
 
     def __init__(self, names: Sequence[str], words: SiteWords, values: Mapping[str, object]) -> None:
         folder = resources.files("harness.web") / "templates"
@@ -68,7 +67,7 @@ class Templates:
         )
         self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit)
         self._environment.filters["page_text"] = lambda text: plain_text(text, LONGEST_WRITTEN, kept=ON_A_PAGE)
-        # Browsers leave out a line end that follows the tag.
+        # Browsers ignore a line end directly after the tag.
         self._environment.filters["in_textarea"] = lambda text: f"\n{text}" if text.startswith("\n") else text
         self._environment.filters["minutes"] = _minutes
         self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
@@ -94,7 +93,7 @@ def _minutes(seconds: float | None) -> str:
 
 
 MOST_BODY_BYTES = 262_144
-"""Bytes of a form. A form writes a character of a comment (`LONGEST_WRITTEN`) in at most 12 bytes."""
+"""Most bytes of a form. A character of a comment (at most `LONGEST_WRITTEN`) takes at most 12 bytes in it."""
 TOO_LONG = f"That is too long: a comment has at most {LONGEST_WRITTEN:,} characters. Go back and shorten it.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
@@ -113,9 +112,10 @@ HEADERS = {
 
 
 class RequestFilter:
-    """Refuses requests that a rater's browser never sends, and adds the protective headers to all answers.
+    """Refuses requests that a rater's browser never sends, and adds the protective headers to all responses.
 
-    names: the site's host names. Numeric addresses are always accepted: they cannot be used for DNS rebinding.
+    names: host names of the site. Numeric addresses are always accepted: they cannot be used for DNS rebinding. secure:
+    whether the site is reached only over TLS.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str], *, secure: bool) -> None:
@@ -193,7 +193,7 @@ def host_name(host: str) -> str:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body; None when it is too long, whatever its declared length."""
+    """The whole body of a request; None if it is too long, whatever its declared length."""
     parts: list[bytes] = []
     length = 0
     while True:
@@ -227,14 +227,15 @@ LIFE_S = 14 * 3600
 """A login ends after this time without a page."""
 RENEW_S = 1800  # A page renews an older cookie. Chosen: LIFE_S then counts from about the last page.
 TRIES, TRIES_IN_S = 10, 300.0
-"""Wrong tokens allowed from one address in this time."""
+"""TRIES wrong tokens are allowed from one address within TRIES_IN_S."""
 MOST_REMEMBERED = 10_000
-"""Wrong tokens of all addresses that are remembered."""
+"""Number of wrong tokens, of all addresses together, that are remembered."""
 
 
 @frozen
 class Visit:
-    """A browser with the site's cookie. id: random. invitation: None before login. age_s: of the cookie."""
+    """A browser with the cookie of the site. id: a random text. invitation: None before the login. age_s: age of the
+    cookie."""
 
     id: str
     invitation: Invitation | None = None
@@ -244,7 +245,7 @@ class Visit:
 class Logins:
     """Makes and reads the cookies; thread-safe. A cookie is valid only while its invitation is.
 
-    key: from the file of invitations, so that a login outlasts a restart of the site.
+    The key that signs cookies comes from the file of invitations, so a login outlasts a restart of the site.
     """
 
     def __init__(self, invitations: Invitations) -> None:
@@ -254,14 +255,15 @@ class Logins:
     def cookie_name(self, port: int, *, secure: bool) -> str:
         """A cookie name unique to this site: browsers send the cookies of one port to all ports of a host.
 
-        port: where the site listens. The invitations count too, for sites of two machines behind one name.
+        port: the port on which the site listens. The name also depends on the invitations, for sites of two machines
+        behind one host name.
         """
         site_digest = hmac.new(self._invitations.site_key, f"cookie:{port}".encode(), hashlib.sha256).hexdigest()[:8]
         # Browsers accept this prefix over TLS only, and not from another host of the domain.
         return f"{'__Host-' if secure else ''}{COOKIE}-{site_digest}"
 
     def visit(self, cookie: str | None) -> Visit | None:
-        """The visit of a cookie; None when it is forged, too old or missing."""
+        """The visit of a cookie; None if the cookie is forged, too old or missing."""
         if not cookie or len(cookie) > 500:
             return None
         try:
@@ -290,7 +292,7 @@ class Logins:
         self._ended_visits.add(visit.id)
 
     def cookie(self, visit: Visit) -> str:
-        """The cookie's value."""
+        """The value of the cookie for a visit."""
         digest = visit.invitation.token_sha256 if visit.invitation else ""
         return str(self._serializer().dumps([visit.id, digest]))
 
@@ -311,8 +313,9 @@ class Logins:
 class RateLimiter:
     """Counts wrong tokens by address; thread-safe.
 
-    A right token passes it, also from an address that it holds: strangers cannot lock a rater out. A token has 160
-    random bits. At 10,000 guesses a second against 100 invitations, a hit takes 10³⁴ years on average, whatever brakes.
+    A right token is always accepted, even from an address that is refused, so strangers cannot lock a rater out. This
+    is safe, since a token has 160 random bits. At 10,000 guesses per second against 100 invitations, a hit would take
+    10³⁴ years on average.
     """
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -360,7 +363,7 @@ class BaseSite(ABC):
     """Login, shared pages and files of a site; `app` is the ASGI application.
 
     A site adds its routes, among them `FIRST`, and returns from `_place` the path where a visitor works.
-    most_fields: in a form.
+    most_fields: most fields of a form.
     """
 
     FIRST: ClassVar[str] = "/instructions"
@@ -398,7 +401,7 @@ class BaseSite(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Ends what the site does beside requests."""
+        """Ends everything that the site does outside of requests."""
 
     @abstractmethod
     def _place(self, visit: Visit) -> str:
@@ -410,7 +413,7 @@ class BaseSite(ABC):
         return self._logins.visit(request.cookies.get(self.cookie_name))
 
     def _rater(self, request: Request) -> Visit:
-        """The logged-in visit; otherwise redirects to the login."""
+        """The visit of a visitor who is logged in. Others are redirected to the login."""
         visit = self._visit(request)
         if visit is None or visit.invitation is None:
             if request.method == "GET" and not request.url.path.startswith("/sound/"):
@@ -420,7 +423,7 @@ class BaseSite(ABC):
 
     @property
     def cookie_name(self) -> str:
-        """Attributes of the site's only cookie."""
+        """The name of the site's only cookie."""
         return self._logins.cookie_name(self._port, secure=self._secure)
 
     def _with_cookie(self, response: Response, visit: Visit) -> Response:
@@ -431,7 +434,7 @@ class BaseSite(ABC):
         return response
 
     def _page(self, template: str, visit: Visit | None, status: int = 200, **values: object) -> Response:
-        """A page, with a new cookie when the old one has some age."""
+        """A page, with a new cookie if the old one is older than RENEW_S."""
         word = self._logins.form_word(visit) if visit else ""
         invitation = visit.invitation if visit else None
         text = self._templates.page(template, form_word=word, invitation=invitation, **values)
@@ -441,7 +444,8 @@ class BaseSite(ABC):
         return response
 
     async def _checked_form(self, request: Request, visit: Visit) -> tuple[dict[str, str], FormData]:
-        """The fields of a form, each once, and the whole form. Refused when it is not from a page of this visit."""
+        """The fields of a form that occur once, and the whole form. A form that is not from a page of this visit is
+        refused."""
         form = await request.form(max_files=0, max_fields=self._max_fields)
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         if not self._logins.is_form_word(visit, fields.pop("form_word", "")):
@@ -479,7 +483,7 @@ class BaseSite(ABC):
             text = "This invitation is invalid, expired or withdrawn. Ask the person who invited you for a new one."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         if visit.invitation == new_visit.invitation:
-            # The link was opened again: forms in other windows stay valid.
+            # The same link was opened again. Keep the visit, so that forms in other windows stay valid.
             new_visit = visit
         return self._with_cookie(RedirectResponse(self.FIRST, 303), new_visit)
 
@@ -516,10 +520,10 @@ class BaseSite(ABC):
             return RedirectResponse((error.headers or {}).get("location", "/login"), 303)
         text = error.detail if error.status_code != 404 or "." in error.detail else "There is no such page."
         visit = self._visit(request)
-        # A visitor who may not work here at all is not sent here again.
+        # Without access to this page, the visitor gets no link back to it.
         here = request.url.path if error.status_code == 403 and request.method == "GET" else ""
         return self._notice(visit, error.status_code, "That did not work", text, refused_at=here)
 
     async def _fail(self, request: Request, error: Exception) -> Response:
-        """The traceback goes to the log. The page says what to do."""
+        """The page for an unexpected error, which says what to do. The traceback goes to the log."""
         return HTMLResponse(FAULT, 500)

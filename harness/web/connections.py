@@ -9,11 +9,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class PromptConnection(H11Protocol):
-    """Closes when a request, with its body, is not complete `request_s` after it or the connection began.
+    """A connection that is closed if a request, with its body, is not complete within `request_s` of its beginning, or
+    of that of the connection.
 
-    uvicorn has no such timeout: a hundred half-sent requests would lock out all raters. An address may also hold at
-    most `most_waiting` connections that wait for the rest of a request or for the next one. One more closes the one
-    that waited longest. Raters who share an address, as behind a proxy, and send whole requests are not affected.
+    uvicorn has no such timeout, so a hundred half-sent requests would lock out all raters. An address may also have at
+    most `most_waiting` connections that wait for the rest of a request or for the next one. A further one closes the
+    one that has waited longest. Raters who share an address (behind a proxy) and send whole requests are not affected.
     """
 
     request_s: ClassVar[float] = 20.0
@@ -44,11 +45,11 @@ class PromptConnection(H11Protocol):
 
     @property
     def _is_being_answered(self) -> bool:
-        """Whether a request is complete and not answered yet."""
+        """Whether a request is complete, but not answered yet."""
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _make_room(self) -> None:
-        """Closes the connection of this address that waited longest, when there are too many."""
+        """Closes the connection of this address that has waited longest, if there are too many."""
         address = self.client and self.client[0]
         waiting = [
             connection

@@ -1,7 +1,7 @@
 """Invitations of raters: a file with a hash of each rater's token, and the key that signs the cookies.
 
-A token has 160 random bits, too many to guess, so one round of SHA-256 is enough. Yet a reader of the file can log in
-as any rater, with a cookie signed by that key. So the file must be closed to others.
+A token has 160 random bits, too many to guess, so one round of SHA-256 is enough. But anyone who can read the file can
+log in as any rater, with a cookie signed by that key. So other users must not be able to read the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ MOST_BYTES = 1_000_000
 
 @frozen
 class SiteReach:
-    """How visitors reach a site. names: its host names. port: where it listens. secure: over TLS only."""
+    """How visitors reach a site. names: its host names. port: the port on which it listens. secure: whether it is
+    reached only over TLS."""
 
     names: Collection[str] = ("localhost",)
     port: int = 0
@@ -41,14 +42,15 @@ class SiteReach:
 
 
 HERE = SiteReach()
-"""From this host only."""
+"""A site that is reached only from this host."""
 
 
 @frozen
 class Invitation:
-    """rater: a pseudonym. token_sha256: hex. Times are Unix times. adjudicator: settles disputed responses.
+    """The invitation of one rater. rater: a pseudonym. token_sha256: in hexadecimal. Times are Unix times.
 
-    coordinator: sees the raters' progress and moves open responses between raters; judges nothing.
+    adjudicator: whether the person settles disputed responses. coordinator: whether the person sees the progress of
+    raters and moves open responses between them, but judges nothing.
     """
 
     rater: str
@@ -60,15 +62,15 @@ class Invitation:
     coordinator: bool = False
 
     def holds(self, at_s: float) -> bool:
-        """Whether it is valid at that time."""
+        """Whether the invitation is valid at this Unix time."""
         return not self.revoked and at_s < self.expires_s
 
 
 @frozen
 class InvitationData:
-    """The content of the file. site_key: hex, signs the cookies; as secret as the file.
+    """The content of the file. site_key: the key that signs the cookies, in hexadecimal; as secret as the file.
 
-    address: where the site was served last, or where the last links lead; "" if neither is known.
+    address: address at which the site was served last, or to which the last links lead; "" if neither is known.
     """
 
     site_key: str
@@ -77,9 +79,9 @@ class InvitationData:
 
 
 class Invitations:
-    """The file of invitations; thread-safe. Changes by another process show at the next call.
+    """The file of invitations; thread-safe. The next call sees changes by another process.
 
-    InputError when the file is damaged or open to others; LogError when it cannot be read or written.
+    InputError if the file is damaged, or readable by other users; LogError if it cannot be read or written.
     """
 
     def __init__(self, path: Path, wall_s: Callable[[], float] = time.time) -> None:
@@ -90,12 +92,12 @@ class Invitations:
 
     @property
     def everyone(self) -> tuple[Invitation, ...]:
-        """All invitations in the order of inviting, including invalid ones."""
+        """All invitations in the order in which they were made, including invalid ones."""
         return self._read_invitations().invitations
 
     @property
     def site_key(self) -> bytes:
-        """Signs cookies; made with the first invitation. InputError when nobody is invited yet."""
+        """The key that signs cookies. It is made with the first invitation. InputError if nobody is invited yet."""
         key = self._read_invitations().site_key
         if not key:
             raise InputError(
@@ -104,7 +106,7 @@ class Invitations:
         return bytes.fromhex(key)
 
     def by_token(self, token: str) -> Invitation | None:
-        """The invitation of a valid token. A wrong token takes as long as a right one."""
+        """The invitation of a valid token; None for another. A wrong token takes as long as a right one."""
         digest = token_digest(token)
         match = None
         for invitation in self.everyone:
@@ -113,7 +115,7 @@ class Invitations:
         return match
 
     def by_digest(self, digest: str) -> Invitation | None:
-        """The same by the hash of the token, for a visitor who is logged in."""
+        """The valid invitation with this hash of the token, for a visitor who is logged in; None without one."""
         return next(
             (
                 invitation
@@ -126,7 +128,8 @@ class Invitations:
     def invite(
         self, raters: Sequence[str], days: float, *, adjudicator: bool = False, coordinator: bool = False
     ) -> dict[str, str]:
-        """Rater → new token, which is stored nowhere. An older invitation of the rater ends."""
+        """Invites raters. Returns a new token for each, which is not stored anywhere. An older invitation of the rater
+        ends."""
         raters = [_valid_name(rater) for rater in raters]
         refuse_same_names(raters, "rater")
         now_s = self._wall_s()
@@ -153,7 +156,7 @@ class Invitations:
         return tokens
 
     def revoke(self, raters: Sequence[str]) -> None:
-        """Ends invitations at once, also for logged-in raters; InputError when one is not invited."""
+        """Ends invitations at once, also for raters who are logged in; InputError if one is not invited."""
         with self._change() as invited:
             invited_names = {name_key(invitation.rater) for invitation in invited.invitations}
             unknown = sorted(rater for rater in raters if name_key(rater) not in invited_names)
@@ -171,11 +174,11 @@ class Invitations:
 
     @property
     def address(self) -> str:
-        """Where the site was served last, or where the last links lead; "" if neither is known."""
+        """The address at which the site was served last, or to which the last links lead; "" if neither is known."""
         return self._read_invitations().address
 
     def set_address(self, address: str) -> None:
-        """Keeps where the site is, for links that follow."""
+        """Stores the address of the site, for later links."""
         with self._change() as invited:
             if invited.address != address:
                 self._write(replace(invited, address=address))
@@ -203,7 +206,7 @@ class Invitations:
 
     @contextmanager
     def _change(self) -> Iterator[InvitationData]:
-        """One change at a time, also by another process."""
+        """Locks the file for one change, also against other processes. The content that it yields may be changed."""
         import fcntl  # here, since few change the file
 
         with disk_errors(f"{self.path} cannot be written"):
@@ -224,18 +227,18 @@ class Invitations:
 
 
 def new_token() -> str:
-    """32 letters and digits, easily read aloud."""
+    """A new token: 32 letters and digits, which can be read aloud easily."""
     return base64.b32encode(secrets.token_bytes(TOKEN_BYTES)).decode().lower()
 
 
 def token_digest(token: str) -> str:
-    """Hex SHA-256 of a token; spaces, hyphens and capitals do not matter."""
+    """The SHA-256 of a token in hexadecimal; spaces, hyphens and capitals do not matter."""
     signs = "".join(sign for sign in token.lower() if sign.isalnum())
     return hashlib.sha256(signs.encode("utf-8", "replace")).hexdigest()
 
 
 def _valid_name(rater: str) -> str:
-    """The pseudonym of a rater; the site takes no blanks and few signs."""
+    """The pseudonym of a rater, checked: the site allows no blanks and only few special characters."""
     name = person_name(rater, "rater's pseudonym")
     if not all(sign.isalnum() or sign in "-_.\u200c\u200d" or unicodedata.combining(sign) for sign in name):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The live site: running sessions of this host, read-only. It reads the engines' feeds as any other client does."""
+"""The live site: running sessions of this host, read-only. It reads the feeds of the engines, like any other client."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ LOOK_S = 1.0
 """Interval of the search for engines, and the longest age of a page's numbers."""
 EVENTS_SHOWN = 40
 CLIPS_KEPT = 20
-"""Clips that a page which is a little old can still play."""
+"""Number of last clips that are kept, so that a slightly outdated page can still play them."""
 
 
 class LiveSession:
-    """One session's feed, folded row by row; thread-safe. EngineError when its engine does not answer."""
+    """The state of one session, updated with each row of its feed; thread-safe. EngineError if its engine does not
+    answer."""
 
     def __init__(self, place: EnginePlace) -> None:
         self.place = place
@@ -73,7 +74,7 @@ class LiveSession:
         self._page_s = 0.0
         self._received_s = time.monotonic()
         self.gone: str | None = None
-        """Why the connection has ended; "" after an orderly end."""
+        """Why the connection ended; "" after an orderly end, None while it lasts."""
         hello = Hello(client="web", since_seq=0, attended=False)
         self._client = EngineClient(Path(place.socket), hello, self._handle_message, self._on_close)
 
@@ -81,19 +82,19 @@ class LiveSession:
         self._client.close()
 
     def clip(self, name: str) -> Clip | None:
-        """The clip of that name, if it is one of the last."""
+        """The clip with this name, if it is one of the last CLIPS_KEPT; else None."""
         with self._lock:
             return next((clip for clip in self._clips if clip.name == name), None)
 
     def values(self) -> Mapping[str, object]:
-        """What pages show of it, at most `LOOK_S` old, shared by all browsers."""
+        """The values for its pages, at most `LOOK_S` old, and the same for all browsers."""
         with self._lock:
             if not self._page or time.monotonic() - self._page_s >= LOOK_S / 2:
                 self._page, self._page_s = self._values(), time.monotonic()
             return self._page
 
     def charts(self) -> str:
-        """The curves of its wake results as HTML, drawn again when a trial has finished."""
+        """The curves of its wake results as HTML. They are drawn again after each trial."""
         with self._lock:
             finished = self._figures.snapshot().totals.finished
             if self._charts[0] != finished:
@@ -139,7 +140,7 @@ class LiveSession:
             self.gone, self._page = why, {}
 
     def _status(self) -> tuple[str, str]:
-        """The state in a word, and why."""
+        """The state of the session in a word, and the reason."""
         finished = self._figures.snapshot().finished
         if self._goodbye is not None:
             return "ENDED", ENDED[finished] if finished else self._goodbye.reason or "the engine has ended"
@@ -205,9 +206,9 @@ class LiveSession:
 
 
 class LiveSessions:
-    """The sessions that run on this host, and those that ended since the start; thread-safe.
+    """The sessions that run on this host, and those that ended since the site was started; thread-safe.
 
-    only: the one folder to show, or None for all sessions of this user.
+    only: the only session folder to show; None for all sessions of this user.
     """
 
     def __init__(self, only: Path | None = None) -> None:
@@ -222,13 +223,13 @@ class LiveSessions:
 
     @property
     def sessions(self) -> tuple[LiveSession, ...]:
-        """Newest first."""
+        """The sessions, newest first."""
         with self._lock:
             return tuple(reversed(self._sessions.values()))
 
     @property
     def unreached(self) -> tuple[tuple[str, str], ...]:
-        """(folder, why) of engines that run but do not answer."""
+        """(folder, reason) of each engine that runs but does not answer."""
         with self._lock:
             return self._unreached
 
@@ -245,7 +246,7 @@ class LiveSessions:
         while not self._stop.wait(LOOK_S):
             try:
                 self._find_sessions()
-            except (OSError, RecursionError) as error:  # said on the page; the search goes on
+            except (OSError, RecursionError) as error:  # the page shows the error, and the search continues
                 with self._lock:
                     self._unreached = (("The search for sessions", f"fails: {error}"),)
 
@@ -255,7 +256,7 @@ class LiveSessions:
             previous = self._sessions.get(place.folder)
             if self._only_folder is not None and Path(place.folder) != self._only_folder:
                 continue
-            # After an orderly end ("") the engine is about to leave.
+            # After an orderly end ("") the engine is about to exit.
             if previous is not None and previous.place == place and not previous.gone:
                 continue
             try:
@@ -273,7 +274,7 @@ class LiveSessions:
 
 
 class LiveSite(BaseSite):
-    """Pages of the running sessions, for everybody who is invited. It has no button that changes anything."""
+    """Pages of the running sessions, for everybody who is invited. They have no buttons that change anything."""
 
     FIRST = LIVE
 

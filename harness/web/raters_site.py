@@ -1,4 +1,4 @@
-"""The raters' site: each rater judges, and listens to, the responses of their own queue."""
+"""The raters' site: each rater listens to the responses of their own queue, and judges them."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ from harness.web.seats import (
 from harness.web.sounds import SoundCache, picture, serve_range
 
 NEW_PLAYS = 50
-"""At most this many plays are accepted from one report."""
+"""Most new plays that are accepted from one report of a page."""
 SLACK_MS = 2000
 
 
 @dataclass(slots=True)
 class PagePlays:
-    """What a page has reported of playing the response. sent_s: when the page was sent."""
+    """The plays of the response that a page has reported. sent_s: time at which the page was sent."""
 
     sent_s: float
     plays: int = 0
@@ -70,7 +70,8 @@ class PagePlays:
 
 @dataclass(slots=True)
 class Seat(BaseSeat):
-    """A rater's seat, one for all of their windows. pages: sent pages, which may report plays."""
+    """A rater's seat, shared by all of their windows. aid: state of the decision aid; None if it is not open. pages:
+    the pages that were sent, which may report plays, by name."""
 
     desk: Desk
     aid: AidState | None = None
@@ -78,7 +79,7 @@ class Seat(BaseSeat):
 
     @property
     def sight(self) -> str:
-        """The id of the current item; "" when there is none."""
+        """The id of the current item; "" if there is none."""
         item = self.desk.view.item
         return item.id if item else ""
 
@@ -102,7 +103,7 @@ class Seat(BaseSeat):
         self.pages.clear()
 
     def new_page(self, now_s: float) -> str:
-        """Names a page before it is sent. It reports plays under this name."""
+        """Makes the name of a page before it is sent. The page reports plays under this name."""
         name = self.name_page()
         self.pages[name] = PagePlays(now_s)
         for old in self.pages.keys() - self.comments.keys():
@@ -110,9 +111,9 @@ class Seat(BaseSeat):
         return name
 
     def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
-        """Takes a page's report of all plays since it was sent. Plays longer than that time are not accepted.
+        """Adds a page's report of all plays since it was sent. Plays that are longer than that time are not accepted.
 
-        to_end: one of them went from the start to the end.
+        to_end: whether one of them went from the start to the end.
         """
         sent_page = self.pages.get(page)
         if sent_page is None:
@@ -130,7 +131,7 @@ class Seat(BaseSeat):
 
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
 MOST_FOUND = 200
-"""At most this many earlier responses are listed."""
+"""Most earlier responses that are listed."""
 _OWN = {JudgmentStatus.SKIPPED: "you left it for later", JudgmentStatus.HELD: "you held it until its effect is known"}
 MENU_KEYS = "abcdefghij"
 WORDS = SiteWords(
@@ -143,7 +144,7 @@ WORDS = SiteWords(
 
 
 def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
-    """The raters' pages. names: adjudicators see the raters' names."""
+    """The templates of the raters' pages. names: whether adjudicators see the names of raters."""
     values = {
         "round": round_,
         "exercises": len(round_.exercises),
@@ -167,7 +168,7 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
 
 
 def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
-    """Values of a seat's page. page: its name."""
+    """The values for the page of a seat. page: name of the page, from `new_page`."""
     view = seat.desk.view
     item = view.item
     return {
@@ -196,7 +197,7 @@ def desk_page(page: str, seat: Seat) -> Mapping[str, Any]:
 
 
 def coordinator_page(room: RatingRoom, giving: str, invited: Collection[str]) -> Mapping[str, Any]:
-    """Values of the progress page. giving: the rater whose open share is about to move, or ""."""
+    """The values for the progress page. giving: the rater whose open share is about to be moved; "" for none."""
     raters, now_s = room.progress(invited), time.time()
     round_raters = room.round.raters
     keys = {name_key(name) for name in round_raters}
@@ -251,7 +252,8 @@ MOST_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post(SubmittedForm):
-    """confidence, sub_flags, claimed: of the draft."""
+    """A form of the raters' pages. plays, heard_ms, heard_end: the page's report of plays. confidence, sub_flags,
+    claimed: fields of the draft."""
 
     plays: int
     heard_ms: int
@@ -276,7 +278,7 @@ def _fill_draft(seat: Seat, post: Post) -> None:
 
 
 def _writes(seat: Seat, action: str, detail: str) -> bool:
-    """Calls the desk; False for an unknown button. LogError, LogFull."""
+    """Carries out a button of the desk; False for an unknown one. LogError, LogFull."""
     desk = seat.desk
     match action:
         case "label" if detail in _CATEGORIES:
@@ -304,7 +306,7 @@ def _aid(seat: Seat, detail: str) -> None:
         case "back" if seat.aid is not None:
             seat.aid = seat.aid.back()
         case "answer" if seat.aid is not None and seat.aid.question is not None:
-            # The button names its question: an answer to another question comes from an old page.
+            # The button names its question, since an answer to another question comes from an old page.
             question, _, word = answer.partition(".")
             if seat.aid.question.id == question and seat.aid.question.answer(word) is not None:
                 seat.aid = seat.aid.answer(word)
@@ -325,7 +327,7 @@ OTHER_FIELDS = 40  # Chosen: more than a form has beside the raters to whom resp
 
 
 class RatersSite(SeatedSite[Seat, Post]):
-    """Answers requests. rater_names: adjudicators see the raters' names. The rest as in `BaseSite`."""
+    """The site. rater_names: whether adjudicators see the names of raters. Other parameters are as in `BaseSite`."""
 
     PLACE = "/judge"
     INSTRUCTIONS, GUIDE = "instructions.html", "guide.html"
@@ -370,7 +372,7 @@ class RatersSite(SeatedSite[Seat, Post]):
         return "desk.html", desk_page(seat.new_page(self._now_s()), seat)
 
     def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
-        """Without invalid answers."""
+        """The form, without invalid values."""
         confidence = fields.get("confidence", "")
         sub_flags = sorted(str(text) for text in form.getlist("sub_flag"))
         return Post(
@@ -394,9 +396,9 @@ class RatersSite(SeatedSite[Seat, Post]):
         outlasts = action not in ("undo", "aid", "go_on", "earlier", "later", "leave")
         result = seat.standing(post, outlasts=outlasts)
         if result is PostResult.STALE and post.do == "go_on":
-            return PostResult.REPEATED  # the explanation was left already
+            return PostResult.REPEATED  # the explanation was already ended
         if result is PostResult.STALE and action == "open":
-            result = PostResult.DONE  # from a list of any age: this judges nothing
+            result = PostResult.DONE  # allowed from a list of any age, since it judges nothing
         if result is not PostResult.DONE:
             return result
         seat.heard(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
@@ -454,7 +456,7 @@ class RatersSite(SeatedSite[Seat, Post]):
             return self._coordination_page(visit, 400, alert=f"Nothing was moved: {error.what}.")
         except HarnessError:
             return self._coordination_page(visit, 503, alert=UNSAVED)
-        self.readings.number += 1  # all desks take in the new shares
+        self.readings.number += 1  # so that all desks get the new shares
         rest = f"; {unassigned} stay unassigned: all of these raters have them already" if unassigned else ""
         return self._coordination_page(
             visit, notice=f"{counted(moved, 'response')} of {rater} moved to {', '.join(recipients)}{rest}."

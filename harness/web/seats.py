@@ -1,7 +1,10 @@
 """A site where each visitor works at a seat: its page, the effect of its buttons, and its alerts.
 
-GET: visit → seat → updates from elsewhere → page. POST: visit → check of the form → seat → the button's action,
-once, on the disk → redirect to the page. When the action fails, the answer is the current page with an alert.
+    GET:  visit → seat → updates from elsewhere → page
+
+    POST: visit → check of the form → seat → the button's action, once, on the disk → redirect to the page
+
+If the action fails, the response is the current page with an alert.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from harness.web.invitations import Invitations, SiteReach
 
 
 class PostResult(Enum):
-    """REPEATED: the same post was done before. STALE: the page was old, and nothing was done.
+    """The result of a post. REPEATED: the same post was already carried out. STALE: the page was old, and nothing was
+    done.
 
     UNKNOWN: the page has no such button.
     """
@@ -43,15 +47,19 @@ class PostResult(Enum):
 
 
 MOST_PAGES = 20
-"""Pages of one turn whose comments are known."""
+"""Number of pages of one turn whose comments are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedForm:
-    """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`. turn, sight: of its page.
+    """A form that a browser has sent.
 
-    page: the name of its page. comment: as the browser sent it; None without that field. draft: it has the fields of a
-    draft. mark: of its content.
+    - do: name of the pressed button. The script of the page sends `draft.quiet`.
+    - turn, sight: turn and sight of the seat when the page was sent.
+    - page: name of the page.
+    - comment: as the browser sent it; None if the form has no such field.
+    - draft: whether the form has the fields of a draft.
+    - mark: hash of its content, from `content_mark`.
     """
 
     do: str
@@ -64,23 +72,19 @@ class SubmittedForm:
 
     @property
     def request(self) -> str:
-        """A name of this post; the ids of its rows derive from it."""
+        """A text that identifies this post. The ids of its rows derive from it."""
         return f"{self.turn}\n{self.mark}"
 
 
 @dataclass(slots=True, kw_only=True)
 class BaseSeat(ABC):
-    """A seat: its current item, and whether a page still shows that item. Callers hold `lock`.
+    """A seat: its current item, and whether a page still shows that item. Callers must hold `lock`.
 
-    turn: changes with the item, which reveals old pages.
-
-    done: the last post that changed the turn, which reveals repetitions.
-
-    read: number of the last reading of files that the desk has taken in.
-
-    change: the latest form that arrived, as a document and the number that its script gave the form.
-
-    comments: by page of this turn, the comment in it, as far as the site knows.
+    - turn: changes with the item, so that posts from old pages can be recognised. It consists of start and number.
+    - done: the last post that changed the turn, so that a repetition can be recognised.
+    - read: number of the last reading of files that the desk knows.
+    - change: the latest form that arrived: the document, and the number that its script gave the form.
+    - comments: the last known comment in each page of this turn.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -108,7 +112,7 @@ class BaseSeat(ABC):
 
     @abstractmethod
     def present(self) -> None:
-        """Records a sign that the person is there: a page or a button."""
+        """Records that the person is present, shown by a page or a button."""
 
     @abstractmethod
     def is_saved(self, request: str) -> bool:
@@ -124,7 +128,7 @@ class BaseSeat(ABC):
         self.comments.clear()
 
     def name_page(self) -> str:
-        """Names a page before it is sent."""
+        """Makes the name of a page before it is sent."""
         while len(self.comments) > MOST_PAGES:
             del self.comments[next(iter(self.comments))]
         name = secrets.token_hex(4)
@@ -132,7 +136,7 @@ class BaseSeat(ABC):
         return name
 
     def take_comment(self, post: SubmittedForm, write: Callable[[str], object]) -> None:
-        """Writes the comment of a form if it is new; errors of `write`.
+        """Writes the comment of a form if the page has changed it; errors of `write`.
 
         A page on which nothing was typed must not undo what was typed on another page of the same item.
         """
@@ -145,7 +149,8 @@ class BaseSeat(ABC):
             self.comments[post.page] = comment
 
     def is_stale(self, change: str) -> bool:
-        """Whether a form arrives after one that the same document sent later. change: `DOCUMENT.NUMBER`, "" without."""
+        """Whether a later form of the same document has already arrived. change: `DOCUMENT.NUMBER` of the form; "" if
+        it has none."""
         document, _, digits = change.partition(".")
         if not re.fullmatch(r"[0-9]{1,9}", digits):
             return False
@@ -156,9 +161,10 @@ class BaseSeat(ABC):
         return False
 
     def standing(self, post: SubmittedForm, *, outlasts: bool) -> PostResult:
-        """Whether a post may be done: its page must have this turn and sight.
+        """Whether a post may be carried out: its page must have this turn and sight.
 
-        outlasts: valid also from a page sent before a restart of the site, if it shows the same item.
+        outlasts: whether the post is also valid from a page that was sent before a restart of the site, if that shows
+        the same item.
         """
         if post.request == self.done or self.is_saved(post.request):
             return PostResult.REPEATED
@@ -170,22 +176,22 @@ class BaseSeat(ABC):
 
 def content_mark(fields: dict[str, str]) -> str:
     """A hash of a post's content."""
-    ignored = ("plays", "heard_ms", "heard_end", "page", "change")  # differ when the same button is pressed again
+    ignored = ("plays", "heard_ms", "heard_end", "page", "change")  # these differ if a button is pressed again
     content = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in ignored)
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
 REFRESH_S = 60.0
-"""Interval at which files are read again while somebody works."""
+"""Interval at which files are read again while a visitor works."""
 WAITING_S = 5.0
-"""Interval while somebody has finished and waits for more."""
+"""The same interval while a visitor has finished and waits for more work."""
 
 
 AnySeat = TypeVar("AnySeat", bound=BaseSeat)
 
 
 class RefreshableRoom(Protocol):
-    """A room of raters or annotators. Reads its files again; HarnessError when they cannot be read."""
+    """A room of raters or annotators. `refresh` reads its files again; HarnessError if they cannot be read."""
 
     def refresh(self) -> object: ...
 
@@ -203,7 +209,7 @@ class RoomRefresher:
         self.failed = ""
 
     def read_if_due(self, after_s: float = REFRESH_S) -> None:
-        """Begins a reading when the last one is this long ago."""
+        """Begins a reading if the last one was at least after_s ago."""
         with self._lock:
             if self._reading_thread is not None and self._reading_thread.is_alive():
                 return
@@ -214,7 +220,7 @@ class RoomRefresher:
             self._reading_thread.start()
 
     def wait(self) -> None:
-        """Returns when no reading is under way."""
+        """Waits until no reading is in progress."""
         with self._lock:
             running = self._reading_thread
         if running is not None:
@@ -224,7 +230,7 @@ class RoomRefresher:
         try:
             self._room.refresh()
         except HarnessError as error:
-            # The last reading stays valid. Saving would report the same fault.
+            # The last reading stays valid. The next attempt to save reports the same fault.
             self.failed = str(error)
             return
         self.failed = ""
@@ -235,7 +241,7 @@ LONGEST_WORDS = 200
 
 
 def search_words(text: str) -> str:
-    """The words of a search, which the page shows again; nothing keeps them."""
+    """The words of a search, cleaned. The page shows them again; they are not stored."""
     visible = "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in "\u200c\u200d")
     return to_nfc(visible)[:LONGEST_WORDS]
 
@@ -251,10 +257,10 @@ AnyPost = TypeVar("AnyPost", bound=SubmittedForm)
 
 
 class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
-    """Seats at two places: the site's own, and the adjudicators'.
+    """A site with seats at two paths: its own, and that of adjudicators.
 
-    Adjudicators see all answers, so they only settle disputes. A site defines the members under "What a site
-    defines". The desks of its seats save.
+    Adjudicators see all answers, so they only settle disputes. A site defines the members under "What a site defines".
+    The desks of its seats save rows.
     """
 
     # What a site defines
@@ -263,33 +269,35 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
     """The path for visitors who are not adjudicators."""
     INSTRUCTIONS: ClassVar[str]
     GUIDE: ClassVar[str]
-    """Templates of the two pages without a form."""
+    """Names of the templates of the two pages without a form: instructions and guide."""
     STALE: ClassVar[str]
-    """The alert for a post of an old page."""
+    """The alert after a post from an old page."""
     NOT_INVITED: ClassVar[str]
-    """The page for a visitor without work here."""
+    """The text for a visitor who has no work here."""
 
     @abstractmethod
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnySeat:
-        """Makes a visitor's seat; InputError when they have no work here. reading: its `read`."""
+        """Makes the seat of a visitor; InputError if they have no work here. reading: number of the last reading of
+        files, for its `read`."""
 
     @abstractmethod
     def _take_in(self, seat: AnySeat) -> None:
-        """Gives the seat's desk the updates from elsewhere."""
+        """Passes updates from elsewhere to the desk of a seat."""
 
     @abstractmethod
     def _seat_page(self, seat: AnySeat) -> tuple[str, Mapping[str, object]]:
-        """The seat's template and its values, beside those of `_render_seat`."""
+        """The template of a seat's page, and its values in addition to those of `_render_seat`."""
 
     @abstractmethod
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnyPost:
-        """The request in a form. fields: those that occur once in it."""
+        """The post that a form contains. fields: the fields that occur once in it."""
 
     @abstractmethod
     def _apply(self, seat: AnySeat, post: AnyPost) -> PostResult:
-        """Does it; InputError for a comment that cannot be kept, LogFull or another HarnessError when saving fails."""
+        """Carries out a post. InputError for a comment that is not valid; LogFull or another HarnessError if saving
+        fails."""
 
-    # What all of them do
+    # What all these sites have in common
 
     def __init__(
         self,
@@ -303,7 +311,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
     ) -> None:
         self.readings = RoomRefresher(room)
         self._seats: dict[tuple[str, str], AnySeat] = {}
-        """Seats by place and name, made at the first request from the rows on the disk."""
+        """Seats by path and name of the visitor. A seat is made at the first request, from the rows on the disk."""
         self._making = threading.Lock()
         shared = [
             Route("/instructions", self._text(self.INSTRUCTIONS)),
@@ -314,7 +322,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         super().__init__(invitations, templates, [*shared, *routes], reached, most_fields)
 
     def close(self) -> None:
-        """Waits until no reading is under way."""
+        """Waits until no reading is in progress."""
         self.readings.wait()
 
     def _place(self, visit: Visit) -> str:
@@ -325,7 +333,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
             visit = self._rater(request)
             place = self._place(visit)
             if place in (self.PLACE, ADJUDICATE):
-                self._new_seat_of(visit)  # who has no work here learns it before the reading; no seat is taken yet
+                self._new_seat_of(visit)  # refuses visitors without work before they read; the seat is not kept yet
             return self._page(template, visit, place=place)
 
         return endpoint
@@ -353,7 +361,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
                 return Response(status_code=204)
             try:
                 result = self._apply(seat, post)
-            except InputError as error:  # a comment that cannot be kept: the page shows it again
+            except InputError as error:  # the comment is not valid, and the page shows it again
                 refused = None if post.comment is None else to_nfc(post.comment)
                 return self._render_seat(visit, seat, 422, f"Not saved: {error}.", comment=refused)
             except LogFull:
@@ -369,7 +377,7 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
         return RedirectResponse(self._place(visit), 303)
 
     def _seat(self, visit: Visit) -> AnySeat:
-        """The visitor's seat, with updates from elsewhere."""
+        """The seat of a visitor, with updates from elsewhere."""
         assert visit.invitation is not None
         name, place = name_key(visit.invitation.rater), self._place(visit)
         if place not in (self.PLACE, ADJUDICATE):
@@ -403,9 +411,10 @@ class SeatedSite(BaseSite, Generic[AnySeat, AnyPost]):
     def _render_seat(
         self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "", comment: str | None = None
     ) -> Response:
-        """The seat's page. The caller holds its lock.
+        """The page of a seat, whose lock the caller holds.
 
-        alert: what went wrong with the last post, or "". comment: a refused one, shown instead of the draft's.
+        alert: what went wrong with the last post; "" for nothing. comment: a refused comment, shown instead of that of
+        the draft; None without one.
         """
         template, values = self._seat_page(seat)
         of_seat = {"place": self._place(visit), "turn": seat.turn, "sight": seat.sight, "alert": alert}

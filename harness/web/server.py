@@ -26,16 +26,22 @@ if TYPE_CHECKING:
 
 WAIT_FOR_REQUESTS_S = 5
 INVITATION_DAYS = 30.0
-"""How long an invitation holds that is made at the start."""
+"""Validity of an invitation that is made at the start, in days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions:
-    """address: where to listen. Others can reach it only with TLS (tls_cert and tls_key, PEM) or `insecure`.
+    """How a site is served.
 
-    port: 0 for any free one. public_url: the address for raters if it differs (a name, a proxy). With https://, cookies
-    need TLS. names: adjudicators see the raters' names. invite: who gets a new invitation, which is printed; "" for
-    nobody. adjudicator: in what role.
+    - address: the address on which to listen. Other hosts are allowed only with TLS (tls_cert and tls_key, PEM files)
+      or with `insecure`.
+    - port: 0 for any free port.
+    - invitations: the file of invitations.
+    - keys: the keys of the raters' site.
+    - public_url: the address for visitors if it differs (a name, a proxy). With https://, cookies need TLS.
+    - names: whether adjudicators see the names of raters.
+    - invite: pseudonym for whom to make and print a new invitation; "" for none. adjudicator: whether this person is an
+      adjudicator.
     """
 
     address: str = "127.0.0.1"
@@ -52,11 +58,11 @@ class WebOptions:
 
 
 MakeSite = Callable[[Invitations, SiteReach], "BaseSite"]
-"""May import the web framework."""
+"""Makes a site. It may import the web framework."""
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
-    """Serves the raters' site as `serve_site` does."""
+    """Serves the raters' site, as described in `serve_site`."""
 
     def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
         from harness.web.raters_site import RatersSite
@@ -67,7 +73,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
 
 
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
-    """Serves the annotators' site as `serve_site` does; ignores `keys` and `names` of the options."""
+    """Serves the annotators' site, as described in `serve_site`. Ignores `keys` and `names` of the options."""
 
     def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
         from harness.web.annotators_site import AnnotationSite
@@ -83,10 +89,10 @@ def _print_farewell(status: int) -> int:
 
 
 def serve_live(begin: Callable[[], Path | None], options: WebOptions) -> int:
-    """Serves the live site as `serve_site` does; ignores `keys` and `names` of the options.
+    """Serves the live site, as described in `serve_site`. Ignores `keys` and `names` of the options.
 
-    begin: called when the site is about to serve, so that no run starts for a site that cannot. It returns the only
-    session to show, or None for all of this user on this host.
+    begin: called just before the site is served, so that no run starts if the site cannot be served. Returns the only
+    session to show; None for all sessions of this user on this host.
     """
 
     def make(invitations: Invitations, reached: SiteReach) -> BaseSite:
@@ -98,9 +104,10 @@ def serve_live(begin: Callable[[], Path | None], options: WebOptions) -> int:
 
 
 def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
-    """Serves until SIGINT or SIGTERM, then finishes open requests and returns 0.
+    """Serves a site until SIGINT or SIGTERM, then finishes open requests and returns 0. called: name of the site in
+    messages.
 
-    InputError for conflicting options, a port in use, or no invitations. PluginError when the web framework is not
+    InputError for conflicting options, a port in use, or no invitations. PluginError if the web framework is not
     installed.
     """
     tls = _tls(options)
@@ -128,7 +135,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         )
     listening = _listen(options)
     tokens: dict[str, str] = {}
-    if options.invite:  # after the port is ours: this ends the person's earlier link
+    if options.invite:  # only once the port is ours, since this ends the person's earlier link
         tokens = invitations.invite([options.invite], INVITATION_DAYS, adjudicator=options.adjudicator)
     port = listening.getsockname()[1]
     names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
@@ -167,7 +174,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
 
 
 def _run(run: object, listening: socket.socket, called: str) -> None:
-    """uvicorn raises the ending signal again. All is done by then; it must not end this process."""
+    """Runs uvicorn until a signal. uvicorn then raises the signal again, which must not end this process."""
     assert callable(run)
     previous_handlers = {signum: signal.signal(signum, lambda *_: None) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -218,7 +225,7 @@ def _tls(options: WebOptions) -> bool:
 
 
 def _public(options: WebOptions) -> tuple[str, str] | None:
-    """(scheme, host name) of the public address, or None."""
+    """(scheme, host name) of the public address; None if there is none."""
     if not options.public_url:
         return None
     try:
@@ -234,7 +241,8 @@ def _public(options: WebOptions) -> tuple[str, str] | None:
 
 
 def visitor_address(options: WebOptions, port: int) -> str:
-    """Where links lead: the public address, else this host and the port. 0.0.0.0 and :: stand for this host's name."""
+    """The address to which links lead: the public address, or else this host and the port. For 0.0.0.0 and :: it has
+    the name of this host."""
     if options.public_url:
         return options.public_url.rstrip("/")
     host = socket.gethostname() if options.address in ("", "0.0.0.0", "::") else options.address

@@ -25,7 +25,7 @@ _RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
 
 
 def wav(sound: Waveform) -> bytes:
-    """16 bit, mono, in a RIFF file with rate and length only."""
+    """A sound as WAV: 16 bits, mono, without metadata."""
     samples = np.clip(np.rint(sound.samples * 32767.0), -32768, 32767).astype("<i2")
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
@@ -37,7 +37,8 @@ def wav(sound: Waveform) -> bytes:
 
 
 def picture(content: bytes) -> bytes:
-    """An SVG with `BARS` bars, one for each equal span of a WAV, as high as its loudest sample."""
+    """The picture of a WAV file, as SVG with `BARS` bars. Each bar stands for an equal span of time, and is as high as
+    its loudest sample."""
     with wave.open(io.BytesIO(content)) as file:
         samples = np.abs(np.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(np.int32))
     loudest = max(1, int(samples.max(initial=1)))
@@ -54,11 +55,11 @@ def picture(content: bytes) -> bytes:
 
 
 def serve_range(content: bytes, media_type: str, range_header: str | None) -> Response:
-    """The content, or the range that a Range header requests (RFC 9110, 14)."""
+    """A response with the content, or with the range that a Range header requests (RFC 9110, 14)."""
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(range_header.strip()) if range_header else None
     if match is None or match.groups() == ("", ""):
-        # For several ranges, other units and invalid values, the answer may be the whole content.
+        # For several ranges, other units and invalid values, the response may be the whole content.
         return Response(content, media_type=media_type, headers=headers)
     first, last = match.groups()
     length = len(content)
@@ -73,14 +74,15 @@ def serve_range(content: bytes, media_type: str, range_header: str | None) -> Re
 
 
 class SoundCache:
-    """A cache of recently made sounds, by name; thread-safe."""
+    """A cache of the sounds made last, by name, with at most MOST_CACHED_BYTES; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sounds: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
     def get(self, name: tuple[str, str], make: Callable[[], Waveform], fault: str) -> bytes:
-        """A WAV from the cache, or from `make`; HTTPException 410 if it was removed, 503 with `fault` otherwise."""
+        """A WAV from the cache, or from `make`. If `make` fails: HTTPException 410 if the sound was removed, else 503
+        with the text `fault`."""
         with self._lock:
             if name in self._sounds:
                 self._sounds.move_to_end(name)
