@@ -1,4 +1,4 @@
-"""Agreement of the annotators of a project: each pair with common utterances, and all together."""
+"""Agreement of the annotators of a project: of each pair that labelled the same utterances, and of all together."""
 
 from __future__ import annotations
 
@@ -42,7 +42,12 @@ LabelSets = Sequence[frozenset[str]]
 
 @frozen
 class LabelAgreement:
-    """On one label: how many utterances both gave it, the first alone, the second alone, neither; Cohen's kappa."""
+    """The agreement of two annotators on one label: numbers of utterances, and Cohen's kappa.
+
+    - both: utterances that both gave the label.
+    - first, second: utterances that only this annotator gave the label.
+    - neither: utterances that neither gave the label.
+    """
 
     label: str
     both: int
@@ -56,10 +61,15 @@ class LabelAgreement:
 class SetAgreement:
     """The agreement of two annotators on the utterances that both labelled.
 
-    exact: whole sets are equal (Wilson's interval). jaccard: mean of |both| / |either|, 1 of two empty sets. masi,
-    nominal: Krippendorff's alpha with the MASI distance, and with whole sets that are equal or not. confusion: (first
-    said, second said, how often) of sets that differ, the most frequent first.
-    Intervals are bootstrapped over utterances: they say nothing of other annotators.
+    - shared: number of these utterances.
+    - exact: the utterances with equal sets of labels. Its interval is Wilson's.
+    - jaccard: mean of |both| / |either|, see `jaccard`.
+    - masi: Krippendorff's alpha with the MASI distance.
+    - nominal: Krippendorff's alpha where two sets are either equal or different.
+    - confusion: (set of the first, set of the second, number of utterances) for sets that differ, the most frequent
+      first.
+
+    Other intervals are bootstrapped over utterances. So they say nothing about other annotators.
     """
 
     shared: int
@@ -72,7 +82,7 @@ class SetAgreement:
 
 
 def masi_distance(first: frozenset[str], second: frozenset[str]) -> float:
-    """0 for equal sets, 1 for disjoint sets.
+    """The MASI distance of two sets: 0 for equal sets, 1 for disjoint sets.
 
     1 − Jaccard × M. M is 1 for equal sets, 2/3 for a subset, 1/3 for other overlaps, and 0 for disjoint sets.
     Source: Passonneau, LREC 2006.
@@ -87,15 +97,17 @@ def masi_distance(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
-    """|both| / |either|; 1 of two empty sets."""
+    """The Jaccard index |both| / |either|: the share of all their labels that both sets have. 1 for two empty sets."""
     either = len(first | second)
     return len(first & second) / either if either else 1.0
 
 
 def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> Figure:
-    """Krippendorff's alpha with the MASI distance, of a table (annotators × utterances) of numbers of sets.
+    """Krippendorff's alpha with the MASI distance.
 
-    Source: Krippendorff, Content Analysis, 11 (any distance); the interval is `resampled` over utterances.
+    `table` has one row per annotator and one column per utterance. A cell is an index of `sets`, or MISSING. The
+    interval is `resampled` over utterances. Without a value, the result says why.
+    Source: Krippendorff, Content Analysis, 11 (any distance).
     """
     counts = label_counts(table, len(sets))
     shared = counts[counts.sum(axis=1) >= 2]
@@ -105,7 +117,8 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
     used_sets = [label_set for label_set, is_used in zip(sets, used, strict=True) if is_used]
     distance = np.array([[masi_distance(label_set, other) for other in used_sets] for label_set in used_sets])
     kinds, kind_counts = np.unique(shared[:, used], axis=0, return_counts=True)
-    # What each sort of utterance (row: how often it got each set) adds to the pairs that differ, by distance.
+    # A row of `kinds` says how often one sort of utterance got each set. `observed` is what an utterance of this sort
+    # adds to the sum of distances between annotators.
     observed = np.einsum("ic,ck,ik->i", kinds, distance, kinds) / (kinds.sum(axis=1) - 1)
     value = float(_alpha((kind_counts @ observed)[None], (kind_counts @ kinds)[None], distance)[0])
     margins = kind_counts @ kinds
@@ -125,7 +138,7 @@ def set_agreement(
 ) -> SetAgreement:
     """Agreement of two annotators, from their sets for the same utterances, in the same order.
 
-    labels: all labels, in the order of the table. ValueError if the numbers of sets differ.
+    labels: all labels, in the order of the result. ValueError if the numbers of sets differ.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} sets of one annotator and {len(second)} of the other")
@@ -156,7 +169,10 @@ def set_agreement(
 
 
 def _chance(margins: Counts, distance: Sums) -> Sums:
-    """The mean distance of two sets put together at random."""
+    """The mean distance between two sets that are drawn at random, for each row of `margins`.
+
+    margins: how often each set was given. NaN for a row with fewer than two sets.
+    """
     total = margins.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.einsum("bc,bc->b", margins @ distance, margins) / (total * (total - 1)))
@@ -203,7 +219,7 @@ def _kappa_figure(cells: Counts, resamples: int) -> Figure:
 
 
 def _kappa(cells: Counts) -> Sums:
-    """Cohen's kappa of (both, first, second, neither) in rows; NaN where chance makes everything agree."""
+    """Cohen's kappa for each row (both, first, second, neither). NaN where chance alone would give full agreement."""
     both, first, second, neither = (cells[:, column].astype(np.float64) for column in range(4))
     total = both + first + second + neither
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -217,9 +233,13 @@ def _kappa(cells: Counts) -> Sums:
 class SlotAgreement:
     """The agreement of two annotators on the slots of utterances that both marked.
 
-    exact: F1 of slots with the same words and concept. overlapping: of slots of the same concept that share a word.
-    concepts: for each, slots of both, of the first alone, of the second alone. Swapping the two does not change F1.
-    Gamma would need pygamma-agreement, which reads what `span_rows` writes.
+    - exact: F1, where slots match if they have the same words and concept.
+    - overlapping: F1, where slots match if they have the same concept and share a word.
+    - concepts: (concept, slots of both, slots of the first alone, slots of the second alone). A concept without slots
+      is left out.
+
+    F1 stays the same if the two annotators are swapped. The measure gamma needs pygamma-agreement, which reads what
+    `span_rows` writes.
     """
 
     exact: Figure
@@ -234,7 +254,10 @@ def _slots_of_concept(slots: Slots, concept: str) -> set[Slot]:
 def slot_agreement(
     first: Sequence[Slots], second: Sequence[Slots], concepts: Sequence[str], resamples: int = RESAMPLES
 ) -> SlotAgreement:
-    """From their slots for the same utterances, in the same order. Intervals are bootstrapped over utterances."""
+    """Agreement of two annotators, from their slots for the same utterances, in the same order.
+
+    Intervals are bootstrapped over utterances.
+    """
     pairs = list(zip(first, second, strict=True))
     exact_matches = [len(set(first_slots) & set(second_slots)) for first_slots, second_slots in pairs]
     overlaps = [_overlapping(first_slots, second_slots) for first_slots, second_slots in pairs]
@@ -257,7 +280,7 @@ def slot_agreement(
 
 
 def _overlapping(first: Slots, second: Slots) -> int:
-    """Slots of either that share a word with one of the same concept of the other."""
+    """The number of slots, of both annotators, that share a word with a slot of the other for the same concept."""
 
     def shares(slot: Slot, others: Slots) -> bool:
         return any(
@@ -284,9 +307,10 @@ def _f1(right: Sequence[int], totals: Sequence[int], resamples: int) -> Figure:
 
 
 def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple[str, ...]]:
-    """Annotator, concept, begin and end of each slot, in words counted over all utterances that two or more marked.
+    """Rows (annotator, concept, begin, end), one per slot, as `Continuum.from_csv` of pygamma-agreement reads them.
 
-    As `Continuum.from_csv` of pygamma-agreement reads it.
+    Only utterances that two or more annotators marked count. Begin and end are numbers of words, counted through all
+    these utterances; the end is exclusive.
     """
     offset = 0
     for utterance in utterances:
@@ -305,9 +329,10 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
 
 @frozen
 class AnnotatorPair:
-    """Two annotators; differing: ids of the utterances that they gave different labels or slots.
+    """Two annotators and their agreement, on labels and on slots.
 
-    slots: None if there is no utterance for which both marked slots.
+    slots: None if there is no utterance for which both marked slots. differing: ids of the utterances to which they
+    gave different labels or slots.
     """
 
     first: str
@@ -319,7 +344,10 @@ class AnnotatorPair:
 
 @frozen
 class AllAnnotators:
-    """Three or more at once. shared: utterances that two or more of them labelled; alphas as of `SetAgreement`."""
+    """The agreement of three or more annotators. masi and nominal are the alphas that `SetAgreement` describes.
+
+    shared: number of utterances that two or more of them labelled.
+    """
 
     annotators: tuple[str, ...]
     shared: int
@@ -328,7 +356,10 @@ class AllAnnotators:
 
 
 def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collection[str] = ()) -> AllAnnotators | None:
-    """Krippendorff's alpha of all, or of these; None when there are no three. Labels count as for pairs."""
+    """Krippendorff's alpha of all annotators; None if there are fewer than three.
+
+    `only`: names of the annotators to include, empty for all. The labels are those that `pairs_of_annotators` uses.
+    """
     names = [name for name in ledger.annotators if not only or name in only]
     if len(names) < 3:
         return None
@@ -349,9 +380,10 @@ def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collec
 def pairs_of_annotators(
     utterances: Sequence[Utterance], label_set: LabelSet, ledger: Ledger, only: Collection[str] = ()
 ) -> tuple[AnnotatorPair, ...]:
-    """Pairs of annotators with common utterances, those with the most first. only: these annotators.
+    """Pairs of annotators who labelled the same utterances; the pair with the most such utterances comes first.
 
-    Labels count as they were given before their annotator saw what is proposed (`Ledger.independent`).
+    `only`: names of the annotators to include, empty for all. The labels are those that an annotator gave before the
+    proposal was shown (`Ledger.independent`).
     """
     choices_by_id = {utterance.id: ledger.independent(utterance.id) for utterance in utterances}
     names = [name for name in ledger.annotators if not only or name in only]
@@ -390,7 +422,7 @@ WIDTH = 120
 
 
 def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> Iterator[str]:
-    """Every two, then all at once."""
+    """The text of the results for people: each pair, then all annotators together."""
     parts = [part for pair in pairs for part in _pair_parts(pair)]
     if not pairs:
         parts.append(Notes([("", "no utterance was labelled by two annotators")]))
@@ -447,7 +479,7 @@ def _values(rows: Sequence[tuple[str, str, str]]) -> Table[Sequence[str]]:
 
 
 def differing_lines(pairs: Sequence[AnnotatorPair], utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[str]:
-    """The utterances that two gave different labels or slots."""
+    """The text for people of the utterances to which two annotators gave different labels or slots."""
     words = {utterance.id: utterance.words for utterance in utterances}
     for pair in pairs:
         yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"

@@ -1,4 +1,4 @@
-"""One annotator's sitting at a project: what is in sight, and what each key does. No I/O and no screen of its own."""
+"""One annotator's sitting at a project: what is shown, and what each key does. It draws nothing and opens no file."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ from harness.model.understanding import Slot
 
 
 class AnnotationDesk:
-    """A sitting. A front-end calls one method per key, then shows `view`. Not thread-safe.
+    """One annotator's sitting. A front-end calls one method per key, then shows `view`. Not thread-safe.
 
     A call that writes returns after its rows are on the disk. If that fails, the error is raised, and the page or
-    utterance keeps its changes. Each call returns whether something was done; `said` of the view gives the result or
-    the reason. `ids`: ids of the rows to write. A front-end whose requests may arrive twice begins each request there,
-    and checks `is_saved`.
+    utterance keeps its changes. Each call returns whether something was done. Then `said` of the view gives the result,
+    or why nothing was done.
+    `ids` makes the ids of the rows to write. Some front-ends may get the same request twice. They begin each request
+    in `ids`, and check `is_saved`.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class AnnotationDesk:
 
     @property
     def view(self) -> AnnotationView:
-        """The sitting as it stands."""
+        """What to show now."""
         page, count = self._page, self._work.queue.count
         pace = pace_s(self._work.ledger.acts, self.annotator, adjudicating=self.adjudicating)
         return AnnotationView(
@@ -93,13 +94,16 @@ class AnnotationDesk:
         )
 
     def is_saved(self, request: str) -> bool:
-        """Whether the first row of a request that was begun in `ids` is on the disk."""
+        """Whether the request was carried out before: its first row is on the disk.
+
+        request: id of a request that was begun in `ids`.
+        """
         return self.ids.first(request) in self._work.ledger
 
     # Reviewing a page
 
     def strike_number(self, number: int) -> bool:
-        """Strikes an utterance of the page by its number, from 1, or takes that back."""
+        """Strikes an utterance of the page, or takes the strike back. The number counts from 1."""
         self._presence.sign()
         if self._page is None:
             return self._refuse(NO_PAGE)
@@ -110,7 +114,10 @@ class AnnotationDesk:
         return True
 
     def accept_page(self) -> bool:
-        """Accepts all that is not struck, sends what is struck to labelling by hand, in one commit, and goes on."""
+        """Accepts all utterances of the page that are not struck, and shows the next page or utterance.
+
+        The struck ones go to labelling by hand. All rows are written in one commit.
+        """
         self._presence.sign()
         page = self._page
         if page is None:
@@ -135,7 +142,7 @@ class AnnotationDesk:
     # Labelling by hand
 
     def toggle(self, label_id: str) -> bool:
-        """Gives the utterance in sight a label, or takes it away."""
+        """Gives the shown utterance a label, or takes the label away."""
         self._presence.sign()
         if self._hand_draft is None:
             return self._refuse(NO_ITEM)
@@ -146,9 +153,9 @@ class AnnotationDesk:
         return True
 
     def mark(self, concept: str, start: int, end: int) -> bool:
-        """Marks words of the utterance in sight, from 0, half open, as a slot; takes away one that is there already.
+        """Marks words of the shown utterance as a slot, or removes this slot if it is marked already.
 
-        Other slots that have one of these words are taken away.
+        Words are numbered from 0, and `end` is exclusive. Other slots with one of these words are removed.
         """
         refusal = self._cannot_mark(start, end)
         if not refusal and all(known_concept.id != concept for known_concept in self.label_set.concepts):
@@ -161,7 +168,7 @@ class AnnotationDesk:
         return True
 
     def clear_slots(self, start: int, end: int) -> bool:
-        """Takes all slots away that have one of these words."""
+        """Removes all slots that contain one of these words; they are numbered as for `mark`."""
         refusal = self._cannot_mark(start, end)
         if refusal or self._hand_draft is None:
             return self._refuse(refusal)
@@ -169,7 +176,7 @@ class AnnotationDesk:
         return self._hand_draft.clear(start, end) or self._refuse("there is no slot here")
 
     def take_proposed_slots(self) -> bool:
-        """Marks what the slot model proposes, once it may be seen."""
+        """Replaces the marked slots by those that the slot model proposes, if the annotator may see them already."""
         self._presence.sign()
         hand = self._hand_draft
         proposed = self._work.proposed_slots(hand.utterance) if hand is not None and hand.seen else ()
@@ -179,10 +186,10 @@ class AnnotationDesk:
         return True
 
     def save(self) -> bool:
-        """Keeps the labels chosen, unless the rules of the label set forbid them, and goes on.
+        """Writes the chosen labels, unless the rules of the label set forbid them, and shows the next utterance.
 
-        Where a proposal was hidden and is another one, it comes in sight once the choice is on the disk: `save` again
-        keeps the choice, or what it was changed to.
+        If a hidden proposal differs from the choice, it is shown once the choice is on the disk, and the utterance
+        stays. The annotator may then change the choice. A second `save` keeps the choice and moves on.
         """
         self._presence.sign()
         hand = self._hand_draft
@@ -210,7 +217,7 @@ class AnnotationDesk:
         return True
 
     def skip(self) -> bool:
-        """Leaves the utterance in sight for the end; when reviewing, the group, without a row."""
+        """Leaves the shown utterance for the end. When reviewing, leaves the whole group, and writes no row."""
         self._presence.sign()
         if self._page is not None:
             self._postponed_intents.append(self._page.intents)
@@ -230,7 +237,7 @@ class AnnotationDesk:
         return True
 
     def comment(self, text: str) -> bool:
-        """Kept with the labels of the utterance in sight when they are saved; InputError (`checked_text`)."""
+        """Sets the comment on the shown utterance, which is written with its labels. InputError (`checked_text`)."""
         self._presence.sign()
         if self._hand_draft is None:
             return self._refuse(NO_ITEM)
@@ -240,7 +247,10 @@ class AnnotationDesk:
     # Both
 
     def undo(self) -> bool:
-        """Takes back the annotator's latest act in this project, a page as a whole; it is in sight again."""
+        """Takes back the annotator's latest act in this project, and shows its utterance or page again.
+
+        A page is taken back as a whole.
+        """
         self._presence.sign()
         last = self._work.last
         if last is None:
@@ -257,7 +267,7 @@ class AnnotationDesk:
         return True
 
     def go_to(self, phase: AnnotationPhase) -> bool:
-        """Reviewing or labelling first; False when there is nothing of it to do."""
+        """Changes to reviewing or labelling by hand. False if there is nothing to do of this kind."""
         self._presence.sign()
         if phase is AnnotationPhase.REVIEWING and not self._work.queue.count.to_review:
             return self._refuse("there is no proposal to review")
@@ -271,11 +281,14 @@ class AnnotationDesk:
         return True
 
     def present(self) -> None:
-        """The annotator is there: any key, a page that is loaded, a window that has the focus again."""
+        """Notes a sign that the annotator is present: a key, a page that is loaded, a window that gets the focus."""
         self._presence.sign()
 
     def refresh(self, rows: Iterable[AnnotationRow]) -> bool:
-        """Takes in rows that were given elsewhere; what is in sight stays, as far as it is still to be done."""
+        """Takes in rows that were written elsewhere. Returns whether any of them was new.
+
+        The shown page or utterance stays, as far as it is still to be done.
+        """
         if not self._work.take_in(rows):
             return False
         hand = self._hand_draft
@@ -290,7 +303,7 @@ class AnnotationDesk:
     # Inside
 
     def _cannot_mark(self, start: int, end: int) -> str:
-        """Why these words cannot be marked, or ""."""
+        """Why these words cannot be marked; "" if they can."""
         self._presence.sign()
         if self._hand_draft is None:
             return NO_ITEM
@@ -300,18 +313,18 @@ class AnnotationDesk:
         return "" if 0 <= start < end <= word_count else f"the utterance has the words 1 to {word_count}"
 
     def _slots(self, hand: HandDraft) -> Slots | None:
-        """What is written of slots: None where they are not annotated."""
+        """The slots to write; None if the project does not annotate slots."""
         return hand.slots if self.label_set.concepts else None
 
     def _labels_in_words(self, utterance: str, intents: Intents, slots: Slots) -> str:
         return labels_text(intents, slot_texts(self._words.get(utterance, ()), slots))
 
     def _marked_text(self, utterance: str) -> str:
-        """The text with the slots that are proposed."""
+        """The text of an utterance, with the proposed slots in brackets."""
         return marked_text(self._words.get(utterance, ()), self._work.proposed_slots(utterance))
 
     def _restore_page(self, intents: Intents, together: Sequence[Act]) -> None:
-        """A page that was taken back, with its strikes, as far as it is still to be done."""
+        """Shows a page that was taken back, with its strikes, as far as it is still to be done."""
         page_utterances = sorted(
             (utterance for row in together for utterance in utterances_of(row)),
             key=lambda id_: (self._text.get(id_, "").casefold(), id_),
@@ -325,7 +338,7 @@ class AnnotationDesk:
             self._show(page=page)
 
     def _restore_item(self, last: Labelled | Skipped | Adjudicated) -> None:
-        """An utterance that was taken back, with its labels and comment, where it is still to be done."""
+        """Shows an utterance that was taken back, with its labels and comment, if it is still to be done."""
         self._chosen_phase = AnnotationPhase.LABELLING
         self._work.come_back(last.utterance)
         if last.utterance not in self._work.queue.by_hand:
@@ -348,7 +361,7 @@ class AnnotationDesk:
         return False
 
     def _go_on(self) -> None:
-        """From an utterance that is done with."""
+        """Leaves the shown utterance, if there is one, and shows what comes next."""
         if self._hand_draft is not None:
             self._work.leave(self._hand_draft.utterance)
         self._show_next()
@@ -378,7 +391,11 @@ class AnnotationDesk:
         return Labelled(self.ids.next(), *about, *times, slots=self._slots(hand))
 
     def _group(self) -> GroupView | None:
-        """The group of the page; its number is 0 when nothing is left of it, as after an undo that others overtook."""
+        """The group of the shown page; None without a page.
+
+        Its number is 0 if the queue no longer has this group. That can happen after an undo, if others wrote rows in
+        the meantime.
+        """
         page, groups = self._page, self._work.queue.groups
         if page is None:
             return None
@@ -412,7 +429,7 @@ class AnnotationDesk:
             struck=ledger.has_struck(hand.utterance, self.annotator),
             refusal=self.label_set.refusal(chosen),
             comment=hand.comment,
-            # Sorted, so that the order does not reveal the annotators.
+            # Sorted, so that their order does not reveal which annotator gave which labels.
             inputs=tuple(
                 sorted(inputs, key=lambda annotation: (annotation.intents, annotation.slots, annotation.comment))
             ),

@@ -1,4 +1,7 @@
-"""What the rows of a project say together: whose it is, what is proposed and chosen, what is final, how far it is."""
+"""What the rows of a project say together.
+
+For each utterance: who labels it, what is proposed, what was chosen, and what is final. For the project: its progress.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,20 @@ from harness.model.understanding import Utterance
 from harness.understanding.files.corpus_writing import slots_of, tags_of
 
 Choice = Accepted | Labelled
-"""What gives an utterance labels, by one annotator."""
+"""A row with which one annotator gives an utterance labels."""
 
 
 class UtteranceState(StrEnum):
     """The state of an utterance. The last three are final; see docs/how-to/annotate-utterances.md.
 
-    OPEN: nobody has chosen labels, and none are proposed. PROPOSED: nobody has chosen, and labels are proposed.
-    STRUCK: nobody has chosen, and somebody struck what is proposed. WAITING: fewer annotators have chosen than are
-    wanted. DISPUTED: they chose different labels. SINGLE: the one who was wanted has chosen. AGREED: two or more chose
-    the same. ADJUDICATED: somebody settled it.
+    - OPEN: nobody has chosen labels, and none are proposed.
+    - PROPOSED: nobody has chosen labels, and some are proposed.
+    - STRUCK: nobody has chosen labels, and somebody struck the proposal.
+    - WAITING: fewer annotators have chosen labels than are needed.
+    - DISPUTED: annotators chose different labels or slots.
+    - SINGLE: one annotator is needed, and one has chosen labels.
+    - AGREED: two or more annotators chose the same labels.
+    - ADJUDICATED: an adjudicator settled the labels.
     """
 
     OPEN = "open"
@@ -60,7 +67,7 @@ class UtteranceState(StrEnum):
 
 @frozen
 class BatchedProposal:
-    """A proposal, and the batch that it is of."""
+    """A proposal, and the id of the batch that contains it."""
 
     batch: str
     proposal: LabelProposal
@@ -68,7 +75,11 @@ class BatchedProposal:
 
 @frozen
 class LabelStatus:
-    """State of an utterance. `intents`, `slots`: the final ones. Those so far when WAITING, else None."""
+    """State of an utterance, with its labels.
+
+    `intents` and `slots` are the final ones, or those so far if the state is WAITING. In other states they are None.
+    `slots` is also None if nobody annotated slots.
+    """
 
     state: UtteranceState
     intents: Intents | None = None
@@ -78,8 +89,9 @@ class LabelStatus:
 class Ledger:
     """All rows of a project that are on the disk, in the order of the file.
 
-    A row with a known id changes nothing, so rows may be sent and read more than once. `label_set`: a proposal that
-    breaks its rules counts as no consensus. An annotator has one name, in its first spelling.
+    A row with a known id changes nothing, so rows may be sent and read more than once. A proposal that the rules of
+    `label_set` forbid counts as no consensus. Spellings of a name that differ only slightly (`name_key`) are one
+    annotator, with the spelling that came first. A row is in force unless a later row withdrew it.
     """
 
     def __init__(self, label_set: LabelSet, rows: Iterable[AnnotationRow] = ()) -> None:
@@ -101,11 +113,11 @@ class Ledger:
         return row_id in self._ids
 
     def add_all(self, rows: Iterable[AnnotationRow]) -> bool:
-        """Whether any of them was new."""
+        """Takes the next rows, in order. Returns whether any of them was new."""
         return sum(self.add(row) for row in rows) > 0
 
     def add(self, row: AnnotationRow) -> bool:
-        """Takes the next row; False when it is known already."""
+        """Takes the next row. False if a row with its id is known already."""
         if row.id in self._ids:
             return False
         self._ids.add(row.id)
@@ -146,50 +158,59 @@ class Ledger:
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Who has chosen labels that stand, in the order of their first; those labels that were imported, too."""
+        """Names of annotators with labels in force, in the order of their first such row.
+
+        Imported labels count as those of the annotator IMPORTED.
+        """
         return tuple(dict.fromkeys(row.annotator for row in self.acts if isinstance(row, Accepted | Labelled)))
 
     def number(self, act: Act) -> int:
-        """Which row of annotators it is, from 0, in the order of the file."""
+        """The position of a row among all rows of annotators, from 0, in the order of the file."""
         return self._number[act.id]
 
     @property
     def touches(self) -> int:
-        """How often rows have touched an utterance so far: what `touched` counts from."""
+        """How many times a row was about an utterance so far. Pass it to `touched` later to learn what changed."""
         return len(self._touched_utterances)
 
     def touched(self, after: int) -> set[str]:
-        """Utterances that rows are about that came since `touches` was `after`."""
+        """Utterances that rows were about, in the rows that came since `touches` was `after`."""
         return set(self._touched_utterances[after:])
 
     # Of an utterance
 
     def proposal(self, utterance: str) -> BatchedProposal | None:
-        """What the latest batch that names it says of it; its intents are None where there was no consensus."""
+        """The proposal of the latest batch that contains the utterance; None if no batch does.
+
+        The intents of the proposal are None if there was no consensus.
+        """
         return self._proposals.get(utterance)
 
     def acts_on(self, utterance: str) -> tuple[Act, ...]:
-        """Rows in force on it, in the order of the file."""
+        """Rows of annotators about the utterance that are in force, in the order of the file."""
         acts = self._acts.get(utterance)
         return () if acts is None else tuple(row for row in acts if row.id not in self._withdrawn)
 
     def is_taken_back(self, utterance: str, annotator: str) -> bool:
-        """Whether the annotator has labelled it by hand and taken that back."""
+        """Whether the annotator once labelled the utterance by hand and took that back."""
         return any(
             isinstance(row, Labelled) and row.annotator == annotator and row.id in self._withdrawn
             for row in self._acts.get(utterance, ())
         )
 
     def choices(self, utterance: str) -> dict[str, Choice]:
-        """Annotator → the latest row with labels that they gave it, in force."""
+        """Maps each annotator of the utterance to the latest row in force with which they gave it labels."""
         return {row.annotator: row for row in self.acts_on(utterance) if isinstance(row, Accepted | Labelled)}
 
     def slots(self, utterance: str, choice: Choice | Adjudicated) -> Slots | None:
-        """The slots that came with a choice: marked, or proposed and accepted."""
+        """The slots that came with a choice: marked by hand, or proposed and accepted. None without annotated slots."""
         return self._slots.get((choice.batch, utterance)) if isinstance(choice, Accepted) else choice.slots
 
     def independent(self, utterance: str) -> dict[str, Choice]:
-        """The same, but with the labels from before an annotator saw the proposal, for work by hand."""
+        """Like `choices`, but with the labels that an annotator gave by hand before the proposal was shown.
+
+        This applies only if the annotator's latest choice was made by hand.
+        """
         choices = self.choices(utterance)
         for row in self.acts_on(utterance):
             if isinstance(row, Labelled) and not row.proposal_shown:
@@ -199,16 +220,19 @@ class Ledger:
         return choices
 
     def adjudication(self, utterance: str) -> Adjudicated | None:
-        """The latest one in force."""
+        """The latest adjudication of the utterance in force; None without one."""
         return next((row for row in reversed(self.acts_on(utterance)) if isinstance(row, Adjudicated)), None)
 
     def is_changed_since_adjudication(self, utterance: str) -> bool:
-        """Whether it is settled, and what annotators chose is not what was settled: given or taken back since."""
+        """Whether the annotators' choices have changed since an adjudicator settled the utterance.
+
+        A choice may be new, or taken back. False if the utterance is not settled.
+        """
         settled = self.adjudication(utterance)
         return settled is not None and {row.id for row in self.choices(utterance).values()} != set(settled.inputs)
 
     def has_struck(self, utterance: str, annotator: str | None = None) -> bool:
-        """Whether somebody, or this annotator, has struck what is proposed for it now."""
+        """Whether this annotator struck the current proposal of the utterance. annotator: None for anybody."""
         batched = self.proposal(utterance)
         if batched is None:
             return False
@@ -220,7 +244,7 @@ class Ledger:
         )
 
     def standing(self, utterance: str, annotator_count: int) -> LabelStatus:
-        """Where it stands. annotator_count: how many are to label it."""
+        """The state and labels of the utterance. annotator_count: how many annotators are to label it."""
         settled = self.adjudication(utterance)
         if settled is not None:
             return LabelStatus(UtteranceState.ADJUDICATED, settled.intents, settled.slots)
@@ -248,13 +272,13 @@ class Ledger:
 
 
 def is_adjudication(row: Act) -> bool:
-    """Whether it belongs to settling disagreements, and not to somebody's own labels."""
+    """Whether the row is an adjudicator's, made while settling disagreements; False for an annotator's own work."""
     return isinstance(row, Adjudicated) or (isinstance(row, Skipped) and row.adjudicating)
 
 
 @frozen
 class AnnotatorCount:
-    """What stands of one annotator: accepted and by hand are utterances with labels of theirs."""
+    """How many utterances one annotator has labelled: by accepting a proposal, and by hand."""
 
     annotator: str
     accepted: int
@@ -263,9 +287,13 @@ class AnnotatorCount:
 
 @frozen
 class ProjectOutcome:
-    """standing: of every utterance, in the order of the data. double: how many are wanted from two annotators.
+    """The progress of a project.
 
-    changed: settled ones whose annotators' labels are not those any more that were settled; the settled labels stay.
+    - standing: state and labels by utterance, in the order of the data.
+    - states: number of utterances in each state.
+    - batches: number of batches of proposals.
+    - double: number of utterances that two annotators are to label.
+    - changed: settled utterances whose annotators have changed their choices since. The settled labels stay.
     """
 
     standing: Mapping[str, LabelStatus]
@@ -281,12 +309,12 @@ class ProjectOutcome:
 
     @property
     def final(self) -> int:
-        """Utterances with final labels."""
+        """Number of utterances with final labels."""
         return sum(count for state, count in self.states.items() if state.is_final)
 
 
 def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger) -> ProjectOutcome:
-    """The outcome of a project as it stands."""
+    """The progress of a project, from the rows so far."""
     statuses = {example.id: ledger.standing(example.id, shares.annotators_needed(example.id)) for example in utterances}
     state_counts = Counter(status.state for status in statuses.values())
     accepted: Counter[str] = Counter()
@@ -306,7 +334,7 @@ def outcome(utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger
 
 
 def with_proposals(progress: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOutcome, frozenset[str]]:
-    """The outcome with proposals as labels where nobody has looked at them, and the ids of those."""
+    """The outcome, where unreviewed utterances have their proposals as labels. Also the ids of these utterances."""
     proposed = {
         id_: LabelStatus(status.state, now.proposal.intents, now.proposal.slots)
         for id_, status in progress.standing.items()
@@ -318,10 +346,11 @@ def with_proposals(progress: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOut
 def with_labels(
     utterances: Sequence[Utterance], progress: ProjectOutcome, also: Collection[str] = (), *, marked: bool
 ) -> tuple[Utterance, ...]:
-    """Utterances with their final labels; those without are left out, but for `also`.
+    """Utterances with their final labels.
 
-    marked: all of them, with a group `state`: what is not final has the labels of the one who has chosen so far, or
-    none.
+    If `marked` is False, those without final labels are left out, except those whose id is in `also`. If it is True,
+    all utterances come, and each gets its state as the group `state`. An utterance in the state WAITING has the labels
+    so far.
     """
     labelled = [_labelled_utterance(utterance, progress.standing[utterance.id]) for utterance in utterances]
     if not marked:
@@ -343,7 +372,10 @@ def with_labels(
 
 
 def _labelled_utterance(utterance: Utterance, status: LabelStatus) -> Utterance:
-    """With labels that stand; where slots do, they replace those of the data, and their words are their values."""
+    """The utterance with the labels of `status`.
+
+    If `status` has slots, they replace those of the data. The value of each slot is its words.
+    """
     if status.slots is None:
         return replace(utterance, intents=status.intents)
     tagged = replace(utterance, intents=status.intents, tags=tags_of(replace(utterance, tags=None, slots=status.slots)))
@@ -354,12 +386,12 @@ STATE = "state"
 
 
 def seeded_number(seed: int, purpose: str, utterance: str) -> int:
-    """A number of 64 bits that only these three decide: the same on every machine and in every version."""
+    """A 64-bit number that depends only on these three: the same on every machine and in every version."""
     return int.from_bytes(hashlib.sha256(f"{seed}\0{purpose}\0{utterance}".encode()).digest()[:8], "big")
 
 
 class UtteranceAssignment:
-    """Who labels the utterances of a project, in the order of the file."""
+    """Decides which annotators label which utterances of a project."""
 
     def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
         self._project = project
@@ -373,14 +405,14 @@ class UtteranceAssignment:
         }
 
     def annotators_needed(self, utterance: str) -> int:
-        """How many annotators are to label it."""
+        """How many annotators are to label the utterance: 1 or 2."""
         return 2 if utterance in self._double else 1
 
     def is_for(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
-        """Whether it is in the annotator's queue. chosen: who has chosen labels for it.
+        """Whether the annotator is to label the utterance. chosen: annotators who have chosen labels for it.
 
-        If the project names annotators, each utterance is assigned in turn. Otherwise it is for anyone, until the
-        wanted number of others has chosen labels. Imported labels count as those of one annotator.
+        If the project names annotators, the utterances are assigned to them in turn. Otherwise an utterance is for
+        anyone, until enough others have chosen labels. Imported labels count as those of one annotator.
         """
         if not self._project.annotators:
             other_count = len(chosen) - 1 if annotator in chosen else len(chosen)
@@ -391,7 +423,10 @@ class UtteranceAssignment:
         return annotator in self._annotators_of(utterance)[:annotator_count]
 
     def is_second(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
-        """Whether the annotator is the second of two: by turn if the project names annotators, else by time."""
+        """Whether the annotator is the second of two for the utterance. chosen: as for `is_for`.
+
+        If the project names annotators, the turn decides. Otherwise the second is the one who comes after another.
+        """
         if self.annotators_needed(utterance) < 2:
             return False
         if not self._project.annotators:
@@ -399,6 +434,6 @@ class UtteranceAssignment:
         return IMPORTED in chosen or self._annotators_of(utterance)[1] == annotator
 
     def _annotators_of(self, utterance: str) -> tuple[str, ...]:
-        """The annotators of an utterance, in order."""
+        """All annotators that the project names, in their order of turn for this utterance."""
         names, turn = self._project.annotators, self._turn[utterance] % len(self._project.annotators)
         return (*names[turn:], *names[:turn])

@@ -1,4 +1,4 @@
-"""An annotation project: what lies where, its facts, its log of rows, and the room that annotators sit in.
+"""An annotation project: its files, its facts, its log of rows, and the room in which annotators work.
 
 Several processes may add rows at the same time: screens, the annotators' site, tri-training.
 """
@@ -33,13 +33,13 @@ _PROJECT: TypeAdapter[AnnotationProject] = TypeAdapter(AnnotationProject)
 
 @frozen
 class AnnotationFolder:
-    """Names of the files of one project: frozen copies of its data and its label set, and all that was given."""
+    """Paths of the files of one project: frozen copies of its data and label set, its facts, and its rows."""
 
     path: Path
 
     @property
     def project(self) -> Path:
-        """Facts, hashes, and what annotators may see. Written last: a folder with it is whole."""
+        """The file of facts, hashes, and what annotators may see. Written last, so a folder with it is complete."""
         return self.path / "project.json"
 
     @property
@@ -55,12 +55,12 @@ class AnnotationFolder:
         return self.path / "annotation.sqlite"
 
     def first_hash(self) -> bytes:
-        """What the chain of its rows begins at; LogError."""
+        """The hash at which the chain of the project's rows begins; LogError if it cannot be computed."""
         with disk_errors(f"{self.project} cannot be read"):
             return hashlib.sha256(self.project.read_bytes()).digest()
 
     def demand(self) -> AnnotationFolder:
-        """Itself; LogError when there is no project here."""
+        """Returns this object; LogError if there is no project in the folder."""
         if not self.project.is_file():
             raise LogError(
                 f"{self.path} is not an annotation project: it has no {self.project.name}",
@@ -70,7 +70,7 @@ class AnnotationFolder:
 
 
 def read_project(folder: AnnotationFolder) -> AnnotationProject:
-    """The facts of a project; LogError when they cannot be read, or a frozen file is not the one they name."""
+    """The facts of a project. LogError if they cannot be read, or if a frozen file does not have its hash."""
     with disk_errors(f"{folder.project} cannot be read"):
         text = folder.project.read_bytes()
     try:
@@ -94,7 +94,7 @@ def read_project(folder: AnnotationFolder) -> AnnotationProject:
 
 
 def project_text(project: AnnotationProject) -> bytes:
-    """What stands in project.json."""
+    """The content of project.json."""
     return _PROJECT.dump_json(project, indent=2) + b"\n"
 
 
@@ -113,7 +113,7 @@ ANNOTATION: RowFormat[AnnotationRow] = RowFormat(
 class AnnotationLog(SharedRows[AnnotationRow]):
     """The annotation.sqlite of one project; thread-safe, and any number of processes may have it open.
 
-    LogError when the folder holds no project or the file cannot be written; LogFull.
+    LogError if the folder holds no project, or if the file cannot be written. LogFull if the disk is full.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -122,16 +122,16 @@ class AnnotationLog(SharedRows[AnnotationRow]):
 
 
 def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
-    """Committed rows after a seq, with their seq, by whichever process, in order; also of a read-only folder. LogError.
+    """Yields (seq, row) for each committed row after `after_seq`, in order, of all processes. LogError.
 
-    Nothing is made or changed.
+    Nothing is made or changed, so the folder may be read-only.
     """
     for row, record in read_rows(AnnotationFolder(folder).demand().rows, ANNOTATION, after_seq, may_be_blank=True):
         yield row[0], record
 
 
 def check_annotation(folder: Path) -> LogFindings:
-    """Checks an annotation project whole: the files that it was made with, and its rows; LogError as `check`."""
+    """Checks a whole annotation project: the files with which it was made, and its rows. LogError as `check`."""
     project = AnnotationFolder(folder).demand()
     damage, tied = [], False
     try:
@@ -151,7 +151,11 @@ def annotator_name(text: str) -> str:
 
 
 class AnnotationRoom:
-    """Opens a project's folder; thread-safe. LogError when it is none, InputError when its files were changed."""
+    """Opens a project's folder; thread-safe.
+
+    LogError if the folder does not hold a project, or if its frozen files were changed. InputError if such a file
+    cannot be understood.
+    """
 
     def __init__(self, folder: Path) -> None:
         files = AnnotationFolder(folder).demand()
@@ -161,13 +165,13 @@ class AnnotationRoom:
         self.utterances: tuple[Utterance, ...] = read_corpus(files.utterances).utterances
         self.shares = UtteranceAssignment(self.project, self.utterances)
         self._lock = threading.RLock()
-        self._log: AnnotationLog | None = None  # reading needs no write permission
+        self._log: AnnotationLog | None = None  # opened for the first write: reading needs no write permission
         self._rows: list[AnnotationRow] = []
         self._seq = 0
         self.refresh()
 
     def refresh(self) -> tuple[AnnotationRow, ...]:
-        """Reads what was added since it was last asked, by whichever process; LogError. All rows so far."""
+        """Reads the rows that any process has added since the last call. Returns all rows so far. LogError."""
         with self._lock:
             for seq, row in annotation_rows(self.folder.path, self._seq):
                 self._seq = seq
@@ -182,13 +186,13 @@ class AnnotationRoom:
 
     @property
     def ledger(self) -> Ledger:
-        """What the rows say together, now."""
+        """A new ledger of all rows so far."""
         return Ledger(self.label_set, self.rows)
 
     def desk(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
         """A sitting; InputError when the project names its annotators and this is none of them, or as `annotator_name`.
 
-        again: at just these utterances, whatever was said of them (`may_label_again`).
+        again: ids of utterances to label again, and nothing else (`may_label_again`); empty for the usual queue.
         """
         annotator = self._annotator_name(annotator)
         if self.project.annotators and annotator not in self.project.annotators:
@@ -199,11 +203,11 @@ class AnnotationRoom:
         return self._sitting(annotator, again, adjudicating=False)
 
     def adjudication(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
-        """A sitting at what annotators disagree on, with their labels as inputs; again: as of `desk`."""
+        """A sitting to settle disagreements, with the labels of the annotators as inputs. again: as for `desk`."""
         return self._sitting(self._annotator_name(annotator), again, adjudicating=True)
 
     def keep(self, rows: Sequence[AnnotationRow]) -> None:
-        """Returns when the rows are on the disk, all or none; those that are there already change nothing."""
+        """Writes rows, all or none. Returns when they are on the disk. Rows that are there already change nothing."""
         with self._lock:
             if self._log is None:
                 self._log = AnnotationLog(self.folder.path)
@@ -218,7 +222,7 @@ class AnnotationRoom:
                 self._log = None
 
     def _annotator_name(self, annotator: str) -> str:
-        """The name as the project has it already."""
+        """The name as the project already spells it; unchanged if the annotator is new."""
         annotators = (row.annotator for row in self.rows if not isinstance(row, Proposed))
         return known_name(annotator_name(annotator), dict.fromkeys((*self.project.annotators, *annotators)))
 

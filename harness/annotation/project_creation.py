@@ -1,4 +1,4 @@
-"""Makes an annotation project: a folder that is there whole or not at all, with labels that come with its data."""
+"""Makes an annotation project, with labels that come with its data. If that fails, no folder is left behind."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ MOST_LISTED = 20
 
 @frozen
 class LabelImport:
-    """What became of a file of labels. rows: to be added; same: utterances that were given the same before.
+    """The result of reading a file of labels.
 
-    without_text: ids of the file that no utterance has; without_labels: utterances that the file does not name, or
-    gives no labels.
+    - rows: rows to add.
+    - same: number of utterances that had the same imported labels before.
+    - without_text: ids in the file that no utterance has.
+    - without_labels: ids of utterances that the file does not contain, or for which it has no labels.
     """
 
     rows: tuple[Labelled, ...]
@@ -46,10 +48,12 @@ def import_rows(
     mapping: Mapping[str, str],
     source: str,
 ) -> LabelImport:
-    """Rows for all that is given labels or slots other than those before.
+    """Makes a row for each utterance that gets labels or slots that differ from those in `before`.
 
-    mapping: label of the file → label of the set; others stand as they are. InputProblems for unknown labels and
-    concepts, and for those that the rules forbid, each with its place; InputError when nothing fits.
+    utterances: of the project. annotated: of the file. before: earlier imported labels and slots by id. mapping: label
+    of the file → label of the set; other labels stay as they are. source: name of the file.
+    InputProblems if labels or concepts are unknown, or if the rules forbid the labels, each with its place. InputError
+    if no utterance of the project gets labels.
     """
     ids = {utterance.id for utterance in utterances}
     problems: list[InputError] = []
@@ -63,7 +67,7 @@ def import_rows(
         intents = tuple(sorted({mapping.get(label, label) for label in utterance.intents}))
         refusal = label_set.refusal(intents)
         if refusal and not intents:
-            continue  # a file has no other way to say that it does not know
+            continue  # The set needs a label, so no labels mean "unknown": a file has no other way to say so.
         if refusal:
             problems.append(_problem(utterance, intents, refusal, label_set, source))
             continue
@@ -101,7 +105,7 @@ def import_rows(
 
 
 def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) -> LabelImport:
-    """Adds the labels of a file to a project, all or none; returns when they are on the disk."""
+    """Adds the labels of a file to a project, all or none. Returns when they are on the disk. Errors: `import_rows`."""
     room.refresh()
     ledger = room.ledger
     before = {
@@ -117,7 +121,7 @@ def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) ->
 
 
 def _slots_of(utterance: Utterance) -> Slots | None:
-    """The slots of an annotated utterance, without values; None if slots are not annotated. InputError."""
+    """The slots of an utterance, without values; None if its slots are not annotated. InputError if they are wrong."""
     tags = tags_of(utterance)
     return (
         None if tags is None else tuple(replace(slot, value=None) for slot in slots_of(replace(utterance, tags=tags)))
@@ -138,7 +142,7 @@ def _problem(utterance: Utterance, intents: Intents, refusal: str, label_set: La
 
 
 def _distinct_problems(problems: Sequence[InputError]) -> list[InputError]:
-    """The first occurrence of each problem, since a file may repeat a wrong label many times."""
+    """The first occurrence of each problem, at most MOST_LISTED. A file may repeat a wrong label many times."""
     first: dict[str, InputError] = {}
     for problem in problems:
         first.setdefault(problem.what, problem)
@@ -158,11 +162,16 @@ def make_project(
     order: LabellingOrder = LabellingOrder.DOUBT,
     **settings: Any,
 ) -> tuple[AnnotationProject, LabelSet, list[LabelImport]]:
-    """Makes the folder; InputError and InputProblems before anything is written, LogError when it cannot be.
+    """Makes the folder. Also returns the label set, and a `LabelImport` for each source of labels.
 
-    splits: of folders, () for all. take_labels: those in the data become rows. intents: a file of intents by id, which
-    become rows as well. mapping: label of files → label of the set. settings: other fields of `AnnotationProject`.
-    Also returns what became of the labels in the data and in the file of intents, in this order.
+    - splits: which splits to take from folders of data, () for all.
+    - take_labels: labels in the data become rows. Their `LabelImport` comes first.
+    - intents: a file of intents by id, which become rows as well; None for no file.
+    - mapping: label of the files → label of the set.
+    - double_share: share of the utterances that two annotators label, 0 for none.
+    - settings: other fields of `AnnotationProject`.
+
+    InputError and InputProblems come before anything is written. LogError if the folder cannot be made.
     """
     label_set = load_label_set(labels)
     utterances = _utterances(data, splits or (None,))
@@ -177,7 +186,7 @@ def make_project(
         annotated = read_corpus(intents).utterances
         before = {row.utterance: (row.intents, row.slots) for import_result in imported for row in import_result.rows}
         imported.append(import_rows(utterances, annotated, label_set, before, mapping, str(intents)))
-    # Labels stand in rows and nowhere else: the copy of the data has none.
+    # Labels are kept only in rows, so the copy of the data gets none.
     unlabelled = tuple(replace(utterance, intents=None) for utterance in utterances)
     if label_set.concepts:
         unlabelled = tuple(replace(utterance, tags=None, slots=None) for utterance in unlabelled)
@@ -219,7 +228,7 @@ def _write(
 
 
 def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utterance, ...]:
-    """All of the data, each id once; InputError."""
+    """All utterances of the data. InputError if an id occurs twice, or if no utterance has words."""
     by_id: dict[str, tuple[Utterance, Path]] = {}
     for path in data:
         for split in splits:

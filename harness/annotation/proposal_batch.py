@@ -1,4 +1,4 @@
-"""From a project's labelled utterances to a batch of proposals: what is trained on, held out, and said of it."""
+"""From a project's labelled utterances to a batch of proposals: the training material, the batch, and its report."""
 
 from __future__ import annotations
 
@@ -22,13 +22,19 @@ from harness.understanding.models.tritraining import Episode, TriTraining
 
 LEAST_HELD_OUT = 5
 LEAST_LABELLED = 30  # by default a fifth is held out: six of them, just above LEAST_HELD_OUT
-LEAST_SETS = 2  # with one set of labels there is nothing to tell apart
+LEAST_SETS = 2  # with a single set of labels, a classifier has nothing to learn
 BY = "tri-training"
 
 
 @frozen
 class Material:
-    """Labelled utterances to train on, those held out, and those that nobody has labelled. wordless: left out."""
+    """The utterances of a project, divided for training.
+
+    - train: labelled utterances to train on.
+    - held_out: labelled utterances to measure with.
+    - unlabelled: utterances that need a proposal.
+    - wordless: number of utterances that are left out because they have no words.
+    """
 
     train: tuple[Utterance, ...]
     held_out: tuple[Utterance, ...]
@@ -49,11 +55,12 @@ def training_material(
     """Divides a project into training, held-out and unlabelled utterances.
 
     `final`: utterance → its final labels. `open_`: ids that need proposals. `share`: share of the labelled utterances
-    to hold out. `split`: hold out the labelled utterances of this split instead. An utterance is held out only if each
-    of its labels remains in training. InputError if too few are labelled, or none needs a proposal.
+    to hold out. `split`: hold out the labelled utterances of this split instead; None to use `share`. An utterance is
+    held out only if each of its labels remains in training. InputError if too few are labelled, or none needs a
+    proposal.
     """
     texts = [utterance for utterance in utterances if utterance.words]
-    # Labels of a project can be other than what its set allows, if they were imported; nothing is learnt from those.
+    # Imported labels can break the rules of the label set; such utterances are not used for training.
     labelled = [replace(utterance, intents=final[utterance.id]) for utterance in texts if utterance.id in final]
     labelled = [utterance for utterance in labelled if not label_set.refusal(utterance.intents or ())]
     unlabelled = tuple(
@@ -103,7 +110,10 @@ def _divided(
 
 
 def vote_batch(training: TriTraining, used: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
-    """The votes as rows; the least certain of each kind first. Its facts are what a report says of the training."""
+    """The votes of tri-training as a batch, with the least certain of each kind first.
+
+    The facts of the batch describe the training; reports show them. id_: id of the row. wall_s: seconds since 1970.
+    """
     ordered = sorted(training.voted, key=lambda vote: (vote.certainty, vote.utterance))
     right = training.figures.exact
     triad = training.kept
@@ -134,7 +144,10 @@ def vote_batch(training: TriTraining, used: Material, *, id_: str, classifier: s
 def guess_batch(
     project_guesses: ProjectGuesses, label_set: LabelSet, seed: int, *, id_: str, wall_s: float
 ) -> Proposed:
-    """The guesses of one classifier as rows, the least certain first."""
+    """The guesses of one classifier as a batch, with the least certain first. id_ and wall_s: as for `vote_batch`.
+
+    A guess that the rules of the label set forbid becomes a proposal without labels.
+    """
     ordered = sorted(project_guesses.guesses.items(), key=lambda entry: (entry[1].certainty, entry[0]))
     facts = {
         "classifier": DEFAULT_CLASSIFIER,
@@ -152,10 +165,11 @@ def guess_batch(
 def with_slots(
     proposed: Proposed, utterances: Sequence[Utterance], standing: Mapping[str, LabelStatus]
 ) -> tuple[Proposed, int]:
-    """The batch with slots for its utterances, and the number of utterances that the slot model has learnt from.
+    """The batch with slots for its utterances, and the number of utterances from which the slot model has learnt.
 
-    The model is the random field of the understander `crf`, with its default settings. standing: of every utterance.
-    PluginError without python-crfsuite.
+    The model is the random field of the understander `crf`, with its default settings. It learns from the slots in
+    `standing`, the status of each utterance by id. Without any slots there, the batch stays as it is, and the number
+    is 0. PluginError without python-crfsuite.
     """
     examples = []
     for utterance in utterances:
@@ -185,7 +199,7 @@ ENDINGS = {
 
 
 def material_lines(used: Material, classifier: str) -> Iterator[str]:
-    """What is trained on."""
+    """The text for people, before the training: how many utterances are in each part of the material."""
     yield (
         f"{shown(classifier, 60)}: trained on {len(used.train)}, held out {len(used.held_out)}, "
         f"{counted(len(used.unlabelled), 'utterance')} to propose for"
@@ -195,7 +209,7 @@ def material_lines(used: Material, classifier: str) -> Iterator[str]:
 
 
 def episode_line(episode: Episode, triads: int) -> str:
-    """What an episode came to. triads: how many are tried."""
+    """The text for people: the result of one episode. triads: the number of triads that the training tries."""
     triad = f"triad {episode.triad + 1}, " if triads > 1 else ""
     right = (
         f"{episode.exact.count} of {episode.exact.total} held-out utterances right, CPU time {seconds(episode.cpu_s)}"
@@ -207,7 +221,7 @@ def episode_line(episode: Episode, triads: int) -> str:
 
 
 def training_lines(training: TriTraining) -> Iterator[str]:
-    """What came of all of it."""
+    """The text for people, after the training: how it ended, its results, and how many proposals it made."""
     figures = training.figures
     if training.rule.triads > 1:
         yield f"kept triad {training.kept.number + 1}, the best on the held-out utterances"

@@ -1,4 +1,4 @@
-"""What an annotator has to do: groups of proposals to review, and utterances to label by hand, in their order."""
+"""The work of an annotator: groups of proposals to review, and utterances to label by hand, in their order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ from harness.model.understanding import Utterance
 
 @frozen
 class ProposalGroup:
-    """Utterances with the same proposal. open: those still to be reviewed, by their texts; total: with those done."""
+    """Utterances with the same proposal.
+
+    intents: the proposed labels. open: ids of those still to be reviewed, sorted by text. total: number of open and
+    reviewed ones.
+    """
 
     intents: Intents
     open: tuple[str, ...]
@@ -38,9 +42,11 @@ class ProposalGroup:
 
 @frozen
 class Queue:
-    """groups: largest first, also those with nothing open. by_hand: in order, those that were skipped last.
+    """The queue of one annotator.
 
-    error: the estimated error of the classifier that orders them, None without one.
+    groups: groups of proposals, the largest first, including those with nothing open. by_hand: ids of utterances to
+    label by hand, in order; skipped ones come last. error: estimated error of the classifier that orders `by_hand`,
+    between 0 and 1; None without one.
     """
 
     groups: tuple[ProposalGroup, ...]
@@ -51,10 +57,13 @@ class Queue:
 
 @frozen
 class _QueuePart:
-    """The place of an utterance in an annotator's queue. reviewed: the proposal accepted or struck last.
+    """The state of an utterance in one annotator's queue.
 
-    proposed: the proposal to review now. Without a proposal and a choice, it is labelled by hand. skipped: number of
-    the row that skipped it, if that row is the last.
+    - is_chosen: the annotator has chosen labels.
+    - is_struck: the annotator's last review struck the proposal.
+    - reviewed: the labels that the annotator accepted or struck last; None without a review.
+    - proposed: the proposal to review now. If it is None and nothing is chosen, the utterance is labelled by hand.
+    - skipped: number of the row that skipped the utterance, if that is the annotator's last row; else None.
     """
 
     is_chosen: bool
@@ -66,7 +75,11 @@ class _QueuePart:
 
 @dataclass(slots=True)
 class _KnownQueue:
-    """Parts of one annotator's queue in the order of the texts, as of this many touches of a ledger."""
+    """The parts of one annotator's queue, by id, in the order of the texts.
+
+    touches: `Ledger.touches` at the time when the parts were last updated. A part is None if the utterance is not for
+    this annotator.
+    """
 
     ledger: Ledger
     parts: dict[str, _QueuePart | None]
@@ -74,7 +87,7 @@ class _KnownQueue:
 
 
 class Queues:
-    """The queues of one project, from the ledger as it stands. Only what its rows have touched since is read again."""
+    """The queues of one project. A second call for the same ledger reads only utterances that have new rows."""
 
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project = project
@@ -88,7 +101,7 @@ class Queues:
         self.shares = UtteranceAssignment(project, utterances)
 
     def queue_of(self, annotator: str, ledger: Ledger) -> Queue:
-        """The annotator's own queue; nothing in it depends on which labels others have given."""
+        """The annotator's own queue. It does not depend on the labels that others have chosen."""
         open_by_intents: dict[Intents, list[str]] = defaultdict(list)
         totals: dict[Intents, int] = defaultdict(int)
         by_hand: list[str] = []
@@ -137,7 +150,7 @@ class Queues:
         return queue.parts
 
     def _queue_part(self, annotator: str, utterance: str, ledger: Ledger) -> _QueuePart | None:
-        """None when it is not the annotator's."""
+        """The state of the utterance in the annotator's queue; None if the utterance is not for this annotator."""
         all_acts = ledger.acts_on(utterance)
         acts = [row for row in all_acts if row.annotator == annotator and not is_adjudication(row)]
         annotators = {row.annotator for row in all_acts if isinstance(row, Accepted | Labelled)}
@@ -153,7 +166,10 @@ class Queues:
         )
 
     def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
-        """What annotators disagree on and nobody has settled, and what this one has settled."""
+        """The queue of an adjudicator: the utterances on which annotators disagree, and which nobody has settled.
+
+        The counts include those that this adjudicator has settled.
+        """
         open_ids: list[str] = []
         skipped: dict[str, int] = {}
         settled_count = 0
@@ -175,7 +191,10 @@ class Queues:
     def _proposal_to_review(
         self, annotator: str, utterance: str, reviewed: Act | None, annotators: Collection[str], ledger: Ledger
     ) -> Intents | None:
-        """The proposal that the annotator is to accept or strike; None when it is to be labelled by hand."""
+        """The proposal that the annotator is to accept or strike; None if the utterance is to be labelled by hand.
+
+        reviewed: the annotator's last review. annotators: those who have chosen labels for the utterance.
+        """
         batched = ledger.proposal(utterance)
         if batched is None or batched.proposal.intents is None:
             return None
@@ -189,9 +208,11 @@ class Queues:
     def _ordered(
         self, utterances: list[str], skipped: dict[str, int], annotator: str, doubts: Mapping[str, int] = {}
     ) -> tuple[str, ...]:
-        """The most doubtful first, others in an order of the annotator's own; skipped ones last, the longest ago first.
+        """The utterances in the order in which they come up.
 
-        doubts: turns of those that a classifier has seen.
+        First come those without a turn in `doubts`, in a random order that is the annotator's own. Then come the
+        others, with the most doubtful first. Skipped ones are last, with the one that was skipped first at their head.
+        doubts: turns that a classifier gives. skipped: numbers of the rows that skipped.
         """
         if annotator not in self._turns:
             seed = self._project.seed
@@ -206,7 +227,11 @@ class Queues:
 
 
 def next_group(groups: Sequence[ProposalGroup], postponed: Sequence[Intents]) -> ProposalGroup | None:
-    """The largest with something open; those that were left for later come last, the longest ago first."""
+    """The largest group with something open; None without one.
+
+    Groups that were left for later come last, in the order in which they were left. groups: the largest first.
+    postponed: the labels of groups that were left for later.
+    """
     open_groups = [group for group in groups if group.open]
     current_groups = [group for group in open_groups if group.intents not in postponed]
     if current_groups:
@@ -216,7 +241,10 @@ def next_group(groups: Sequence[ProposalGroup], postponed: Sequence[Intents]) ->
 
 
 def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Utterances by the batch that proposes for them: two batches may propose the same labels."""
+    """Pairs of a batch and the utterances for which it proposes, since two batches may propose the same labels.
+
+    The batch is "" for utterances without a proposal.
+    """
     utterances_by_batch: dict[str, list[str]] = defaultdict(list)
     for utterance in utterances:
         proposed = ledger.proposal(utterance)
@@ -225,13 +253,14 @@ def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[
 
 
 PACE_ACTS = 30
-"""The pace is the median over so many of the last pages and utterances."""
+"""The number of last pages and utterances over which `pace_s` takes the median."""
 
 
 def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float | None:
-    """The median over the last acts in force; each utterance of a page took its share of the page's time.
+    """The annotator's pace: the median time for an utterance, in seconds, over the last PACE_ACTS pages and utterances.
 
-    None before there is one.
+    Each utterance of a page counts with an equal share of the page's time. None if no act has a time yet.
+    acts: rows in force. adjudicating: whether to take acts of settling disagreements instead of own labels.
     """
     times: dict[str, tuple[float, int]] = {}
     for row in reversed(acts):

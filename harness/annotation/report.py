@@ -1,6 +1,6 @@
-"""What became of a project's utterances, counted from its rows: labelled how, struck how often, by whom in what time.
+"""Reports on a project, from its rows: how its utterances were labelled, how many were struck, and the time it took.
 
-The rows of the seed (section 3.1.4): labelled by consensus, without consensus, struck.
+The counts follow section 3.1.4 of the seed: labelled by consensus, without consensus, struck.
 """
 
 from __future__ import annotations
@@ -42,20 +42,25 @@ from harness.understanding.reports.score_text import per_cent
 
 @frozen
 class AnnotationReport:
-    """Counts of utterances, unless a name says otherwise. If several batches contain one, the latest counts.
+    """Counts of utterances, unless a field says otherwise. If several batches contain an utterance, the latest counts.
 
+    - utterances: all of the project.
+    - final: with final labels.
     - labelled_before: labelled by hand or import before the first batch.
+    - batches: number of batches.
     - proposed: in a batch.
-    - consensus: of these, with a proposal.
-    - refused: two of three agreed on labels that the label set refuses (part of without_consensus).
-    - unanimous: all three votes equal the proposal.
-    - struck: by anybody.
-    - accepted: by somebody who kept it, and struck by nobody.
-    - overridden: neither, and labelled otherwise by hand.
-    - unreviewed: seen by nobody.
-    - by_hand, by_import, by_review: source of the final labels.
-    - review_time_s, hand_time_s: time of annotators, as far as rows have it.
-    - cpu_s: of all batches.
+    - consensus: in a batch, with proposed labels. Each is accepted, struck, overridden or unreviewed.
+    - refused: without proposed labels, although two of three votes agree: the label set forbids their labels.
+    - unanimous: all votes equal the proposal. unanimous_struck: of these, struck or overridden.
+    - struck: somebody struck the proposal.
+    - accepted: not struck. Somebody accepted the proposal and kept it, or the last labels by hand equal it.
+    - overridden: not struck, and the last labels by hand differ from the proposal.
+    - unreviewed: nobody reviewed the proposal or labelled the utterance.
+    - by_hand, by_import, by_review: with final labels from this source (`_label_source`).
+    - review_time_s, hand_time_s: seconds of annotators, for rows that have a time.
+    - cpu_s: CPU seconds of all batches.
+    - splits: counts of final labels by split, "" for utterances without a split.
+    - facts: the facts of the last batch.
     """
 
     utterances: int = 0
@@ -86,24 +91,24 @@ class AnnotationReport:
 
     @property
     def struck_share(self) -> Share:
-        """The share that was struck, of those labelled by consensus that anybody has looked at."""
+        """The share of proposals that were struck or overridden, among those that somebody reviewed."""
         return Share(self.struck + self.overridden, self.consensus - self.unreviewed)
 
     @property
     def for_person(self) -> Share:
-        """The share of proposals that were struck, overridden or without consensus: a person had to label them."""
+        """The share of utterances in a batch that a person had to label: struck, overridden, or without consensus."""
         return Share(self.struck + self.overridden + self.without_consensus, self.proposed)
 
     @property
     def hand_share(self) -> Share:
-        """The share of final labels that a person gave one by one. The rest of the work is saved."""
+        """The share of final labels that a person gave by hand, one utterance at a time. The rest is work saved."""
         return Share(self.by_hand, self.final)
 
 
 def annotation_report(
     utterances: Sequence[Utterance], rows: Iterable[AnnotationRow], final: Mapping[str, Intents]
 ) -> AnnotationReport:
-    """Counts a project. rows: in the order of the file. final: utterance → its final labels."""
+    """Counts the utterances of a project. rows: in the order of the file. final: id → final labels of an utterance."""
     ids = {utterance.id for utterance in utterances}
     in_file = list({row.id: row for row in rows}.values())
     withdrawn = {id_ for row in in_file if isinstance(row, Withdrawn) for id_ in row.rows}
@@ -170,14 +175,14 @@ def _review_outcome(proposal: LabelProposal, acts: Sequence[Act]) -> str:
 
 
 def _was_relabelled(accepted: Act, acts: Sequence[Act]) -> bool:
-    """Whether the annotator who accepted it has labelled it by hand since."""
+    """Whether the annotator who accepted the proposal labelled the utterance by hand later. acts: rows about it."""
     return any(
         isinstance(row, Labelled) and row.annotator == accepted.annotator for row in acts[acts.index(accepted) :]
     )
 
 
 def _label_source(acts: Sequence[Act]) -> str:
-    """Where final labels come from: the dearest of the ways that was gone."""
+    """Where final labels come from: "hand", "review" or "import", the first of these that occurs in the rows."""
     counting_acts = [act for act in acts if not isinstance(act, Struck | Skipped)]
     if any(isinstance(act, Labelled | Adjudicated) and act.annotator != IMPORTED for act in counting_acts):
         return "hand"
@@ -185,7 +190,7 @@ def _label_source(acts: Sequence[Act]) -> str:
 
 
 def _page_time(rows: Sequence[AnnotationRow]) -> float:
-    """Time at pages; the rows of one page share one time."""
+    """The time at pages in seconds. The rows of one page share one time, so it counts once."""
     pages: dict[tuple[str, str], float] = {}
     for row in rows:
         if isinstance(row, Accepted | Struck):
@@ -213,7 +218,7 @@ WIDTH = 120
 
 
 def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
-    """For people. labels: in the order of their set."""
+    """The text of a report for people. labels: all labels, in the order of their set."""
     counts = [Column(""), Column("utterances"), Column("share", left=True)]
     yield from text_table(counts, [(name, f"{count:,}", share) for name, count, share in report_rows(report)], WIDTH)
     yield ""
@@ -228,7 +233,7 @@ def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
 
 
 def report_rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
-    """(what, utterances, their share in words or "")."""
+    """Rows (name of the count, number of utterances, share as text). The share is "" where there is none."""
     return [
         ("utterances", report.utterances, ""),
         ("labelled before any proposal", report.labelled_before, ""),
@@ -252,7 +257,7 @@ def report_rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
 
 
 def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
-    """All counts; shares as counts, so that they add up."""
+    """The report as JSON. A share is given as a count and its total, so that shares of reports can be added."""
     fields: dict[str, Any] = to_plain(replace(report, splits={}, facts=()))
     del fields["splits"], fields["facts"]
     shares = {name: getattr(report, name) for name in ("struck_share", "for_person", "hand_share")}
@@ -275,7 +280,7 @@ def _split_object(counts: LabelCounts, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]:
-    """Rows of (section, split, what, count), a header first."""
+    """The report as rows (section, split, what, count), after a header."""
     table = [["section", "split", "what", "count"]]
     table += [["utterances", "", name.strip(), str(count)] for name, count, _ in report_rows(report)]
     for name in ("review_time_s", "hand_time_s", "cpu_s"):
@@ -314,7 +319,10 @@ MOST_IDS = 3
 def outcome_lines(
     project: AnnotationProject, label_set: str, progress: ProjectOutcome, guessed: ProjectGuesses | None, width: int
 ) -> Iterator[str]:
-    """How far a project is. guessed: what a classifier makes of the rest."""
+    """The text for people: the progress of a project.
+
+    guessed: guesses of a classifier for the unlabelled utterances, None without them. width: of the text, in columns.
+    """
     labels = plain_text(label_set, 64)
     yield f"project {plain_text(project.id, 100)}: {counted(progress.total, 'utterance')}, label set {labels}"
     if progress.double:
@@ -350,7 +358,7 @@ def _changed_note(ids: tuple[str, ...]) -> str:
 def outcome_object(
     project: AnnotationProject, label_set: str, progress: ProjectOutcome, guessed: ProjectGuesses | None = None
 ) -> dict[str, Any]:
-    """The same as JSON."""
+    """The progress of a project as JSON, with the content of `outcome_lines`."""
     return {
         "project": project.id,
         "label_set": label_set,

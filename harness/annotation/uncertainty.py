@@ -1,7 +1,7 @@
-"""What a classifier of the labels given so far is least sure of, and how wrong it would be about the rest.
+"""Uncertainty sampling: first label what a classifier of the labels so far is least sure of. Also estimates its error.
 
-Uncertainty sampling: Lewis & Gale, A sequential algorithm for training text classifiers, SIGIR 1994. The classifier
-learns again after each batch of labels.
+Source: Lewis & Gale, A sequential algorithm for training text classifiers, SIGIR 1994. The classifier learns again
+after each batch of labels.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
 from harness.understanding.models.votes import selected_labels, sets_of
 
-LEAST_SETS = 2  # With one set of labels there is nothing to tell apart.
+LEAST_SETS = 2  # With a single set of labels, a classifier has nothing to learn.
 UNLABELLED = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
 
 
 @frozen
 class Guess:
-    """What the classifier makes of an utterance. certainty: the probability of its least certain label."""
+    """The labels that the classifier guesses for an utterance.
+
+    certainty: of its decisions to give or not to give each label, the probability of the least certain one.
+    """
 
     intents: Intents
     certainty: float
@@ -57,7 +60,7 @@ def guesses(
 
 
 def estimated_error(guess_by_id: Mapping[str, Guess]) -> float | None:
-    """The share of guesses that is expected to be wrong, by the classifier's own probabilities; None of none.
+    """The share of guesses that is expected to be wrong, by the classifier's own probabilities; None without guesses.
 
     On generated corpora the true share was smaller, by a third to a half: docs/explanation/tri-training.md.
     """
@@ -66,7 +69,10 @@ def estimated_error(guess_by_id: Mapping[str, Guess]) -> float | None:
 
 @frozen
 class ProjectGuesses:
-    """What one classifier makes of all that nobody has labelled. learned: labelled utterances that it has seen."""
+    """The guesses of one classifier for all unlabelled utterances, by id.
+
+    learned: number of labelled utterances in the project.
+    """
 
     learned: int
     guesses: Mapping[str, Guess]
@@ -79,7 +85,7 @@ class ProjectGuesses:
 def of_project(
     utterances: Sequence[Utterance], shares: UtteranceAssignment, ledger: Ledger, label_set: LabelSet, seed: int
 ) -> ProjectGuesses:
-    """From the labels of all annotators, also of the first of two."""
+    """Guesses from the labels of all annotators. Labels count even if a second annotator is still to come."""
     statuses = outcome(utterances, shares, ledger).standing
     learned = [
         (utterance, intents) for utterance in utterances if (intents := statuses[utterance.id].intents) is not None
@@ -92,7 +98,10 @@ def of_project(
 
 @dataclass(slots=True)
 class _CachedUncertainty:
-    """One annotator's labels with the numbers of their rows, as of a number of touches of a ledger."""
+    """What is known of one annotator when `Ledger.touches` was `touches`.
+
+    labels: (number of the row, labels) by utterance. learned: the part of them that the classifier has learnt from.
+    """
 
     ledger: Ledger
     touches: int
@@ -103,9 +112,10 @@ class _CachedUncertainty:
 
 
 class UncertaintyOrder:
-    """The order in which one annotator is asked, from the annotator's own labels and imported ones only.
+    """The order in which utterances come up for an annotator.
 
-    So two annotators of the same utterance stay independent of each other.
+    It depends only on the annotator's own labels and on imported ones. So two annotators of the same utterance stay
+    independent of each other.
     """
 
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
@@ -114,9 +124,9 @@ class UncertaintyOrder:
         self._cached: dict[str, _CachedUncertainty] = {}
 
     def turns(self, annotator: str, ledger: Ledger) -> Mapping[str, int]:
-        """The turn of each utterance that is not labelled, most doubtful first; {} before the first batch.
+        """The turn of each unlabelled utterance, 0 for the most doubtful; {} before the first batch of labels.
 
-        Learns when another batch of labels is complete, which takes some tenths of a second.
+        The classifier learns again when another batch of labels is complete. That takes some tenths of a second.
         """
         cached = self._cached.get(annotator)
         if cached is None or cached.ledger is not ledger:

@@ -1,4 +1,4 @@
-"""What a front-end shows of an annotator's sitting: frozen, made anew after every key."""
+"""What a front-end shows of an annotator's sitting. These objects never change; each key makes new ones."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class AnnotationPhase(StrEnum):
 
 
 def words_of(words: Sequence[str], slot: Slot) -> str:
-    """The words that are marked."""
+    """The words of a slot, as one text. words: of the whole utterance."""
     return " ".join(words[slot.start : slot.end])
 
 
 def slot_texts(words: Sequence[str], slots: Slots) -> tuple[str, ...]:
-    """Slots as `city: lyon`."""
+    """Slots as texts like `city: lyon`. words: of the whole utterance."""
     return tuple(f"{slot.concept}: {words_of(words, slot)}" for slot in slots)
 
 
 def labels_text(intents: Intents, slots: Sequence[str] = ()) -> str:
-    """Labels, and slots as texts, in one line: `booking (city: lyon)`."""
+    """Labels and slots in one line: `booking (city: lyon)`. slots: texts from `slot_texts`."""
     return (joined(intents) or "no label") + (f" ({', '.join(slots)})" if slots else "")
 
 
@@ -45,7 +45,11 @@ def marked_text(words: Sequence[str], slots: Slots) -> str:
 
 @frozen
 class GroupView:
-    """Utterances that have the same proposal. number: of the group, from 1, of `groups`; left of total utterances."""
+    """A group of utterances with the same proposal.
+
+    number: position of the group, from 1; 0 if it is no longer in the queue. groups: number of all groups. left: number
+    of its utterances still to be reviewed. total: number of all its utterances.
+    """
 
     intents: Intents
     number: int
@@ -56,7 +60,11 @@ class GroupView:
 
 @frozen
 class PageLine:
-    """An utterance on a page. number: from 1, what `strike_number` takes. text: with the slots that are proposed."""
+    """An utterance on a page.
+
+    number: its number on the page, from 1, for `strike_number`. utterance: its id. text: its text, with the proposed
+    slots in brackets.
+    """
 
     number: int
     utterance: str
@@ -66,7 +74,7 @@ class PageLine:
 
 @frozen
 class AnnotationInput:
-    """An annotator's labels for an adjudicator, without a name. slots: as texts."""
+    """What an adjudicator sees of one annotator's labels, without the name. slots: texts from `slot_texts`."""
 
     intents: Intents
     comment: str = ""
@@ -77,14 +85,16 @@ class AnnotationInput:
 class LabellingItem:
     """An utterance to label.
 
+    - utterance: its id.
     - chosen: labels so far, in the order of the label set.
-    - saved: they are on the disk.
+    - saved: whether the labels, slots and comment so far are on the disk.
     - proposal: None if there is none, or if the annotator may not see it yet.
-    - struck: this annotator struck the proposal.
+    - struck: whether this annotator struck the proposal.
     - refusal: why `chosen` cannot be saved, "" if it can.
-    - inputs: for adjudicators.
+    - inputs: labels of the annotators, for adjudicators only.
+    - words: the words of the text.
     - slots: marked so far.
-    - proposed_slots: as texts, shown together with `proposal`.
+    - proposed_slots: texts from `slot_texts`, shown together with `proposal`.
     """
 
     utterance: str
@@ -102,13 +112,13 @@ class LabellingItem:
 
     @property
     def differs(self) -> bool:
-        """Whether the proposal that is shown is not what was chosen."""
+        """Whether a proposal is shown that differs from the choice, in labels or in slots."""
         other_slots = bool(self.proposed_slots) and self.proposed_slots != slot_texts(self.words, self.slots)
         return self.proposal is not None and (set(self.proposal) != set(self.chosen) or other_slots)
 
     @property
     def shared(self) -> set[str]:
-        """Labels and slots that all inputs have."""
+        """Labels and texts of slots that all inputs have."""
         return (
             set.intersection(*({*annotation.intents, *annotation.slots} for annotation in self.inputs))
             if self.inputs
@@ -117,16 +127,21 @@ class LabellingItem:
 
     @property
     def slot_at(self) -> dict[int, Slot]:
-        """The slot that each marked word belongs to."""
+        """Maps the index of each marked word to its slot."""
         return {index: slot for slot in self.slots for index in range(slot.start or 0, slot.end or 0)}
 
 
 @frozen
 class AnnotationCount:
-    """Counts of an annotator's utterances. `total`: the queue. `done`: with a choice by them. `left`: without.
+    """Numbers of utterances in an annotator's queue.
 
-    `to_review`: left, with a proposal to accept or strike. `to_label`: left, by hand, including `skipped`. `struck`:
-    utterances whose proposal this annotator struck, labelled since or not.
+    - total: all.
+    - done: those for which the annotator has chosen labels.
+    - left: the others.
+    - to_review: left, with a proposal to accept or strike.
+    - to_label: left, to label by hand, including the skipped ones.
+    - struck: those whose proposal the annotator struck, even if they were labelled later.
+    - skipped: left, and skipped.
     """
 
     total: int = 0
@@ -140,10 +155,14 @@ class AnnotationCount:
 
 @frozen
 class AnnotationView:
-    """group, page: when reviewing. item: when labelling.
+    """What a front-end shows.
 
-    pace_s: median seconds for one utterance; left_s: what is left at that pace. said: what the last key did.
-    estimate: how wrong a classifier would be about the rest, "" if that is not known.
+    - group, page: when reviewing; else None and ().
+    - item: when labelling; else None.
+    - pace_s: median seconds for one utterance, None without a time yet.
+    - left_s: seconds that the rest takes at that pace.
+    - said: what the last key did, or why it did nothing.
+    - estimate: a text on the error that a classifier would make in the rest, "" if that is not known.
     """
 
     phase: AnnotationPhase

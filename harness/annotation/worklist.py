@@ -1,4 +1,4 @@
-"""What one annotator has to do in a sitting: the queue after each row, drafts, undo, what is brought back."""
+"""The work of one annotator in a sitting: the queue after each row, drafts, undo, and utterances to label again."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ from harness.model.numbers import percent
 from harness.model.understanding import Slot, Utterance
 
 Stood = tuple[Intents, Slots | None, str]
-"""Labels and slots, and the comment that came with them."""
+"""The labels, slots and comment of an utterance. The slots are None if they are not annotated."""
 
 
 def may_label_again(
     ledger: Ledger, shares: UtteranceAssignment, annotator: str, utterance: str, *, adjudicating: bool
 ) -> bool:
-    """Whether it is the annotator's own, labelled or not. An adjudicator may change every labelled utterance."""
+    """Whether the annotator may label the utterance, even if it is labelled already.
+
+    An annotator may do so for utterances of their own. An adjudicator may do so for all labelled utterances.
+    """
     chosen = ledger.choices(utterance)
     if adjudicating:
         return bool(chosen) or ledger.adjudication(utterance) is not None
@@ -41,7 +44,10 @@ def may_label_again(
 def current_labels(
     ledger: Ledger, annotator: str, utterance: str, annotator_count: int, *, adjudicating: bool
 ) -> Stood | None:
-    """The annotator's own labels, or the final ones for an adjudicator; None for none."""
+    """The annotator's own labels, or the final ones for an adjudicator; None if there are no such labels.
+
+    annotator_count: how many annotators are to label the utterance.
+    """
     own_choice = ledger.choices(utterance).get(annotator)
     choice = ledger.adjudication(utterance) if adjudicating else own_choice
     if choice is not None:
@@ -55,7 +61,7 @@ def current_labels(
 
 @frozen
 class FoundUtterance:
-    """intents: the labels that it is shown with when it is opened; None when there are none."""
+    """An utterance that a search found. intents: its labels from `current_labels`; None if there are none."""
 
     utterance: str
     text: str
@@ -76,9 +82,9 @@ def find(
     *,
     adjudicating: bool,
 ) -> tuple[FoundUtterance, ...]:
-    """Utterances with these words in their text, or as their id, that the annotator may label again.
+    """Utterances with these words in their text, or with this id, that the annotator may label again.
 
-    In the order of the data, with the annotator's own labels; for an adjudicator with the final ones.
+    They come in the order of the data, with their labels from `current_labels`.
     """
     matches = []
     for utterance in utterances:
@@ -93,14 +99,16 @@ def find(
 
 
 SaveRows = Callable[[Sequence[AnnotationRow]], None]
-"""Puts rows on the disk, all or none, and returns then; raises LogError or LogFull when it cannot."""
+"""Writes rows, all or none, and returns when they are on the disk. Raises LogError or LogFull if it cannot."""
 
 
 class Worklist:
-    """ledger: all rows of the project. queue: what is left, read anew after each change.
+    """The work of one annotator in a sitting. Not thread-safe.
 
-    rows: all of the project so far. adjudicating: settles what annotators disagree on. again: just these utterances,
-    with the labels that they have. Not thread-safe.
+    `ledger` has all rows of the project. `queue` is the work left, renewed after each change.
+    Arguments: rows: all rows of the project so far. keep: writes rows. adjudicating: the annotator settles
+    disagreements. again: the sitting is only about these utterances, with the labels that they have; empty for the
+    usual queue.
     """
 
     def __init__(
@@ -128,7 +136,7 @@ class Worklist:
 
     @property
     def estimate(self) -> str:
-        """How wrong the classifier that orders the work would be about the rest; "" without one."""
+        """A text for people on the estimated error of the classifier that orders the work; "" without one."""
         error, target = self.queue.error, self._project.target_error
         if error is None:
             return ""
@@ -136,37 +144,44 @@ class Worklist:
         return f"{words}: the target is reached" if error <= target else f"{words}, target {percent(target, 1)}"
 
     def write(self, rows: Sequence[AnnotationRow]) -> None:
-        """Rows of this sitting; nothing has changed when they cannot be kept."""
+        """Writes rows of this sitting. If that fails, nothing has changed here."""
         self._keep(rows)
         self.ledger.add_all(rows)
         self._written_ids.update(row.id for row in rows)
         self.queue = self._read()
 
     def take_in(self, rows: Iterable[AnnotationRow]) -> bool:
-        """Rows that were given elsewhere; whether any of them was new."""
+        """Takes in rows that were written elsewhere. Returns whether any of them was new."""
         if not self.ledger.add_all(rows):
             return False
         self.queue = self._read()
         return True
 
     def leave(self, utterance: str) -> None:
-        """Done with, in a sitting at given utterances; elsewhere the rows alone say so."""
+        """Marks an utterance as done. This matters only in a sitting at given utterances; elsewhere the rows decide."""
         self._done_again.add(utterance)
         self.queue = self._read()
 
     def come_back(self, utterance: str) -> None:
-        """To be done once more, in a sitting at given utterances."""
+        """Marks an utterance as not done, the reverse of `leave`."""
         self._done_again.discard(utterance)
         self.queue = self._read()
 
     @property
     def last(self) -> Act | None:
-        """The annotator's latest act of this sort of sitting in force that may be undone here."""
+        """The annotator's latest row in force that this sitting may undo; None without one.
+
+        It is an adjudicator's row if this sitting settles disagreements, and else a row of own work.
+        """
         own_acts = (row for row in reversed(self.ledger.acts) if self._is_own(row))
         return next((row for row in own_acts if is_adjudication(row) is self.adjudicating), None)
 
     def taken_back_with(self, last: Act) -> list[Act]:
-        """All of its page; all that was chosen for the utterance, before and after the proposal was seen."""
+        """The rows to withdraw in order to undo `last`.
+
+        For a review, these are all rows of its page. For labels by hand, these are all such rows of the annotator for
+        the utterance, before and after the proposal was shown. Else it is `last` alone.
+        """
         match last:
             case Accepted() | Struck():
                 return [
@@ -180,20 +195,23 @@ class Worklist:
         return [last]
 
     def _is_own(self, row: Act) -> bool:
-        """The annotator's; in a sitting at given utterances, of this sitting."""
+        """Whether the annotator wrote the row. In a sitting at given utterances, only rows of this sitting count."""
         return row.annotator == self.annotator and (not self._reopened or row.id in self._written_ids)
 
     def unreviewed_with(self, intents: Intents) -> set[str]:
-        """Utterances with that proposal that are still to be reviewed."""
+        """Ids of utterances with this proposal that are still to be reviewed."""
         return {utterance for group in self.queue.groups if group.intents == intents for utterance in group.open}
 
     def next_page(self, postponed: Sequence[Intents]) -> PageDraft | None:
-        """The page of the largest group. postponed: the groups that were left for the end."""
+        """The next page to review, of the largest group; None if nothing is left to review.
+
+        postponed: the labels of groups that were left for the end.
+        """
         group = next_group(self.queue.groups, postponed)
         return None if group is None else PageDraft(group.intents, group.open[: self._project.page_size])
 
     def hand(self, utterance: str) -> HandDraft:
-        """An utterance to label, with what is in sight of it from the beginning."""
+        """A draft for an utterance to label, with the labels and slots that it begins with."""
         ledger = self.ledger
         seen = (
             self._project.proposal is LabelProposalShown.BEFORE
@@ -204,13 +222,13 @@ class Worklist:
         annotator_count = self._queues.shares.annotators_needed(utterance)
         stood = current_labels(ledger, self.annotator, utterance, annotator_count, adjudicating=self.adjudicating)
         if self._reopened and stood is not None:
-            # It counts as saved: a change is written. What was settled before annotators changed their labels is
-            # written anew, so that it is settled again.
+            # The draft counts as saved, so only a change is written. If annotators changed their labels after the
+            # utterance was settled, even an unchanged draft is written, so that the utterance is settled again.
             hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[2], not self.adjudicating
             hand.slots = stood[1] or ()
             hand.saved = None if self.adjudicating and ledger.is_changed_since_adjudication(utterance) else stood
         elif self.adjudicating:
-            # What all agree on, so that Enter never drops it.
+            # Begin with everything on which all annotators agree, so that saving at once keeps it.
             choices = ledger.choices(utterance).values()
             slot_sets = [set(ledger.slots(utterance, choice) or ()) for choice in choices]
             if slot_sets:
@@ -221,12 +239,12 @@ class Worklist:
         return hand
 
     def proposed_slots(self, utterance: str) -> Slots:
-        """Slots of the proposal."""
+        """The slots of the proposal for the utterance; () without any."""
         batched = self.ledger.proposal(utterance)
         return () if batched is None else batched.proposal.slots or ()
 
     def proposal(self, utterance: str) -> Intents | None:
-        """What is proposed for it; None without consensus, too."""
+        """The proposed labels of the utterance; None if there is no proposal, or no consensus."""
         batched = self.ledger.proposal(utterance)
         return None if batched is None else batched.proposal.intents
 
@@ -242,7 +260,7 @@ class Worklist:
 
 
 class PageDraft:
-    """A page of a group, with what is struck on it so far."""
+    """A page of a group. intents: the proposal. struck: ids of the utterances that are struck on it so far."""
 
     def __init__(self, intents: Intents, utterances: tuple[str, ...], struck: Iterable[str] = ()) -> None:
         self.intents = intents
@@ -250,7 +268,7 @@ class PageDraft:
         self.struck = set(struck)
 
     def only(self, open_ids: Collection[str]) -> PageDraft | None:
-        """The same page with what is still to be done; None when nothing is."""
+        """The page with only those of its utterances that are in `open_ids`; None if there are none."""
         if all(utterance in open_ids for utterance in self.utterances):
             return self
         remaining = tuple(utterance for utterance in self.utterances if utterance in open_ids)
@@ -264,7 +282,10 @@ def _place(slot: Slot) -> int:
 
 
 class HandDraft:
-    """An utterance to label. seen: its proposal is in sight. saved: what is on the disk of it."""
+    """An utterance that is being labelled.
+
+    seen: whether its proposal is shown. saved: its labels, slots and comment on the disk; None if nothing is there.
+    """
 
     def __init__(self, utterance: str, *, seen: bool) -> None:
         self.utterance = utterance
@@ -275,7 +296,10 @@ class HandDraft:
         self.saved: Stood | None = None
 
     def mark(self, slot: Slot) -> bool:
-        """Marks a slot instead of all that share a word with it, or takes it away; whether it is marked now."""
+        """Marks a slot, or removes it if it is marked already. Returns whether it is marked now.
+
+        Other slots that share a word with it are removed.
+        """
         is_new = slot not in self.slots
         self.clear(_place(slot), slot.end or 0)
         if is_new:
@@ -283,7 +307,10 @@ class HandDraft:
         return is_new
 
     def clear(self, start: int, end: int) -> bool:
-        """Takes all slots away that have one of these words; whether there were any."""
+        """Removes all slots that contain one of these words. Returns whether there were any.
+
+        Words are numbered from 0, and `end` is exclusive.
+        """
         before = self.slots
         self.slots = tuple(slot for slot in before if (slot.end or 0) <= start or _place(slot) >= end)
         return self.slots != before
