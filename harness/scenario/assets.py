@@ -29,7 +29,10 @@ _OF_OTHER_TOOLS = {
     "path": PATH, "audio": PATH, "client_id": "talker", "speaker": "talker", "age": "age", "gender": "gender",
     "accents": "accents", "variant": "variant", "locale": "locale",
 }  # fmt: skip
-"""Columns of Common Voice and Kaldi by their names here. Others, such as votes and texts, would be conditions."""
+"""Column of Common Voice or Kaldi → our name for it. Their other columns, such as votes, are left out.
+
+Otherwise each of those would count as a condition of the recording.
+"""
 
 
 Listed = tuple[str, RecordingFacts, Place]
@@ -79,7 +82,7 @@ def phrase_end_s(path: Path) -> float | None:
 def demand_columns(header: Sequence[str], place: Place) -> None:
     """InputError for a column that a list of recordings cannot have."""
     for column in header:
-        if column in get_args(AxisName) and column not in PLACING:  # those only if the matrix varies them
+        if column in get_args(AxisName) and column not in PLACING:  # PLACING columns clash only with the matrix
             remedy = "Give the column another name, such as recorded_" + column
             raise InputError(f"the column {column!r} has the same name as a matrix axis", place=place, remedy=remedy)
         if not _COLUMN.fullmatch(column) or header.count(column) > 1:
@@ -108,7 +111,7 @@ def length_notes(scenario: Scenario) -> Iterator[str]:
 
 
 def _recordings_in(value: object) -> Iterator[str]:
-    """Paths of the recordings that a scenario, or a part of it, names."""
+    """Paths of the recordings that occur in a value, at any depth. value: a scenario or a part of it."""
     if isinstance(value, tuple):
         for part in value:
             yield from _recordings_in(part)
@@ -130,7 +133,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 class Assets:
-    """A YAML file's folder and its asset roots; notes problems in `findings`."""
+    """Finds the files that a YAML file names, in its folder and its asset roots. Notes problems in `findings`."""
 
     def __init__(self, folder: Path, findings: Findings) -> None:
         self._folder = folder
@@ -210,7 +213,7 @@ class Assets:
         return durations
 
     def recordings(self, text: str, key_path: KeyPath) -> dict[str, RecordingFacts]:
-        """What is known of each file that `sounds` finds: from the columns of a list, else from the file."""
+        """The facts about each file that `sounds` finds, by path: from the columns of a list, else from the file."""
         if not text.lower().endswith(MANIFESTS):
             durations = self.sounds(text, key_path)
             return {
@@ -274,7 +277,10 @@ class Assets:
 
 
 def _missing_file_reason(root: Path, inner: str, root_name: str, name: str) -> tuple[str, str] | None:
-    """Why a path is not a file in its root. name: what should be named."""
+    """Why a path is not a file in its root, and the remedy; None if it is a file.
+
+    name: what the path should be, for the remedy, such as a sound file.
+    """
     if Path(inner).is_absolute():
         return (
             f"{inner!r} is an absolute path",

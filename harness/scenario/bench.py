@@ -277,7 +277,7 @@ _ABLE: dict[tuple[str, ...], tuple[str, str]] = {
     ("cut",): ("cannot record sound", _SOUND_REMEDY),
     ORDERS: ("takes no orders", "Name a driver that does, such as serial_commands or manual"),
 }
-"""What a driver must be able to do: one of these methods. The message when it cannot, and the remedy."""
+"""Methods of which a driver must have one → the message if it has none, and the remedy."""
 
 
 def load_bench(path: Path | str) -> Bench:
@@ -588,7 +588,7 @@ class _BenchReader:
         return equipment
 
     def _refuse_unable(self, driver: type, name: str, ability: tuple[str, ...], key_path: KeyPath) -> None:
-        """ability: names of methods, one of which it must have; () for none."""
+        """Notes a driver without any of the methods that `ability` names; () for no demand."""
         if ability and not any(hasattr(driver, method) for method in ability):
             problem, remedy = _ABLE[ability]
             self._findings.add(key_path, f"the driver {name!r} {problem}", remedy)

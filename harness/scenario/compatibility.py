@@ -190,7 +190,7 @@ def _injects_everything(scenario: Scenario, bench: Bench) -> bool:
         (trial.expects is not None or not trial.kind.asks)
         and trial.route is not Route.LOUDSPEAKER
         and (
-            trial.route is Route.INJECTION  # a connection that cannot inject is reported below
+            trial.route is Route.INJECTION  # A connection that cannot inject is reported below.
             or all(device.connection and device.connection.injects for device in addressed_devices(trial, bench))
         )
         for trial in scenario.trials
@@ -265,7 +265,10 @@ def _check_positions(scenario: Scenario, bench: Bench, findings: Findings) -> No
 
 
 def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    """Notes distances and angles that nothing brings about: no simulated room, and no stand that can go there."""
+    """Notes distances and angles of the matrix that the bench cannot produce.
+
+    Without a simulated room, each needs a stand that can move to it.
+    """
     stands = {stand.moves: stand for stand in bench.stands}
     in_room = scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes)
     for axis in scenario.matrix.axes if not in_room else ():
@@ -293,7 +296,7 @@ def _check_place(bench: Bench, stand: Positioner, value: str, key_path: KeyPath,
 
 
 def _needs_absent_operator(bench: Bench, connection: str) -> bool:
-    """Whether its orders wait for an operator who is absent."""
+    """Whether the orders of a stand or switch wait for an operator who is absent. connection: id of its actuator."""
     driver = next(actuator.driver for actuator in bench.actuators if actuator.id == connection)
     return bench.operator is OperatorPresence.ABSENT and by_hand(driver)
 
@@ -327,7 +330,7 @@ _PLAYED_ONLY: tuple[AxisName, ...] = ("level_dbfs", "level_spl", "gap_ms")
 
 
 def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    """Notes what a person at the bench cannot do."""
+    """Notes parts of the scenario that a person who speaks at the bench cannot do."""
     defaults = scenario.defaults
     for number, trial in enumerate(scenario.trials):
         key_path: KeyPath = ("trials", number)

@@ -100,7 +100,7 @@ def _files(condition: SoundCondition) -> Iterator[str]:
 
 def _condition(labels: Mapping[AxisName, str], axis: Mapping[AxisName, AxisValue], seed: object) -> SoundCondition:
     noise, placement = axis.get("noise"), placement_of(Defaults(), axis)
-    left_out = {"distance_m", "angle_deg"} if placement is None else set()  # without a room, they make no difference
+    left_out = {"distance_m", "angle_deg"} if placement is None else set()  # They have no effect without a room.
     return SoundCondition(
         tuple((name, "none" if name in left_out else text) for name, text in labels.items()),
         noise if isinstance(noise, NoiseSpec) else None,

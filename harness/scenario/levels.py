@@ -23,7 +23,10 @@ _LOUD: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "
 
 
 def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    """Notes noise from loudspeakers of its own that cannot be played, or whose level at the device is not known."""
+    """Notes problems of noise with positions of its own.
+
+    The loudspeakers there may be unable to play it, or the noise may have an unknown level at the device.
+    """
     for number, trial in enumerate(scenario.trials):
         cells_with_noise = [
             (axis, noise)
@@ -46,7 +49,7 @@ def _problems_of_noise(
         return
     if any(is_injected(device, trial) for device in listening_devices(trial, bench)):
         yield f"{premise}, but a device gets the sound over its connection", "Write `route: loudspeaker`"
-    # Of several at one position, the first counts, as for the speech.
+    # If several loudspeakers have the same position, the first one counts, as for the speech.
     speakers = {speaker.position: speaker for speaker in reversed(bench.loudspeakers)}
     for position in noise.positions:
         if position not in speakers:
@@ -74,8 +77,8 @@ def _problems_of_noise(
 
 
 def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
-    """Each level that a loudspeaker shall play: whether it can."""
-    if findings.problems:  # a device may not be there
+    """Notes each level that a loudspeaker is to play but cannot. Does nothing if problems were found before."""
+    if findings.problems:  # The scenario may name a device that the bench lacks.
         return
     today = datetime.now().astimezone().date()
     notes: set[tuple[KeyPath, str]] = set()
@@ -107,7 +110,10 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
 def _unplayable(
     bench: Bench, speaker: Equipment, level: float, in_spl: bool, noise: AxisValue, today: date
 ) -> Iterator[tuple[str, str]]:
-    """What a loudspeaker cannot play of a level and the noise with it, and why."""
+    """Pairs of what cannot be played and why, for one level and the noise with it; none if all can be played.
+
+    level: of the speech, in dB SPL if `in_spl`, else in dBFS. noise: a NoiseSpec, or anything else for no noise.
+    """
     calibration, noise_dbfs = speaker.calibration, None
     dbfs = level
     if in_spl:
@@ -134,9 +140,11 @@ def _unplayable(
 def _levels(
     scenario: Scenario, number: int, measured: bool
 ) -> Iterator[tuple[KeyPath, float, bool, Mapping[AxisName, AxisValue]]]:
-    """Where each level of a trial is written, the level, whether it is in dB SPL, and position and noise with it.
+    """Each level at which a trial plays something.
 
-    Also that of an opening, which has no noise. measured: also those of recordings that keep their own level.
+    Yields where the level is written, the level, whether it is in dB SPL, and the values of axes such as position and
+    noise. Openings come too, without noise. number: of the trial in the scenario. measured: whether to include
+    recordings that keep their own level.
     """
     trial, defaults = scenario.trials[number], scenario.defaults
     trial_path: KeyPath = ("trials", number)
@@ -166,6 +174,6 @@ def _levels(
 
 
 def _speaker_of(bench: Bench, axis: Mapping[AxisName, AxisValue]) -> Equipment | None:
-    """What plays the speech of a cell."""
+    """The loudspeaker that plays the speech of a cell: the one at its position, else the first; None without any."""
     speakers = (speaker for speaker in bench.loudspeakers if speaker.position == axis.get("position"))
     return next(speakers, bench.loudspeakers[0] if bench.loudspeakers else None)

@@ -25,11 +25,11 @@ from harness.scenario.keys import ExcludeKeys, MatrixKeys
 
 MAX_CELLS = 10_000
 LEAST_PAUSE_S = 1.5
-"""Least pause of an opening after which the device must be heard."""
+"""The shortest pause of an opening, in seconds, in which the harness can hear the device."""
 Cell = tuple[tuple[AxisName, str], ...]
 LabelledValue = tuple[AxisValue, str]
 Resolve = Callable[[str, object, KeyPath], LabelledValue | None]
-"""Axis name, written value and its path → value and label; None after a problem, which was noted."""
+"""Takes the name of an axis, a written value, and its path. Returns value and label; None after a noted problem."""
 
 
 def label(value: AxisValue) -> str:
@@ -113,7 +113,7 @@ def _axis(name: AxisName, entries: list[object], resolve: Resolve, findings: Fin
 def _read_exclusion(
     entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: Resolve, findings: Findings
 ) -> Cell:
-    """One entry as (axis, label) pairs; () when there was a problem."""
+    """One exclusion as (axis, label) pairs; () if there was a problem, which is noted. number: of the entry, from 0."""
     above = ("matrix", "exclude", number)
     by_name: Mapping[str, Axis] = {axis.name: axis for axis in axes}
     pairs: list[tuple[AxisName, str]] = []
@@ -141,7 +141,7 @@ def _read_exclusion(
 
 
 def _refuse_idle(exclude: tuple[Cell, ...], findings: Findings) -> None:
-    """Notes an exclusion that another one covers: it excludes nothing, so it must be a slip."""
+    """Notes each exclusion that another one covers. It excludes nothing more, so it must be a mistake."""
     for number, cell in enumerate(exclude):
         for other_number, other in enumerate(exclude):
             contained = other and set(other) <= set(cell) and (set(other) != set(cell) or other_number < number)

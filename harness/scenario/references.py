@@ -111,7 +111,7 @@ def check_queries(
 
 def _check(text: str, key_path: KeyPath, rule: RecognitionRule, findings: Findings) -> None:
     if not text:
-        return  # the reader has noted why it is missing
+        return  # The reader has already noted why it is missing.
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
         problem = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro can have"
         findings.add(key_path, problem, "Remove the brackets or the word, or write it as `sro: …`")

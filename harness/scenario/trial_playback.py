@@ -36,7 +36,10 @@ def addressed_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
 
 
 def is_injected(device: Device, trial: TrialTemplate) -> bool:
-    """Whether it gets the sound of the trial over its connection. Queries without `expects` go through the air."""
+    """Whether the device gets the sound of the trial over its connection, and not through the air.
+
+    Queries without `expects` always go through the air.
+    """
     can_inject = device.connection is not None and device.connection.injects
     return can_inject and trial.route is not Route.LOUDSPEAKER and (not trial.kind.asks or trial.expects is not None)
 
@@ -46,7 +49,7 @@ def reports(device: Device, kind: ObservationKind) -> bool:
 
 
 def cells_of(scenario: Scenario, trial: TrialTemplate) -> Iterator[dict[AxisName, AxisValue]]:
-    """The cells of the matrix that differ for a trial, as axis → value."""
+    """The cells of the matrix, as axis → value, with only the axes that apply to the trial; each cell once."""
     axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in axes_of(trial)}
     for cell in dict.fromkeys(tuple(pair for pair in cell if pair[0] in axes) for cell in cells(scenario.matrix)):
         yield {name: axes[name].values[axes[name].labels.index(text)] for name, text in cell}

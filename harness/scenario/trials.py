@@ -251,7 +251,10 @@ def spoken_by_default(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec 
 
 
 def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:
-    """As written; else the refractory time, so that no earlier event can hide the one in the stimulus."""
+    """The time before the stimulus in seconds: as written, else the refractory time.
+
+    With the latter, no earlier wake event can hide the one in the stimulus.
+    """
     return keys.lead_in_s if keys.lead_in_s is not None else settings.refractory_s
 
 
@@ -391,7 +394,7 @@ def _slots(expected: ExpectsKeys, key_path: KeyPath, text_of: TextOf) -> tuple[S
 
 
 LAG_S = 0.3
-"""Longest delay of the report that speech has ended (session.attempt waits for it)."""
+"""The longest delay, in seconds, of the report that speech has ended. DETECTION_LAG_S of a session has this value."""
 
 
 def check_follow_up(
@@ -434,7 +437,7 @@ def memory_spec(keys: TrialKeys, key_path: KeyPath, findings: Findings, text_of:
 
 
 def _spread(keys: SpreadKeys, key_path: KeyPath, findings: Findings) -> tuple[float, ...]:
-    """Waits in equal ratios, rounded to 0.1 s, which is finer than the harness can keep them."""
+    """Waits in seconds in equal ratios, rounded to 0.1 s. The harness cannot keep a wait more exactly than that."""
     if not keys.from_s < keys.to:
         problem = f"the waits go from {exact(keys.from_s)} s to {exact(keys.to)} s"
         findings.add((*key_path, "waits_s", "to"), problem, "Write a `to` that is larger than `from`")
@@ -449,7 +452,7 @@ def _spread(keys: SpreadKeys, key_path: KeyPath, findings: Findings) -> tuple[fl
 
 
 def noise_notes(scenario: Scenario) -> Iterator[str]:
-    """A note if the level varies, but one noise keeps its distance from the speech. This is not a mistake."""
+    """A note if the level of the speech varies, and the only noise follows it. This is not a mistake."""
     axes = {axis.name: axis.values for axis in scenario.matrix.axes}
     levels = next((name for name in ("level_dbfs", "level_spl") if len(axes.get(name, ())) > 1), None)
     noises = axes.get("noise", (scenario.defaults.noise,))
