@@ -432,7 +432,7 @@ def _print_error(text: str) -> None:
 
 
 def _fault_of_host(error: BaseException) -> HarnessError | None:
-    """What the surroundings lack, where that is why something failed; None for a fault of the harness."""
+    """The error to show if the host caused the failure, such as a full disk; None if the harness itself is at fault."""
     if isinstance(error, MemoryError):
         return HarnessError("there is not enough memory")
     if not isinstance(error, OSError):  # an import, SQLite: a descriptor was missing below

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PLAY_S = 60.0
 METER_BAUD = 9600
 SETTLE_S, METER_S = 3.0, 5.0
-"""Until a meter with slow weighting has settled, and how long it is read."""
+"""Seconds until a meter with slow weighting has settled, and seconds for which it is then read."""
 RECORD_S = 5.0
 QUIETEST_DBFS = -80.0
 EQUALISE_S = 20.0
@@ -35,7 +35,7 @@ QUIET_S = 3.0
 
 
 class _Decibels(click.FloatRange):
-    """A FloatRange without NaN, which compares as if it were in every range."""
+    """A FloatRange that refuses NaN. click would accept NaN in every range, because no comparison with it is true."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         level = float(super().convert(value, param, ctx))
@@ -183,7 +183,7 @@ def _equalise(bench: Bench, part: Equipment, level: float) -> None:
 
 
 def _part(bench: Bench, name: str | None) -> Equipment:
-    """The loudspeaker or the microphone of that name."""
+    """The loudspeaker or the microphone of that name. None: the first loudspeaker. InputError."""
     if bench.microphone is not None and name == bench.microphone.id:
         return bench.microphone
     return _speaker(bench, name)
@@ -201,7 +201,7 @@ def _speaker(bench: Bench, name: str | None) -> Equipment:
 class _CalibrationSound:
     """Plays and records a sound through the bench's own drivers while it is entered.
 
-    speaker: None: something else plays. microphone: None: nothing is recorded.
+    speaker: None if something else plays. microphone: None if nothing is to be recorded.
     """
 
     def __init__(
@@ -272,7 +272,10 @@ class _CalibrationSound:
         return round(level_dbfs, 2)
 
     def recorded_with_played(self) -> tuple[Waveform, Waveform, Waveform]:
-        """EQUALISE_S at the microphone, what was played at that time, and QUIET_S after it has stopped."""
+        """Records while the sound plays, and again after it has stopped.
+
+        Returns EQUALISE_S seconds from the microphone, what was played in that time, and QUIET_S seconds of quiet.
+        """
         from harness.model.stimulus import Waveform
 
         recorded, begun_s = self._record(EQUALISE_S)
@@ -284,7 +287,7 @@ class _CalibrationSound:
         return recorded, played, quiet
 
     def _record(self, duration_s: float) -> tuple[Waveform, float]:
-        """What the microphone hears from RAMP_S after now, and the time of its first sample."""
+        """Records from RAMP_S seconds after now. Returns the recording, and the time of its first sample."""
         from harness.session.engine.assemble import clock_of
         from harness.sound.calibration import RAMP_S
 

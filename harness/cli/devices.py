@@ -277,10 +277,10 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
 
 
 def _print_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
-    """Prints how much later than the promptest line others arrived, by their device times.
+    """Prints how much later than the fastest line others arrived, by their device times.
 
-    hold_back_s: what a session assumes without the key. Late lines show that it is too short, prompt ones never that
-    it is too long: all of them may be late.
+    hold_back_s: the value that a session uses without the key `hold_back_ms`. Late lines show that it is too short.
+    Early lines never show that it is too long, since all of them may be late.
     """
     from harness.model.bench import ClockKind, Framing
 
@@ -383,7 +383,7 @@ def samples_file(profile: DeviceProfile) -> Path:
 
 
 def _standard_input() -> StreamSource:
-    """Unbuffered: a thread blocked in a buffered stream would keep the program from ending."""
+    """Standard input as an unbuffered source. A thread blocked in a buffered one would keep the program from ending."""
     from harness.devices.device_sources import StreamSource
 
     def opened() -> BinaryIO:

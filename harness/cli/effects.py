@@ -85,7 +85,7 @@ def clock(wall_s: float) -> str:
 
 STILL_OPEN = 1  # Exit status.
 LOOK_S = 3.0
-"""Interval at which --watch looks for new effects."""
+"""Seconds between two searches for new effects with --watch."""
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectOutcome])])
 
 

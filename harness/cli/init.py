@@ -92,7 +92,7 @@ class DeviceKind:
 
 
 def _locate(text: str, port: int) -> str:
-    """host:port; InputError for anything else than a host with or without its port."""
+    """The address as host:port. port: the default. InputError if the text is not a host with or without a port."""
     if _HOST.fullmatch(text) is None:
         raise InputError(f"{plain_text(text, 80)!r} is not an address", remedy="Write HOST or HOST:PORT")
     return text if text.startswith("[") or ":" in text else f"{text}:{port}"
@@ -102,7 +102,7 @@ _FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 DEVICES: Mapping[BenchKind, DeviceKind] = {BenchKind(name): DeviceKind(**fields) for name, fields in _FILE.items()}
 """The kinds whose device has a connection, in the order of the question."""
 NAMES = {BenchKind.SOUND: "assistant"} | {kind: device.name for kind, device in DEVICES.items()}
-"""Default name of the device under test; the virtual lab brings its own device."""
+"""Kind of bench → default name of the device under test. The virtual lab is missing, since it brings its own device."""
 NEEDS: dict[str, tuple[BenchKind, ...]] = {
     "board": tuple(NAMES),
     "phrase": tuple(NAMES),

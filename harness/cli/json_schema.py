@@ -38,7 +38,7 @@ _MODELS: dict[FileKind, type[Keys]] = {
 }
 _NULL: Schema = {"type": "null"}
 _MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), ("ExcludeKeys", "noise")}
-"""Keys whose null has a meaning of its own: no noise, no closing words."""
+"""Keys for which null has a meaning: no noise, or no closing words. For others, it only means "not given"."""
 
 
 def json_schema(kind: FileKind) -> Schema:
@@ -75,7 +75,10 @@ def json_schema(kind: FileKind) -> Schema:
 
 
 def _tidy(value: Schema, *, null: bool) -> Schema:
-    """Without the null that only stands for "not given", and without titles that repeat the key."""
+    """The schema of a key without its title, which repeats the key, and without a null that means "not given".
+
+    null: whether null has a meaning of its own, and stays.
+    """
     value = {key: entry for key, entry in value.items() if key != "title"}
     choices = value.get("anyOf", [])
     if not null and _NULL in choices and "prefixItems" not in value:
@@ -127,7 +130,7 @@ def _branches(
 
 
 def _describe(options: type) -> dict[str, str]:
-    """What the docstring of an Options class says of its fields: the sentence after `field:`."""
+    """The descriptions of the fields of an Options class, from its docstring: the sentence after `field:`."""
     names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
     text = "\n\n".join(base.__doc__ or "" for base in options.__mro__[:-1])
     paragraphs = (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text) if names)

@@ -29,7 +29,7 @@ from harness.model.numbers import counted
 STDOUT = "-"
 LONGEST_LINE = 100_000
 MOST_REPEATED = 20
-"""So many repeated rows are named."""
+"""The most repeated rows that are named."""
 
 
 @click.group("judgments")

@@ -138,5 +138,5 @@ def _device(finding: MemoryFinding) -> dict[str, object]:
 
 
 def _length(length: MemoryLength | None) -> dict[str, object] | None:
-    """null at an upper end: beyond the longest wait."""
+    """The length as JSON; None without one. An upper end of null means: longer than the longest wait."""
     return None if length is None else picked(length, "value_s", "bracket", "interval")

@@ -204,7 +204,7 @@ def verb(
 
 
 def _read_annotations(owner: Callable[..., object] | type[Any]) -> dict[str, Any]:
-    """The annotations of a function or class. One that is imported for type checkers only is `Any`."""
+    """The annotations of a function or class by name. A type that only type checkers import becomes `Any`."""
     hints: dict[str, Any] = {}
     for name, annotation in get_annotations(owner).items():
         try:
@@ -233,7 +233,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
 
 
 def _item_type(kind: Any) -> Any:
-    """`int` of `int | None` and of `tuple[int, ...]`."""
+    """The type of one item: `int` for `int | None` and for `tuple[int, ...]`."""
     if get_origin(kind) in (Union, UnionType):
         kind = next(member for member in get_args(kind) if member is not NoneType)
     return get_args(kind)[0] if get_origin(kind) is tuple else kind
@@ -282,7 +282,7 @@ def _redirect(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 @contextmanager
 def _standard_output_into(name: str) -> Iterator[None]:
-    """Standard output goes into a file, which is there whole when the command has ended, and not after an error."""
+    """Sends standard output to a file. It appears, complete, when the command ends, and not at all after an error."""
     with WholeFile(name) as file:
         before, sys.stdout = sys.stdout, io.TextIOWrapper(io.BufferedWriter(file), "utf-8")
         output: TextIO = sys.stdout

@@ -53,13 +53,13 @@ _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
 _STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
 MOST_A_MINUTE = 12
-"""Rows on one link, or on the host, that are printed within a minute; what follows is summed up in a line."""
+"""Most rows about stalls of one link, or of the host, that are printed within a minute. One line sums up the rest."""
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
-"""States whose end is worth a number; the others end with what they wait for."""
+"""States for which the time left is printed. Other states end when something happens, not at a set time."""
 
 
 class _Recurrences:
-    """Sums up stalls and lost links that come again and again."""
+    """Sums up stalls and lost links that recur often."""
 
     def __init__(self) -> None:
         self._began_s: dict[str, float] = {}
@@ -67,14 +67,20 @@ class _Recurrences:
         self._waiting: dict[str, list[Recurrent]] = {}
 
     def due(self, now_s: float) -> Iterator[str]:
-        """The sums of what was held back more than a minute ago. now_s: session seconds."""
+        """Ends each source's minute that is over, and yields a line that sums up its rows that were held back.
+
+        now_s: session seconds.
+        """
         for source in [source for source, since_s in self._began_s.items() if now_s - since_s >= 60.0]:
             del self._began_s[source], self._printed_counts[source]
             if source in self._waiting:
                 yield recurrences_in_words(self._waiting.pop(source))
 
     def holds(self, entry: Entry) -> bool:
-        """Whether a row is held back, since that many like it were printed within the last minute."""
+        """Whether a row is not printed, because MOST_A_MINUTE rows of its source were printed within this minute.
+
+        Such a row is kept for `due`.
+        """
         if not isinstance(entry.record, Observed) or not isinstance(entry.record.observation, Recurrent):
             return False
         observation = entry.record.observation
@@ -146,7 +152,7 @@ class PlainPrinter:
     def _state(self, state: StateChanged, *, has_row: bool = True) -> None:
         """Prints what the harness waits for, and how to end a pause; rows of the log cover what is played and heard.
 
-        has_row: the row that gives the reason of a pause is printed too.
+        has_row: whether the row that gives the reason of a pause is printed too.
         """
         if not state.reason or state.word not in _STATES:
             return

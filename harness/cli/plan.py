@@ -23,7 +23,7 @@ EVENTS = (0, 1, 2, 3, 5)
 SPRT_EVENTS = 8
 CORRELATION = 0.1
 PlanOutput = tuple[dict[str, Any], list[str]]
-"""JSON values, and lines for people."""
+"""A result as JSON values, and as lines for people."""
 
 
 def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:

@@ -214,7 +214,7 @@ def _sit(
 
 
 def _warn_without_sound(player: RaterPlayer) -> None:
-    """The screen says so itself when it plays the first response; in lines nothing plays before `play`."""
+    """Warns at once if no sound can be played. In lines, nothing would show that before the command `play`."""
     try:
         player.check()
     except SoundError as error:

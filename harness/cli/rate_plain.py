@@ -57,7 +57,11 @@ def run_plain_sitting(
 
 
 class _PlainSitting:
-    """person: the lines come from a terminal, where a wrong one ends nothing. status: DONE until something is wrong."""
+    """A sitting in lines.
+
+    person: whether the lines come from a terminal; then a wrong line does not end the sitting. status: exit status,
+    DONE until something is wrong.
+    """
 
     def __init__(
         self,
@@ -85,7 +89,7 @@ class _PlainSitting:
         self._shown_item: str | None = None
 
     def run(self) -> int:
-        """Sits until `quit` or the end of the input, or until nobody reads the output; the exit status."""
+        """Carries out lines until `quit`, the end of the input, or the loss of the reader. Returns the exit status."""
         try:
             with suppress(BrokenPipeError):
                 self.say([f"round {self._room.round.id}; `help` lists the commands"])
@@ -111,13 +115,13 @@ class _PlainSitting:
                 yield line.strip()
 
     def say(self, lines: Iterable[str]) -> None:
-        """Writes lines, which must be escaped already."""
+        """Writes lines. They must be escaped already."""
         for line in lines:
             self._output.write(line + "\n")
         self._output.flush()
 
     def complain(self, problem: str) -> None:
-        """A line on standard error."""
+        """Writes a problem to standard error."""
         safe_stream(sys.stderr).write(f"harness: {problem}\n")
 
     def carry_out(self, do: Callable[[], str]) -> bool:

@@ -48,9 +48,9 @@ _WORDS = {
 
 
 FAULTS_PER_HOUR = 2.0
-"""With --faults."""
+"""Simulated faults per hour with --faults."""
 LEAST_NIGHTS = 40
-"""With fewer simulated runs, the shortest and the longest are printed, and not the span of 95 % of them."""
+"""With at least this many simulated runs, the span of 95 % of their lengths is printed, else the full span."""
 
 
 @frozen
@@ -232,7 +232,7 @@ def _lines(rehearsal: RehearsalResult) -> Iterator[str]:
 
 
 ENOUGH_TO_DRAW = 20
-"""So many nights, and more, are drawn as a histogram."""
+"""With at least this many simulated runs, a histogram is drawn."""
 ROWS = 10
 BLOCKS = {"PASS": "█", "NO LIMITS": "█", "MARGINAL": "▓", "UNDECIDED": "▒", "FAIL": "░"}
 
@@ -296,7 +296,7 @@ def _decision_text(limit: RehearsedLimit, rehearsal: RehearsalResult) -> str:
 
 
 def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: Sequence[Trial]) -> Iterator[str]:
-    """What would decide each limit that cannot be decided.
+    """Lines that say, for each limit that the runs cannot decide, what would decide it.
 
     A larger plan has the same voices, and intervals of false rejects are over voices.
     """

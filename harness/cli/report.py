@@ -86,7 +86,7 @@ def command(
 
 
 def _names_session(name: str) -> bool:
-    """Whether it is a folder, or the name of a session below ./sessions."""
+    """Whether the name is that of a folder, or of a session below ./sessions."""
     from harness.cli.sessions import session_folder
 
     if Path(name).exists():
@@ -142,7 +142,10 @@ def _read_log_totals(name: str) -> LogSummary:
 
 
 def _nearest_misses(path: Path) -> tuple[str, ...]:
-    """The false rejects of a journal with their highest scores, where these are stored."""
+    """Lines about the false rejects of a journal that came closest to being accepted, the closest first.
+
+    A line has the highest score, if scores are stored. () if the journal cannot be read.
+    """
     from harness.offline.evaluation_results import scores_of
     from harness.offline.journal import JournalFile
     from harness.offline.wake_log import MOST_MISSED
@@ -153,7 +156,7 @@ def _nearest_misses(path: Path) -> tuple[str, ...]:
         missed, _, _ = errors_of(journal)
         scores = scores_of(journal, lambda line: click.echo(f"harness: {line}", err=True))
         return tuple(error.line for error in nearest_first(missed, journal, scores)[:MOST_MISSED])
-    except HarnessError as error:  # the log itself can be read
+    except HarnessError as error:  # Only the list is missing: the log itself can be read.
         click.echo(f"harness: the highest scores of missed files are not available: {error}", err=True)
         return ()
 

@@ -260,7 +260,7 @@ def watch_to_report(place: EnginePlace, request: WatchOptions, *, history: bool 
 
 
 def _write_report(report: Path | None, folder: Path) -> None:
-    """The report of the session as it stands; LogFull, LogError."""
+    """Writes the report of the session, from its rows so far; nothing if `report` is None. LogFull, LogError."""
     if report is not None:
         from harness.report import junit
 
@@ -321,7 +321,7 @@ def note_undecidable(folder: Path, *, dashboard: bool) -> None:
 
 
 def _demand_alone(site: Site, request: WatchOptions) -> None:
-    """InputError for options of the site without --web, and for another view beside it."""
+    """InputError for options of the site without --web, and for --web together with another view."""
     site.demand_web("live")
     if site.web and (request.plain or request.as_json or request.report is not None or request.no_watch):
         raise InputError(

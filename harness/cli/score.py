@@ -394,7 +394,10 @@ def _groupings(
     groups_file: InputFile | None,
     encoding: str | None,
 ) -> list[Groupings]:
-    """The list, and the labels of an stm file; InputError for a mistake in either."""
+    """The groupings of the list of groups, if there is one, and those of the labels in an stm file.
+
+    InputError for a mistake in either.
+    """
     if groups_file is None and form is not TranscriptFormat.STM:
         return []
     from harness.transcripts.files.lists import read_groups, read_labels, refuse_other_list

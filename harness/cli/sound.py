@@ -104,7 +104,10 @@ def list_recordings(
 
 
 def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
-    """What was written of a damaged recording: the file, the seconds in it, and those of the original; or None."""
+    """Writes what can be decoded of a damaged recording. Returns the file, its seconds, and those of the original.
+
+    None if nothing was written.
+    """
     from harness.sound import recordings
 
     lengths = recordings.rescue(str(path), target)
@@ -119,7 +122,7 @@ def _decodable_text(rescued: dict[str, Any] | None) -> str:
 
 
 def _sound_files(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
-    """Each file, and the name of what is rescued of it: in the same subfolder, as FLAC."""
+    """Pairs of a file and the path for its rescued sound: in the same subfolder, as FLAC."""
     from harness.scenario.assets import SOUND_SUFFIXES
 
     for path in paths:
@@ -257,7 +260,7 @@ def _record_prompt(heard: Talker, folder: TalkerFolder, text: str, progress: str
 
 
 def _name_devices(columns: Iterable[str]) -> dict[str, str]:
-    """NAME=VALUE pairs."""
+    """The values by name, from texts NAME=VALUE. InputError for another text, or for a name that occurs twice."""
     from harness.model.errors import InputError
 
     values: dict[str, str] = {}

@@ -42,7 +42,7 @@ def readable(name: str) -> Iterator[InputFile]:
     InputError of the block names the file as the person did.
     """
     path = Path(name)
-    # Unlike those of Path, these say no of names that are too long and of folders that are closed to us.
+    # Unlike the methods of Path, these return False for names that are too long, and in folders that we may not read.
     if name != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
         with _add_file_name(InputFile(path, name)) as file:
             yield file
@@ -113,7 +113,7 @@ def _copy_stream(stream: BinaryIO, path: Path, name: str) -> None:
 
 
 def _name_file(error: InputError, file: InputFile) -> InputError:
-    """The error with the name that people know in place of that of a temporary file."""
+    """The error, with the name of a temporary file replaced by the name that people know."""
     if isinstance(error, InputProblems):
         problems = [_name_file(problem, file) for problem in error.problems]
         unchanged = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
@@ -127,7 +127,7 @@ def _name_file(error: InputError, file: InputFile) -> InputError:
 _DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~", "█": "#", "▏": "|"} | {
     sign: str(level) for level, sign in enumerate("▁▂▃▄▅▆▇", 1)
 }
-"""What we draw and write ourselves, one sign for one, for terminals that know ASCII alone."""
+"""Our own special characters → one ASCII character each, for terminals that can show only ASCII."""
 _LEGIBLE = "harness.legible"
 NO_TERMINAL = (120, 24)
 LEAST_WIDTH = 20
@@ -175,7 +175,7 @@ class _Output(io.RawIOBase):
         """Whether to raise the fault, or BrokenPipeError, for a command that would otherwise never end."""
 
     def fault(self) -> HarnessError | None:
-        """Why what was written is not all there; None where it is, or where nobody reads it."""
+        """Why part of the output is missing; None if all of it was written, or if its reader has gone."""
         return self._fault if self._is_dropped else None
 
     def fileno(self) -> int:
@@ -300,7 +300,10 @@ class RedrawnLine:
         self._last_text = ""
 
     def _columns(self) -> int:
-        """The columns of the terminal of standard error. Of standard output, if it is a file, `shutil` would say 80."""
+        """The width of the terminal of standard error, in columns.
+
+        `shutil` would ask standard output, and say 80 if that is a file.
+        """
         try:
             wide = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns)
         except (OSError, ValueError):

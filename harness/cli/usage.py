@@ -63,7 +63,7 @@ def _sentences(error: click.UsageError) -> str:
 
 
 def _settings(name: str, ctx: click.Context | None) -> list[str]:
-    """`-s threshold=VALUE`, where that is a setting of engines and not an option."""
+    """[`-s NAME=VALUE`] if the wrong option is the name of an engine's setting, and the command takes settings."""
     if ctx is None or not any("--setting" in parameter.opts for parameter in ctx.command.params):
         return []
     from harness.engines.settings import OF_SCORES  # here, since few need it
@@ -106,7 +106,7 @@ def _usage(ctx: click.Context | None) -> str:
 
 
 def _name(parameter: click.Parameter) -> str:
-    """`--seed`, or `SESSION` of an argument."""
+    """The name of a parameter as people write it: `--seed` for an option, `SESSION` for an argument."""
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len)
     return (parameter.metavar or parameter.human_readable_name.upper()).strip("[]")
@@ -117,7 +117,10 @@ def _spell_option(option: click.Option, ctx: click.Context) -> str:
 
 
 def _value_problem(message: str, parameter: click.Parameter | None) -> str:
-    """What is wrong with a value, and what to write instead. Messages of our own types are such already."""
+    """What is wrong with a value, and what to write instead.
+
+    message: click's. A message of our own parameter types says both already.
+    """
     kind = parameter.type if parameter is not None else None
     wrong = re.match(r"(.+?) (?:is not (?:a valid|in the range|one of)|does not match the format)", message, re.DOTALL)
     value = wrong[1] if wrong is not None else ""

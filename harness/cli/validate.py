@@ -88,7 +88,7 @@ class ValidatedFiles:
             self.note(error)
 
     def _try_samples(self, path: Path, profile: DeviceProfile) -> None:
-        """Samples are a profile's tests: one that gives something else is a problem of the file."""
+        """Runs the samples of a profile, which are its tests. A sample with a different result is a noted problem."""
         from harness.devices.profiles.samples import check_samples
 
         for result in check_samples(profile):

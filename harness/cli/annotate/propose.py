@@ -109,7 +109,7 @@ def command(
 
 
 def _propose_by_one(project: Path, seed: int) -> None:
-    """Proposals of one classifier that has learnt from all labels. Other options of tri-training do not apply."""
+    """Makes proposals with one classifier that learns from all labels. Other options of tri-training do not apply."""
     from harness.annotation.proposal_batch import guess_batch
     from harness.annotation.uncertainty import of_project
 

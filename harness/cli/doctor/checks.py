@@ -69,7 +69,7 @@ def _check_hearing(bench: Bench) -> Iterator[Check]:
 
 
 def _unneeded_loudspeakers(bench: Bench | None) -> str:
-    """A further remedy for a bench whose devices all accept sound; "" for others."""
+    """A further remedy, to append, if all devices of a bench get their sound over a connection; "" for others."""
     if bench is None or not bench.loudspeakers or not bench.devices:
         return ""
     if not all(device.connection is not None and device.connection.injects for device in bench.devices):
@@ -158,7 +158,7 @@ def _sync_times(folder: Path) -> list[float]:
 
 
 def _file_system(folder: Path) -> str:
-    """The kind of the mount that a folder is on; "" when it is not known."""
+    """The type of the file system that a folder is on; "" if it is not known."""
     path = str(folder.absolute().resolve())
     best, kind = "", ""
     try:
@@ -248,7 +248,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "broker": ("amqtt",),
     "lab": ("pymicro_wakeword",),
 }
-"""Extra: modules that it brings (pyproject.toml)."""
+"""Extra of pyproject.toml → the modules that it installs."""
 
 
 def plug_ins() -> Iterator[Check]:
@@ -270,7 +270,7 @@ _LIBRARIES = (
     *("paho-mqtt", "pyserial", "aioesphomeapi", "websockets", "opencv-python-headless", "opencv-python"),
     *("zeroconf", "PyVISA"),
 )
-"""Packages by name: which module belongs to which takes the lists of files of all that are installed."""
+"""Names of packages, and not of modules: to find the package of a module, Python would read all lists of files."""
 
 
 def libraries() -> Iterator[Check]:

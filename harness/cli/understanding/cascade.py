@@ -303,7 +303,10 @@ def _split_name(text: str) -> tuple[str, str]:
 
 @frozen
 class _LiveTrials:
-    """Trials with gold, what devices reported, and the rules of the trials under which values are compared."""
+    """The trials of sessions that have gold.
+
+    gold: the expected answers. devices: what devices reported. rules: by trial, how values are compared.
+    """
 
     gold: Corpus
     devices: Corpus
@@ -350,7 +353,7 @@ def _live(session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | 
 
 
 def _normalise(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
-    """With values as those of devices are compared: under the rule of their trial, and without order."""
+    """The corpus with its values normalised by the rule of their trial, and its slots without an order."""
     from harness.understanding.files.corpus_writing import slots_of
     from harness.understanding.reported_frames import normalised
 
@@ -369,7 +372,7 @@ def _normalise(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
 
 
 def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
-    """The answers to gold's utterances; those of a trial may be given by the id of its query."""
+    """The answers to the utterances of gold. Answers for a trial may also have the id of its query."""
     from harness.cli.understanding.score import demand_an_id
 
     by_id = {utterance.id: utterance for utterance in corpus.utterances}
@@ -385,7 +388,11 @@ def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
 
 @frozen
 class _Inputs:
-    """Everything that is scored. placed: gold and the predictions on it have the same words. notes: names and texts."""
+    """Everything that is scored.
+
+    placed: whether gold and the predictions on it have the same words, so that places of slots can be compared. notes:
+    (name, text) for the report.
+    """
 
     pairs: HeardCorpus
     on_reference: Corpus
@@ -429,7 +436,7 @@ def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
 
 
 def _gold(sources: CascadeSources, stack: ExitStack, *, texts: bool = True) -> Corpus:
-    """texts: a model will read them."""
+    """The gold corpus. texts: whether its texts are needed, since a model will read them."""
     from harness.cli.understanding.score import read_gold
 
     gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)

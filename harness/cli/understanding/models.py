@@ -314,7 +314,7 @@ def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed
 
 
 def _print_benches(benches: Iterable[_Bench], json_target: str | None) -> None:
-    """A table for each corpus as soon as it is done, or one JSON list of all at the end."""
+    """Prints a table for each corpus as soon as it is done, or writes one JSON list of all at the end."""
     documents = []
     for folder, facts, title, rows in benches:
         documents.append({"data": str(folder), **facts, "rows": [_as_json(row) for row in rows]})

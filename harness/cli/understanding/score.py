@@ -199,7 +199,7 @@ def _write(
     confusions: int = MOST_CONFUSIONS,
     of_sessions: ScoredSessions | None = None,
 ) -> None:
-    """scorings: one per system, under the first rule, if its utterances are known."""
+    """Writes the reports. scorings: one per system, under the first rule; empty if the utterances are not known."""
     from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
 
     as_json = page = None
