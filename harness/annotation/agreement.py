@@ -492,7 +492,7 @@ def differing_lines(pairs: Sequence[AnnotatorPair], utterances: Sequence[Utteran
 
 
 def agreement_object(pairs: Sequence[AnnotatorPair], together: AllAnnotators | None) -> dict[str, Any]:
-    """All results as JSON."""
+    """The agreement of pairs and of all annotators as JSON."""
     of_all = together and {
         "annotators": list(together.annotators),
         "shared": together.shared,

@@ -98,7 +98,7 @@ def of_project(
 
 @dataclass(slots=True)
 class _CachedUncertainty:
-    """What is known of one annotator when `Ledger.touches` was `touches`.
+    """The state of the classifier for one annotator. touches: `Ledger.touches` at that time.
 
     labels: (number of the row, labels) by utterance. learned: the part of them that the classifier has learnt from.
     """

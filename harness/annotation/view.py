@@ -12,7 +12,10 @@ from harness.model.understanding import Slot, joined
 
 
 class AnnotationPhase(StrEnum):
-    """REVIEWING: proposals, by groups. LABELLING: one utterance by hand. FINISHED: nothing is left to do."""
+    """What an annotator does now.
+
+    REVIEWING: proposals, by groups. LABELLING: one utterance by hand. FINISHED: nothing is left to do.
+    """
 
     REVIEWING = "reviewing"
     LABELLING = "labelling"

@@ -190,7 +190,7 @@ class DeviceLink:
         return self._driver.about() if isinstance(self._driver, DescribesDevice) else About()
 
     def close(self) -> None:
-        """May be called twice."""
+        """Closes the driver, and deletes its temporary files. May be called twice."""
         self._driver.close()
         self._scratch.cleanup()
 

@@ -47,7 +47,7 @@ _ANOTHER_LOG = "Choose another log with -l"
 
 
 class EvaluationStatus(IntEnum):
-    """The exit status."""
+    """The exit status of an evaluation."""
 
     WELL = 0
     LIMIT_FAILED = 1

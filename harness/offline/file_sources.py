@@ -112,7 +112,7 @@ def _standard_input() -> Iterator[str]:
 
 
 def _each(name: str) -> Iterator[str]:
-    """The sounds that a match of a pattern stands for: the file itself, or all sounds below the folder."""
+    """The sounds for one match of a pattern: the file itself if it is a sound, or all sounds below the folder."""
     if os.path.isdir(name):
         yield from _below(name)
     elif _is_sound(name):

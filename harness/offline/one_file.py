@@ -89,7 +89,7 @@ def spots_of_track(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]
 
 
 def pieces(blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
-    """The same samples in blocks of at most LARGEST_BLOCK."""
+    """Divides blocks into blocks of at most LARGEST_BLOCK samples."""
     for block in blocks:
         for start in range(0, len(block), LARGEST_BLOCK):
             yield block[start : start + LARGEST_BLOCK]

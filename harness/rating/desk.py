@@ -36,7 +36,7 @@ from harness.rating.rater_queue import OwnRows, QueueCounts, RaterQueue, Reopena
 
 
 class SittingPhase(StrEnum):
-    """TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: no item is left to judge."""
+    """What a rater does now. TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: nothing more."""
 
     TRAINING = "training"
     JUDGING = "judging"

@@ -241,7 +241,7 @@ class ComparedColumns:
 
     @classmethod
     def of_shares(cls, shares: Sequence[Share], *, clustered: bool = False) -> ComparedColumns:
-        """From the shares of groups of trials. clustered: whether the trials of a group vary together."""
+        """The columns for shares, one per group of trials. clustered: whether the trials of a group vary together."""
         clusters = np.arange(len(shares)) if clustered else None
         return cls(
             [group_share.count for group_share in shares], [group_share.total for group_share in shares], clusters

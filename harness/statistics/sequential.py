@@ -36,7 +36,10 @@ fails."""
 
 
 class SequentialVerdict(Enum):
-    """PASSED: as good as `good`. FAILED: as bad as `bad`. OPEN: more data are needed."""
+    """The result of a sequential test so far.
+
+    PASSED: as good as `good`. FAILED: as bad as `bad`. OPEN: more data are needed.
+    """
 
     PASSED = "passed"
     FAILED = "failed"

@@ -49,7 +49,7 @@ class Discordance:
 
     @classmethod
     def of(cls, first: ArrayLike, second: ArrayLike) -> Discordance:
-        """From whether each system heard each stimulus: 0 or 1, shape (n,)."""
+        """Counts the stimuli that both, one or no system heard. first, second: 1 if heard, else 0, of shape (n,)."""
         kinds = np.bincount(2 * np.asarray(first, np.int64) + np.asarray(second, np.int64), minlength=4)
         return cls(int(kinds[3]), int(kinds[2]), int(kinds[1]), int(kinds[0]))
 

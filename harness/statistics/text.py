@@ -18,7 +18,7 @@ def percent_interval(ends: Interval | None, digits: int | None = None) -> str:
 
 
 def hundredths_interval(ends: Interval | None, digits: int | None = None) -> str:
-    """As `percent_interval`, for a column with the unit in its head: `0.52–7.13`."""
+    """Like `percent_interval`, but without the unit, for a column that has it in its head: `0.52–7.13`."""
     return NOTHING if ends is None else f"{hundredths(ends[0], digits)}–{hundredths(ends[1], digits)}"
 
 
@@ -26,7 +26,7 @@ TOO_FEW_VOICES = "too few voices for an interval"
 
 
 def voices_interval(ends: Interval | None, digits: int | None = None) -> str:
-    """As `percent_interval`, for a known share. If it has no interval, there were too few voices."""
+    """Like `percent_interval`, for a known share: without an interval, the text says that there are too few voices."""
     return TOO_FEW_VOICES if ends is None else percent_interval(ends, digits)
 
 
@@ -97,7 +97,7 @@ def quantile(value: Quantile | None) -> str:
 
 
 def percentile(value: Quantile | None, total: int) -> str:
-    """As `quantile`; "too few" if `total` values are too few for this quantile."""
+    """Like `quantile`, but "too few" if `total` values are too few for this quantile."""
     return TOO_FEW if value is not None and total < values_needed(value.share) else quantile(value)
 
 

@@ -410,7 +410,7 @@ class _CodedPairs:
 
     @classmethod
     def of(cls, coded: CodedWords) -> _CodedPairs:
-        """coded: the references, then their hypotheses."""
+        """Pairs of a reference and its hypothesis. coded: all references, then the hypotheses in the same order."""
         reference_starts, hypothesis_starts = coded.starts.reshape(2, -1)
         reference_lengths, hypothesis_lengths = coded.lengths.reshape(2, -1).copy()
         cut = np.zeros_like(reference_lengths)

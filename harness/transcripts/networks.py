@@ -308,7 +308,7 @@ def _total_words(pieces: Readings) -> int:
 
 
 def _aligned_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
-    """As align_networks, but aligns only the window between the words that both have at their beginning and end.
+    """Like `align_networks`, but aligns only the window between the words that both have at their beginning and end.
 
     A common end is correct word by word, since a step onto equal words never costs more than another. So is a common
     beginning, unless the window begins with an insertion or a deletion. Ties then decide which words before it match.
@@ -338,7 +338,7 @@ def _correct(words: Readings) -> Iterator[AlignedWord]:
 
 @frozen
 class NetworkWord:
-    """A word as it is compared (text) and shown. absent: the cost if only one side has it."""
+    """A word of a network. text: for comparing. shown: for people. absent: the cost if only one side has the word."""
 
     text: str
     shown: str

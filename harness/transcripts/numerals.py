@@ -56,7 +56,7 @@ def clock_time(hour: int, minute: int) -> str:
 
 
 def digits(text: str) -> str:
-    """Digit by digit."""
+    """The digits of a number, each as a word: `12` gives `one two`."""
     return " ".join(_ONES[int(digit)] for digit in text)
 
 

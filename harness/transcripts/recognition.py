@@ -122,7 +122,7 @@ class GroupTranscripts:
 
     @classmethod
     def of(cls, attempts: Iterable[tuple[str, WordCounts | None]], typed: int = 0) -> GroupTranscripts:
-        """From the attempts: for each, the id of its query, and its counts (None without a transcript)."""
+        """Counts attempts. Each is the id of its query and its counts, None without a transcript."""
         pairs = tuple(attempts)
         transcripts = [(query, counts) for query, counts in pairs if counts is not None]
         return cls(

@@ -53,7 +53,7 @@ class SroEvent(NamedTuple):
 
 
 class SroPause(NamedTuple):
-    """A full stop that stands alone."""
+    """A pause, written as a full stop between spaces."""
 
 
 class Marker(NamedTuple):
@@ -121,7 +121,7 @@ def _error(problem: str, remedy: str, place: Place, position: int) -> InputError
 
 
 class _Reading:
-    """One pass over a text. A chunk is what stands between spaces, events and round brackets."""
+    """One pass over a text. A chunk is the text between two spaces, events or round brackets."""
 
     def __init__(self, text: str, place: Place) -> None:
         self._text = text

@@ -79,9 +79,8 @@ _FINGERS = dict(zip("IVX", (1, 5, 10), strict=True))
 
 @frozen
 class Token:
-    """kind: name of the group of _TOKEN that matched. text: raw in lower case. spaced: whether a space precedes it.
-
-    alone: its readings if they are the same wherever it stands, except before _JOINING; None if they depend on others.
+    """A token of a text. kind: name of the group of _TOKEN that matched. text: raw in lower case. spaced: whether a
+    space precedes it. alone: its readings if they are the same everywhere, except before _JOINING; else None.
     """
 
     kind: str
@@ -248,7 +247,7 @@ class _English:
         self._say(readings, numeric=True)
 
     def _joined_thousands(self, token: Token) -> str:
-        """10 000 is one number."""
+        """The token, joined with groups of zeros that follow after a space: `10 000` is one number."""
         value = token.text
         while value.isdigit() and len(value) <= 12 and self._peek().raw == "000" and self._peek().spaced:
             value += "000"

@@ -122,7 +122,7 @@ class MatchCounts(NamedTuple):
 
 
 def pooled(counts: Iterable[MatchCounts]) -> MatchCounts:
-    """The sum of all."""
+    """The sum of all counts."""
     right = gold = predicted = 0
     for matched in counts:
         right += matched.right

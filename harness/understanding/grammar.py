@@ -22,14 +22,14 @@ from harness.model.understanding import Corpus, Slot, Utterance, joined
 
 @frozen
 class TextPart:
-    """Fixed words."""
+    """Words that are always said."""
 
     words: tuple[str, ...]
 
 
 @frozen
 class SequencePart:
-    """A sequence of parts."""
+    """Parts that are said one after the other."""
 
     parts: tuple[Part, ...]
 

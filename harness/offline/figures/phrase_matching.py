@@ -18,7 +18,8 @@ from harness.wake.counting import Window, match_events
 
 @lru_cache(maxsize=4096)
 def compared(phrase: str) -> str:
-    """A phrase as it is compared: lower case, without punctuation, single spaces; `okay_nabu` is `okay nabu`."""
+    """The form of a phrase for comparisons: lower case, no punctuation, single spaces. `okay_nabu` gives `okay
+    nabu`."""
     from harness.transcripts.words import normalise  # imported here, since it takes long
 
     return " ".join(normalise(phrase, Normalisation.PLAIN))

@@ -131,7 +131,7 @@ def _are_ids(ids: Sequence[str]) -> bool:
 
 
 def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
-    """As split_tidy_text, line by line. InputProblems with all mistakes."""
+    """Does the work of `split_tidy_text`, but line by line. InputProblems with all mistakes."""
     utterances = UtteranceLines(file)
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):

@@ -441,7 +441,7 @@ def _read_slots(annotation: object, words: int | None) -> tuple[Slot, ...]:
 
 
 def _demand_same_places(tags: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
-    """Some metrics are counted from tags, others from slots. So if both have places, these must be the same."""
+    """Raises _LineError if tags and slots have different places. Some metrics use the tags, and others the slots."""
     places = {(slot.concept, slot.start, slot.end) for slot in slots if slot.start is not None}
     if places and all(
         places != {(chunk.concept, chunk.start, chunk.end) for chunk in chunks(tags, chunking)} for chunking in Chunking

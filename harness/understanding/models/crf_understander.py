@@ -74,7 +74,7 @@ class SlotField:
             return cls(path.read_bytes())
 
     def tags(self, words: tuple[str, ...], intents: tuple[str, ...]) -> tuple[str, ...]:
-        """One tag per word."""
+        """One tag per word; all OUTSIDE if the model has learnt no concepts."""
         if self._tagger is None or not words:
             return (OUTSIDE,) * len(words)
         return tuple(self._tagger.tag(features(words, intents)))

@@ -247,7 +247,7 @@ def _system_json(row: SystemResult) -> dict[str, Any]:
 
 
 def page(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = ()) -> str:
-    """The HTML page."""
+    """The comparison of systems as an HTML page. notes: as for `sections`."""
     basis, *others = sections(compared, notes, ids=30)
     return filled_page(
         "harness.understanding.reports",
