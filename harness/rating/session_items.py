@@ -35,10 +35,10 @@ from harness.session.log.reader import LogReader
 
 @frozen
 class SessionItems:
-    """One session folder, for raters. rows: all its judgments, oldest first. trials: by id, for their sounds.
+    """One session folder, for raters. rows: all its judgments, oldest first. trials: trials by id, for their sounds.
 
-    moves: responses that coordinators moved, oldest first; stored with the first session of a round. finished: no more
-    responses are to come. inconclusive: trials with an answer, but no evidence that the query was recognised.
+    moves: responses that coordinators moved, oldest first; stored with the first session of a round. finished: whether
+    no more responses will come. inconclusive: number of trials with an answer, but no evidence of recognition.
     """
 
     folder: Path

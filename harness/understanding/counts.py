@@ -59,8 +59,7 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
 
 
 class ValueRule(StrEnum):
-    """How two values are compared. NONE: values are ignored. VERBATIM: as written. PLAIN: in lower case and without
-    punctuation."""
+    """How values are compared. NONE: not at all. VERBATIM: as written. PLAIN: in lower case, without punctuation."""
 
     NONE = "none"
     VERBATIM = "verbatim"
@@ -72,7 +71,7 @@ class Rule:
     """How frames are compared.
 
     - chunking: how tags become slots. detail: with RELAX, the specifiers of concepts are dropped.
-    - separator, attributes: if a concept equals an attribute, or begins with one and a separator, RELAX keeps the
+    - separator, attributes: of a concept that is an attribute, or begins with one and a separator, RELAX keeps the
       longest such attribute. Any other concept loses the part after its last separator.
     - values: how values are compared, for the metrics with values. A gold slot without a value matches any value.
     - spoken: whether the words of a slot are its value, if an utterance has tags and lists no slots.
@@ -136,8 +135,7 @@ class IntentCounts:
     """Counts of utterances annotated with intents (which may be none).
 
     overlaps: number of utterances for each combination of right, gold and predicted intents. All averages over samples
-    come from it. labels: counts of each intent. confusions: number of utterances for each (gold, predicted), among
-    those with one intent on each side.
+    come from it. labels: counts of each intent. confusions: utterances by (gold, predicted), if each side has one.
     """
 
     overlaps: Mapping[MatchCounts, int] = field(default_factory=dict)
@@ -166,8 +164,7 @@ class IntentCounts:
 
     @property
     def parts(self) -> tuple[Mapping[MatchCounts, int], Mapping[MatchCounts, int]] | None:
-        """The scenarios and the actions of intents such as alarm_set. For each, the number of utterances for each
-        combination of right, gold and predicted ones.
+        """As `overlaps`, of the scenarios and of the actions of intents such as alarm_set.
 
         None if an utterance has several intents, or none in gold. Also None unless all intents of gold have this form,
         with several scenarios, of which at least one has several actions.
@@ -195,11 +192,9 @@ class SlotCounts:
     """Counts of utterances annotated with slots (which may be none).
 
     - placed: number of utterances with places of slots on both sides.
-    - chunks: for each concept, the counts of slots over the placed utterances. A slot is right if its concept and its
-      place are.
+    - chunks: for each concept, the counts of slots, right in concept and place, over the placed utterances.
     - concepts: for each concept, its counts, at most once per utterance (F1mh).
-    - multisets: number of utterances for each combination of right, gold and predicted concepts. Here a concept counts
-      as often as it occurs.
+    - multisets: as `overlaps`, of concepts, each as often as it occurs.
     - edits: errors of the aligned lists of concepts. An utterance counts as a sentence, a concept as a word.
     - frames: share of utterances with all intents and the list of concepts right, of those with annotated intents.
     - frames_placed: the same over the placed utterances, with all slots in their places.
@@ -343,8 +338,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
 
 
 def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
-    """The share for one utterance: 1 of 1 if intents and tags are right, 0 of 1 if not. It is 0 of 0 if a side has
-    slots but no tags. right: whether the intents are right; None if they are not annotated."""
+    """1 of 1 if intents and tags of an utterance are right, else 0 of 1; 0 of 0 if a side has slots but no tags."""
     gold_tags, predicted_tags = gold.tags, predicted.tags
     if (
         right is None
@@ -486,8 +480,7 @@ def _same_words(gold: Utterance, predicted: Utterance) -> bool:
 def _count_slots(
     gold: Sequence[SlotItem], predicted: Sequence[SlotItem], *, placed: bool, right: bool | None
 ) -> SlotCounts:
-    """The counts of the slots of one utterance. placed: whether places of words can be compared. right: whether the
-    intents are right; None if they are not annotated."""
+    """placed: whether places of words can be compared. right: whether the intents are; None if not annotated."""
     gold_slots = tuple([(concept, value) for concept, value, _ in gold])
     placed = placed and _have_places(gold)
     if gold == predicted:
