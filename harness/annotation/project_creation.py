@@ -89,6 +89,8 @@ def import_rows(
             rows.append(row)
     if problems:
         raise InputProblems(_distinct_problems(problems))
+    if not labelled and any(utterance.id in ids for utterance in annotated):
+        raise InputError("no utterance has labels", place=Place(source), remedy="Take the labels from another file")
     if not labelled:
         first = next((utterance.id for utterance in annotated), "")
         raise InputError(

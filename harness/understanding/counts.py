@@ -338,7 +338,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
 
 
 def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
-    """1 of 1 if intents and tags of an utterance are right, else 0 of 1; 0 of 0 if a side has slots but no tags."""
+    """Whether intents and tags of an utterance are right, as a share of 1; of 0 if a side has slots without tags."""
     gold_tags, predicted_tags = gold.tags, predicted.tags
     if (
         right is None

@@ -48,6 +48,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "p"
 
 
+def test_data_without_labels_gives_none_to_import(folder: Path) -> None:
+    data, labels = folder.parent / "d.jsonl", folder.parent / "l.yaml"
+    with pytest.raises(InputError, match="the data: no utterance has labels"):
+        make_project(folder.parent / "q", [data], labels, take_labels=True)
+
+
 def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
     room, other = AnnotationRoom(folder), AnnotationRoom(folder)
     ann, ben = room.desk("ann"), other.desk("ben")
