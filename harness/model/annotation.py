@@ -1,4 +1,4 @@
-"""What is said of a project's utterances: proposals of classifiers, and what annotators make of them.
+"""Rows of an annotation project: the labels that classifiers propose for utterances, and what annotators decide.
 
 Rows are only ever added to a project's file. A row that withdraws another one names it. The state of an utterance
 follows from all rows (docs/how-to/annotate-utterances.md, "States").
@@ -17,7 +17,7 @@ from harness.model.understanding import Slot
 
 @frozen
 class Example:
-    """An utterance of the guide. labels: what it is given, () is the label explained alone; why: the reason."""
+    """An example in the guide. labels: its right labels; () means only the label that it explains. why: the reason."""
 
     text: str
     labels: tuple[str, ...] = ()
@@ -26,9 +26,11 @@ class Example:
 
 @frozen
 class Label:
-    """id: as it stands in files. alone: it never stands beside another label. key: one character that gives it, or "".
+    """A label (an intent, or a concept of slots).
 
-    examples: utterances that have it; counterexamples: utterances that one might give it to, with what they have.
+    id: its name in files. alone: it excludes every other label. key: the character that gives it; "" if not specified.
+    examples: utterances with this label. counterexamples: utterances that one might wrongly give it to, with their
+    right labels.
     """
 
     id: str
@@ -45,7 +47,7 @@ class LabelSet:
     """The labels of an annotation project, in the order in which they are shown.
 
     never_together: pairs of labels that exclude each other. may_be_empty: whether an utterance may have no label.
-    concepts: of slots, which are marked in the words; () means that slots are not annotated.
+    concepts: labels of slots, which annotators mark in the words; () means that slots are not annotated.
     """
 
     id: str
@@ -80,27 +82,27 @@ class LabelSet:
 
 
 IMPORTED = "imported"
-"""Who gave the labels that came with the data, or from a file of intents."""
+"""The annotator of labels that came with the data, or from a file of intents."""
 
 Intents = tuple[str, ...]
 Slots = tuple[Slot, ...]
-"""Of one utterance: in the order of their places, which do not overlap, and without values.
+"""The slots of one utterance, in the order of their words, not overlapping, and without values.
 
-None: nothing is said of slots, as by a file of intents, or where the label set has no concepts.
+None instead of slots: not annotated, as in a file of intents, or where the label set has no concepts.
 """
 
 
 class LabelProposalShown(StrEnum):
-    """When who labels by hand sees what is proposed: AFTER their own choice is on the disk, or BEFORE it."""
+    """When annotators who label by hand see the proposal: AFTER their own choice is on the disk, or BEFORE it."""
 
     AFTER = "after"
     BEFORE = "before"
 
 
 class SecondAnnotatorMode(StrEnum):
-    """How the second annotator of an utterance works: by HAND, or by the GROUPS of proposals as the first does.
+    """How the second annotator of an utterance works: by HAND, or on GROUPS of equal proposals, as the first does.
 
-    By hand the two are independent of each other and of the proposals; by groups both lean on the same proposals.
+    By hand, the second is independent of the first and of the proposals. On groups, both see the same proposals.
     """
 
     HAND = "hand"
@@ -108,7 +110,7 @@ class SecondAnnotatorMode(StrEnum):
 
 
 class LabellingOrder(StrEnum):
-    """In which order utterances are labelled by hand: what a classifier DOUBTS most first, or at RANDOM."""
+    """In which order utterances are labelled by hand: those that a classifier is least sure of first, or at RANDOM."""
 
     DOUBT = "doubt"
     RANDOM = "random"
@@ -116,18 +118,22 @@ class LabellingOrder(StrEnum):
 
 @frozen
 class AnnotationProject:
-    """What is settled for all of a project when it is made.
+    """The choices that are made for a whole project when it is created.
 
+    - utterances: their number.
+    - proposal: when annotators who label by hand see the proposals.
     - annotators: who may take part; () means anyone.
-    - per_utterance: how many annotators label an utterance: 1, or 2 for a share `double_share`, drawn by the seed.
+    - per_utterance: how many annotators label an utterance: 1, or 2. double_share: share of the utterances, drawn with
+      the seed, that two annotators label.
     - second: how the second of two works.
     - page_size: utterances on a page of a group.
-    - order: of work by hand.
-    - batch: labels after which a classifier learns again.
-    - target_error: the share of wrong labels that may be left to it.
-    - tied: the chain of its rows begins at the hash of its file; in projects of earlier versions it need not.
-    - files: name → SHA-256 of the frozen files.
-    - facts: for people (where the data came from, the version of the tool).
+    - order: in which order utterances are labelled by hand.
+    - batch: number of labels after which a classifier is trained again.
+    - target_error: largest share of wrong labels among the utterances that are left to the classifier.
+    - tied: True if the hash chain of its rows begins with the hash of its file. It may be False in projects of earlier
+      versions.
+    - files: (name, SHA-256) of the files that must not change.
+    - facts: (name, value), for people: where the data came from, the version of the tool.
     """
 
     id: str
@@ -166,7 +172,10 @@ MOST_ON_A_PAGE = 50
 
 @frozen
 class LabelProposal:
-    """What is proposed for an utterance. intents: None where the classifiers came to no consensus."""
+    """The labels proposed for an utterance. intents: None if the classifiers did not agree.
+
+    votes: the intents that each of them proposed. slots: None if none are proposed.
+    """
 
     utterance: str
     intents: Intents | None
@@ -176,9 +185,9 @@ class LabelProposal:
 
 @frozen
 class Proposed:
-    """A batch of proposals, there as a whole or not at all. id: of the batch. by: what made it.
+    """A batch of proposals, stored as a whole or not at all. If two batches name an utterance, the later one counts.
 
-    Of two batches that name an utterance the later one counts. facts: how it was made, for reports.
+    id: id of the batch. by: what made the proposals. facts: (name, value), for reports: how they were made.
     """
 
     id: str
@@ -191,9 +200,10 @@ class Proposed:
 
 @frozen
 class PageRow:
-    """What an annotator makes of a proposal for these utterances of a page.
+    """What an annotator decides about the proposal for some utterances of a page.
 
-    page: the same in the rows of one page, accepted and struck. intents: what was proposed. time_s: at the whole page.
+    batch: id of the batch of proposals. page: id of the page, the same in its rows of accepted and struck utterances.
+    intents: the proposed labels. time_s: time that the annotator spent on the whole page; None if not measured.
     """
 
     id: str
@@ -209,24 +219,24 @@ class PageRow:
 
 @frozen
 class Accepted(PageRow):
-    """An annotator finds the proposal of a batch right for them."""
+    """The annotator accepts the proposal for these utterances."""
 
     kind: Literal["accepted"] = "accepted"
 
 
 @frozen
 class Struck(PageRow):
-    """… finds it wrong: they are to be labelled by hand."""
+    """The annotator rejects the proposal for these utterances: they are to be labelled by hand."""
 
     kind: Literal["struck"] = "struck"
 
 
 @frozen
 class Labelled:
-    """An annotator, or a file, labels one utterance by hand. Of several by one annotator the latest counts.
+    """An annotator labels one utterance by hand, or a file gives its labels. The latest row of an annotator counts.
 
-    batch: of the proposal that there was, "" where there was none. proposal_shown: whether the annotator had seen it.
-    source: the file that it was read from.
+    batch: id of the batch with the proposal for it; "" if there was none. proposal_shown: whether the annotator had
+    seen that. source: the file that the labels were read from; "" for an annotator.
     """
 
     id: str
@@ -260,7 +270,7 @@ class Skipped:
 
 @frozen
 class Adjudicated:
-    """Somebody settles what annotators disagree on. inputs: ids of the rows that differ."""
+    """Somebody settles a disagreement of annotators. inputs: ids of the rows that differ."""
 
     id: str
     annotator: str
@@ -277,7 +287,7 @@ class Adjudicated:
 
 @frozen
 class Withdrawn:
-    """An annotator takes rows of their own back, all or none: those of one page, or of one utterance."""
+    """An annotator takes back their own rows of one page or of one utterance, all of them together."""
 
     id: str
     annotator: str
@@ -292,15 +302,16 @@ Act = Accepted | Struck | Labelled | Skipped | Adjudicated
 
 
 def utterances_of(row: Act) -> tuple[str, ...]:
-    """Those that it is about."""
+    """The ids of the utterances that a row is about."""
     return row.utterances if isinstance(row, PageRow) else (row.utterance,)
 
 
 class AnnotationAction(StrEnum):
-    """What an annotator can do. ENTER: accepts a page, or saves the labels. MARK: strikes a line, or gives a label.
+    """What an annotator can do.
 
-    LEFT, RIGHT: select a word. FARTHER, NEARER: select one word more or less. CLEAR: takes slots away. TAKE: marks the
-    proposed slots. LEAVE: selects nothing.
+    ENTER: accepts a page, or saves the labels. MARK: strikes a line, or gives a label.
+    LEFT, RIGHT: select a word. FARTHER, NEARER: select one word more or less. LEAVE: ends the selection.
+    CLEAR: removes slots. TAKE: marks the proposed slots.
     """
 
     ENTER = "enter"
@@ -345,27 +356,34 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.TAKE: ("=", "f6"),
     AnnotationAction.LEAVE: ("escape",),
 }
-"""A label may take a key that is one character; the action is then offered by its next key (`action_key`)."""
+"""The keys of each action. A label may take one that is a single character; the action is then offered by its next key
+(`action_key`)."""
 
 # v is not an action any more, but the labels of a project keep their keys.
 _TAKEN = {"v", *(key for keys in KEYS.values() for key in keys)}
 LINE_KEYS = tuple(key for key in (*digits[1:], "0", *ascii_lowercase, *ascii_uppercase) if key not in _TAKEN)
-"""Keys of the lines of a page, in their order; a line beyond them is struck with space."""
+"""Keys that strike the lines of a page, in their order; further lines are struck with space."""
 
 
 def label_keys(labels: LabelSet) -> dict[str, str]:
-    """Label → key: those of the set first, the others in order 1 … 9, 0, letters, capitals; "" when none is left."""
+    """Label id → key. Labels without a key of their own get a free one, in the order 1 … 9, 0, letters, capitals.
+
+    "" when none is left.
+    """
     return keys_of(labels.labels)
 
 
 def keys_of(labels: tuple[Label, ...]) -> dict[str, str]:
-    """The same of any labels, such as concepts, whose keys apply while words are selected."""
+    """As `label_keys`, for any labels, such as concepts, whose keys apply while words are selected."""
     own_keys = {label.id: label.key for label in labels if label.key}
     free: Iterator[str] = (key for key in LINE_KEYS if key not in own_keys.values())
     return {label.id: own_keys.get(label.id) or next(free, "") for label in labels}
 
 
 def action_key(action: AnnotationAction, labels: LabelSet | None = None) -> str:
-    """The key by which an action is offered: the first one that no label has taken. labels: None on a page's review."""
+    """The key by which an action is offered: its first one that no label has taken.
+
+    labels: None on a page of proposals, where labels have no keys.
+    """
     used_keys = set(label_keys(labels).values()) if labels is not None else set()
     return next(key for key in KEYS[action] if key not in used_keys)

@@ -19,15 +19,15 @@ from harness.model.observation import DeviceState
 from harness.model.positioners import Positioner, PowerSwitch
 
 PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainValue] | dict[str, PlainValue] | None")
-"""Of JSON. A named alias: pydantic does not see the end of one that only refers to itself."""
+"""A JSON value. A named alias, since pydantic recurses for ever on an unnamed one that refers to itself."""
 
 
 class ObservationKind(StrEnum):
-    """What a mapping of a device profile may turn a message into; LISTENING: a proof that it listens (a heartbeat).
+    """What a mapping of a device profile may turn a message of the device into.
 
-    NOT_UNDERSTOOD: it heard something, and understood nothing (an intent without a name).
-    STATE: a piece of what it is about (a timer, a list), for effect checks. ABOUT: its firmware, its serial number.
-    LOST: lines of it were lost before they reached us.
+    NOT_UNDERSTOOD: the device heard something, and understood nothing (an intent without a name).
+    STATE: a piece of its state (a timer, a list), for effect checks. LISTENING: a proof that it listens (a heartbeat).
+    ABOUT: its firmware, its serial number. LOST: lines of it were lost before they reached the harness.
     """
 
     WAKE = "wake"
@@ -50,12 +50,11 @@ class MessageMapping:
     type, in place of a topic: lines of JSON whose `/type` it fits. `*` stands for any characters, {name} for those of
     that field; the first rule that fits a line takes it.
 
-
     fields: field of the observation → JSON pointer into the payload ("" is the whole payload).
-    values: the device's word → ours (DeviceState, phrase, name of an intent).
-    when: JSON pointer → value that must be there. score_scale: the device's score that means 1.
-    match: a regular expression, searched in a payload that is text, as in a LineMapping. `fields` are then texts with
-    {group}, and `when` is not used.
+    values: the device's word → the harness's (DeviceState, phrase, name of an intent).
+    when: JSON pointer → value that must be there. score_scale: the device's score that stands for 1.
+    match: a regular expression to search for in a payload that is text, as in a LineMapping. `fields` are then texts
+    with {group}, and `when` is not used. "": the payload is JSON.
     of_line: the message is a console line; of such rules, the first that fits takes it.
     """
 
@@ -86,7 +85,8 @@ class ClockKind(StrEnum):
 class ScoreBlock:
     """Lines that give one score for each word; the best one counts, when it reaches `threshold` (0–1).
 
-    ignore: words that are not phrases. A word is reported once, and again only after a block in which it was below.
+    A word is reported once, and again only after a block in which its score was below the threshold.
+    ignore: words that are not phrases.
     """
 
     threshold: float
@@ -97,13 +97,14 @@ class ScoreBlock:
 class LineMapping:
     """One rule of a profile: a console line becomes an observation of `kind`; the first rule that fits a line takes it.
 
-    match: regular expression, searched. Groups with the name of an observation's field fill it in, as do `fields`
-    (field → text with {group}). A pair of groups `slot` and `value` is one slot of an intent.
-    values: the device's word → ours (DeviceState, phrase, name of an intent). when: group → value that it must have.
-    score_scale: the device's score that means 1.
-    more: expressions of lines that follow and belong to it, in any order. The observation is complete at `until`, or
-    without one when each of `more` was seen. It is complete after within_lines or within_s in any case.
-    block: `more` gives scores of words.
+    match: regular expression to search for in a line. Groups with the name of an observation's field fill it in, as do
+    `fields` (field → text with {group}). A pair of groups `slot` and `value` is one slot of an intent.
+    values: the device's word → the harness's (DeviceState, phrase, name of an intent).
+    when: group → value that it must have. score_scale: the device's score that stands for 1.
+    clock: how the group `time` is read.
+    more: expressions for lines that follow and belong to the observation, in any order. It is complete at a line that
+    matches `until` (if "": when each of `more` was seen), at the latest after within_lines or within_s.
+    block: the lines of `more` give scores of words; None: they do not.
     """
 
     match: str
@@ -122,11 +123,11 @@ class LineMapping:
 
 @frozen
 class LevelState:
-    """A state that numbers show. ranges: (number, lowest, highest), None for any end.
+    """A state that numbers in lines show, such as the colour of a light.
 
-    A highest end below the lowest one passes the end of a hue.
-
-    min_s: the state counts once it has lasted this long. A state without ranges applies when no other does.
+    ranges: (name of the number, lowest, highest value); None leaves that end open. If the highest value is below the
+    lowest, the range wraps around, as of a hue from 350 to 10. A state without ranges applies when no other does.
+    min_s: the state counts once it has lasted this long.
     """
 
     name: str
@@ -138,8 +139,8 @@ class LevelState:
 class Threshold:
     """A rule that turns the numbers in lines into a named state; see wire/thresholds.py.
 
-    match: regular expression with a group for each number; "": numbers are written as name=number.
-    hysteresis: number → how far it may leave the range of its state without ending it.
+    match: regular expression with a named group for each number; "": numbers are written as name=number.
+    hysteresis: name of a number → how far it may leave the range of the current state without ending that state.
     """
 
     name: str
@@ -149,7 +150,7 @@ class Threshold:
 
 
 class Checksum(StrEnum):
-    """What a binary frame's checksum is: the sum of its bytes (8 or 16 bit, little endian) or their XOR."""
+    """How a binary frame's checksum is computed: the sum of its bytes (8 or 16 bit, little endian) or their XOR."""
 
     NONE = "none"
     SUM8 = "sum8"
@@ -161,9 +162,12 @@ class Checksum(StrEnum):
 class BinaryFrames:
     """Binary messages of a device: head · … length … · body · checksum · tail.
 
-    length_at, length_size: offset from the head's first byte, and size (1 or 2, little endian), of the length field;
-    frame_bytes = length + length_plus. checksum_from: offset of the first byte that the checksum is over. body_from: of
-    the first byte that is shown. A frame becomes the line `frame: a0 91 …` (its body), to be mapped as other lines.
+    A frame becomes the line `frame: a0 91 …` (its body), which the profile's line rules map. All offsets count from the
+    first byte of the head.
+    length_at, length_size: offset of the length field, and its size (1 or 2 bytes, little endian).
+    length_plus: bytes of a frame that the length field does not count.
+    body_from, checksum_from: offsets of the first byte of the body, and of the first that the checksum covers.
+    max_bytes: a longer frame is taken for noise.
     """
 
     head: bytes
@@ -190,10 +194,13 @@ class Framing(StrEnum):
 
 @frozen
 class ConsoleSettings:
-    """How a device's console is read. baud: its usual rate. A line longer than max_line_bytes is cut and not mapped.
+    """How a device's console is read.
 
-    time, clock: an expression with the group `time`, tried on every line, and how it is read. log_lines_per_s: unmapped
-    lines that are kept in the session log; the others are counted. topic: MQTT, of messages that are lines.
+    baud: bit rate of a serial port, unless the bench file sets another. max_line_bytes: a longer line is cut and not
+    mapped.
+    time, clock: an expression with the group `time`, tried on every line, and how that group is read.
+    log_lines_per_s: how many unmapped lines the session log keeps; the others are counted. topic: MQTT topic whose
+    messages are lines of the console.
     """
 
     framing: Framing = Framing.LINES
@@ -208,7 +215,7 @@ class ConsoleSettings:
 class AudioDialogue(StrEnum):
     """How a device accepts sound over its wire: docs/reference/framing.md, TFLM's test_over_serial, or audioFrame.
 
-    HERMES_SPEAKER (playBytes) plays through the device: a loudspeaker at its place, and no way past its microphone.
+    HERMES_SPEAKER (playBytes): the device plays the sound, as a loudspeaker at its place, and hears it by microphone.
     DRIVER: in the way that the driver of its connection knows (a transport of another package).
     """
 
@@ -221,7 +228,10 @@ class AudioDialogue(StrEnum):
 
 @frozen
 class AudioInput:
-    """That a device takes sound over its wire. rate_hz: of its ears. topic: Hermes, with {device} and {id}."""
+    """How a device takes sound over its connection.
+
+    rate_hz: sample rate that the device expects. topic: MQTT topic of Hermes, with {device} and {id} in it.
+    """
 
     dialogue: AudioDialogue
     rate_hz: int = 16000
@@ -230,9 +240,9 @@ class AudioInput:
 
 @frozen
 class Heartbeat:
-    """A device from which no message matches `rule` for within_s is gone, once one has come.
+    """Messages that show that a device is there: once one has matched `rule`, and no other for within_s, it is gone.
 
-    ask, payload: topic and text of the message that it answers. "": it reports unasked.
+    ask, payload: topic and text of the message that the device answers with such a message; "": it sends them unasked.
     """
 
     rule: MessageMapping
@@ -243,10 +253,10 @@ class Heartbeat:
 
 @frozen
 class Sample:
-    """What a device said, as a test of its profile: console bytes, or a message; and what must come of it.
+    """A test of a profile: what a device sent (console lines, or a message), and the observations expected from it.
 
-    gives: each expected observation as field → value (`kind` among them); a field that is not named must be empty.
-    line: where it stands in the file. step_s: time between two of its lines.
+    gives: each expected observation as field → value, with `kind`; other fields must be empty.
+    line: line of the profile's file in which the sample begins. step_s: time between two of its console lines.
     """
 
     lines: tuple[bytes, ...] = ()
@@ -259,9 +269,10 @@ class Sample:
 
 @frozen
 class DeviceSetting:
-    """A setting of a device. value: as the device reports it; "" if it does not.
+    """A setting of a device.
 
-    choices: all possible values; (): a number from low to high.
+    value: the current value, as the device reports it; "" if it does not.
+    choices: all possible values; () if the setting is a number from low to high.
     """
 
     name: str
@@ -279,7 +290,7 @@ class DeviceSetting:
         return False
 
     def refusal(self, value: str) -> str:
-        """Why it cannot have this value, or ""."""
+        """Why the setting cannot have this value; "" if it can."""
         if self.choices:
             return "" if value in self.choices else "is not one of its options"
         try:
@@ -298,15 +309,15 @@ class DeviceProfile:
     """One file of devices/: what a kind of device is like, wherever it stands.
 
     - reports: what its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}.
-    - context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
-    - mappings: of MQTT messages.
-    - messages: of lines of JSON.
-    - lines: of console lines. The last two include those of the profiles in lines_of.
-    - thresholds: of numbers in lines.
+    - context_wait_s: wait before a query is repeated, so that it has forgotten the first one; None: the scenario's.
+    - mappings: rules for MQTT messages.
+    - messages, lines: rules for console lines that are JSON, and for all others. Both include the rules of the profiles
+      in lines_of.
+    - thresholds: rules that turn numbers in lines into states.
     - audio: None when it accepts no sound over its connection.
-    - heartbeat: over MQTT; None when it has none.
+    - heartbeat: its heartbeat over MQTT; None when it has none.
     - listening_states: states that it reports only while it listens for the wake phrase.
-    - responds: it has a voice. Without one, a trial does not wait for a response if other evidence decides.
+    - responds: whether it has a voice. If not, a trial does not wait for a response when other evidence decides.
     - transport: the driver that usually reaches it, `log` (lines of another program) or `none` (a black box).
     """
 
@@ -336,7 +347,7 @@ class DeviceProfile:
 
     @property
     def files(self) -> tuple[DeviceProfile, ...]:
-        """The profile, and those that it takes lines of: each is a file."""
+        """This profile, and those whose line rules it includes; each is a file."""
         return self, *self.lines_of
 
 
@@ -344,10 +355,10 @@ class DeviceProfile:
 class Equipment:
     """Something on the bench that a driver runs: `driver` is an entry point of `harness.drivers`.
 
-    options: already checked against the driver's own `Options` type (an instance of it). place: where it was written.
-    injects: it can bring sound to its device over the wire, past the device's microphones.
-    sets: it can set the settings of its device.
-    calibration: of a loudspeaker or the microphone; None: its level in the room is not known.
+    options: an instance of the driver's own `Options` type, already checked. place: where in the bench file it stands.
+    injects: whether it can send sound to its device directly, past the device's microphones.
+    sets: whether it can change the settings of its device.
+    calibration: for a loudspeaker or microphone; None: its level in the room is not known.
     """
 
     id: str
@@ -361,24 +372,24 @@ class Equipment:
 
     @property
     def sound_device(self) -> str:
-        """The sound device of a loudspeaker or microphone; else the driver."""
+        """Name of the sound device of a loudspeaker or microphone; else the name of the driver."""
         return str(getattr(self.options, "sound_device", self.driver))
 
 
 MERGE_WITHIN_MS = 1000.0
-"""Reports of one wake event through several sources lie this close. A log line, a light and a chime usually follow a
-wake within half a second. Nobody says a wake phrase twice within one second."""
+"""Reports of one wake event by several sources lie at most this far apart. A log line, a light and a chime usually
+follow a wake within half a second. Nobody says a wake phrase twice within one second."""
 
 
 EARCON_THRESHOLD = 0.65
-"""Least score of a find: benchmarks/bench_earcons.py measures how often speech and noise reach it."""
+"""Least score of a chime's detection. benchmarks/bench_earcons.py measures how often speech and noise reach it."""
 EARCON = "earcon"
-"""Name of the source that a device's chimes are."""
+"""Name of the source whose reports are a device's chimes."""
 
 
 @frozen
 class FurtherSource:
-    """Another source of reports of a device. name: within the device. Its equipment's id is `device.name`."""
+    """A further source of reports about a device. name: unique for this device; its equipment's id is `device.name`."""
 
     name: str
     equipment: Equipment
@@ -395,7 +406,7 @@ class EarconMeaning(StrEnum):
 
 @frozen
 class EarconSound:
-    """A learned chime. path: of its WAV file. sha256: of that file."""
+    """A learned chime. path, sha256: its WAV file, and the hash of that."""
 
     meaning: EarconMeaning
     path: str
@@ -404,7 +415,7 @@ class EarconSound:
 
 @frozen
 class Earcons:
-    """The chimes of one device, as its file says. threshold: least score of a find, 0–1."""
+    """The chimes of one device, as read from their file `path`. threshold: least score of a detection, 0–1."""
 
     path: str
     sha256: str
@@ -416,8 +427,8 @@ class Earcons:
 class Device:
     """A device under test: its profile, and its connection when it has one (a black box has none).
 
-    also: further sources of its reports. Wake events of different sources within merge_within_ms are one event.
-    earcons: its chimes, which the bench's microphone finds. They are a source of their own, `device.earcon`.
+    also: further sources of reports about it. Wake events of different sources within merge_within_ms are one event.
+    earcons: its learned chimes. The bench's microphone detects them; they are a source of their own, `device.earcon`.
     """
 
     id: str
@@ -430,7 +441,7 @@ class Device:
 
     @property
     def equipment(self) -> tuple[tuple[Equipment, DeviceProfile], ...]:
-        """What reports for it, each with the profile that reads it; the connection first."""
+        """The equipment that reports about it, each with the profile for those reports; the connection first."""
         first = ((self.connection, self.profile),) if self.connection is not None else ()
         return (*first, *((source.equipment, source.profile) for source in self.also))
 
@@ -442,12 +453,12 @@ class Device:
 
     @property
     def earcon_source(self) -> str:
-        """Id of the source that its chimes are."""
+        """Id of the source whose reports are its chimes."""
         return f"{self.id}.{EARCON}"
 
     @property
     def reports(self) -> frozenset[ObservationKind]:
-        """What its sources report, together; nothing for a black box."""
+        """Everything that its sources report; empty for a black box."""
         kinds = {kind for _, profile in self.equipment for kind in profile.reports}
         if self.earcons is not None and any(sound.meaning is EarconMeaning.WAKE for sound in self.earcons.sounds):
             kinds.add(ObservationKind.WAKE)
@@ -473,7 +484,7 @@ class AfterRetries(StrEnum):
 class OnFault:
     """What a run does about a fault: it pauses, and tries again after retry_after_s, at most `retries` times.
 
-    power_cycles: of a device that has failed, without a trial of it that succeeds.
+    power_cycles: maximum number of power cycles of a failing or silent device without a successful trial between them.
     """
 
     retry_after_s: float = 60.0
@@ -506,10 +517,10 @@ class NotifyInput(StrEnum):
 
 @frozen
 class Notify:
-    """Where a run sends messages: a program, an HTTP address or a broker, exactly one. Keys as in the bench file.
+    """Where a run sends messages: exactly one of a program, an HTTP address and a broker. Keys as in the bench file.
 
-    command: program and arguments. webhook_env, token_env, password_env: names of environment variables.
-    InputError when the keys do not fit together.
+    command: program and arguments. webhook_env, token_env, password_env: names of environment variables that hold the
+    address, the token and the password. Raises InputError if the keys do not fit together.
     """
 
     on: tuple[NotifyOn, ...] = tuple(NotifyOn)
@@ -554,9 +565,9 @@ class Bench:
     """One bench file. sound_server: `system`, or `virtual_lab`.
 
     loudspeakers: the first is the default; the axis `position` of a matrix chooses among them by their position.
-    level_tolerance_db: difference between the level asked for and the level heard above which an attempt is repeated.
+    level_tolerance_db: largest difference between requested and heard level; above it, an attempt is repeated.
     monitor: headphones at the bench for replays, which the device under test does not hear.
-    actuators: what takes the orders of the stands and of the power switches.
+    actuators: the equipment that executes the orders to the stands and power switches.
     """
 
     id: str

@@ -20,7 +20,7 @@ class CheckName(StrEnum):
 
 
 class CheckPolicy(StrEnum):
-    """What a failed check does. REFUSE: `doctor` fails, and a run pauses. WARN: it is only reported."""
+    """What a failed check does. REFUSE: `doctor` fails, and a run pauses. WARN: it is only reported. OFF: no check."""
 
     REFUSE = "refuse"
     WARN = "warn"
@@ -29,10 +29,13 @@ class CheckPolicy(StrEnum):
 
 @frozen
 class BenchChecks:
-    """Limits of the checks, and the policy of each. every_min: interval during a run; None: only `doctor` checks.
+    """Limits of the checks, and the policy of each. The limit of the noise floor is in `Bench`.
 
-    The limit of the noise floor is the bench's. above_noise_db_min: of a test sound at the microphone.
-    clock_jump_ms_max: of the wall clock since the previous check. calibration_days_min: days left.
+    every_min: interval of the checks during a run, in minutes; None: only `doctor` checks.
+    above_noise_db_min: least level of a test sound at the microphone, above the noise floor.
+    loop_delay_spread_ms_max: largest spread of the delay from loudspeaker to microphone.
+    clock_jump_ms_max: largest jump of the wall clock since the previous check.
+    calibration_days_min: least number of days until a calibration expires.
     """
 
     every_min: float | None = None

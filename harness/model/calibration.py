@@ -10,13 +10,14 @@ from harness.model.numbers import fixed
 class Calibration:
     """The calibration of a loudspeaker or a microphone.
 
-    L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
+    L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, with the frequency weighting `weighting`.
 
-    - loudspeaker, sound_device: what was measured (or the microphone's name).
-    - measured_on, expires_on: ISO dates; it counts until the end of the latter.
+    - path, sha256: the file that the calibration was read from, and its hash.
+    - loudspeaker, sound_device: the equipment that was measured (for a microphone, `loudspeaker` is its name).
+    - measured_on, expires_on: ISO dates; it is valid until the end of the latter.
     - max_spl: the highest level allowed.
-    - settings: those of the loudspeaker that change its level, at that time; None: not stated.
-    - weighting_db: weighted less unweighted level of the sound that was measured.
+    - settings: the loudspeaker's settings that change its level, when it was measured; None: not stated.
+    - weighting_db: weighted minus unweighted level of the sound that was measured.
     """
 
     path: str
@@ -39,7 +40,10 @@ class Calibration:
         return level_spl - self.spl_at_0_dbfs
 
     def noise_dbfs(self, level_spl: float) -> tuple[float, bool]:
-        """Level at which noise of any spectrum has that level by the meter, and whether that is an A-weighted one."""
+        """The level in dBFS at which a sound level meter shows level_spl for noise of any spectrum.
+
+        The second value is whether that level is A-weighted.
+        """
         return self.dbfs(level_spl) + self.weighting_db, self.weighting == "A"
 
     def words(self) -> str:
@@ -49,7 +53,7 @@ class Calibration:
 
 
 def short_calibration(words: str) -> str:
-    """`near 94.4 dB(A) until 2027-05-22`, of a part of a session's sound path; "" if that is not a calibration."""
+    """`near 94.4 dB(A) until 2027-05-22`, from a part of a session's sound path; "" if that is not a calibration."""
     name, separator, rest = words.partition(": 0 dBFS = ")
     if not separator:
         return ""

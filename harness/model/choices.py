@@ -1,6 +1,6 @@
 """Words that people choose among: options of the command line and keys of files.
 
-They stand apart from what acts on them, so that listing the choices imports nothing else.
+They stand apart from the code that acts on them, so that listing the choices imports nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from enum import StrEnum
 
 
 class Grouping(StrEnum):
-    """What trials can be grouped by: axes of the matrix (else how the trial sounds), and what a trial is."""
+    """What trials can be grouped by: axes of the matrix, and properties of the trial itself.
+
+    Without such an axis in the matrix, the label describes how the trial sounds.
+    """
 
     VOICE = "voice"
     LEVEL = "level_dbfs"
@@ -30,7 +33,7 @@ class Grouping(StrEnum):
 
 
 class CategoryGroup(StrEnum):
-    """Groups of categories with a name, beside the eleven categories. Defined in `MEMBERS`."""
+    """Named groups of the eleven categories. `MEMBERS` lists the categories of each."""
 
     SATISFIED = "satisfied"
     HELPFUL = "helpful"
@@ -38,14 +41,17 @@ class CategoryGroup(StrEnum):
 
 
 class Reading(StrEnum):
-    """The two readings of the guide's rule on missing functionality: what an admitted lack of a core capability is."""
+    """The two readings of the guide's rule on missing functionality.
+
+    They differ where a device admits that it lacks a core capability: that is admitted defeat, or a wrong response.
+    """
 
     ADMITTED = "a"
     WRONG = "b"
 
 
 class LimitTarget(StrEnum):
-    """What a limit is on. SAFE: the end of the interval that makes it harder to keep."""
+    """What a limit is compared with: the estimate, or an end of its interval. SAFE: the end that is harder to keep."""
 
     POINT = "point"
     LOWER = "lower"
@@ -54,7 +60,10 @@ class LimitTarget(StrEnum):
 
 
 class ResultGrouping(StrEnum):
-    """What results can be grouped by, beside the axes of conditions. ATTEMPTS: until the query was recognised."""
+    """What results can be grouped by, beside the axes of conditions.
+
+    ATTEMPTS: the number of attempts until the query was recognised.
+    """
 
     DEVICE = "device"
     CLASS = "class"
@@ -78,7 +87,10 @@ class LimitBasis(StrEnum):
 
 
 class MarkScope(StrEnum):
-    """In which texts alternatives, words that may be left out and tags are marks; elsewhere their signs are letters."""
+    """In which texts the notation for alternatives, optional words and tags applies.
+
+    In other texts, its characters are part of the words.
+    """
 
     BOTH = "both"
     REFERENCE = "reference"
@@ -98,7 +110,7 @@ class TextUnit(StrEnum):
 
 UNIT_NOUNS = {TextUnit.WORD: "word", TextUnit.CHAR: "character", TextUnit.MIXED: "unit"}
 ERROR_RATES = {TextUnit.WORD: "WER", TextUnit.CHAR: "CER", TextUnit.MIXED: "MER"}
-"""Errors for each unit of the reference, as people call it."""
+"""The name of the error rate for each unit of text."""
 
 
 class JudgmentFormat(StrEnum):
@@ -108,7 +120,7 @@ class JudgmentFormat(StrEnum):
 
 
 class AlignmentSelection(StrEnum):
-    """Which utterances of a scoring are shown word below word."""
+    """For which utterances a scoring shows the alignment, reference and hypothesis word below word."""
 
     ERRORS = "errors"
     ALL = "all"
@@ -160,15 +172,17 @@ class CorpusFormat(StrEnum):
 
 
 class CountedAttempt(StrEnum):
-    """Which attempt of a trial counts: the first that tests something, or the one that decided."""
+    """Which attempt of a trial counts: the first one that tests the device, or the one that decided the trial."""
 
     FIRST = "first"
     DECIDING = "deciding"
 
 
 class EpisodesEnding(StrEnum):
-    """Why a triad's episodes ended. SETTLED: as good as nothing changed. CIRCLING: what the three teach each other is
-    what it was in an earlier episode, and would come round for ever. MOST: the most episodes.
+    """Why the tri-training of three classifiers ended.
+
+    SETTLED: almost nothing changed in the last episode. CIRCLING: the three teach each other the same labels as in an
+    earlier episode, so that they would repeat themselves for ever. MOST: the largest number of episodes was reached.
     """
 
     SETTLED = "settled"
@@ -211,15 +225,15 @@ CONFIDENCE = 0.95
 POWER = 0.8
 ALPHA = 0.05  # 1 − CONFIDENCE.
 TWV_BETA = 999.9
-"""What a false accept costs against a miss, in trials of a second: (C / V) (1 / P − 1) with C/V = 0.1, P = 10⁻⁴."""
+"""Cost of a false accept relative to a miss, with one trial per second: (C / V) (1 / P − 1); C/V = 0.1, P = 10⁻⁴."""
 MOST_EPISODES = 30  # As in the MEDIA intents paper.
 SEED_SHARE = 1000 / 1240
-"""Share of the labelled utterances that is drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
+"""Share of the labelled utterances that are drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
 DEFAULT_CLASSIFIER = "tfidf"
 SPLIT = "split"
 """The column of a corpus that names the split of an utterance."""
 DEV_SPLITS = ("dev", "valid", "validation")
-"""Names of the split for development, of which a folder has at most one."""
+"""Names for the development split; a folder has at most one of them."""
 MOST_CONFUSIONS = 20
 LISTED_UTTERANCES = 20
 SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"
@@ -230,4 +244,4 @@ CONDITIONS = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, G
 _ALL_BY = (*ResultGrouping, *CONDITIONS)
 GROUPINGS: dict[str, By] = dict(zip(map(str, _ALL_BY), _ALL_BY, strict=True))
 HANG_AFTER_S = 60.0
-"""What a file may take over what its length explains."""
+"""How much longer than its length explains an engine may work on a file before it counts as hanging."""

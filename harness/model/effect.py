@@ -29,25 +29,29 @@ class EffectSource(StrEnum):
 
 @frozen
 class StateWanted:
-    """A piece of the device's state, as its profile's `state` mappings report it. value: None is any, "" is none."""
+    """A piece of the device's state, as its profile's `state` mappings report it.
+
+    value: None accepts any value; "" means that the device must report it as ended or empty.
+    """
 
     name: str
     value: str | None = None
 
     def fits(self, name: str, value: str) -> bool:
-        """Whether a reported value is this one; case and surrounding spaces do not count."""
+        """Whether a reported value is the wanted one; case and surrounding spaces do not count."""
         return name == self.name and (self.value is None or _plain(value) == _plain(self.value))
 
 
 @frozen
 class EffectCheck:
-    """What a trial's query should bring about. wanted: in words, for people.
+    """What a trial's query should bring about.
 
+    wanted: the effect in words, for people.
     state: the device must report all of it within `within_s` of the query's end. A slow device is not wrong: it may
     take until its first response has ended.
-    question: for the operator, or "". It is asked during the run unless `after_s` or `at` is set.
-    after_s: seconds after the response at which one can look.
-    at: a local time of day, HH:MM, the next such time after the response.
+    question: what the operator is asked; "" if nothing. It is asked during the run unless `after_s` or `at` is set.
+    after_s: seconds after the response at which the effect can be seen.
+    at: the local time of day, HH:MM, at which the effect can be seen: the next such time after the response.
     """
 
     wanted: str
@@ -59,16 +63,19 @@ class EffectCheck:
 
     @property
     def later(self) -> bool:
-        """Whether one can only look after the run has gone on."""
+        """Whether the effect can be seen only later, when the run has moved to other trials."""
         return self.after_s is not None or self.at is not None
 
 
 @frozen
 class EffectEvidence:
-    """What is known of a trial's effect. said: the evidence in words, device's texts among them, as they came.
+    """What is known of a trial's effect.
 
-    due_wall_s: Unix time from which a person can look; None where nobody is asked. A response whose effect is open is
-    held until the evidence comes; UNKNOWN of the operator says that it will not come, and holds nothing.
+    said: the evidence in words. It may quote texts of the device, which are not sanitised.
+    due_wall_s: Unix time from which a person can see the effect; None where nobody is asked.
+
+    A response whose effect is open is not put before raters until the evidence comes. If the operator answers UNKNOWN,
+    none will come, and the response is not held back.
     """
 
     check: EffectCheck
@@ -79,7 +86,7 @@ class EffectEvidence:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has said yet what became of it."""
+        """Whether neither the device nor the operator has reported the effect yet."""
         return self.source is EffectSource.NONE
 
 

@@ -131,9 +131,9 @@ class LabError(HarnessError):
 
 
 def did_you_mean(word: str, known_words: Iterable[str], *, alike: float = 0.5) -> str:
-    """The start of a remedy: "Did you mean 'x'? " with the known word most like it, or "" where none is like it.
+    """The start of a remedy: "Did you mean 'x'? " with the most similar known word; "" if none is similar enough.
 
-    alike: the least likeness, by difflib's ratio.
+    alike: the least similarity that counts, 0–1, as computed by difflib's `ratio`.
     """
     import difflib  # here, since errors are rare
 
@@ -142,7 +142,10 @@ def did_you_mean(word: str, known_words: Iterable[str], *, alike: float = 0.5) -
 
 
 def nearest(word: object, known_words: Collection[str], *, listed: str = "Known") -> str:
-    """A remedy: the nearest known word, and the list of known words (at most twenty)."""
+    """A remedy: the most similar known word, and the list of known words (at most twenty).
+
+    listed: the word that introduces the list.
+    """
     suggestion = did_you_mean(str(word), known_words)
     word_list = ", ".join(list(known_words)[:20]) + (", …" if len(known_words) > 20 else "")
     return f"{suggestion}{listed}: {word_list or 'none'}"

@@ -12,7 +12,7 @@ from harness.model.record import Entry, Question, ReviewVerdict
 
 
 class StateWord(StrEnum):
-    """The one word in large letters."""
+    """The state of a run, as the dashboard shows it in large letters."""
 
     PREPARING = "PREPARING"
     PLAYING = "PLAYING"
@@ -34,7 +34,7 @@ class StateWord(StrEnum):
 
 @frozen
 class Logged:
-    """A row was committed (or is sent again to a client that asked for all since some seq)."""
+    """A row was committed, or is sent again to a client that asked for earlier rows (`Hello.since_seq`)."""
 
     entry: Entry
     kind: Literal["logged"] = "logged"
@@ -44,7 +44,8 @@ class Logged:
 class TalkerPrompt:
     """What a person is asked to say, in lines for a large screen and in the person's language.
 
-    stand: where to stand, "" if anywhere. again: why it is asked again, "" the first time.
+    text: the words to say. say: "Say" in the person's language. stand: where to stand, such as "Stand at mark 2"; ""
+    if anywhere. again: why the person is asked again; "" the first time.
     """
 
     talker: str
@@ -56,9 +57,11 @@ class TalkerPrompt:
 
 @frozen
 class StateChanged:
-    """until_s: monotonic time at which the state ends by itself, when known. reason: words for people.
+    """The run is in another state.
 
-    asks: what the operator is asked about, of ASKING. prompt: what a person is asked to say, of asks SPEECH.
+    since_s, until_s: monotonic times at which it began, and at which it ends by itself (None: not known).
+    reason: words for people.
+    asks: in state ASKING, what the operator is asked about. prompt: if that is SPEECH, what a person is asked to say.
     """
 
     word: StateWord
@@ -74,7 +77,7 @@ class StateChanged:
 
 @frozen
 class Meters:
-    """Levels over the last ~100 ms in dBFS; None where there is no such device. Sent ≤ 10 times a second."""
+    """Levels over the last 100 ms or so in dBFS, sent at most 10 times a second. None: the bench has no such device."""
 
     speaker_dbfs: float | None
     microphone_dbfs: float | None
@@ -84,7 +87,11 @@ class Meters:
 
 @frozen
 class Welcome:
-    """First message on a connection. clips_folder and session_folder are absolute paths on the engine's host."""
+    """First message on a connection.
+
+    session_folder: absolute path on the engine's host. last_seq: `seq` of the newest row. has_monitor: whether the
+    bench has headphones on which clips can be played.
+    """
 
     session_id: str
     session_folder: str
@@ -98,7 +105,10 @@ class Welcome:
 
 @frozen
 class Answered:
-    """The engine's answer to the command of that id; ok only after its effect is committed."""
+    """The engine's answer to the command with that id.
+
+    ok: True once the effect of the command is committed. why: the reason of a refusal, else "".
+    """
 
     command_id: str
     ok: bool
@@ -120,7 +130,11 @@ Message = Logged | StateChanged | Meters | Welcome | Answered | Goodbye
 
 @frozen
 class Hello:
-    """First line from a client. since_seq: rows after it are wanted (0: all). attended: a person is there to answer."""
+    """First line from a client.
+
+    since_seq: the client wants the rows after this one (0: all). attended: whether a person is there to answer
+    questions. meters: whether the client wants `Meters`.
+    """
 
     client: str
     since_seq: int
@@ -131,7 +145,7 @@ class Hello:
 
 @frozen
 class ClientCommand:
-    """What every command has: its id, which the answer names, and whose it is."""
+    """What every command has: its id, which the answer names, and who gave it."""
 
     id: str
     by: str
@@ -139,7 +153,7 @@ class ClientCommand:
 
 @frozen
 class Pause(ClientCommand):
-    """After the attempt that is running."""
+    """Pause the run after the attempt that is running."""
 
     reason: str = ""
     kind: Literal["pause"] = "pause"
@@ -188,7 +202,10 @@ class Abort(ClientCommand):
 
 @frozen
 class AnswerOperator(ClientCommand):
-    """The operator's word on the attempt that was asked about."""
+    """The operator's answer on whether the device recognised the query. recognised: None if they cannot tell.
+
+    heard: what the device understood, as far as the operator can tell; "" if not known.
+    """
 
     trial_id: str
     attempt: int
@@ -208,7 +225,10 @@ class Misspoke(ClientCommand):
 
 @frozen
 class AnswerEffect(ClientCommand):
-    """The operator's word on what became of a response's effect. take None: the latest in which it has a response."""
+    """The operator's answer on whether the effect of a query happened.
+
+    take: None is the latest take in which the trial has a response.
+    """
 
     trial_id: str
     attempt: int
@@ -226,7 +246,10 @@ class Judge(ClientCommand):
 
 @frozen
 class Review(ClientCommand):
-    """Say what an unmatched wake event was; word None takes it back. event_seq: of its `Observed` row."""
+    """Say what an unmatched wake event was; word None takes the answer back.
+
+    event_seq: `seq` of the `Observed` row of the event.
+    """
 
     event_seq: int
     word: ReviewVerdict | None

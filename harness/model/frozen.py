@@ -1,7 +1,7 @@
-"""Frozen dataclasses with slots that are made in a tenth of the usual time.
+"""Frozen dataclasses with slots that are created in a tenth of the usual time.
 
-The standard library compiles six methods of each class one by one, from their texts: that was half of the start-up of a
-command. Here one is compiled, when it is first used. See docs/decisions/code.md.
+The standard library compiles six methods of each class one by one, from source text. That was half of the start-up time
+of a command. Here only `__init__` is compiled, when it is first used. See docs/decisions/code.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _METHODS = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstat
 def frozen(cls: type[T]) -> type[T]:
     """`dataclass(frozen=True, slots=True)`, also for `fields`, `replace`, `asdict`, `pickle` and type checkers.
 
-    The standard library makes the few classes that inherit from a dataclass, or have one of the methods of their own.
+    Classes that inherit from a dataclass, or that define one of its methods, are left to the standard library.
     """
     if any(map(is_dataclass, cls.__bases__)) or vars(cls).keys() & _METHODS:
         return dataclass(frozen=True, slots=True)(cls)
@@ -46,7 +46,7 @@ def frozen(cls: type[T]) -> type[T]:
 
 
 class _Initialiser:
-    """Stands for `__init__` until that is first used. Most programs make objects of few of the classes they import."""
+    """Stands in for `__init__` until that is first used. Most programs create objects of few classes they import."""
 
     def __init__(self, cls: Any, fields: tuple[Field[Any], ...]) -> None:
         self._cls, self._fields = cls, fields

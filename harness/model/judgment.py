@@ -27,10 +27,12 @@ class Category(StrEnum):
 
 
 class SubFlag(StrEnum):
-    """What may be said beside a category, where it goes with it (`SUB_FLAGS_OF`).
+    """A detail that a rater may add to a category; `SUB_FLAGS_OF` says to which.
 
-    TOO_LITTLE, TOO_MUCH: of partially correct. RECOVERABLE, UNRECOVERABLE: of wrong; whether the user can notice it.
-    WORLD_KNOWLEDGE_GAP: a fact is off and was set aside. CORE_CAPABILITY_MISSING: it lacks what every device must have.
+    TOO_LITTLE, TOO_MUCH: why a response is only partially correct.
+    RECOVERABLE, UNRECOVERABLE: whether the user can notice that a response is wrong.
+    WORLD_KNOWLEDGE_GAP: a fact is wrong, and the rater disregarded that.
+    CORE_CAPABILITY_MISSING: the device lacks a capability that every device must have.
     """
 
     TOO_LITTLE = "too_little"
@@ -49,11 +51,11 @@ SUB_FLAGS_OF: dict[Category, tuple[SubFlag, ...]] = {
     Category.ADMITTED_DEFEAT: (SubFlag.CORE_CAPABILITY_MISSING,),
     Category.WRONG: (SubFlag.RECOVERABLE, SubFlag.UNRECOVERABLE, SubFlag.CORE_CAPABILITY_MISSING),
 }
-"""Which sub-flags a category may carry; none where it is not named."""
+"""The sub-flags that a category may have; other categories have none."""
 
 
 class Flag(StrEnum):
-    """Why an item is put aside."""
+    """Why a rater puts an item aside instead of judging it."""
 
     AUDIO_BAD = "audio_bad"
     RECOGNITION_DOUBTED = "recognition_doubted"
@@ -62,7 +64,11 @@ class Flag(StrEnum):
 
 
 class JudgmentStatus(StrEnum):
-    """SKIPPED: left for the end. FLAGGED: put aside, with reasons. HELD: waits for the effect to be known."""
+    """What a rater did with an item.
+
+    SUBMITTED: gave it a category. SKIPPED: left it for the end. FLAGGED: put it aside, with reasons.
+    HELD: waits until the effect of the query is known. WITHDRAWN: took an earlier row back.
+    """
 
     SUBMITTED = "submitted"
     SKIPPED = "skipped"
@@ -83,29 +89,29 @@ class ProposalShown(StrEnum):
 class Judgment:
     """One judgment row; rows are only ever added, and a change or an undo names the row that it replaces.
 
-    - id: a UUID made by the client, so that a repeated send is seen. category is None unless status is SUBMITTED.
-    - rater: a pseudonym.
-    - clip_sha256: what was judged.
-    - time_to_answer_s: from the response being shown to the key.
-    - sub_flags: values of SubFlag.
-    - flags: of Flag.
-    - confidence: 1 unsure to 3 sure.
-    - item_id, round, position: where in whose queue it was met (position from 1).
-    - plays, heard_ms: of the response.
+    - id: a UUID made by the client, so that a row that is sent twice is recognised.
+    - rater: a pseudonym; if `program`, the name and version of the program that judged.
+    - category: None unless status is SUBMITTED.
+    - clip_sha256: hash of the clip that was judged.
+    - replaces: id of the row that this one changes or withdraws; None if it is a new judgment.
+    - time_to_answer_s: time from when the response was shown until the rater pressed the key.
+    - sub_flags, flags: values of SubFlag and Flag.
+    - confidence: 1 (unsure) to 3 (sure); None if the rater did not say.
+    - item_id, round, position: the item's blind id, the rating round, and the place in the rater's queue, from 1.
+    - plays, heard_ms: how often the response was played, and for how long in all.
     - span_s: start and end of the response on the host's clock.
-    - aid_path: answers given in the decision aid, "question=answer".
+    - aid_path: answers given in the decision aid, as "question=answer".
     - effect_claimed: whether the response says that something was done.
-    - effect: what was known of it.
-    - shown_wall_s, given_wall_s: Unix times.
+    - effect: what was known of the query's effect at that time; None if the trial checks none.
+    - shown_wall_s, given_wall_s: when the response was shown and when it was judged, in Unix time.
     - adjudicates: ids of the judgments that this one settles.
-    - imported_from: the file it came from, if elsewhere.
-    - proposed, proposed_probability: what a classifier says of the response, shown or not.
-    - proposal_shown: before or after this choice.
-    - unaided: what the rater had chosen before they saw it; agreement is computed from that.
-    - program: a program judged, whose name and version are the rater.
-    - program_confidence: its confidence, 0–1; its reason is the comment.
+    - imported_from: name of the file that it was imported from; "" if it was given in the harness.
+    - proposed, proposed_probability: the category that a classifier proposes, even if it was not shown.
+    - proposal_shown: when the rater saw that proposal.
+    - unaided: what the rater had chosen before they saw the proposal; agreement is computed from that.
+    - program_confidence: the program's confidence, 0–1; its reason is the comment.
 
-    Of an imported judgment, plays and transcript_shown may be unknown (None), and guideline_version too ("").
+    If a judgment was imported, plays and transcript_shown may be unknown (None), and guideline_version too ("").
     """
 
     id: str
@@ -148,7 +154,7 @@ class Judgment:
 
     @property
     def independent(self) -> Category | None:
-        """The category that they gave without having been told what a classifier says, where there is one."""
+        """The category that the rater gave without knowing the classifier's proposal; None if there is none."""
         return self.unaided or self.category
 
     def __post_init__(self) -> None:
@@ -164,7 +170,7 @@ class Judgment:
 
 
 def in_force(judgments: list[Judgment]) -> tuple[Judgment, ...]:
-    """The rows that no other row replaces, less withdrawals; what a withdrawal replaces does not come back."""
+    """The rows that no other row replaces, without withdrawals. A row that was withdrawn stays replaced."""
     replaced = {judgment.replaces for judgment in judgments}
     return tuple(
         judgment
@@ -174,11 +180,11 @@ def in_force(judgments: list[Judgment]) -> tuple[Judgment, ...]:
 
 
 EXERCISE = "exercise:"
-"""Begins the trial id of an exercise's rows."""
+"""The start of the trial id in rows about an exercise."""
 
 
 class TranscriptPolicy(StrEnum):
-    """When a rater sees what was said in writing: at once, on a key (which is stored), or not at all."""
+    """When a rater sees the transcript: at once, on pressing a key (which is stored), or never."""
 
     SHOWN = "shown"
     ON_REQUEST = "on_request"
@@ -187,9 +193,10 @@ class TranscriptPolicy(StrEnum):
 
 @frozen
 class ItemFilter:
-    """Which first responses are drawn; an empty part takes all. conditions: (axis, label), one of each axis's must fit.
+    """Which first responses a round contains. An empty field selects all.
 
-    limit: at most this many, drawn by the round's seed; None: all.
+    conditions: (axis, label). A response must match one of the labels given for each axis.
+    limit: at most this many responses, drawn at random with the round's seed; None: all.
     """
 
     devices: tuple[str, ...] = ()
@@ -202,7 +209,10 @@ class ItemFilter:
 
 @frozen
 class GoldItem:
-    """A response whose category is known. session: its id. accept: further categories that count as right."""
+    """A response whose category is known, to check raters with.
+
+    session, trial: ids of the session and of the trial that it is from. accept: further categories that count as right.
+    """
 
     session: str
     trial: str
@@ -217,7 +227,10 @@ class GoldItem:
 
 @frozen
 class Exercise:
-    """An item of the training round: spoken by voices, judged, and explained at once."""
+    """An item of the training round: query and response are spoken by voices, and the answer is explained at once.
+
+    accept: further categories that count as right. why: the explanation.
+    """
 
     id: str
     query: str
@@ -242,8 +255,8 @@ class Exercise:
 class ProposalRule:
     """Whose judgments a classifier learns from to propose categories, and when raters see what it proposes.
 
-    sessions: absolute paths of session folders, none of them the round's own. classifier: a plug-in's name; settings:
-    (name, value) of it, the others as they are by default.
+    sessions: absolute paths of the session folders to learn from, none of them the round's own.
+    classifier: name of a plug-in. settings: (name, value) of its settings that differ from their defaults.
     """
 
     sessions: tuple[str, ...]
@@ -254,13 +267,13 @@ class ProposalRule:
 
 @frozen
 class StopRule:
-    """A rater who has answered `after` known answers, and fewer than `below` (0 to 1) of them right, is stopped."""
+    """A rater who has judged `after` gold items, and got a share of less than `below` (0–1) right, is stopped."""
 
     after: int
     below: float
 
     def stops(self, right: int, answered: int) -> bool:
-        """Whether a rater with `right` correct answers of `answered` gets no more responses."""
+        """Whether a rater who got `right` of `answered` gold items right gets no more responses."""
         return answered >= self.after and right < self.below * answered
 
 
@@ -269,15 +282,17 @@ class RatingRound:
     """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
 
     - sessions: absolute paths of session folders.
-    - seed: of the order, which differs for each rater, and of what is drawn.
+    - items: which of their first responses are judged.
+    - seed: seed of the order, which differs for each rater, and of what is drawn at random.
+    - raters: who may take part; () means anyone.
     - raters_per_item: with `raters`, each response is given to this many of them; None: everybody judges all.
-    - exercises: before the first item; () for none.
-    - pass_share: of exercises.
-    - gold: known answers, mixed in unseen.
-    - stop: who fails them gets no more; None: nobody is stopped.
-    - must_hear: no response gets a category before it was heard to its end.
-    - break_after_min: a break is suggested after this many minutes; 0 never.
-    - proposals: None when no classifier proposes.
+    - exercises: items of a training round before the first item; () for none.
+    - pass_share: share of the exercises that a rater must get right.
+    - gold: responses with a known category, which look to raters like all others.
+    - stop: when a rater who gets gold items wrong is stopped; None: nobody is stopped.
+    - must_hear: a rater can give a category only after hearing the response to its end.
+    - break_after_min: a break is suggested after this many minutes; 0: never.
+    - proposals: how a classifier proposes categories; None: it does not.
     """
 
     id: str = "open"
@@ -299,9 +314,10 @@ class RatingRound:
 
 
 class RaterAction(StrEnum):
-    """What a rater can do besides labelling. PLAY again stops and starts from the beginning.
+    """What a rater can do besides labelling.
 
-    EARLIER, LATER: to what was judged before and after it, to look at it and change it. FIND: any of them, from a list.
+    PLAY: plays the response; while it plays, starts it again. EARLIER, LATER: go to the item that was judged before or
+    after this one, to look at it or change it. FIND: go to any judged item, from a list.
     """
 
     PLAY = "play"
@@ -327,7 +343,10 @@ class RaterAction(StrEnum):
 
 _CATEGORY_KEYS = dict(zip(Category, "1234567890-", strict=True))
 CATEGORY_LETTERS = dict(zip(Category, "ylrojidvnmz", strict=True))
-"""Letters that label as well on a terminal: the digits need Shift on some keyboards. No action has one of them."""
+"""Letters that give a category on a terminal as the digits do, which need Shift on some keyboards.
+
+No action uses one of these letters.
+"""
 _ACTION_KEYS = {
     RaterAction.PLAY: "space",
     RaterAction.PLAY_QUERY: "a",
@@ -352,14 +371,14 @@ _ACTION_KEYS = {
 
 
 NEWER = (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)
-"""Files of keys that were written before these actions were there may give their keys to other things."""
+"""Actions added later. Key files from before may assign their keys to something else, and stay valid."""
 
 
 @frozen
 class RaterKeys:
-    """A key is one printable character, or one of space, enter, tab, backspace, left, right, up, down, f1 … f12.
+    """The keys of the rating screen. Raises ValueError if two things have the same key.
 
-    ValueError when a key stands for two things.
+    A key is one printable character, or one of space, enter, tab, backspace, left, right, up, down, f1 … f12.
     """
 
     categories: MappingProxyType[Category, str] = field(default_factory=lambda: MappingProxyType(dict(_CATEGORY_KEYS)))
@@ -372,20 +391,20 @@ class RaterKeys:
             raise ValueError(f"the key {twice[0]!r} has two meanings")
 
     def category(self, key: str) -> Category | None:
-        """The category that a key labels with."""
+        """The category that a key gives; None if it gives none."""
         return next((category for category, its in self.categories.items() if its == key), None)
 
     @property
     def letters(self) -> dict[Category, str]:
-        """Letters of the categories that have their place in the digit row, unless a file uses them otherwise."""
+        """The letters of categories whose keys are the usual digits, without letters that a key file uses otherwise."""
         used_keys = {*self.categories.values(), *self.actions.values()}
         in_row = [category for category, key in self.categories.items() if key in _CATEGORY_KEYS.values()]
         return {category: key for category in in_row if (key := CATEGORY_LETTERS[category]) not in used_keys}
 
     def by_letter(self, key: str) -> Category | None:
-        """The category that a letter labels with."""
+        """The category that a letter gives; None if it gives none."""
         return next((category for category, letter in self.letters.items() if letter == key), None)
 
     def action(self, key: str) -> RaterAction | None:
-        """What else a key does."""
+        """The action of a key; None if it has none."""
         return next((action for action, its in self.actions.items() if its == key), None)

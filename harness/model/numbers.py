@@ -33,7 +33,7 @@ def number(value: float | None) -> str:
 def exact(value: float, digits: int = 6) -> str:
     """A value as somebody declared it, never with an exponent: `600`, `2.5`, `0.00001`.
 
-    digits: significant ones, at most 15; further ones are rounded.
+    digits: significant digits to which it is rounded, at most 15.
     """
     text = f"{value:.{digits}g}"
     if "e" not in text:
@@ -44,7 +44,7 @@ def exact(value: float, digits: int = 6) -> str:
 
 
 def fixed(value: float | None, decimals: int, unit: str = "") -> str:
-    """A value of a column or scale whose decimals are fixed: `0.433`, `-42.1 dBFS`. Nothing is never negative."""
+    """A value of a column or scale with a fixed number of decimals: `0.433`, `-42.1 dBFS`. Zero is never negative."""
     if value is None:
         return NOTHING
     text = f"{value:.{decimals}f}"
@@ -52,7 +52,10 @@ def fixed(value: float | None, decimals: int, unit: str = "") -> str:
 
 
 def signed(value: float, decimals: int | None = None) -> str:
-    """A difference: `+0.42`, `-12.0`; with this many decimals. What is rounded to nothing is never negative."""
+    """A difference: `+0.42`, `-12.0`. What is rounded to zero is never negative.
+
+    decimals: None gives as many as `number` does.
+    """
     if decimals is not None:
         return f"{value:+z.{decimals}f}"
     return f"{'-' if value < 0 else '+'}{number(abs(value))}"
@@ -64,7 +67,7 @@ def signed_ms(difference_s: float) -> str:
 
 
 def hundredths(value: float | None, digits: int | None = None) -> str:
-    """A share of 0–1 in percent, without the sign of percent: `2.50`, `12.5`, `100`."""
+    """A share of 0–1 in percent, without the percent sign: `2.50`, `12.5`, `100`; with `digits`, this many decimals."""
     if value is None:
         return NOTHING
     value *= 100
@@ -78,24 +81,24 @@ def hundredths(value: float | None, digits: int | None = None) -> str:
 
 
 def percent(value: float | None, digits: int | None = None) -> str:
-    """A share of 0–1 with its sign: `2.50 %`, `12.5 %`, `100 %`; with `digits`, this many decimals."""
+    """A share of 0–1 with the percent sign: `2.50 %`, `12.5 %`, `100 %`; with `digits`, this many decimals."""
     return NOTHING if value is None else f"{hundredths(value, digits)} %"
 
 
 def points(difference: float | None) -> str:
-    """The difference of two shares: `+1.25`, in points of a percentage."""
+    """The difference of two shares, in percentage points: `+1.25`."""
     return NOTHING if difference is None else signed(100 * difference, 2)
 
 
 def probability(value: float | None) -> str:
-    """A p: `0.433`; what three decimals cannot show is `< 0.001`."""
+    """A p-value: `0.433`; what three decimals cannot show is `< 0.001`."""
     if value is None:
         return NOTHING
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def p_is(value: float | None) -> str:
-    """The same after its name: `p = 0.433`, `p < 0.001`, `p n/a`."""
+    """A p-value after its name: `p = 0.433`, `p < 0.001`, `p n/a`."""
     text = probability(value)
     return f"p {text}" if value is None or text.startswith("<") else f"p = {text}"
 
@@ -149,5 +152,5 @@ def time_left(eta_s: float | None) -> str:
 
 
 def counted(count: int, noun: str, several: str = "") -> str:
-    """`1 row`, `2 rows`; with several: `2 queries`."""
+    """`1 row`, `2 rows`. several: the plural of the noun, if it does not end in s: `2 queries`."""
     return f"{count} {noun}" if count == 1 else f"{count} {several or noun + 's'}"

@@ -30,7 +30,7 @@ class DeviceState(StrEnum):
 
 @frozen
 class ObservationBase:
-    """What every observation has: id of the driver that saw it, and when."""
+    """What every observation has. source: id of the equipment that saw it. at: when it happened."""
 
     source: str
     at: Stamp
@@ -47,9 +47,10 @@ class StimulusStarted(ObservationBase):
 
 @frozen
 class StimulusEnded(ObservationBase):
-    """The last sample left the driver; `complete` is False when it was stopped or cut before, and `why` says why.
+    """The last sample left the driver. complete: False if it was stopped or cut before; `why` gives the reason.
 
-    Over a wire: the device has acknowledged the last sample, and all its reports about samples up to there came before.
+    If sound is sent over a connection, the device has acknowledged the last sample. All of its reports about the
+    samples came before this observation.
     """
 
     play_id: str
@@ -61,10 +62,10 @@ class StimulusEnded(ObservationBase):
 
 @frozen
 class StimulusHeard(ObservationBase):
-    """A microphone found our own stimulus in its recording; `at` is where its first sample lies.
+    """The harness's own stimulus was found in the microphone's recording; `at` is the time of its first sample.
 
-    correlation: normalised peak, 0–1. Latencies use this when there is one, since query and response then lie on
-    one recording and one clock.
+    correlation: peak of the normalised correlation, 0–1. Latencies use this observation if there is one, since query
+    and response then lie in one recording, on one clock.
     """
 
     play_id: str
@@ -74,7 +75,7 @@ class StimulusHeard(ObservationBase):
 
 @frozen
 class SpeechStarted(ObservationBase):
-    """A microphone heard somebody begin to speak who is not us; level in dBFS."""
+    """The microphone heard speech begin that the harness does not play."""
 
     level_dbfs: float
     kind: Literal["speech_started"] = "speech_started"
@@ -82,17 +83,16 @@ class SpeechStarted(ObservationBase):
 
 @frozen
 class SpeechEnded(ObservationBase):
-    """… and stop. Several spans may make one response (see `end_silence_ms`)."""
+    """The speech that the microphone heard has ended. Several such spans may make one response (`end_silence_ms`)."""
 
     kind: Literal["speech_ended"] = "speech_ended"
 
 
 @frozen
 class Earcon(ObservationBase):
-    """A short, tonal sound without speech: never a response. A learned one may have any timbre.
+    """A short, tonal sound without speech, such as a chime; never a response. A learned earcon may have any timbre.
 
-    of, meaning, score: of a learned earcon: id of the device's source, what it means (EarconMeaning), and the score 0–1
-    of the match.
+    For a learned earcon, of: id of the device's source; meaning: its EarconMeaning; score: of the match, 0–1.
     """
 
     ends: Stamp
@@ -105,9 +105,10 @@ class Earcon(ObservationBase):
 
 @frozen
 class Wake(ObservationBase):
-    """A device says that it heard its wake phrase; score 0–1 where it gives one.
+    """A device reports that it heard its wake phrase. score: 0–1; None if it gives none.
 
-    inferred: what it was inferred from, such as network traffic; weak evidence. "": the device reports or shows it.
+    inferred: what the wake was inferred from, such as network traffic: weak evidence. "": the device reports or shows
+    it.
     """
 
     phrase: str = ""
@@ -124,7 +125,7 @@ def weak_evidence_text(inferred: str, prefix: str = "") -> str:
 
 @frozen
 class Transcript(ObservationBase):
-    """A device says what it heard: evidence of recognition when `final`."""
+    """A device reports the words that it heard: evidence of recognition when `final`."""
 
     text: str
     final: bool = True
@@ -134,9 +135,10 @@ class Transcript(ObservationBase):
 
 @frozen
 class Intent(ObservationBase):
-    """A device says what it understood to be wanted; slots: name → value, in its order; score 0–1.
+    """A device reports what it understood.
 
-    name: one intent, or several with `#` between; "" when it says that it understood nothing.
+    name: one intent, or several with `#` between them; "" if it reports that it understood nothing.
+    slots: (name, value), in its order. score: 0–1; None if it gives none.
     """
 
     name: str
@@ -148,7 +150,7 @@ class Intent(ObservationBase):
 
 @frozen
 class ResponseText(ObservationBase):
-    """A device says what it answers."""
+    """A device reports the text of its answer."""
 
     text: str
     kind: Literal["response_text"] = "response_text"
@@ -156,7 +158,7 @@ class ResponseText(ObservationBase):
 
 @frozen
 class Status(ObservationBase):
-    """A device says how it is."""
+    """A device reports its state. detail: its own words for it."""
 
     state: DeviceState
     detail: str = ""
@@ -173,7 +175,7 @@ class SoundKept(ObservationBase):
 
 @frozen
 class StateTold(ObservationBase):
-    """A part of a device's state: a timer that runs, a list that changed. value "": it has ended."""
+    """A device reports a part of its state, such as a running timer or a changed list. value "": it has ended."""
 
     name: str
     value: str = ""
@@ -182,7 +184,7 @@ class StateTold(ObservationBase):
 
 @frozen
 class LogLine(ObservationBase):
-    """Something a device said that no mapping understood; kept as evidence."""
+    """A message of a device that no mapping of its profile matches; kept as evidence."""
 
     text: str
     kind: Literal["log_line"] = "log_line"
@@ -190,9 +192,9 @@ class LogLine(ObservationBase):
 
 @frozen
 class Unread(ObservationBase):
-    """Words of a device were lost on our side (a line that is too long), or before: whatever they said is not known.
+    """Messages of a device were lost, by the harness (a line that is too long) or before they reached it.
 
-    count: lines or messages since the last such observation.
+    count: lines or messages that were lost since the last such observation.
     """
 
     what: str
@@ -201,7 +203,7 @@ class Unread(ObservationBase):
 
 
 class Proof(StrEnum):
-    """How a device has shown that it listens: it acknowledged audio, answered a ping, said so, or woke to a probe."""
+    """How a device has shown that it listens: it acknowledged audio, sent a heartbeat or status, or woke to a probe."""
 
     ACKNOWLEDGED = "acknowledged"
     HEARTBEAT = "heartbeat"
@@ -213,7 +215,7 @@ class Proof(StrEnum):
 class ListeningProved(ObservationBase):
     """A device was listening at this moment. Drivers report it at most every 5 s, and at the end of each injection.
 
-    audio_s: up to where on its audio line it has heard.
+    audio_s: position up to which it has heard the audio that was sent to it.
     """
 
     proof: Proof
@@ -225,7 +227,8 @@ class ListeningProved(ObservationBase):
 class ClockFitted(ObservationBase):
     """The device's clock against the host's: host = device_s0 … see wire/device_clock.py; skew in parts per million.
 
-    offset_s: host time at the device's time 0 of this boot. error_s: bound of the error of a time that it converts.
+    boot: identifies the boot of the device. offset_s: host time at the device's time 0 of that boot.
+    error_s: bound on the error of a converted time.
     """
 
     boot: str
@@ -237,7 +240,7 @@ class ClockFitted(ObservationBase):
 
 @frozen
 class DeviceDescribed(ObservationBase):
-    """Who a device says that it is; what it does not say is empty. Told when it is met, and when that changes."""
+    """A device describes itself; what it does not say is empty. Sent when it is first reached, and on a change."""
 
     firmware: str = ""
     serial: str = ""
@@ -258,7 +261,7 @@ class OperatorAnswer(ObservationBase):
 
 @frozen
 class LinkLost(ObservationBase):
-    """A driver lost its far end (sound server, broker, port); what is going on is interrupted."""
+    """A driver lost its connection (to a sound server, a broker, a port); the attempt under way is interrupted."""
 
     what: str
     kind: Literal["link_lost"] = "link_lost"
@@ -266,7 +269,7 @@ class LinkLost(ObservationBase):
 
 @frozen
 class LinkBack(ObservationBase):
-    """… and has it again."""
+    """A driver has its connection again."""
 
     kind: Literal["link_back"] = "link_back"
 
@@ -283,8 +286,8 @@ class Overrun(ObservationBase):
 class HostStalled(ObservationBase):
     """The host let no thread of the harness run since `at`, except for moments. Reported when one runs again.
 
-    load: processes that ran or wanted to, over the last minute. steal: share of the processors' time that the machine's
-    own host took since the last look, 0–1; None where the system does not say.
+    load: load average over the last minute. steal: share of processor time, 0–1, that the hypervisor took from this
+    machine since the last check; None if the system does not report it.
     """
 
     lasted_s: float
@@ -293,13 +296,13 @@ class HostStalled(ObservationBase):
     kind: Literal["host_stalled"] = "host_stalled"
 
     def falls_within(self, from_s: float, until_s: float) -> bool:
-        """Whether any of it does. What it delayed happened right after it."""
+        """Whether any part of the stall does, allowing for the error of its time."""
         begins_s = self.at.at_s - self.at.error_s
         return begins_s <= until_s and from_s <= begins_s + self.lasted_s + 2 * self.at.error_s
 
 
 def stalled_s(stalls: Iterable[HostStalled], from_s: float, until_s: float) -> float:
-    """By how much the host may have shifted what was seen at the end of that time."""
+    """Total length of the stalls in that time: how late something that was seen at its end may have been stamped."""
     return sum(stall.lasted_s for stall in stalls if stall.falls_within(from_s, until_s))
 
 

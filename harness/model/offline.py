@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 TOLERANCE_S = 1.0
 INLINE = "text:"
-PHRASE = "phrase"
-"""The column that the phrases of labels make."""
 """Start of a reference that is the text itself, not the path of its file."""
+PHRASE = "phrase"
+"""Name of the column with the phrases of labels, in tables."""
 
 
 class ListKind(StrEnum):
-    """Which list a file stands in: -i, --oov, -c or --long."""
+    """The list that a file is from, by the option that names it: -i, --oov, -c or --long, in this order."""
 
     INV = "inv"
     OOV = "oov"
@@ -35,7 +35,7 @@ class ListKind(StrEnum):
 
 
 class RejectReason(StrEnum):
-    """Why a file is out of every numerator, denominator and hour total; the words are those of the log."""
+    """Why a file is out of every numerator, denominator and total of hours; the values are the words of the log."""
 
     UNREADABLE = "unreadable"
     EMPTY = "empty"
@@ -53,7 +53,7 @@ class RejectReason(StrEnum):
 
 
 class LeadInRef(StrEnum):
-    """Which end of a spot decides whether it lies in the lead-in."""
+    """Which end of a detection decides whether it lies in the lead-in."""
 
     END = "end"
     START = "start"
@@ -61,9 +61,10 @@ class LeadInRef(StrEnum):
 
 @frozen
 class LabelledPhrase:
-    """A phrase in a long recording, in seconds from its start. phrase: "" for any phrase of the engine.
+    """A phrase in a long recording. start_s, end_s: in seconds from the start of the recording.
 
-    traits: what else is known of it, as (column, value), the talker for example."""
+    phrase: "" stands for any phrase of the engine. traits: (column, value), such as its talker.
+    """
 
     start_s: float
     end_s: float
@@ -77,10 +78,14 @@ class LabelledPhrase:
 
 @frozen
 class ListedFile:
-    """A line of a list. number: its place in its list, from 0 (lines without a file count not). path: where it was
-    found, absolute, or an address of a store; listed: as the list has it, which is what the log calls it. reference:
-    of a REFERENCED file, the path of its text, or INLINE and the text. rejected: found wrong before it was opened
-    (listed twice, say). labels: of a LABELLED file, in order of time. size: in bytes when it was listed, 0 if unknown.
+    """A file that a list names.
+
+    number: its place among the files of the list, from 0. line: its line, from 1.
+    listed: the file as the list and the log name it. path: its absolute path, or an address in a store.
+    reference: for a REFERENCED file, the path of its text, or INLINE followed by the text.
+    rejected: why it was rejected before it was opened (listed twice, for example); None if it was not.
+    labels: for a LABELLED file, its phrases in order of time.
+    size: in bytes, when the list was read; 0 if unknown.
     """
 
     kind: ListKind
@@ -94,13 +99,19 @@ class ListedFile:
     size: int = 0
 
     def outcome_rejected(self, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
-        """The outcome of a file that is left out of all results; detail is for people, error makes an ERROR line."""
+        """The outcome of this file if it is left out of all results.
+
+        detail: for people. error: the engine's message, which becomes an ERROR line of the log.
+        """
         return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error, labels=self.labels)
 
 
 @frozen
 class OfflineSpot:
-    """A wake phrase that was found. end: the sample at which it was known; score: the detector's, or None."""
+    """A wake phrase that an engine detected.
+
+    start, end: samples; `end` is the one at which it was detected. score: the detector's; None if it gives none.
+    """
 
     phrase: str
     start: int
@@ -114,10 +125,12 @@ class OfflineSpot:
 
 @frozen
 class Said:
-    """What a recogniser understood in a file, and where.
+    """What a recogniser understood in a file.
 
-    intents: sorted, each once; slots: in order, without places in words. Both None from a recogniser of words. A system
-    of frames may give no text ("").
+    text: the words; "" from a system that gives only intents and slots.
+    start, end: the samples in which it was said.
+    intents, slots: intents sorted, each once; slots in order, without their words. Both None if it recognises only
+    words.
     """
 
     text: str
@@ -130,18 +143,21 @@ class Said:
 
 @frozen
 class FileOutcome:
-    """What came of one file; exactly one a listed file.
+    """The outcome of one listed file.
 
-    - samples, rate_hz: of the file before resampling, exact; spots and said are at engine_rate_hz.
-    - rejected: why it cannot be used, with `detail` for people; of a file that is used, `detail` says what was assumed
-      about its length.
-    - error: the engine's own words, which make an ERROR line.
-    - said: None where nothing was understood.
-    - sha256: of the file's bytes, if computed.
-    - labels: of the file.
-    - tail_ms: the quiet at the end of a file; None if it was not measured, as with most detections, or if noise hides
+    - kind, number: as in `ListedFile`.
+    - samples, rate_hz: number of samples and sample rate of the file, before resampling. Positions in spots and said
+      are at engine_rate_hz.
+    - rejected: why it cannot be used, with `detail` for people. If it is used, `detail` says what was assumed about its
+      length.
+    - error: the engine's own message, which becomes an ERROR line; "" for none.
+    - said: None if nothing was understood.
+    - cpu_s: processor time that the engine used for it.
+    - sha256: hash of the file's bytes; "" if not computed.
+    - labels: its labelled phrases, as in `ListedFile`.
+    - tail_ms: length of the quiet at its end. None if it was not measured, as with most detections, or if noise hides
       it.
-    - silent_labels: places of labels in whose time every sample has the same value, so that they do not count.
+    - silent_labels: indices of labels that do not count, since all samples in their time have the same value.
     """
 
     kind: ListKind
@@ -169,7 +185,10 @@ class FileOutcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTrack:
-    """A detector's scores over time, shape (n,), float32: scores[i] was known at sample `first_end + i · step`."""
+    """A detector's scores for one phrase over time.
+
+    scores: shape (n,), float32; scores[i] was computed at sample `first_end + i · step`.
+    """
 
     phrase: str
     scores: npt.NDArray[np.float32]
@@ -179,9 +198,10 @@ class ScoreTrack:
 
 @frozen
 class SpotRule:
-    """How scores become spots: above the threshold, and not within the refractory time of the last score above it.
+    """How scores become detections: a score above the threshold, unless the last one above it is within the refractory
+    time.
 
-    spot_samples: assumed length of a spot, back from its end, if the engine reports only the end.
+    spot_samples: assumed length of a detection, back from its end, if the engine reports only the end.
     """
 
     threshold: float
@@ -198,7 +218,11 @@ class OperatingPoint:
 
 
 class EngineKind(StrEnum):
-    """WAKE finds phrases in sound that goes on; the others understand one file at a time. FRAME: intents and slots."""
+    """What an engine does.
+
+    WAKE: detects phrases in continuous sound. The others understand one file at a time. COMMAND: commands, TRANSCRIPT:
+    words, FRAME: intents and slots.
+    """
 
     WAKE = "wake"
     COMMAND = "command"
@@ -208,7 +232,10 @@ class EngineKind(StrEnum):
 
 @frozen
 class OfflineModel:
-    """A model that an engine has here. name: what stands after the colon of a task; what: a line for people."""
+    """A model that is installed for an engine.
+
+    name: its name after the colon in a task. what: a description in one line.
+    """
 
     name: str
     phrases: tuple[str, ...]
@@ -228,9 +255,10 @@ class SettingKind(StrEnum):
 
 @frozen
 class Setting:
-    """A setting of an engine, by -s name=value, or by -f name file for a FILE. low, high: inclusive.
+    """A setting of an engine, given as -s name=value, or as -f name file for a FILE.
 
-    default: as text; "" is "the model's own". scores: whether scores depend on it, so that a cache keeps them apart.
+    default: as text; "" is "the model's own". what: a description in one line. low, high: the limits, inclusive.
+    scores: whether scores depend on it, so that a cache must keep them apart.
     """
 
     name: str
@@ -245,9 +273,10 @@ class Setting:
 
 @frozen
 class Task:
-    """What -t names: an engine (an entry point of `harness.offline_engines`) and a model of it, with its settings.
+    """What the option -t names: an engine and a model of it, with its settings.
 
-    settings: (name, value), each name once, in the order of their names; they have been checked.
+    engine: an entry point of `harness.offline_engines`.
+    settings: (name, value), each name once, in the order of their names; already checked.
     """
 
     engine: str
@@ -261,15 +290,15 @@ class Task:
 
 @frozen
 class Evaluation:
-    """All that decides what a file's outcome is; plain data, the same in every process and on every machine.
+    """Everything that decides what a file's outcome is; plain data, the same in every process and on every machine.
 
-    - resample: files of another rate are brought to the engine's.
-    - continuous: the engine's state is carried over the out-of-vocabulary files.
-    - vad: a speech detector cuts silence off before a recogniser (-a).
-    - hashes: work out each file's sha256.
-    - cache: folder of cached scores, or "".
-    - conditions: in each of which every file is played; the file of number n in condition n mod len(conditions). () for
-      files as they are.
+    - resample: whether files of another rate are converted to the engine's rate.
+    - continuous: whether the engine keeps its state from one out-of-vocabulary file to the next.
+    - vad: whether a speech detector cuts off silence before a recogniser (-a).
+    - hashes: whether each file's SHA-256 is computed.
+    - cache: folder of cached scores; "" for none.
+    - conditions: every file is played in each of them; file number n in condition n mod len(conditions). () plays files
+      unaltered.
     - tail_s: silence that is added after each file with the phrase or a reference.
     """
 
@@ -283,25 +312,29 @@ class Evaluation:
     tail_s: float = 0.0
 
     def condition(self, number: int) -> SoundCondition | None:
-        """The condition in which the file of that number is played; None for the file as it is."""
+        """The condition in which the file with that number is played; None if it is played unaltered."""
         condition = self.conditions[number % len(self.conditions)] if self.conditions else None
         return None if condition is None or condition.is_unaltered else condition
 
 
 def file_number(number: int, conditions: int) -> int:
-    """The number of a file among those of its kind, whatever the condition that this number stands for.
+    """The number of a file among those of its kind, the same in every condition.
 
-    conditions: of the evaluation, in each of which every file is there, one after the other; 0 for files as they are.
+    number: number of the file in a condition (see `Evaluation.condition`). conditions: how many there are; 0 if files
+    are played unaltered.
     """
     return number // max(1, conditions)
 
 
 @frozen
 class CountingRules:
-    """All that decides what outcomes count as: -u, -n, -w, lead-in, labels.
+    """Everything that decides what outcomes count as.
 
-    lead_in_ms: the engine's own, or the one set. tolerance_s: how long after the end of a labelled phrase its detection
-    may come. phrases: those of the engine, as compared; labels of others do not count."""
+    count_in_vocabulary, normalise, words: the options -u, -n and -w.
+    lead_in_ms: the engine's own lead-in, or the one that the user set.
+    tolerance_s: how long after the end of a labelled phrase its detection may come.
+    phrases: the engine's phrases, normalised for comparison; labels with other phrases do not count.
+    """
 
     count_in_vocabulary: bool = False
     normalise: bool = False
@@ -314,10 +347,13 @@ class CountingRules:
 
 @frozen
 class EngineFacts:
-    """What a log says of a loaded engine. fingerprint: sha256 over engine, version, model and settings that scores
-    depend on. operating_point: None where a threshold was set, or there is none.
+    """What a log records about a loaded engine.
 
-    carries_state: whether results depend on previous files, so that one worker plays all of them in list order."""
+    fingerprint: SHA-256 over engine, version, model and those settings that scores depend on.
+    rule: how its scores become detections; None if it gives no scores.
+    operating_point: number of the one in use; None if a threshold was set, or if the engine has none.
+    carries_state: whether results depend on previous files, so that one worker must play all of them in list order.
+    """
 
     kind: EngineKind
     version: str

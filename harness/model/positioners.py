@@ -1,4 +1,4 @@
-"""What moves on a bench, what switches the power of its devices, and the orders that both are given."""
+"""Stands that move things on a bench, switches for the power of its devices, and the orders that both execute."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 _VALUE = re.compile(r"\{value(?::([^{}]*))?\}")
-"""A place for the value in a template. Other braces stay: JSON has some, and so have expressions."""
+"""A placeholder for the value in a template. Other braces are left alone: JSON and expressions have some."""
 
 
 def filled(template: str, value: str, *, escaped: bool = False) -> str:
-    """The template with the value in each `{value}` or `{value:.1f}`. escaped: for an expression.
+    """The template with the value in place of each `{value}` or `{value:.1f}`.
 
-    InputError for a format that numbers do not have.
+    escaped: the template is a regular expression, so the value is escaped.
+    Raises InputError for a format that numbers do not have.
     """
 
     def fill(match: re.Match[str]) -> str:
@@ -32,11 +33,13 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
 
 @frozen
 class BenchOrder:
-    """What a stand or a power switch is asked to do.
+    """An order to a stand or a power switch.
 
-    words: for people, such as `turntable: set angle_deg to 30`. text: what is sent. value: for templates of a driver's
-    own options, such as a topic; "" for a switch. done: an expression that finds what the far end reports when it is
-    done; "": the driver's own rule. failed: … when it has failed; "": it does not say. within_s: longest time.
+    words: the order in words, such as `turntable: set angle_deg to 30`. text: the message to send.
+    value: the value to set, for templates among the driver's options, such as a topic; "" for a switch.
+    done: a regular expression that matches the report that the order is executed; "": the driver's own rule applies.
+    failed: a regular expression that matches the report that it has failed; "": there is no such report.
+    within_s: longest time until it is executed.
     """
 
     words: str
@@ -49,15 +52,15 @@ class BenchOrder:
 
 @frozen
 class Positioner:
-    """A turntable, a slider, a lift: what sets one number of the room.
+    """A stand, such as a turntable, a slider or a lift, which sets one number of the room.
 
-    - connection: id of the equipment that takes its orders.
-    - moves: the axis, or the setting, that it sets.
-    - move, done, failed: templates of its orders.
-    - low, high: its ends; None: not known.
-    - home: where it goes when nothing else is asked, and at the end; None: it stays.
-    - settle_s: rest after a movement.
-    - within_s: longest movement.
+    - connection: id of the equipment that executes its orders.
+    - moves: the axis of the matrix, or the device setting, that it sets.
+    - move, done, failed: templates for `text`, `done` and `failed` of its orders.
+    - low, high: the ends of its range; None: not known.
+    - home: the value to which it is set when a trial does not set it, and at the end; None: it stays where it is.
+    - settle_s: pause after a movement.
+    - within_s: longest time of a movement.
     """
 
     id: str
@@ -84,7 +87,7 @@ class Positioner:
         refuse_expressions(done=filled(self.done, "1.5", escaped=True), failed=filled(self.failed, "1.5", escaped=True))
 
     def refusal(self, value: str) -> str:
-        """Why it cannot be moved there, or ""."""
+        """Why it cannot be set to this value; "" if it can."""
         try:
             number = float(value)
         except ValueError:
@@ -110,11 +113,13 @@ class Positioner:
 class PowerSwitch:
     """What switches the power of a device: a relay, a smart plug, a power supply.
 
-    - connection: id of the equipment that takes its orders.
-    - on, off, on_done, off_done, failed: templates of its orders.
+    - device: id of the device.
+    - connection: id of the equipment that executes its orders.
+    - on, off: messages that switch the power. on_done, off_done, failed: regular expressions for the reports that
+      follow, as in `BenchOrder`.
     - off_s: how long the power stays off.
     - boot_s: longest time from power on until the device answers.
-    - ready_s: rest after that.
+    - ready_s: pause after that.
     - within_s: longest time of one order.
     """
 
@@ -140,7 +145,7 @@ class PowerSwitch:
 
 
 def refuse_expressions(**expressions: str) -> None:
-    """InputError for the first key whose text is not an expression."""
+    """Raises InputError for the first key whose text is not a regular expression."""
     for key, text in expressions.items():
         try:
             re.compile(text)

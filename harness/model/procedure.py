@@ -9,8 +9,11 @@ from harness.model.frozen import frozen
 
 
 class ProcedureName(StrEnum):
-    """AVS_SELF_TEST: the acoustic self-test for Alexa Built-in devices. ESP_SR: Espressif's test report.
-    MLPERF_TINY: the streaming wake word benchmark."""
+    """The published procedures that are known.
+
+    AVS_SELF_TEST: the acoustic self-test for Alexa Built-in devices. ESP_SR: Espressif's test report.
+    MLPERF_TINY: the streaming wake word benchmark.
+    """
 
     AVS_SELF_TEST = "avs_self_test"
     ESP_SR = "esp_sr"
@@ -22,7 +25,7 @@ EDITIONS: Mapping[ProcedureName, tuple[str, ...]] = {
     ProcedureName.ESP_SR: ("bc59cbc",),
     ProcedureName.MLPERF_TINY: ("streaming",),
 }
-"""The editions whose clauses are known: a year, a commit of the document, or a name."""
+"""The known editions of each procedure: a year, a commit of the document, or a name."""
 
 
 @frozen

@@ -23,7 +23,7 @@ from harness.model.understanding import Slot
 
 
 class ByKind:
-    """Beside a union: a reader of JSON tries only the member that `kind` names."""
+    """Annotates a union: a reader of JSON then tries only the member that `kind` names."""
 
     def __get_pydantic_core_schema__(self, union: Any, handler: Any) -> Any:
         return handler.generate_schema(_with_schema_by_kind(union))
@@ -31,7 +31,10 @@ class ByKind:
 
 @cache
 def _with_schema_by_kind(union: Any) -> type:
-    """A type that stands for the union. Pydantic takes a finished schema from types only; generating it takes long."""
+    """A type that stands in for the union and brings its schema.
+
+    Pydantic accepts a finished schema only from a type, and generating the schema takes long.
+    """
     from pydantic import Field, TypeAdapter
 
     schema = TypeAdapter(Annotated[union, Field(discriminator="kind")]).core_schema
@@ -42,10 +45,11 @@ def _with_schema_by_kind(union: Any) -> type:
 class UnderstandingResult:
     """What was understood in one attempt of a trial that expects something.
 
-    intents, slots: as the device reported them, those of several events united. () means that it reported none, None
-    that it reported nothing. An operator may still know whether it was right.
-    intents_right: the intents. right: the whole frame (intents and, if the trial checks them, slots). None: unknown.
-    source: of what is known.
+    intents, slots: as the device reported them, those of several events together. () means that it reported that there
+    are none; None means that it reported nothing. An operator may still know whether it was right.
+    intents_right: whether the intents are right. right: whether the whole frame is right (the intents and, if the trial
+    checks them, the slots). None: unknown.
+    source: who provided this evidence.
     """
 
     intents: tuple[str, ...] | None = None
@@ -57,11 +61,13 @@ class UnderstandingResult:
 
 @frozen
 class SessionStarted:
-    """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels.
+    """The first row of a log. Hashes are SHA-256 of files, in hexadecimal.
 
-    files: those of the session's folder that stay as they are, relative to it, each with its hash. host: (name, value)
-    of processor, instruction set and threads; () in logs of earlier versions. tied: the chain of its judgments begins
-    at the hash of this row; in sessions of earlier versions it need not.
+    sound_path: the equipment through which sound travels, in words. versions: package → version.
+    files: the files of the session's folder that must not change, relative to it, each with its hash.
+    host: (name, value) of processor, instruction set and threads; () in logs of earlier versions.
+    tied: True if the hash chain of the session's judgments begins with the hash of this row. It may be False in
+    sessions of earlier versions.
     """
 
     session_id: str
@@ -87,7 +93,10 @@ class SessionStarted:
 
 @frozen
 class EngineStarted:
-    """A process began to run the session: run 1, and one more for each resume. clock_speed 1.0 is real time."""
+    """A process began to run the session.
+
+    run: 1, and one more for each resume. clock_speed: 1.0 is real time; a simulation runs faster.
+    """
 
     run: int
     pid: int
@@ -114,10 +123,13 @@ class AttemptRow:
 
 @frozen
 class AttemptStarted(AttemptRow):
-    """Committed before any sound. waited_s: time since the device last heard or said anything of this trial.
+    """An attempt begins. The row is committed before any sound is played.
 
-    stimulus_sha256 is "", and the times are 0, if a person speaks: the row StimulusSpoken has them. other_phrases:
-    where the wake phrases of an opening begin and end, s; a wake event there is neither a hit nor a false accept.
+    query_start_s, query_end_s, duration_s: times from the first sample of the stimulus. If a person speaks, they are 0
+    and stimulus_sha256 is "": the row StimulusSpoken has them.
+    waited_s: time since the device last heard or said anything of this trial; None if it has not yet.
+    other_phrases: where the wake phrases of an opening begin and end, s; a wake event there is neither a hit nor a
+    false accept.
     """
 
     play_id: str
@@ -143,7 +155,10 @@ class Observed:
 
 @frozen
 class ResponseFrozen(AttemptRow):
-    """The first response, cut and stored. truncated: it reached response_max_s and was still going."""
+    """The first response, cut from the recording and stored.
+
+    truncated: it was cut at response_max_s, before the device stopped speaking.
+    """
 
     clip: Clip
     starts: Stamp
@@ -154,7 +169,7 @@ class ResponseFrozen(AttemptRow):
 
 @frozen
 class ResponseTranscribed(AttemptRow):
-    """What *our* recogniser makes of a response, for people; never evidence of what the device heard."""
+    """A response as the harness's own recogniser heard it: for people, never evidence of what the device understood."""
 
     text: str
     recogniser: str
@@ -162,7 +177,7 @@ class ResponseTranscribed(AttemptRow):
 
 
 class Question(StrEnum):
-    """What the operator is asked: what the device understood, what became of the query's effect; or to say it."""
+    """What the operator is asked: what the device understood, whether the effect happened, or to speak the query."""
 
     RECOGNITION = "recognition"
     EFFECT = "effect"
@@ -180,14 +195,18 @@ class OperatorAsked(AttemptRow):
 class AttemptFinished(AttemptRow):
     """The verdict on an attempt.
 
-    - heard: what the device understood by its own evidence, or the operator's.
-    - errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
-    - wake_delay: end of wake phrase → wake event.
-    - latency: end of query → first speech.
+    - heard: the words that the device understood, by its own evidence or the operator's; None if not known.
+    - errors, words: word errors of `heard`, and words of the reference or alternative that fits it best. None without a
+      transcript.
+    - wake_delay: from the end of the wake phrase to the wake event.
+    - latency: from the end of the query to the device's first speech.
     - length: of the response.
-    - understood: of its frame, where the trial expects something.
-    - first_sound: end of query → first sound, also a chime; None without one, and in logs of earlier versions.
-    - disturbed: what the host did to it before its response; "" for nothing, and in logs of earlier versions.
+    - cause: why it ended so, in words; "" if the outcome says it all.
+    - understood: what the device understood of the expected intents and slots; None if the trial expects none.
+    - first_sound: from the end of the query to the first sound, also a chime. None if there was no sound, and in logs
+      of earlier versions.
+    - disturbed: how the host disturbed the attempt before its response, in words. "" if it did not, and in logs of
+      earlier versions.
     """
 
     outcome: Outcome
@@ -208,7 +227,10 @@ class AttemptFinished(AttemptRow):
 
 @frozen
 class TrialFinished:
-    """deciding_attempt: the attempt whose outcome this is; None when no attempt decided it (skipped, aborted)."""
+    """A take of a trial has ended.
+
+    deciding_attempt: the attempt whose outcome this is; None when no attempt decided it (skipped, aborted).
+    """
 
     trial_id: str
     take: int
@@ -220,7 +242,7 @@ class TrialFinished:
 
 
 class ReviewVerdict(StrEnum):
-    """What an unmatched wake event was: nobody knows before it is reviewed, or a rule has said why."""
+    """What an unmatched wake event was. It is not known until somebody reviews the event, or a rule explains it."""
 
     FALSE_ACCEPT = "false_accept"
     REAL_PERSON = "real_person"
@@ -230,7 +252,7 @@ class ReviewVerdict(StrEnum):
 
 @frozen
 class StimulusStored:
-    """The sound of a wake or command stimulus as a clip, once for each sha256; a wake-evaluation log names it."""
+    """The sound of a wake or command stimulus was stored, once for each sha256; wake-evaluation logs name the clip."""
 
     sha256: str
     clip: Clip
@@ -241,8 +263,9 @@ class StimulusStored:
 class StimulusSpoken(AttemptRow):
     """What a person said at the bench, in place of a stimulus that is played. Replaces the times of AttemptStarted.
 
-    place: where the person was asked to stand, "" if nowhere. stimulus_sha256: of the StimulusStored row with the
-    sound. Times in seconds from its first sample: query_start_s and query_end_s, where the speech begins and ends.
+    place: where the person was asked to stand; "" if anywhere.
+    stimulus_sha256: hash of the sound, as in its StimulusStored row.
+    query_start_s, query_end_s: where the speech begins and ends, in seconds from the first sample of that sound.
     """
 
     talker: str
@@ -267,7 +290,7 @@ class StimulusSpoken(AttemptRow):
 
 @frozen
 class EventClipped:
-    """The sound around a wake event that matched no stimulus. event_seq: of the `Observed` row."""
+    """The sound around an unmatched wake event was stored. event_seq: `seq` of the event's `Observed` row."""
 
     event_seq: int
     clip: Clip
@@ -276,7 +299,7 @@ class EventClipped:
 
 @frozen
 class EventReviewed:
-    """Somebody has said what an event was; the latest row stands. word None: taken back."""
+    """Somebody has said what a wake event was; the latest row counts. word: None takes an earlier answer back."""
 
     event_seq: int
     word: ReviewVerdict | None
@@ -286,7 +309,7 @@ class EventReviewed:
 
 @frozen
 class DecisionReached:
-    """A sequential test has decided about a device. `figure`: false_accepts or false_rejects."""
+    """A sequential test has decided about a device."""
 
     device: str
     figure: Literal["false_accepts", "false_rejects"]
@@ -310,7 +333,10 @@ class JudgmentGiven:
 
 @frozen
 class EffectAnswered(AttemptRow):
-    """The operator says what became of a response's effect; the latest row stands. detail: what they saw."""
+    """The operator says whether the effect of a query happened; the latest row counts.
+
+    detail: what the operator saw, in their words; "" if they wrote nothing.
+    """
 
     word: EffectOutcome
     by: str
@@ -320,7 +346,10 @@ class EffectAnswered(AttemptRow):
 
 @frozen
 class SharesMoved:
-    """A coordinator gives what a rater has not judged to others. items: blind id and who gets it, "" for nobody."""
+    """A coordinator gives the items that a rater has not judged to others.
+
+    items: (blind id of an item, the rater who gets it; "" for nobody).
+    """
 
     round: str
     rater: str
@@ -349,9 +378,10 @@ class SoundsRemoved:
 
 @frozen
 class SoundRedacted:
-    """A person makes spans of a clip silent, seconds from its start. Written before the file is replaced.
+    """A person silences parts of a clip. The row is written before the file is replaced.
 
-    clip: its name; other rows go on naming it by the SHA-256 that it had. sha256: of the file from then on.
+    clip: name of the clip. Other rows still give the SHA-256 of its original file.
+    sha256: hash of the file after the change. spans_s: the silenced parts, (start, end) in seconds from its start.
     """
 
     clip: str
@@ -397,7 +427,10 @@ class Resumed:
 
 @frozen
 class FaultMet:
-    """Something outside went wrong; what the run did about it is in the rows that follow."""
+    """Something outside the harness went wrong; the rows that follow say what the run did about it.
+
+    source: id of the equipment or the part of the harness that met the fault.
+    """
 
     source: str
     what: str
@@ -414,7 +447,10 @@ class SettingsStage(StrEnum):
 
 @frozen
 class SettingsNoted:
-    """Settings of a device, name and value, as the device has reported them. source: id of its connection."""
+    """Settings of a device, as the device has reported them. source: id of the device's connection.
+
+    of: when they were read. settings: (name, value).
+    """
 
     source: str
     of: SettingsStage
@@ -424,10 +460,12 @@ class SettingsNoted:
 
 @frozen
 class LevelMeasured(AttemptRow):
-    """The level of what was played, as asked and as the microphone heard it, dB SPL. Written if both are calibrated.
+    """The level of a stimulus as requested and as the microphone heard it, in dB SPL.
 
-    asked_spl: active speech level of its query, with its noise. heard_spl: the same, plus the difference of RMS levels
-    between microphone (less its noise floor) and what was played. None: it was not heard.
+    The row is written if both the loudspeaker and the microphone are calibrated.
+    asked_spl: the requested active speech level of the query, together with its noise.
+    heard_spl: asked_spl, plus the RMS level at the microphone (without its noise floor) minus that of what was played.
+    None: the microphone did not hear it.
     """
 
     loudspeaker: str
@@ -442,10 +480,12 @@ class LevelMeasured(AttemptRow):
 
 @frozen
 class PowerSwitched:
-    """The power of a device: off, before it is cut; on, when the device answers again, or was given its time to.
+    """The power of a device was switched.
 
-    reason: for people. answered_s: from power on until the device answered; None: it does not show that, or did not.
-    after_fault: because of a fault, or because it gave no sign of life.
+    on: False is written before the power is cut; True when the device answers again, or its time to answer is over.
+    reason: for people.
+    answered_s: time from power on until the device answered; None if it did not, or cannot show that it does.
+    after_fault: whether the cause was a fault, or a device that gave no sign of life, rather than the plan.
     """
 
     device: str
@@ -458,7 +498,10 @@ class PowerSwitched:
 
 @frozen
 class BenchChecked:
-    """The result of one check of the bench between two trials. says: what was found, and where. remedy: what to do."""
+    """The result of one check of the bench between two trials.
+
+    says: the result in words, with the place that it is about. remedy: what a person should do; "" if nothing.
+    """
 
     check: str
     level: Literal["ok", "warn", "fail"]
@@ -487,12 +530,16 @@ Record = (
     | BenchChecked | SessionFinished
 )  # fmt: skip
 RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | SoundRedacted
-"""What the file beside a session's log holds: rows of raters, and of those who look after them and the session."""
+"""The rows of the file beside a session's log: those of raters, and of the people who coordinate them or its clips."""
 
 
 @frozen
 class Entry:
-    """A row as stored. seq counts from 1 without gaps; at_s monotonic, wall_s Unix time, both of the commit."""
+    """A row as stored.
+
+    seq: counts from 1 without gaps. run: the run of the engine that wrote the row (see `EngineStarted`).
+    at_s, wall_s: when the row was committed, on the monotonic clock and in Unix time.
+    """
 
     seq: int
     run: int
@@ -502,11 +549,14 @@ class Entry:
 
 
 CLOCK_JUMP_S = 2.0
-"""By more, the wall clock was set, or the host slept. Clocks that follow a time server drift far less."""
+"""If wall clock and monotonic clock differ by more, the wall clock was set, or the host slept.
+
+Clocks that follow a time server drift far less.
+"""
 
 
 class SteadyWall:
-    """Unix times of rows by the wall clock as it was first, so that durations across a jump of it are right.
+    """Unix times of rows without the jumps of the wall clock, so that durations across a jump are right.
 
     Between two rows of a run the monotonic clock decides, and between two runs the wall clock.
     """
@@ -516,7 +566,7 @@ class SteadyWall:
         self._speed, self._jumps_s = 1.0, 0.0
 
     def wall_s_of(self, entry: Entry) -> float:
-        """The time of a row. Takes every row of a log, in order."""
+        """The Unix time of a row. Call it for every row of a log, in order."""
         last, self._last = self._last, entry
         if isinstance(entry.record, EngineStarted):
             self._speed = entry.record.clock_speed
@@ -528,7 +578,7 @@ class SteadyWall:
 
 
 def chronological(*files: Iterable[Entry]) -> list[Entry]:
-    """Rows of several files, oldest first; those of one file keep their order, also where its clock was set back."""
+    """Rows of several files, oldest first. Rows of one file keep their order, even if the clock was set back."""
     timed: list[tuple[float, Entry]] = []
     for rows in files:
         latest_s = 0.0

@@ -1,4 +1,4 @@
-"""Ids of new rows: random, or those of a request that may be sent twice, so that its rows are known again."""
+"""Ids of new rows: random, or derived from a request that may be sent twice, so that its rows are recognised."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _NAMESPACE = uuid.UUID("6d1c9f2e-3a57-4b5e-9c0a-7f0a4b8e2d11")
 
 
 class RowIds:
-    """Gives a desk the ids of the rows that it writes. writer: whose rows they are.
+    """Gives a desk the ids of the rows that it writes. writer: the person whose rows they are.
 
-    Between `begin` and the next `begin` they follow from the request's name and the order of writing; without a name
-    they are random. A request that is sent again after a restart is then found by the id of its first row.
+    Between `begin` and the next `begin`, ids follow from the request's name and the order of writing; without a name
+    they are random. A request that is sent again after a restart is thus recognised by the id of its first row.
     """
 
     def __init__(self, writer: str) -> None:
@@ -19,7 +19,7 @@ class RowIds:
         self._request, self._given_count = "", 0
 
     def begin(self, request: str) -> None:
-        """The rows to come are those of this request; "" for none."""
+        """The next rows belong to the request of this name; "" if they belong to none."""
         self._request, self._given_count = request, 0
 
     def next(self) -> str:

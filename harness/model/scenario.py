@@ -33,9 +33,9 @@ SHORTEST_SEGMENT_S = 0.1
 class AmbientSource:
     """One source of sound without the phrase: exactly one of recordings, noise and texts.
 
-    recordings: absolute paths of sound files, in a fixed order, and durations_s their lengths, one for one.
-    texts: spoken one after another by `voices`.
-    share: part of the time that this source gets, relative to the others'.
+    recordings: absolute paths of sound files, in a fixed order. durations_s: their lengths, one for each.
+    texts: texts that `voices` speak one after another.
+    share: part of the time that this source gets, relative to other sources.
     """
 
     id: str
@@ -51,9 +51,9 @@ class AmbientSource:
 class ProbeSpec:
     """A wake phrase before, after, and every `every_s` of ambient sound, which proves that devices listen.
 
-    None is the devices' first phrase, the default voice and level. tail_s: sound after it, in which a device that says
-    nothing of its state may come to rest. recording: absolute path of a sound file in which the phrase is said, instead
-    of a voice.
+    phrase, voice, level_dbfs: None is the devices' first phrase, the default voice and the default level.
+    tail_s: sound after the phrase, in which a device that does not report its state can become idle again.
+    recording: absolute path of a recording of the phrase, used instead of a voice; "": a voice speaks.
     """
 
     every_s: float
@@ -66,9 +66,10 @@ class ProbeSpec:
 
 @frozen
 class AmbientSpec:
-    """An ambient soak, in segments that are trials of their own; looped and shuffled by the scenario's seed.
+    """A long run of ambient sound, in segments that are trials of their own.
 
-    hours: of audio, per run of the template. segment_s: the longest segment.
+    The sources are repeated as needed, and shuffled with the scenario's seed.
+    hours: length of the sound, for each repetition of the template. segment_s: length of the longest segment.
     """
 
     hours: float
@@ -78,23 +79,27 @@ class AmbientSpec:
 
     @property
     def segments(self) -> int:
-        """How many trials it takes; a rest of less than 0.1 s is not played."""
-        # The small term: a rest of 0.1 s is played, also if rounding makes it a little less.
+        """Number of segments; a remainder of less than 0.1 s is not played."""
+        # The small term: a remainder of 0.1 s is played, also if rounding makes it a little less.
         return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s + 1e-9))
 
 
 @frozen
 class Limits:
-    """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
+    """What must hold for exit status 0; None: no limit. Shares are 0–1, of the trials that were decided.
 
-    …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
-    Limits on wake results must hold for every device. …_upper: the upper end of the 95 % interval (over voices or
-    Clopper–Pearson; Garwood). min_command_share: commands understood, of those said. max_request_gap_ms: shortest pause
-    between wake phrase and request from which 90 % of the requests arrive whole, of each device.
-    min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
-    min_understood_share: trials whose intents and slots were understood, at the attempt that decided; min_intent_share:
-    … whose intents alone. max_disturbed_share: attempts that the host disturbed, of all of the takes that count; with
-    more, the session is undecided. None: 0.1 if there is any other limit or test.
+    Limits on wake results must hold for every device. A sequential test that fails a device fails the session too.
+    Limits with `_upper` in their names: the upper end of the 95 % interval (over voices or Clopper–Pearson; Garwood).
+    max_first_attempt_wer, max_final_wer: word errors per reference word, 0 and up, at the first attempts and at those
+    that decided.
+    min_command_share: share of the commands that were understood. min_effect_share: share of the known effects that
+    are right.
+    max_request_gap_ms: shortest pause between wake phrase and request from which 90 % of a device's requests arrive
+    whole.
+    min_understood_share: share of the trials whose intents and slots were understood, at the attempt that decided.
+    min_intent_share: the same, of intents alone.
+    max_disturbed_share: share of the attempts, in the takes that count, that the host disturbed. With more, the session
+    is undecided. None: 0.1 if there is any other limit or test.
     """
 
     min_recognised_share: float | None = None
@@ -121,10 +126,10 @@ class Limits:
 
 
 class Evidence(StrEnum):
-    """Where the word on "recognised or not" comes from.
+    """Who says whether a query was recognised.
 
-    AUTO: the device when its profile reports transcripts, else the operator. NONE: nobody is asked, every response
-    counts, and recognition is recorded as not assessed.
+    AUTO: the device when its profile reports transcripts, else the operator. NONE: nobody does; every response counts,
+    and recognition is recorded as not assessed.
     """
 
     AUTO = "auto"
@@ -142,10 +147,10 @@ class RepeatUntil(StrEnum):
 
 @frozen
 class RepromptRule:
-    """When a query is said again, and how long a trial waits for an answer (seconds unless named).
+    """When a query is said again, and how long a trial waits for an answer.
 
-    speak_within_s, max_prompts: of a talker; None: as usual.
-    until: None depends on the kind of trial: understood where something is expected, else recognised.
+    speak_within_s: time in which a person must begin to speak. max_prompts: how often that person is asked. None: the
+    usual values. until: None is UNDERSTOOD if the trial expects intents, else RECOGNISED.
     """
 
     max_attempts: int = 3
@@ -163,9 +168,10 @@ class RepromptRule:
 
 @frozen
 class CloseDialogue:
-    """How a dialogue that the device may have left open is ended before anything else is asked.
+    """How a dialogue that the device may have left open is closed before the next query.
 
-    say: a text spoken by the trial's voice (no wake phrase); None: silence for wait_s, until the device gives up.
+    say: a text that the trial's voice speaks, without a wake phrase; None: silence for wait_s, until the device gives
+    up.
     """
 
     say: str | None = None
@@ -174,7 +180,10 @@ class CloseDialogue:
 
 @frozen
 class Query:
-    """A stimulus of the scenario: what is asked, and what a device should have heard."""
+    """A stimulus of the scenario: the sound of a query, and the words that a device should understand.
+
+    alternatives: other words that count as right.
+    """
 
     id: str
     utterance: Utterance
@@ -186,10 +195,10 @@ class Query:
 class TrialKind(StrEnum):
     """What a trial is for.
 
-    QUERY: asked until it is recognised, and answered. UNDERSTAND: asked until its intents and slots are understood,
-    and perhaps answered. WAKE: a lead-in, then one wake phrase (in-vocabulary).
+    QUERY: a query is repeated until the device recognises and answers it. UNDERSTAND: a query is repeated until its
+    intents and slots are understood; it need not be answered. WAKE: a lead-in, then one wake phrase (in-vocabulary).
     COMMAND: as WAKE, with a command whose words are checked. AMBIENT: sound without the phrase (out-of-vocabulary).
-    PROBE: the phrase, to see that devices still listen: planned around ambient sound, and no scenario writes it.
+    PROBE: the phrase, to see that devices still listen. The plan adds probes to ambient sound; scenarios have none.
     MEMORY: a query, a wait, and a follow-up that makes sense only to a device which remembers the query.
     """
 
@@ -203,12 +212,12 @@ class TrialKind(StrEnum):
 
     @property
     def asks(self) -> bool:
-        """Whether its trials are queries that one device answers; else they are listened to."""
+        """Whether one device answers its trials; else several may listen, and only react."""
         return self in (TrialKind.QUERY, TrialKind.MEMORY, TrialKind.UNDERSTAND)
 
 
 class Route(StrEnum):
-    """How sound reaches a device. AUTO: over its connection where that can carry audio, else by loudspeaker."""
+    """How sound reaches a device. AUTO: over its connection if that can carry sound, else by loudspeaker."""
 
     AUTO = "auto"
     LOUDSPEAKER = "loudspeaker"
@@ -236,10 +245,11 @@ class WakeSettings:
 
 @frozen
 class SequentialTest:
-    """Wald's test of a rate or share: `good` is passed with probability ≥ 1 − alpha, `bad` failed with ≥ 1 − beta.
+    """Wald's sequential test of a rate or a share.
 
-    good < bad; events per hour for false accepts, shares 0–1 for false rejects. alpha: probability that a device as
-    good as `good` is failed; beta: that one as bad as `bad` is passed.
+    good, bad: the values between which it decides (good < bad). They are events per hour for false accepts, and shares
+    0–1 for false rejects.
+    alpha, beta: largest probability that it fails a device as good as `good`, and passes one as bad as `bad`.
     """
 
     good: float
@@ -257,7 +267,7 @@ class OnUndecided(StrEnum):
 
 @frozen
 class Stopping:
-    """When trials that are left are needless, since the question is decided for every device."""
+    """The tests after which the rest of the trials is skipped, once they are decided for every device."""
 
     false_accepts: SequentialTest | None = None
     false_rejects: SequentialTest | None = None
@@ -266,11 +276,11 @@ class Stopping:
 
 @frozen
 class MemorySpec:
-    """A context-memory probe: `query` primes, and after each of waits_s the follow-up is said once.
+    """A context-memory probe: `query` primes the device, and after each of waits_s the follow-up is said once.
 
-    follow_up: id of a stimulus. waits_s: from the last sound of the answer to the start of the follow-up. shows:
-    phrases of which one is in an answer that remembers; forgets: of which one is in an answer that does not (when
-    empty, whatever does not show memory). Compared after the scenario's normalisation.
+    follow_up: id of a stimulus. waits_s: from the last sound of the answer to the start of the follow-up.
+    shows: an answer with one of these phrases shows that the device remembers. forgets: an answer with one of these
+    shows that it does not; (): every answer without one of `shows`. Compared after the scenario's normalisation.
     """
 
     follow_up: str
@@ -281,9 +291,10 @@ class MemorySpec:
 
 @frozen
 class RecordingFacts:
-    """What is known of a recording. traits: columns of its list (talker, accent, distance, …) with its values.
+    """What is known of a recording.
 
-    phrase_end_s: where its speech ends, from the file's first sample; None: unknown.
+    phrase_end_s: where its speech ends, in seconds from the file's first sample; None: unknown.
+    traits: (column of its list, value), such as its talker, accent or distance.
     """
 
     phrase_end_s: float | None = None
@@ -294,9 +305,9 @@ class RecordingFacts:
 class TrialTemplate:
     """One entry under `trials:`, before matrix and repetitions are worked out; None means "as in defaults".
 
-    kind WAKE and AMBIENT have no query (""). devices: for all kinds but QUERY, who listens; () is every device of the
-    bench that reports wake events. phrase: None is the device's first wake phrase (they must agree). recordings: of the
-    wake phrase, taken in turn by repetition, instead of a voice. expects: of kind UNDERSTAND, and of no other.
+    query: id of a stimulus; "" for WAKE and AMBIENT. devices: which devices listen, for all kinds but QUERY; () is
+    every device of the bench that reports wake events. phrase: None is the first wake phrase, the same for all devices.
+    recordings: recordings of the wake phrase, used in turn instead of a voice. expects: for kind UNDERSTAND only.
     """
 
     id: str
@@ -349,22 +360,21 @@ AxisName = Literal[
     "device_settings",
 ]
 PLACING: frozenset[AxisName] = frozenset(("room", "distance_m", "angle_deg"))
-"""The axes of a talker in a room."""
+"""The axes that place a talker in a room."""
 CHANNEL: frozenset[AxisName] = frozenset(("speed", "gain_db", "band_hz", "clipping_db", "codec"))
-"""The axes of a channel, except that `speed` is the talker's."""
+"""The axes that set the fields of a `Channel`."""
 SettingValues = tuple[tuple[str, str], ...]
-"""Settings of a device: name, value as text."""
+"""Settings of a device: (name, value as text)."""
 AxisValue = str | float | int | VoiceSpec | NoiseSpec | Opening | RoomSpec | Band | SettingValues | None
 
 
 @frozen
 class Axis:
-    """One dimension of the matrix; labels are what tables show for the values, one for one.
+    """One dimension of the matrix. labels: what tables show for the values, one for each.
 
     Value types: voice VoiceSpec, noise NoiseSpec or None (quiet), opening Opening or None, room RoomSpec or None,
     band_hz Band or None. Also codec str or None, clipping_db a number or None, device_settings SettingValues, position
-    str; the others are numbers. A position is that of one of the bench's
-    loudspeakers. Settings of () change nothing.
+    str; the others are numbers. A position is that of a loudspeaker of the bench. Settings of () change nothing.
     """
 
     name: AxisName
@@ -375,9 +385,8 @@ class Axis:
 def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[AxisName]:
     """The axes of a matrix that make a difference to a template; along the others it is not multiplied.
 
-    Ambient sound is planned in hours, and what is written is what is played: no axis multiplies it, and the device
-    keeps its own settings. through_air: some
-    device hears it by loudspeaker, so that positions matter.
+    Ambient sound is planned in hours, and exactly those are played: no axis multiplies it, and the device keeps its own
+    settings. through_air: whether a device hears it by loudspeaker, so that positions matter.
     """
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
@@ -412,7 +421,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
 def requested_voice(
     defaults: Defaults, template: TrialTemplate, query: Query | None, axis: Mapping[AxisName, AxisValue]
 ) -> VoiceSpec:
-    """The voice by the matrix, else the trial, the query or the defaults. axis: the values of a cell."""
+    """The voice that the matrix gives, else the trial, the query or the defaults. axis: the values of a cell."""
     query_voice = query.voice if query else None
     voice = next(
         candidate
@@ -426,9 +435,9 @@ def requested_voice(
 def requested_level(
     defaults: Defaults, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]
 ) -> tuple[float, bool]:
-    """The level by the matrix, else the trial, else the defaults, and whether it is in dB SPL; else it is in dBFS.
+    """The level that the matrix gives, else the trial or the defaults; and whether it is in dB SPL, else in dBFS.
 
-    axis: the values of a cell. It has no effect on recordings of a phrase at their own level (`as_recorded`).
+    axis: the values of a cell. The level has no effect on recordings that keep their own (`as_recorded`).
     """
     if template.as_recorded and template.kind is not TrialKind.COMMAND:
         return defaults.level_dbfs, False
@@ -444,7 +453,7 @@ def requested_level(
 
 
 def power_cycle_of(defaults: Defaults, template: TrialTemplate) -> int:
-    """Trials from one power cycle to the next; 0: never. The defaults are not about ambient sound, nor its probes."""
+    """Number of trials between two power cycles; 0: never. The default does not apply to ambient sound and probes."""
     if template.kind is TrialKind.PROBE:
         return 0
     default = 0 if template.kind is TrialKind.AMBIENT else defaults.power_cycle
@@ -452,7 +461,7 @@ def power_cycle_of(defaults: Defaults, template: TrialTemplate) -> int:
 
 
 def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Placement | None:
-    """Where the talker is in a simulated room, by the matrix, else the defaults; None without a room.
+    """Where the talker is in a simulated room, from the matrix, else the defaults; None without a room.
 
     axis: the values of a cell.
     """
@@ -465,7 +474,7 @@ def placement_of(defaults: Defaults, axis: Mapping[AxisName, AxisValue]) -> Plac
 
 
 def channel_of(axis: Mapping[AxisName, AxisValue]) -> Channel:
-    """The channel by the matrix. axis: the values of a cell."""
+    """The channel that the matrix gives. axis: the values of a cell."""
     speed, gain_db, clipping_db = axis.get("speed", 1.0), axis.get("gain_db", 0.0), axis.get("clipping_db") or 0.0
     band, codec = axis.get("band_hz"), axis.get("codec") or ""
     assert isinstance(speed, int | float), speed
@@ -483,9 +492,10 @@ class Order(StrEnum):
 
 @frozen
 class Matrix:
-    """Every trial is run once for each combination of the axes, less those excluded (axis name → label).
+    """Every trial is run once for each combination of the axes' values.
 
-    group_by: axes, the slowest first, along which as little as possible changes; `order` applies within a group.
+    exclude: combinations that are left out, each as (axis name, label) pairs.
+    group_by: axes whose values change as rarely as possible, the rarest first; `order` applies within a group.
     """
 
     axes: tuple[Axis, ...] = ()
@@ -496,7 +506,7 @@ class Matrix:
 
 
 class Need(StrEnum):
-    """What a scenario may ask of a bench."""
+    """What a scenario may need from a bench."""
 
     LOUDSPEAKER = "loudspeaker"
     MICROPHONE = "microphone"
@@ -512,9 +522,9 @@ class Need(StrEnum):
 
 @frozen
 class Defaults:
-    """What trials use unless they say otherwise. level_spl: dB SPL, instead of level_dbfs.
+    """What trials use unless they set their own. level_spl: level in dB SPL, instead of level_dbfs.
 
-    room: a simulated one, with the talker at distance_m and angle_deg in it; None: what is played is not in a room.
+    room: a simulated room, with the talker at distance_m and angle_deg in it; None: no room is simulated.
     """
 
     voice: VoiceSpec = field(default_factory=VoiceSpec)
@@ -535,10 +545,10 @@ class Defaults:
 
 @frozen
 class RecognitionRule:
-    """When a transcript counts as right: at most `wer` errors a reference word after `normalisation`.
+    """When a transcript counts as right: at most `wer` errors per reference word after `normalisation`.
 
-    rewriting: a list on top of it, whose base `normalisation` then is. language: in which numerals are read under
-    SPOKEN (BCP 47); a trial's is that of its stimulus.
+    rewriting: word pairs that are applied after it; None: none. `normalisation` is then the base of this list.
+    language: language of numerals under SPOKEN (BCP 47); in a trial, that of its stimulus.
     """
 
     normalisation: Normalisation = Normalisation.SPOKEN
@@ -559,7 +569,7 @@ class RecognitionRule:
 
 @frozen
 class Scenario:
-    """One scenario file. `sha256` is of the file's bytes; `path` is absolute."""
+    """One scenario file. path: absolute path. sha256: hash of the file's bytes."""
 
     id: str
     title: str

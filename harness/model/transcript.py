@@ -1,4 +1,4 @@
-"""Transcripts, the words of a reference and a hypothesis set side by side, and the counts that come of it."""
+"""Transcripts, the alignment of the words of reference and hypothesis, and the counts of errors in it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ MOST_PAIRS = 200
 class Rewriting:
     """A normalisation with a list: after `base`, the words on the left of a pair count as those on its right.
 
-    The longest phrase that fits comes first, and what was rewritten is not looked at again. At most MOST_PAIRS pairs;
-    their words are normalised by `base`, left sides are not empty and are not repeated. id: shown with every result.
-
-    meanings: the pairs, by their left sides. lengths: the lengths of the phrases that begin with a word, longest first.
+    The longest phrase that fits is replaced first, and what was replaced is not searched again. There are at most
+    MOST_PAIRS pairs. Their words are normalised by `base`; left sides are unique and not empty.
+    id: name of the list, shown with every result. same: the pairs.
+    meanings: left side of a pair → right side. lengths: first word → lengths, in words, of the left sides that begin
+    with it, longest first.
     """
 
     id: str
@@ -63,7 +64,7 @@ class Rewriting:
 
 
 class Edit(StrEnum):
-    """What became of a word; the values are the letters of a path."""
+    """What happened to a word in an alignment; the values are the letters in its path."""
 
     CORRECT = "C"
     SUBSTITUTION = "S"
@@ -75,7 +76,7 @@ class Edit(StrEnum):
 class AlignedWord:
     """One step of an alignment. reference: "" for an insertion. hypothesis: "" for a deletion.
 
-    A word that may be left out and was left out is CORRECT with no hypothesis.
+    An optional word that was left out is CORRECT, and its hypothesis is "".
     """
 
     edit: Edit
@@ -85,7 +86,7 @@ class AlignedWord:
 
 @frozen
 class WordCounts:
-    """Counts that add up. sentences: utterances counted; sentences_with_error: those not all correct."""
+    """Counts of words, which can be added. sentences: number of utterances, sentences_with_error: those with errors."""
 
     correct: int = 0
     substitutions: int = 0
@@ -114,12 +115,12 @@ class WordCounts:
         return self.errors / self.words if self.words else None
 
     def within(self, wer: float) -> bool:
-        """At most `wer` errors a reference word; over no words, only no errors at all."""
+        """Whether there are at most `wer` errors per reference word; without any words, whether there are no errors."""
         return self.errors <= wer * self.words + 1e-9  # more than the rounding of the product
 
     @classmethod
     def total(cls, counts: Iterable[WordCounts]) -> WordCounts:
-        """The sum of many, by columns: adding up one object after another is slow where there are many."""
+        """The sum of all. It adds column by column, since adding many objects one by one is slow."""
         rows = [
             (
                 count.correct,
@@ -139,12 +140,14 @@ class WordCounts:
 
 @frozen
 class Transcripts:
-    """A file of transcripts as columns, one for one: ids are unique, lines count from 1.
+    """A file of transcripts as columns, so that hundreds of thousands of utterances need little memory.
 
-    texts are as written, without their id. speakers: "" where the file names none. encoding: of the file as it was
-    read. confidences: of the words of each text. times: their begins and ends in seconds, also of those in each
-    alternative. Both are () if the file has none. not_scored: words that the file marks as none, such as filled pauses.
-    Columns keep hundreds of thousands of utterances cheap.
+    Each column has one value for each utterance. ids: unique. texts: as written, without the id.
+    lines: line numbers, from 1. speakers: "" where the file names none.
+    confidences: of each word of a text. times: start and end of each word in seconds, also of those in alternatives.
+    Both are () if the file has none.
+    encoding: the encoding in which the file was read.
+    not_scored: number of entries that the file marks as not being words, such as filled pauses.
     """
 
     file: str
@@ -167,10 +170,11 @@ class Transcripts:
 
 @frozen
 class TimedWord:
-    """A word of a time-marked transcript (NIST ctm); seconds from the start of the file. confidence: as written.
+    """A word of a time-marked transcript (NIST ctm). start_s: seconds from the start of the file.
 
-    is_scored: False for what is none by its type, such as a filled pause. times: of alternatives, the start and end of
-    each word in the order of the text; else ().
+    confidence: as written; None if the file gives none.
+    is_scored: False if its type says that it is not a word, such as a filled pause.
+    times: if the text has alternatives, start and end of each of their words, in the order of the text; else ().
     """
 
     file: str
@@ -186,9 +190,9 @@ class TimedWord:
 
 @frozen
 class Segment:
-    """A stretch of a reference with its speaker (NIST stm). labels: subsets that it belongs to.
+    """A part of a reference with its speaker (NIST stm). start_s, end_s: seconds from the start of the file.
 
-    ignored: nothing within it is scored.
+    labels: subsets that it belongs to. ignored: nothing within it is scored.
     """
 
     file: str
@@ -204,8 +208,9 @@ class Segment:
 
 @frozen
 class ColumnGrouping:
-    """One way to part utterances. labels: one for each id, "" for none.
+    """One way to group utterances. name: its name, as a heading.
 
+    labels: the label of each utterance, in the order of the ids; "" for none.
     order: labels that come first, in this order; the others are sorted.
     """
 
@@ -216,9 +221,9 @@ class ColumnGrouping:
 
 @frozen
 class Groupings:
-    """What a file says of utterances: ids are unique, and each grouping has a label for each of them.
+    """How a file groups utterances. ids: unique; each grouping has a label for each of them.
 
-    lines: of the ids; () if they are not known.
+    lines: line of the file for each id; () if not known.
     """
 
     file: str

@@ -30,7 +30,7 @@ _shared = lru_cache(maxsize=4096)(lambda value: value)
 
 
 class Interned:
-    """Beside the type of a field: equal values that are read from JSON become one object. A plan repeats itself."""
+    """Annotates the type of a field: equal values read from JSON become one object, since plans repeat themselves."""
 
     def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
@@ -39,11 +39,12 @@ class Interned:
 
 
 LIFE_CHECK = "life-check"
-"""Ids of trials that no plan has begin so: what a device reacted to before, said again to see whether it is alive."""
+"""Start of the ids of life checks: trials outside of the plan. They repeat a stimulus to which a device has reacted, to
+see whether it is alive."""
 LIFE_CHECK_BY = "the life check"
-"""Who asks for the takes again that are not proven, in the rows."""
+"""Who asks for the re-runs of takes that are not proven, as the rows record it."""
 NOT_PROVEN = "not_proven"
-"""Cause code of a take without attempts, which replaces the one before: nothing shows that the device was listening."""
+"""Cause of a take without attempts that replaces the previous take, in which nothing shows that the device listened."""
 
 
 class Outcome(StrEnum):
@@ -54,8 +55,8 @@ class Outcome(StrEnum):
     LATE       recognised and answered after the time limit  INTERRUPTED  link, sound or engine was lost
     INCONCLUSIVE  an answer, but no evidence of recognition and nobody to ask
     SKIPPED / ABORTED  by the operator, because the bench lacks something, or because the test is decided
-    UNDERSTOOD  an understand trial that needs no saying again (as RESPONDED), and no response was heard, nor is needed
-    COUNTED  a wake, command or ambient trial that was heard in full; what it counts as is worked out for each device
+    UNDERSTOOD  an understand trial that succeeded without a response, which it does not need
+    COUNTED  a wake, command or ambient trial that was heard in full; what it counts as is decided for each device
     """
 
     RESPONDED = "responded"
@@ -77,7 +78,7 @@ class Outcome(StrEnum):
 
 
 class Recognition(StrEnum):
-    """Was the query recognised, as far as evidence says; never guessed."""
+    """Whether the query was recognised, as far as there is evidence; never guessed."""
 
     YES = "yes"
     NO = "no"
@@ -99,10 +100,12 @@ def trials_in_words(kinds: Iterable[TrialKind]) -> str:
 
 @frozen
 class Target:
-    """A device that listens in a trial. player: id of what brings it the sound, a loudspeaker or its connection.
+    """A device that listens in a trial.
 
     connection: id of its first source. also: ids of its further sources. Wake events of different sources within
-    merge_within_s are one event. driver: of the connection, which names it beside other sources.
+    merge_within_s are one event. driver: name of the connection's driver, which labels the first source in tables.
+    player: id of the equipment that brings it the sound: a loudspeaker, or its connection.
+    reports: kinds of observations that its sources report.
     listening_states: a status with one of these states proves that it listened at that moment.
     """
 
@@ -117,7 +120,7 @@ class Target:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Ids of what reports for it; () without any."""
+        """Ids of the equipment that reports about it; () if none does."""
         return (self.connection, *self.also) if self.connection else self.also
 
     def label(self, source: str) -> str:
@@ -126,7 +129,7 @@ class Target:
 
     @property
     def injected(self) -> bool:
-        """True when the sound reaches it over its connection, past its microphones."""
+        """Whether the sound reaches it over its connection, past its microphones."""
         return self.player == self.connection
 
 
@@ -134,10 +137,11 @@ class Target:
 class ListeningSpec:
     """What a wake, command or ambient trial is beyond its sound.
 
-    targets: every device that listens, each counted for itself. Devices with the same player share one sound.
-    lead_in_s, tail_s: sound before the phrase and after the last word, part of the stimulus. phrase: what a wake event
-    is expected for; "" in ambient trials. source: what the ambient sound is made of, for tables and the log.
-    probe_every_s: ambient sound between two probes, in those trials and in probes; 0 where there are none.
+    targets: every device that listens, each counted separately. Devices with the same player hear the same sound.
+    lead_in_s, tail_s: length of the sound before the phrase and after the last word, in the stimulus.
+    phrase: the phrase for which a wake event is expected; "" in ambient trials.
+    source: what the ambient sound is made of, for tables and the log; "" in other trials.
+    probe_every_s: length of ambient sound between two probes, in ambient trials and probes; 0 if there are no probes.
     """
 
     kind: TrialKind
@@ -151,16 +155,18 @@ class ListeningSpec:
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Ids of what plays the sound, each once, in the order of the targets."""
+        """Ids of the equipment that plays the sound, each once, in the order of the targets."""
         return tuple(dict.fromkeys(target.player for target in self.targets))
 
 
 @frozen
 class MemoryPart:
-    """A part of a context-memory probe. primed_by: id of the trial that primes; "" when it is that one itself.
+    """A part of a context-memory probe: the trial that primes the device, or one that says the follow-up.
 
-    wait_s: planned, from the last sound of the answer to the prime to the start of the follow-up. The real wait is in
-    the attempt's row. shows, forgets: as in `MemorySpec`.
+    primed_by: id of the trial that primes; "" if this is that trial.
+    wait_s: planned wait, from the last sound of the answer to the prime until the follow-up starts. The attempt's row
+    has the real wait.
+    shows, forgets: phrases in an answer that remembers, and in one that does not; see `MemorySpec`.
     """
 
     primed_by: str = ""
@@ -173,21 +179,23 @@ class MemoryPart:
 class Trial:
     """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same.
 
-    - conditions: matrix axis → label, in the matrix's order. number counts from 1 in the order of playing.
+    - number: counts from 1, in the order of playing. template: id of its entry under `trials:` in the scenario.
+    - conditions: (matrix axis, label), in the matrix's order.
     - loudspeaker: id of the bench's equipment that plays it.
     - microphone, connection: ids of the equipment that hears the device and that carries its own reports ("" when there
       is none).
-    - also: further sources of its reports.
-    - reports: what those are evidence for.
-    - wake_phrases: the device's, removed from the front of its transcripts.
-    - listening: None for a query. Otherwise `device` and `loudspeaker` are the first target's, and attempts end as
-      COUNTED or INTERRUPTED.
-    - expects: what the device should understand; None: not specified.
-    - responds: its device has a voice, so that the trial waits for a response.
-    - settings: of its devices while it is played, name and value. All others have the values that they had at its
-      start.
-    - stands: ids of the stands that are moved before it, each with the value that it is set to.
-    - power_cycle: its devices are power cycled before it if they have played this many trials since; 0: never.
+    - also: ids of further sources of reports about the device.
+    - reports: kinds of observations that the device's sources report.
+    - wake_phrases: the device's wake phrases, which are removed from the front of its transcripts.
+    - listening: None if one device answers a query. Otherwise `device` and `loudspeaker` are the first target's, and
+      attempts end as COUNTED or INTERRUPTED.
+    - expects: the intents and slots that the device should understand; None: not specified.
+    - responds: whether its device has a voice, so that the trial waits for a response.
+    - settings: (name, value) of device settings during the trial. All others have their values from the start of the
+      session.
+    - stands: (id, value) of the stands that are moved before it.
+    - power_cycle: its devices are power cycled before it if they have played this many trials since the last power
+      cycle; 0: never.
     """
 
     id: str
@@ -223,22 +231,25 @@ class Trial:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Ids of what reports for its device; () without any."""
+        """Ids of the equipment that reports about its device; () if none does."""
         return (self.connection, *self.also) if self.connection else self.also
 
     @property
     def condition(self) -> str:
-        """Its conditions as people read them, not escaped: `voice=anna noise=pink_5_dB`; "" for none."""
+        """Its conditions in one line, not sanitised: `voice=anna noise=pink_5_dB`; "" for none."""
         return " ".join(f"{axis}={label}" for axis, label in self.conditions)
 
     def needs_condition(self, groupings: Iterable[str]) -> bool:
-        """Whether its condition says more than one of these groupings: several axes, or one that is not among them."""
+        """Whether its condition says more than any single one of these groupings.
+
+        It does if it has several axes, or an axis that is not among the groupings.
+        """
         names = set(map(str, groupings))
         return len(self.conditions) > 1 or any(axis not in names for axis, _ in self.conditions)
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The devices that it is about: those that listen, or the one that is asked."""
+        """The devices that it is about: those that listen, or the one that answers the query."""
         if self.listening is not None:
             return self.listening.targets
         return (Target(self.device, self.connection, self.loudspeaker, self.reports, also=self.also),)
@@ -273,12 +284,12 @@ class Trial:
 
     @property
     def until_understood(self) -> bool:
-        """Whether it is said again until its frame is understood; else until its words are recognised."""
+        """Whether it is repeated until its intents and slots are understood, else until its words are recognised."""
         return self.expects is not None and self.reprompt.until is not RepeatUntil.RECOGNISED
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Ids of what plays its sound, without noise beside it."""
+        """Ids of the equipment that plays its sound, without loudspeakers that play only noise."""
         return (self.loudspeaker,) if self.listening is None else self.listening.players
 
     @property

@@ -14,14 +14,14 @@ from harness.model.errors import Place
 from harness.model.frozen import frozen
 
 JOINT = "#"
-"""What stands between the intents of one utterance in files; an order is never meant."""
+"""Joins the intents of one utterance in files; their order means nothing."""
 
 
 class Chunking(StrEnum):
     """How BIO tags are read as chunks.
 
-    CONLLEVAL: a chunk may also begin with I- (as the CoNLL-2000 script reads it). IOB2: only B- begins one, and an I-
-    that continues nothing is not part of any.
+    CONLLEVAL: a chunk may also begin with I- (as the CoNLL-2000 script reads it). IOB2: a chunk begins only with B-,
+    and an I- that continues no chunk is ignored.
     """
 
     CONLLEVAL = "conlleval"
@@ -29,7 +29,7 @@ class Chunking(StrEnum):
 
 
 class Detail(StrEnum):
-    """FULL: concepts as they stand. RELAX: without their specifiers, which stand after a separator."""
+    """How concepts are compared. FULL: as written. RELAX: without their specifiers, which follow a separator."""
 
     FULL = "full"
     RELAX = "relax"
@@ -37,9 +37,10 @@ class Detail(StrEnum):
 
 @frozen
 class Slot:
-    """A concept with its value. start, end: of its words, from 0, half open; both None where it has no place.
+    """A concept with its value.
 
-    value: as written, or normalised; None where none is given.
+    value: as written, or normalised; None if none is given.
+    start, end: index of its first word, from 0, and of the word after its last. Both None if the words are not known.
     """
 
     concept: str
@@ -56,7 +57,10 @@ class Slot:
 
 @frozen
 class SoundCost:
-    """What a system took for the sound of an utterance: processor and elapsed seconds, for sound_s of sound."""
+    """Time that a system needed for the sound of an utterance.
+
+    cpu_s, elapsed_s: processor time and elapsed time. sound_s: length of the sound.
+    """
 
     cpu_s: float
     elapsed_s: float
@@ -74,14 +78,14 @@ class SoundCost:
 class Utterance:
     """One utterance with what it means.
 
+    - words: () if no text is known.
     - intents: sorted, each once; () is "none", None is "not annotated".
-    - tags: BIO, one a word, as written (a system's may be no well-formed sequence).
-    - slots: a list instead of tags, or beside them where values are given. Both None: not annotated in slots.
-    - words: () where no text is known.
-    - groups: column → label, for tables (split, voice, …).
-    - place: where it was read.
-    - scores: a system's probabilities of intents.
-    - cost: of a prediction from sound.
+    - tags: BIO tags, one for each word, as written. Those of a system may not be a well-formed sequence.
+    - slots: given instead of tags, or beside them with values. If both are None, slots are not annotated.
+    - groups: (column, label), by which tables group utterances (split, voice, …).
+    - place: line of the file that it was read from; None if it was not read.
+    - scores: (intent, probability) of a system's prediction.
+    - cost: time that a system needed to predict this from sound; None if it did not.
     """
 
     id: str
@@ -107,7 +111,7 @@ class Utterance:
 
 @frozen
 class Corpus:
-    """Utterances of one source, each id once. path: file or folder, as it was named."""
+    """Utterances of one source, each id once. path: file or folder, as the user gave it."""
 
     path: str
     utterances: tuple[Utterance, ...]
@@ -117,7 +121,8 @@ class Corpus:
 class ExpectedFrame:
     """What a device should understand of a trial's query.
 
-    intents: as in `Utterance`. slots: without place, in the order of the scenario; None: slots are not looked at.
+    intents: sorted, each once; () means that it should understand none.
+    slots: in the order of the scenario, without their words; None: slots are not checked.
     """
 
     intents: tuple[str, ...]
@@ -126,7 +131,10 @@ class ExpectedFrame:
 
 @frozen
 class Prediction:
-    """What an understander makes of words. tags: BIO, one a word. scores: label → probability, 0–1, of every label."""
+    """What an understander predicts from words.
+
+    tags: BIO tags, one for each word. scores: (label, probability 0–1) of every label.
+    """
 
     intents: tuple[str, ...]
     tags: tuple[str, ...]
@@ -134,7 +142,7 @@ class Prediction:
 
 
 def intent_set(label: str) -> tuple[str, ...]:
-    """The intents of a label such as `a#b`: sorted, each once; () of "" and of blanks."""
+    """The intents of a label such as `a#b`: sorted, each once; () if the label is empty or blank."""
     return tuple(sorted({part.strip() for part in label.split(JOINT)} - {""}))
 
 
@@ -145,5 +153,5 @@ def frame_text(intents: tuple[str, ...], slots: tuple[Slot, ...] | None = None) 
 
 
 def joined(intents: tuple[str, ...]) -> str:
-    """Intents as they stand in files."""
+    """Intents as files write them: `a#b`."""
     return JOINT.join(intents)
