@@ -1,8 +1,8 @@
 """Packs a session into one file that can be checked, and unpacks one that may be damaged or hostile.
 
-An archive is a USTAR archive in gzip, or a ZIP file, with regular files only. The first member is the manifest: size
-and SHA-256 of each other member, in order. Names, times, owners and rights are fixed, so that equal sessions give equal
-bytes.
+An archive is a USTAR archive compressed with gzip, or a ZIP file. It contains only regular files. The first member is
+the manifest, with size and SHA-256 of each other member, in order. Times, owners and permissions are fixed, so that
+equal sessions give equal bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ class PackedFile:
 
 @frozen
 class PackManifest:
-    """What an archive holds. sealed: whether every row carries its hash. harness: the version that packed it."""
+    """The first member of an archive: what the archive contains.
+
+    harness: version of the harness that packed it. rows, clips: their numbers. sealed: whether every row has its hash.
+    """
 
     harness: str
     rows: int
@@ -77,14 +80,17 @@ _MANIFESTS: TypeAdapter[PackManifest] = TypeAdapter(PackManifest)
 
 @frozen
 class UnpackLimits:
-    """bytes: of all files. ratio: of their bytes to those of the archive; applies above 10 MB."""
+    """Limits on what an archive may extract to.
+
+    bytes: largest total size of its files. ratio: largest ratio of that to the size of the archive, above 10 MB.
+    """
 
     bytes: int = 20_000_000_000
     ratio: float = 100.0
 
 
 def suffix_of(target: Path) -> str:
-    """The ending that names the format; InputError for any other."""
+    """The file name's ending, which names the format; InputError for any other ending."""
     for suffix in (TAR, ZIP):
         if target.name.endswith(suffix) and target.name != suffix:
             return suffix
@@ -92,10 +98,10 @@ def suffix_of(target: Path) -> str:
 
 
 def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
-    """Writes a session into `target`, whole or not at all; replaces nothing.
+    """Writes a session into `target`, completely or not at all; never replaces a file.
 
     InputError when the target exists or its ending is not known. LogError when the session is running, is damaged,
-    holds links, or changes meanwhile; LogFull.
+    contains links, or changes while it is packed. LogFull when the disk is full.
     """
     suffix = suffix_of(target)
     if os.path.lexists(target):
@@ -130,9 +136,10 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
 
 
 def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManifest, LogFindings]:
-    """Extracts an archive into the new folder `target`, whole or not at all, and checks its hash chain.
+    """Extracts an archive into the new folder `target`, completely or not at all, and checks its hash chain.
 
-    InputError when the target exists or the archive is refused, cut short or altered; LogError, LogFull.
+    InputError when the target exists, or the archive is refused, cut short or altered. LogError when the session in it
+    cannot be read; LogFull when the disk is full.
     """
     suffix = suffix_of(archive)
     if os.path.lexists(target):
@@ -178,7 +185,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Files of a session in order; LogError for links, devices and names that `unpack` would refuse."""
+    """Names of a session's files, in order; LogError for links, devices and names that `unpack` would refuse."""
     names = _NameCheck()
     for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
@@ -250,7 +257,7 @@ def _member_writer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int
 
 
 Member = tuple[str, int, _ByteSource]
-"""Name, bytes, content, which must be read before the next member."""
+"""A member of an archive: name, size in bytes, and its content, which must be read before the next member."""
 
 
 def _refusal(problem: str) -> InputError:
@@ -263,7 +270,7 @@ def _show(name: str) -> str:
 
 @contextmanager
 def _named_errors(archive: Path) -> Iterator[None]:
-    """Turns what is wrong inside the archive into an error that names it."""
+    """Turns an error inside the archive into one that names the archive."""
     try:
         yield
     except InputError as error:
@@ -313,7 +320,7 @@ def _demand_name(names: _NameCheck, name: str) -> None:
 
 
 def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimits) -> PackManifest:
-    """The manifest, whose names and sizes are acceptable; InputError."""
+    """The manifest, after its names and sizes have been checked; InputError."""
     first = next(members, None)
     if first is None:
         raise _refusal("it is not a session archive: it is empty")
@@ -369,7 +376,7 @@ class _BoundedReader:
 
 
 def _tar_members(stream: BinaryIO) -> Iterator[Member]:
-    """Members of a USTAR archive. Extended headers, whose size nobody bounds, are refused like links and devices."""
+    """Members of a USTAR archive. Extended headers, whose size has no limit, are refused, as are links and devices."""
     source, names = gzip.GzipFile(fileobj=stream, mode="rb"), _NameCheck()
     while (block := _read_exactly(source, _BLOCK_BYTES)) != bytes(_BLOCK_BYTES):
         try:

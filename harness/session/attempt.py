@@ -45,21 +45,24 @@ from harness.transcripts.recognition import recognised
 from harness.understanding.reported_frames import understood
 
 MAX_INTENTS_CHARS = 200
-"""Characters that a cause quotes of a device's own text, since a cause is one line."""
+"""How many characters of a device's own text a cause quotes, since a cause is one line."""
 GAP_BEFORE_S = 0.3
 GAP_REPORT_S = 1.2
-"""A gap in the recording is doubtful if reported from GAP_BEFORE_S before a response begins to GAP_REPORT_S after."""
+"""A gap makes a response doubtful if it is reported from GAP_BEFORE_S before its start to GAP_REPORT_S after."""
 TAIL_S = 0.5
-"""How long after its end a query delayed by gaps may still be heard."""
+"""How long after its expected end a query that gaps have delayed may still be heard."""
 _MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
-"""Outcomes that unread reports of the device might have prevented."""
+"""Outcomes that might have been different if no report of the device had been lost."""
 _OF_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
-"""Outcomes that a host which stood still, or lost sound, may have caused."""
+"""Outcomes that a stall of the host, or sound that it lost, may have caused."""
 
 
 @frozen
 class RecognitionVerdict:
-    """What the evidence says of recognition."""
+    """What the evidence says about recognition.
+
+    heard: the words that the device understood; None if not known. counts: their errors against the reference.
+    """
 
     recognition: Recognition
     source: EvidenceSource
@@ -69,15 +72,20 @@ class RecognitionVerdict:
 
 @dataclass(slots=True)
 class Attempt:
-    """What was observed of one attempt. Changed only by the machine of its trial.
+    """Everything that was observed during one attempt. Only the machine of its trial changes it.
 
-    - started_audio_s: place on the audio line, for a device that gets its sound over a wire.
-    - opened: the device woke to the phrase of the opening.
-    - wakes: its wake events; those before its sound, whose start may be reported after them, are not its own.
+    - begun_s: when the attempt began. started: when the first sample of the stimulus left the driver.
+    - started_audio_s: position of that sample in the audio sent to the device, if its sound goes over a wire.
+    - heard: when that sample was found in the microphone's recording. ended: when the stimulus ended.
+    - spans: speech of the device. sounds: when the device began a sound, which may be speech or a chime.
+    - opened: whether the device woke to the phrase of the opening.
+    - wakes: its wake events. Some may be from before its sound, whose start is reported later; they are not its own.
     - told_s: when the last transcript or intent arrived.
-    - unread: why reports of the device were lost during the attempt.
-    - host: what the host did meanwhile.
-    - sounds: when the device began to make a sound, speech or a chime.
+    - asked: whether the operator was asked about recognition. answer: the operator's answer.
+    - reported_states: pieces of state that the device reported, for the effect check.
+    - unread: why reports of the device were lost; "" if none were. host: how the host disturbed the attempt.
+    - frozen: the response, once it is stored. interruption: why it was interrupted; "" if it was not.
+    - closed_s: when closing words ended the time for a response; None before.
     """
 
     trial: Trial
@@ -108,7 +116,7 @@ class Attempt:
     closed_s: float | None = None
 
     def take_in(self, observation: Observation, now_s: float) -> bool:
-        """Adds an observation; whether it may change the verdict."""
+        """Adds an observation. Returns whether it may change the verdict."""
         match observation:
             case Wake() if self._is_opening_wake(observation):
                 self.opened = True
@@ -145,7 +153,7 @@ class Attempt:
 
     @property
     def wake(self) -> Wake | None:
-        """The wake event that its sound caused."""
+        """The wake event that the attempt's sound caused; None if there is none."""
         return next((event for event in self.wakes if not self.begins_after(event)), None)
 
     @property
@@ -155,11 +163,11 @@ class Attempt:
 
     @property
     def origin(self) -> Stamp | None:
-        """Where the first sample lies: on the microphone's recording when it was found there."""
+        """The time of the first sample, on the microphone's recording if it was found there."""
         return self.heard or self.started
 
     def moment(self, offset_s: float) -> Stamp | None:
-        """The moment of a position in the stimulus; over a wire, sound is given as fast as the device takes it."""
+        """The time of a position in the stimulus. Over a wire, sound is sent as fast as the device takes it."""
         origin, ended = self.origin, self.ended
         if origin is None:
             return None
@@ -176,7 +184,7 @@ class Attempt:
         return None
 
     def _is_opening_wake(self, wake: Wake) -> bool:
-        """Whether it lies nearer to the phrase of the opening than to the query's own."""
+        """Whether the event lies nearer to the wake phrase of the opening than to that of the query."""
         timing = self.timing
         if not timing.other_phrases:
             return False
@@ -192,10 +200,10 @@ class Attempt:
         return self.moment(self.timing.query_end_s)
 
     def response(self, now_s: float) -> Response | None:
-        """The first response so far; none before the stimulus has started.
+        """The first response so far; None before the stimulus has started.
 
-        Speech that began before the device was called does not count, however long it goes on. After an opening, all
-        that began before the query is what the opening made.
+        Speech that began before the wake phrase does not count, however long it lasts. After an opening, all speech
+        that began before the query answers the opening.
         """
         end = self.query_end
         if end is None:
@@ -206,7 +214,7 @@ class Attempt:
         return first_response(spans, end.at_s, now_s, self.trial.reprompt)
 
     def doubtful(self, response: Response) -> str:
-        """Why a response may be the harness's own sound, shifted by a gap in a stream; "" without doubt.
+        """Why a response may be the harness's own sound, shifted by a gap in a stream; "" if there is no doubt.
 
         The microphone reports a gap up to GAP_REPORT_S after it. Late blocks shift the rest of the stimulus.
         """
@@ -220,23 +228,23 @@ class Attempt:
 
     @property
     def is_open(self) -> bool:
-        """True while its first response may still come. After closing words it may not."""
+        """Whether its first response may still come. After closing words it may not."""
         return self.frozen is None and not self.interruption and self.closed_s is None
 
     def expects_response_at(self, at_s: float) -> bool:
-        """True when speech of that time may be its first response."""
+        """Whether speech at that time may be its first response."""
         before_closing = self.closed_s is None or at_s < self.closed_s
         return self.frozen is None and not self.interruption and before_closing
 
     def begins_after(self, observation: Observation) -> bool:
-        """True when its sound began after that time, so that it cannot be the cause."""
+        """Whether the attempt's sound began after the observation, so that it cannot be the cause."""
         place_s = self.place_s(observation)
         if place_s is not None:
             return place_s < 0
         return observation.at.at_s < (self.begun_s if self.origin is None else self.origin.at_s)
 
     def before_answering(self, observation: Observation) -> bool:
-        """True when speech or words of that time cannot be the answer to this attempt's query yet."""
+        """Whether speech or words are too early to be the answer to this attempt's query."""
         place_s = self.place_s(observation)
         if place_s is not None:
             return place_s < self.timing.query_end_s - GUARD_S
@@ -244,11 +252,11 @@ class Attempt:
         return end is None or observation.at.at_s < end.at_s - GUARD_S
 
     def may_have_heard(self, observation: Transcript | Intent) -> bool:
-        """False for words that came before any of this query was said, or before it ended without the device waking."""
+        """Whether words are not too early for this query: before it began, or before its end without a wake event."""
         return not self.before_asking(observation) and not (self.missed_wake and self.before_answering(observation))
 
     def before_asking(self, observation: Transcript | Intent) -> bool:
-        """True for words that came before any of this query was said."""
+        """Whether reported words came before this query began."""
         place_s = self.place_s(observation)
         if place_s is not None:
             return place_s < self.timing.query_start_s - GUARD_S
@@ -257,14 +265,14 @@ class Attempt:
 
     @property
     def _query_starts_s(self) -> float:
-        """When its query begins. Until the speed of a wired transfer is known, the earliest possible time."""
+        """When the query begins; the earliest possible time until the speed of a wired transfer is known."""
         if self.started is not None and self.started_audio_s is not None and self.ended is None:
             return self.started.at_s
         query_start = self.moment(self.timing.query_start_s)
         return self.begun_s + self.timing.query_start_s if query_start is None else query_start.at_s
 
     def standing(self) -> Recognition:
-        """What decides whether the query is repeated: its words, or its frame if `until_understood` is set."""
+        """Whether words (or, with `until_understood`, intents and slots) are right; decides whether it is repeated."""
         if not self.trial.until_understood:
             return self.judge().recognition
         frame = self.understood()
@@ -273,9 +281,9 @@ class Attempt:
         return Recognition.YES if frame.right else Recognition.NO
 
     def understood(self) -> UnderstandingResult | None:
-        """What is known of its frame, against what was expected; None where nothing is.
+        """What the device understood of the expected intents and slots; None if the trial expects none.
 
-        By the device's intents, else by the operator, who is asked about the frame where that decides.
+        It comes from the device's intents, else from the operator, who is asked about them if they decide.
         """
         expected, by_frame = self.trial.expects, self.trial.until_understood
         if expected is None:
@@ -289,9 +297,9 @@ class Attempt:
         return replace(frame, intents_right=operator_verdict or None, right=operator_verdict, source=source)
 
     def judge(self) -> RecognitionVerdict:
-        """Recognised or not: by the device's transcripts, else by the operator; missing evidence is unknown.
+        """Whether the query was recognised, by the device's transcripts, else by the operator, else unknown.
 
-        Where the frame decides, nobody is asked about words: without any they are not assessed.
+        If intents and slots decide, nobody is asked about words. Without transcripts they are then not assessed.
         """
         if self.trial.until_understood:
             if self.transcripts:
@@ -332,7 +340,7 @@ class Attempt:
 
     @property
     def missed_wake(self) -> bool:
-        """True when the device reports wake events, was called, and reported none."""
+        """Whether the device reports wake events, heard a wake phrase, and reported none."""
         called = self.trial.recipe.wake_phrase is not None
         return called and ObservationKind.WAKE in self.trial.reports and self.wake is None
 
@@ -369,7 +377,7 @@ class Attempt:
         )
 
     def _first_sound(self) -> MeasuredDuration | None:
-        """From the end of the query to the first sound since; an answer that began before it counts, as in latency."""
+        """From the end of the query to the device's first sound. As in the latency, an earlier answer counts too."""
         end, frozen = self.query_end, self.frozen
         if end is None:
             return None
@@ -381,7 +389,7 @@ class Attempt:
 
     @property
     def disturbed(self) -> str:
-        """What the host did to it up to its response, or as long as one could come in time."""
+        """How the host disturbed it, up to its response or the latest time for one; "" if it did not."""
         if self.frozen is not None:
             until_s = self.frozen.starts.at_s
         else:
@@ -475,7 +483,7 @@ def _words_differ(judged: RecognitionVerdict) -> str:
 
 
 def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
-    """Parts of the wanted state that the device has not reported yet; () without one, or if it reports no state."""
+    """Parts of the wanted state that the device has not reported yet; () if none is wanted, or it reports no state."""
     check, end = attempt.trial.effect, attempt.query_end
     if check is None or end is None or not _reports_state(attempt):
         return ()
@@ -487,7 +495,7 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
 
 
 def looks_until_s(attempt: Attempt) -> float | None:
-    """Deadline for the device's report of the wanted state; None without one."""
+    """Deadline for the device's report of the wanted state; None if the trial wants none."""
     check, end = attempt.trial.effect, attempt.query_end
     if check is None or end is None or not missing(attempt):
         return None
@@ -496,7 +504,7 @@ def looks_until_s(attempt: Attempt) -> float | None:
 
 
 def question(attempt: Attempt) -> str:
-    """The effect question for the operator; "" when it is not asked now, or already answered."""
+    """The question to the operator about the effect; "" if it is not to be asked now, or already answered."""
     check = attempt.trial.effect
     if check is None or check.later or attempt.effect_answered:
         return ""
@@ -513,10 +521,10 @@ SETTLE_S = 0.5
 
 
 def settled_s(attempt: Attempt, since_s: float) -> float | None:
-    """When the present evidence can conclude an attempt; None while it is insufficient.
+    """When the present evidence is enough to conclude an attempt; None while it is not.
 
-    At once (`since_s`) if nothing is expected, or the operator has answered. A frame concludes after the query's end:
-    a right one soon, a wrong or missing one after evidence_wait_s, since the device may report more.
+    It is enough at once (`since_s`) if no evidence is expected, or the operator has answered. Right intents and slots
+    conclude it soon after the query's end; wrong or missing ones after evidence_wait_s, since more may be reported.
     """
     recognition = attempt.standing()
     if recognition is Recognition.UNKNOWN:
@@ -530,7 +538,7 @@ def settled_s(attempt: Attempt, since_s: float) -> float | None:
 
 
 def frame_question(trial: Trial) -> str:
-    """The operator's question about a frame; "" where the words decide."""
+    """The question to the operator about intents and slots; "" if the words decide."""
     if trial.expects is None or not trial.until_understood:
         return ""
     return f"Did the device understand {frame_text(trial.expects.intents, trial.expects.slots)}? (y / n)"
@@ -544,10 +552,10 @@ def by_device(trial: Trial, source: str) -> bool:
 def owner_of(
     observation: Observation, trial: Trial, current: Attempt | None, previous: Attempt | None, *, began_idle: bool
 ) -> Attempt | None:
-    """The attempt that an observation belongs to, by its time.
+    """The attempt that an observation belongs to, by its time; None if it belongs to none.
 
-    A device that says when it wakes is still at the attempt before if it woke to that one and not to this one. It is
-    not if it was idle before this one (began_idle), or has told something of this one.
+    A device that reports wake events, and woke to the previous attempt but not to this one, is still busy with the
+    previous one. That is not so if it was idle before this one (began_idle), or has reported something about it.
     """
     match observation:
         case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):

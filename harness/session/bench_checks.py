@@ -32,21 +32,21 @@ from harness.sound.path_check import HEARD_FROM, LEAD_S, SPREAD_REMEDY, START_LI
 from harness.sound.recordings import at_rate
 
 CHIRPS = 5
-"""Test sounds per loudspeaker and check."""
+"""Number of test sounds for each loudspeaker and check."""
 LISTEN_S = 2.0
-"""Quiet before the noise floor is read."""
+"""Time without sound before the noise floor is read, in seconds."""
 BEAT_S = 6.0
-"""Least wait for a heartbeat: drivers report about one in 5 s."""
+"""Least wait for a heartbeat, in seconds. Drivers report about one every 5 s."""
 CLIP_BYTES_PER_S = 96_000
-"""Bytes of a second of a clip, 48 kHz and 16 bit, uncompressed."""
+"""Size of one second of a clip at 48 kHz and 16 bits, uncompressed."""
 ROWS_BYTES = 20_000
-"""Bytes of the rows of one trial."""
+"""Size of the rows of one trial in the log."""
 STIMULUS_S = 10.0
 """Usual length of a stored stimulus of a listening trial."""
 
 
 def estimated_gb(trials: Iterable[Trial]) -> float:
-    """Rough upper end of what trials add to a session: their clips, uncompressed, and their rows."""
+    """A rough upper bound on the disk space of trials, in GB: their clips, uncompressed, and their rows."""
 
     def clips_s(trial: Trial) -> float:
         if trial.listening is None:
@@ -59,14 +59,14 @@ def estimated_gb(trials: Iterable[Trial]) -> float:
 
 
 class BenchCheck:
-    """The checks of one bench over its drivers.
+    """The checks of one bench, made through its drivers.
 
     `see` takes every observation of the drivers, from any thread. `find` blocks while it listens and plays, so a run
     calls it from a thread of its own, with no trial under way.
     """
 
     def __init__(self, bench: Bench, checks: BenchChecks, drivers: Mapping[str, Driver], clock: Clock, folder: Path):
-        """folder: on the disk of the sessions."""
+        """folder: a folder on the disk of the sessions."""
         self.every_s = math.inf if checks.every_min is None else checks.every_min * 60
         self._bench = bench
         self._checks = checks
@@ -98,11 +98,14 @@ class BenchCheck:
             started.put(observation.at)
 
     def unopened(self, id: str, why: str) -> None:
-        """A driver could not be opened."""
+        """Records that a driver could not be opened. why: the reason, for people."""
         self._unopened[id] = why
 
     def find(self, trials: Iterable[Trial], given_up: threading.Event) -> list[Check]:
-        """The result of each check that is not off. trials: still to play. given_up: asks to return early."""
+        """The result of each check that is not off.
+
+        trials: those that are still to be played. given_up: when set, the function returns early.
+        """
         self._delays = {}
         kinds: tuple[tuple[CheckName, Callable[[], Iterator[Check]]], ...] = (
             (CheckName.DEVICES, lambda: self._devices(given_up)),

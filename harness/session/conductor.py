@@ -6,8 +6,8 @@
     clips' thread ────────── ClipResult ──┤              one arrival └──► clips of wake events
     rendering, other work ────── WakeUp ──┘              or a deadline
 
-Left of the inbox run the threads of others, which only put. All to the right is the conductor's thread. It takes the
-plan's trials one after another (`run`, `Takes.play`). Wherever it would wait, it calls `_serve` instead.
+Left of the inbox are other threads, which only put messages into it. Everything to its right runs in the conductor's
+thread. That plays the plan's trials one after another (`run`, `Takes.play`). Wherever it would wait, it calls `_serve`.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ LOOK_S = 0.5
 
 
 class Conductor:
-    """Plays each take once, except those finished in the log.
+    """Plays each take once, except those that the log shows as finished.
 
     `enqueue` may be called from any thread at any time. Everything else happens in the thread that calls `run`.
-    resumption: the fold over the log's rows so far, including `SessionStarted` if it is written already.
+    resumption: the state after the log's rows so far, including `SessionStarted` if that is already written.
     """
 
     def __init__(self, plan: Sequence[Trial], stage: ConductorContext, resumption: Resumption) -> None:
@@ -90,7 +90,7 @@ class Conductor:
         self._run.arrivals.put(Stop(cause))
 
     def run(self) -> EndReason:
-        """Plays what is pending and returns why it ended; the log's last row says the same.
+        """Plays the pending takes. Returns why the run ended, which is also in the log's last row.
 
         LogError when the log cannot be written for another reason than a full disk; LogFull when the operator gives up
         while the disk is full.
@@ -145,7 +145,7 @@ class Conductor:
             run.clips.close()
 
     def _end_early(self, reason: EndReason) -> EndReason:
-        """How a run ends on request: completed if nothing is left to play, as closing it takes no result away."""
+        """The reason for a run that ends on request: COMPLETED if nothing is left to play, since no result is lost."""
         run, doubtful = self._run, self._takes.liveness.doubtful
         has_work_left = (
             run.machine is not None or run.standing.pending() or (run.stage.life_check_after and doubtful(1))
@@ -159,7 +159,7 @@ class Conductor:
             self._serve()
 
     def _await_clips(self) -> None:
-        """After a whole plan, waits for the sound after the last wake events; otherwise keeps what there is."""
+        """After a complete plan, waits for the sound after the last wake events. Otherwise keeps the sound so far."""
         clips, clock, whole = self._run.clips, self._run.stage.clock, self._run.ending is EndReason.COMPLETED
         begun_s = threads.monotonic()
         full_s = begun_s + (clock.real_s(clips.longest_s) if whole else 0.0)
@@ -246,7 +246,7 @@ class Conductor:
         run.append(Observed(observation))
 
     def _carry_out(self, command: Command, now_s: float) -> str:
-        """Carries out a command; "" when committed, else the reason for refusing it."""
+        """Carries out a command. Returns "" when it is committed, else the reason for refusing it."""
         try:
             command = with_checked_text(command)
         except InputError as error:

@@ -13,7 +13,7 @@ from harness.model.time import Stamp
 GUARD_S = 0.1
 """Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""
 DETECTION_LAG_S = 0.3
-"""How long after its timestamp an onset or end of speech may arrive from a detector."""
+"""How long after its timestamp a detector's report of an onset or end of speech may arrive."""
 
 
 @dataclass(slots=True)
@@ -26,7 +26,10 @@ class Span:
 
 @frozen
 class Response:
-    """The first response as far as it is known; closes_s: when it is complete if nothing more is heard."""
+    """The first response as far as it is known.
+
+    closes_s: when it is complete if nothing more is heard. truncated: it reached the longest allowed length.
+    """
 
     starts: Stamp
     ends: Stamp
@@ -38,7 +41,7 @@ class Response:
 def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule: RepromptRule) -> Response | None:
     """The first speech after the query, with the speech that follows within `end_silence_ms`; None without any.
 
-    Speech that began during the query is talked over and left out, unless it goes on past the query's end.
+    Speech that began during the query is left out, unless it continues past the query's end.
     """
     silence_s = rule.end_silence_ms / 1000
     chain: list[Span] = []
@@ -79,7 +82,7 @@ class Quiet:
         self.last_sound_s = at_s if self.last_sound_s is None else max(self.last_sound_s, at_s)
 
     def speech_started(self, stamp: Stamp) -> Span | None:
-        """The new span; None during earlier speech."""
+        """The span of speech that begins; None if earlier speech has not ended."""
         self.sounded(stamp.at_s)
         if self.span is not None:
             return None
@@ -100,7 +103,7 @@ class Quiet:
         return min(max(now_s, self.span.starts.at_s), self.span.starts.at_s + self._longest_s)
 
     def until(self, quiet_s: float, entered_s: float) -> float:
-        """When it will have been quiet for so long if nothing more is heard, counted from `entered_s` in total silence.
+        """When the room will have been quiet for quiet_s if nothing more is heard; from `entered_s` if nothing was.
 
         The wait for a device that never stops talking is limited.
         """
@@ -120,10 +123,11 @@ STATE_WORDS = {
 
 @dataclass(slots=True)
 class Activity:
-    """What a device reports that it does, and when that was over although the device has not reported it.
+    """What a device is doing, by its own reports and by what the microphone hears.
 
+    state, since_s: the state that it last reported, and when.
     over_s: when the microphone heard the end of an answer, or the device reported that it understood nothing. Some
-    devices report no state after that.
+    devices report no state after that. speech_from_s: when the speech that the microphone hears began.
     """
 
     state: DeviceState | None = None
@@ -151,7 +155,7 @@ class Activity:
                 pass
 
     def until(self, quiet_s: float, longest_s: float) -> float:
-        """Until when it counts as busy: `longest_s`, or so long a quiet after what ended its activity."""
+        """Until when it counts as busy: for longest_s, or for quiet_s after the end of its activity."""
         if self.over_s is None or self.speech_from_s is not None:
             return longest_s
         return min(longest_s, self.over_s + quiet_s)

@@ -1,4 +1,4 @@
-"""What the host did to an attempt: it stalled, or was late with blocks of sound."""
+"""How the host disturbed an attempt: it stalled, or was late with blocks of sound."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from harness.model.time import MeasuredDuration, Stamp, between
 from harness.statistics.intervals import MOST_ERROR_S
 
 BLOCK_S = 0.05
-"""What a report of late or lost blocks may have shifted: a stream's block on a busy host (`frames_per_buffer` 2400)."""
+"""Time by which a report of late or lost blocks may have shifted sound: one block of a stream on a busy host
+(`frames_per_buffer` 2400)."""
 MOST_LATE = 0.005
-"""Share of a stream's sound up to which late and lost blocks are not mentioned beside the verdict."""
+"""Share of a stream's sound up to which late and lost blocks are not mentioned with the verdict."""
 
 
 @frozen
 class LateSound:
-    """Late and lost sound of a whole session, also outside its attempts.
+    """Late and lost sound in a whole session, also outside its attempts.
 
-    blocks: how many there were. reports: a stream and its reports of them. of_s: how long the session ran.
+    blocks: number of late and lost blocks. reports: (id of a stream, number of its reports of them).
+    of_s: how long the session ran.
     """
 
     blocks: int = 0
@@ -31,13 +33,13 @@ class LateSound:
     of_s: float = 0.0
 
     def shares(self) -> list[tuple[str, float]]:
-        """Each stream with the share of its time that its reports concern, if each is of one block; largest first."""
+        """Each stream with the share of its time that was late or lost, as one block for each report; largest first."""
         shares = [(source, min(1.0, BLOCK_S * count / self.of_s)) for source, count in self.reports if self.of_s > 0]
         return sorted(shares, key=lambda share: -share[1])
 
     @property
     def in_words(self) -> str:
-        """`180 blocks late or lost: about 1.38 % of near, 1.08 % of far`; "" without any."""
+        """`180 blocks late or lost: about 1.38 % of near, 1.08 % of far`; "" if there are none."""
         shares_text = ", ".join(f"{percent(share)} of {plain_text(source, 40)}" for source, share in self.shares())
         about = f": about {shares_text}" if shares_text else ""
         return f"{counted(self.blocks, 'block')} late or lost{about}" if self.blocks else ""
@@ -57,9 +59,10 @@ class LateSound:
 
 @dataclass(slots=True)
 class Disturbance:
-    """What the host did to one attempt.
+    """How the host disturbed one attempt.
 
-    late_sound, gaps: what its loudspeaker and its microphone reported of late or lost blocks.
+    stalls: times in which the host ran no thread of the harness.
+    late_sound, gaps: reports of late or lost blocks, from the loudspeaker and from the microphone.
     """
 
     stalls: list[HostStalled] = field(default_factory=list)
@@ -69,7 +72,8 @@ class Disturbance:
     def in_words(self, from_s: float, until_s: float) -> str:
         """`the host stalled for 800 ms; 12 blocks of mic were late or lost`.
 
-        "" if that spoils no time. A stall does; so do more reports of blocks than `exact_enough` allows.
+        "" if no measured time is affected. A stall affects them, and so do more reports of blocks than `exact_enough`
+        allows.
         """
         stalled = [stall.lasted_s for stall in self.stalls if stall.falls_within(from_s, until_s)]
         late = _within((*self.late_sound, *self.gaps), from_s, until_s)
@@ -87,9 +91,9 @@ class Disturbance:
         return "; ".join(words)
 
     def duration_between(self, begun_s: float, start: Stamp, end: Stamp) -> MeasuredDuration:
-        """The time from a moment of the stimulus to one of the device, with what the host may have shifted.
+        """The time from a moment of the stimulus to one of the device; its error includes shifts by the host.
 
-        begun_s: when the attempt began. Late blocks of the stimulus shift all of it that follows.
+        begun_s: when the attempt began. Late blocks of the stimulus shift all of the stimulus that follows.
         """
         time = between(start, end)
         blocks = _within(self.late_sound, begun_s, start.at_s) + _within(self.gaps, start.at_s, end.at_s)

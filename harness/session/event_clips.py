@@ -1,10 +1,10 @@
-"""Clips of wake events: which events want one, and how it is cut when the sound after them is there.
+"""Clips of wake events: which events need one, and how it is cut once the sound after the event has been recorded.
 
-    wake event ──► wanted ──► due: the sound after it is there ──► explained: no clip
-                                                              └──► cut and stored ──► ClipResult
+    wake event ──► wanted ──► due: the sound after it was recorded ──► explained: no clip
+                                                                  └──► cut and stored ──► ClipResult
 
-Threads: the conductor's thread decides, and cuts what a device was given over a wire, since it knows what was played.
-The clips' thread cuts the microphone's recording, and stores clips. Both take long.
+Threads: the conductor's thread decides, and cuts the sound that a device was sent over a wire, since it knows what was
+played. The clips' thread cuts the microphone's recording and stores clips, which both take long.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from harness.model.stimulus import Waveform
 from harness.model.trial import ListeningSpec, Trial
 
 ARRIVAL_S = 0.3
-"""How much later than its moment a sound may reach the recording. Chosen."""
+"""How late a sound may reach the recording, in seconds. Chosen."""
 
 
 @frozen
 class ClipResult:
-    """The sound around a wake event is stored, or is not available (clip None, with the reason). event_seq: of its
-    row.
+    """The sound around a wake event is stored, or is not available (clip None, with the reason in `why`).
+
+    event_seq: `seq` of the event's row.
     """
 
     event_seq: int
@@ -41,7 +42,10 @@ class ClipResult:
 
 @dataclass(slots=True)
 class _Sound:
-    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host."""
+    """A stimulus as one player plays it.
+
+    starts_s, ends_s: positions in the audio sent to a device, if it is injected; else times on the host's clock.
+    """
 
     waveform: Waveform
     starts_s: float
@@ -50,7 +54,11 @@ class _Sound:
 
 @frozen
 class _WantedClip:
-    """A clip to cut; at_s: host time of the event. line_s: its place on the audio line, None through the air."""
+    """A clip to cut. seq: of the event's row. player: id of what played the sound.
+
+    at_s: time of the event on the host's clock. line_s: its position in the audio sent to the device; None if the sound
+    went through the air. since_s: when the clip was requested.
+    """
 
     seq: int
     player: str
@@ -61,11 +69,11 @@ class _WantedClip:
 
 
 class EventClips:
-    """Decides which wake events want a clip, and cuts it when the sound after them is there.
+    """Decides which wake events need a clip, and cuts it once the sound after the event has been recorded.
 
-    An event wants one unless the counting of wake events, asked when its clip is due, has explained it. Through the
-    air the clip is the microphone's, over a wire it is what the device was given. Everything but the cutting and
-    storing, which has a thread of its own, happens in the conductor's thread.
+    An event needs one unless, when its clip is due, a stimulus or an earlier event explains it (`explained`). Through
+    the air, the clip is from the microphone; over a wire, it is the sound that the device was sent. Cutting and storing
+    have a thread of their own; everything else happens in the conductor's thread.
     """
 
     def __init__(
@@ -90,7 +98,7 @@ class EventClips:
 
     @property
     def pending(self) -> bool:
-        """True while a clip is unfinished, or not yet named by a row."""
+        """Whether a clip is unfinished, or not yet named by a row."""
         return bool(self._saving) or not all(self._explained(clip.seq) for clip in self._pending_clips)
 
     @property
@@ -176,7 +184,7 @@ class EventClips:
         return now_s >= clip.since_s + after_s or bool(played and played[-1].ends_s >= clip.line_s + after_s)
 
     def _cutter(self, request: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
-        """What the clips' thread calls for the sound and its start; it gets None if the sound is not kept any more."""
+        """A function for the clips' thread: it returns the sound and its start, or None if that is not in memory."""
         before_s, after_s = request.settings.clip_before_s, request.settings.clip_after_s
         if request.line_s is not None:
             played = self._sounds_by_player.get(request.player, [])
@@ -205,7 +213,7 @@ class EventClips:
 
 
 def _played_excerpt(played: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
-    """The sound of a span of an audio line, and where it begins; None if it is no longer in memory."""
+    """Part of the audio sent to a device, and the position where it begins; None if it is no longer in memory."""
     within = [sound for sound in played if sound.ends_s > from_s and sound.starts_s < until_s]
     if not within:
         return None

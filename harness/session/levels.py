@@ -1,4 +1,4 @@
-"""Levels at the microphone during an attempt: that of what is played, and that of a device which should sound."""
+"""Levels at the microphone during an attempt: of the stimulus, and of a device that should speak or play."""
 
 from __future__ import annotations
 
@@ -23,24 +23,27 @@ from harness.sound.recordings import at_rate
 
 NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
 LONGEST_S = 20.0
-"""Of a longer sound, so much of the beginning is compared, in s."""
+"""If a sound is longer, only this much of its beginning is compared, in s."""
 SOUNDING_S = 1.0
-"""The end of the pause after an opening, in which a device should sound, in s."""
+"""Length of the last part of the pause after an opening, in which the device should sound, in s."""
 SOUNDING_DB = 6.0
-"""A device sounds if that is so much louder than the room was before the opening."""
+"""A device counts as sounding if that part is this much louder than the room was before the opening."""
 QUIET_WITHIN_S = 3.0
-"""How long before an opening the room is looked at, in s."""
+"""Time before an opening in which the level of the room is measured, in s."""
 MOMENT_S = 0.25
-"""Parts of that time, in s; the quietest one is the room's level."""
+"""Length of the parts into which that time is divided, in s. The quietest part gives the level of the room."""
 DIES_AWAY_S = 0.5
-"""After the words of an opening, when a room may still reverberate, in s."""
+"""Time after the words of an opening in which the room may still reverberate, in s."""
 ABOVE_FLOOR_DB = 3.0
-"""A sound that is less above the noise floor has no level of its own."""
+"""The level of a sound cannot be measured if it exceeds the noise floor by less."""
 
 
 @frozen
 class LevelRule:
-    """loudspeakers: id → calibration. tolerance_db: difference above which an attempt does not count; None: none."""
+    """How the level of a stimulus is compared with its level at the microphone.
+
+    loudspeakers: id → calibration. tolerance_db: with a larger difference, an attempt does not count; None: no limit.
+    """
 
     microphone: Calibration
     loudspeakers: Mapping[str, Calibration] = field(default_factory=dict)
@@ -48,7 +51,7 @@ class LevelRule:
 
     @classmethod
     def of(cls, bench: Bench) -> LevelRule | None:
-        """None if the microphone is not calibrated."""
+        """The rule of a bench; None if its microphone is not calibrated."""
         if bench.microphone is None or bench.microphone.calibration is None:
             return None
         calibrations = {
@@ -68,9 +71,9 @@ class LevelRule:
     ) -> LevelMeasured | None:
         """The levels of a sound that has just ended; None if the loudspeaker is not calibrated.
 
-        started_s: when its first sample left. noises: loudspeaker → noise that it played at the same time; what is
-        heard is compared with both together. asked_dbfs: active speech level of the stimulus; None: it is measured, in
-        the part that is compared. Waits for what is still on its way to the microphone. DeviceError if the
+        started_s: when its first sample left. noises: loudspeaker → noise that it played at the same time; the
+        recording is compared with both together. asked_dbfs: active speech level of the stimulus; None: it is measured,
+        in the part that is compared. Waits for sound that is still on its way to the microphone. DeviceError if the
         microphone does not record.
         """
         calibration = self.loudspeakers.get(loudspeaker)
@@ -100,7 +103,7 @@ class LevelRule:
         )
 
     def refusal(self, level: LevelMeasured) -> str:
-        """Why the attempt does not count, or ""."""
+        """Why the attempt does not count; "" if it does."""
         if self.tolerance_db is None:
             return ""
         if level.off_db is None:
@@ -137,7 +140,7 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
 
 
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:
-    """RMS level of a sound at the microphone, without its noise floor; None if it is not there."""
+    """RMS level of a sound at the microphone, without its noise floor; None if it was not heard."""
     # Here, since it takes long to import; a run with a microphone has imported it.
     from harness.sound.hearing import EARLIEST_S, LATEST_S, LEAST_CORRELATION, locate
 

@@ -51,24 +51,26 @@ from harness.session.take import (
 from harness.session.wording import in_words
 
 ARRIVAL_S = 0.3
-"""How long after its timestamp an event may arrive."""
+"""How long after its timestamp an event may arrive, in seconds."""
 STALL_S = 0.1
-"""A stimulus that takes this much longer than its sound, beyond the clocks' errors, had a gap."""
+"""A stimulus had a gap if playing it took this much longer than its length, beyond the clocks' errors."""
 INJECTION_GUARD_S = 60.0
 """An injection has no fixed speed. It counts as lost after this time without an acknowledgement."""
 
 
 @dataclass(slots=True)
 class ListeningAttempt:
-    """The progress of one playing of a stimulus. Changed only by the machine of its trial.
+    """The progress of one attempt: a stimulus is played once. Only the machine of its trial changes it.
 
-    - begun, ended: player → its first and last sample.
-    - audio_s: player → place of the first sample on its audio line. progress_s: player → its last progress.
-    - heard: where the microphone found the first sample.
-    - understood: connections whose devices have reported what they heard. woken: … have woken to the phrase. opened: …
-      have woken to the phrase of the opening.
-    - unread: connection → which report was lost, and why. host: what the host did meanwhile.
-    - through_air: players other than a device's own connection.
+    - begun_s: when the attempt began.
+    - begun, ended: player → when its first and its last sample left.
+    - audio_s: player → position of its first sample in the audio sent to the device.
+    - progress_s: player → when it last made progress.
+    - heard: when the first sample was found in the microphone's recording.
+    - understood: connections whose devices have reported what they understood.
+    - woken, opened: connections whose devices have woken to the phrase, and to the phrase of the opening.
+    - unread: connection → which report was lost, and why. host: how the host disturbed the attempt.
+    - players: everything that plays the stimulus. through_air: players other than a device's own connection.
     """
 
     trial: Trial
@@ -95,7 +97,7 @@ class ListeningAttempt:
         self.through_air = tuple(player for player in self.players if player not in injected)
 
     def stalled_s(self, player: str) -> float:
-        """Least excess of a finished stimulus over the length of its sound; 0 if it may be none."""
+        """How much longer than its length a finished stimulus took, at least; 0 if the clocks' errors explain it."""
         start, ended = self.begun.get(player), self.ended.get(player)
         if start is None or ended is None or player not in self.through_air:
             return 0.0
@@ -103,7 +105,7 @@ class ListeningAttempt:
         return over_s if over_s > STALL_S else 0.0
 
     def offset_s(self, target: Target, stamp: Stamp, audio_s: float | None) -> float:
-        """Place of a device's report in the stimulus, in seconds from its first sample."""
+        """Position of a device's report in the stimulus, in seconds from its first sample."""
         player = target.player
         if target.injected and audio_s is not None:
             return audio_s - self.audio_s.get(player, 0.0)
@@ -111,7 +113,7 @@ class ListeningAttempt:
         return stamp.at_s - (origin.at_s if origin else self.begun_s)
 
     def woke(self, target: Target, wake: Wake) -> None:
-        """Notes that a device woke to the phrase or to that of the opening, if the event lies within its window."""
+        """Notes that a device woke to the phrase, or to that of the opening, if the event lies within its window."""
         timing, settings = self.timing, self.listening.settings
         offset_s = self.offset_s(target, wake.at, wake.audio_s)
         # At the latest half-way through the phrase of the trial, whose event is not one of the opening.
@@ -139,7 +141,7 @@ class ListeningAttempt:
         )
 
     def listens_until_s(self) -> float:
-        """Until when an event of this attempt may arrive. For injected sound, this is its end."""
+        """Until when an event of this attempt may arrive. For injected sound, this is the end of the sound."""
         until_s = max((stamp.at_s for stamp in self.ended.values()), default=self.begun_s)
         settings = self.listening.settings
         for player in self._real_time_players:
@@ -158,7 +160,7 @@ class ListeningAttempt:
 
     @property
     def _real_time_players(self) -> list[str]:
-        """Players after whose sound an event may still come: air, and wires that name no place on a line of audio."""
+        """Players after whose sound an event may still come: those through the air, and wires without positions."""
         return [player for player in self.players if player not in self.audio_s]
 
     def _waits_for_words(self, player: str) -> bool:
@@ -171,14 +173,14 @@ class ListeningAttempt:
 
 
 RETRY_S = 2.0
-"""Between an interruption and the next attempt."""
+"""Wait between an interruption and the next attempt, in seconds."""
 ENDING_S = 10.0
-"""How long the trial waits for a stopped player."""
+"""How long the trial waits until a player that it stopped reports its end, in seconds."""
 _BUSY = (DeviceState.LISTENING, DeviceState.THINKING, DeviceState.SPEAKING, DeviceState.DIALOGUE_OPEN)
 
 
 class ListeningMachine(Take):
-    """One take of one trial with `listening`, from its first sound to COUNTED (or INTERRUPTED too often).
+    """One take of a trial with `listening`, from its first sound to COUNTED, or until it was interrupted too often.
 
     Every method takes the time at which it is called (session seconds, never going back) and returns what to do, in
     order.
@@ -197,7 +199,7 @@ class ListeningMachine(Take):
     # Requests to the machine
 
     def begin(self, now_s: float, *, not_before_s: float | None = None, seen: BenchState | None = None) -> list[Action]:
-        """Begins the take; no sound before `not_before_s`. seen: how devices and links are at this moment."""
+        """Begins the take; no sound before `not_before_s`. seen: the state of devices and links at this moment."""
         self._set_time(now_s)
         self._earliest_sound_s = now_s if not_before_s is None else not_before_s
         if seen is not None:
@@ -226,7 +228,7 @@ class ListeningMachine(Take):
     # Observations
 
     def _owner(self, observation: Observation, target: Target | None) -> int | None:
-        """The attempt that an observation belongs to: own sounds by name, all others by time."""
+        """The attempt that an observation belongs to: by play_id for the harness's own sounds, else by time."""
         match observation:
             case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
                 is_current = self._current is not None and self._current.play_id == play_id
@@ -357,7 +359,7 @@ class ListeningMachine(Take):
         return until_s
 
     def _busy_until(self, target: Target) -> tuple[float, str]:
-        """Until when a device counts as busy by what it reports and the microphone hears, and why."""
+        """Until when a device counts as busy, by its reports and by what the microphone hears; and why."""
         longest_s, quiet_s = self._since_s + self._rule.response_max_s, self._rule.context_wait_s
         activities = self._bench_state.activities
         waits = (
@@ -374,11 +376,11 @@ class ListeningMachine(Take):
         return why if until_s > self._now_s and until_s == self._waiting_until() else self._reason
 
     def _room_targets(self) -> list[Target]:
-        """Devices that hear through the air; the audio line of the others stands still while nothing is injected."""
+        """Devices that hear through the air. The others hear nothing while no sound is injected."""
         return [target for target in self._listening.targets if not target.injected]
 
     def _awake_until(self, target: Target) -> float:
-        """Until then, a further wake event of a device would count as part of its last one."""
+        """The time until which a further wake event of a device would count as part of its last one."""
         last_wake_s = self._bench_state.last_wake_s
         woke_s = max((last_wake_s.get(source, -math.inf) for source in target.sources), default=-math.inf)
         return woke_s + self._listening.settings.refractory_s

@@ -1,4 +1,4 @@
-"""Signs of life of each device, and the takes without one, from the rows of a log."""
+"""Signs of life of each device, and the takes without such a sign, from the rows of a log."""
 
 from __future__ import annotations
 
@@ -43,12 +43,18 @@ _SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 
 @dataclass(slots=True)
 class _LifeSigns:
-    """silent: takes since its last sign of life → when they called it. unproven: silent takes that no sign can prove.
+    """The signs of life of one device. A device is called when a phrase or query is played to it.
 
-    good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
-    heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one. stood_s:
-    its latest silence that was too long, from sign to sign. restarted: in this take, before any sign after its call;
-    counted: this restart is one of `restarts`.
+    - silent: takes since its last sign of life → when they called it.
+    - unproven: silent takes that no later sign can prove.
+    - good: the trial that it last reacted to. reacted: whether it has reacted in the current take.
+    - signed: whether it gave a sign in the current take, after its call. signs: number of its signs.
+    - restarts: number of restarts in a row that followed silent takes, without a reaction in between.
+    - beats: whether it sends heartbeats.
+    - last_s: time of its last sign in this run, or of the first sound that was played before any.
+    - stood_s: start and end of its latest silence that was too long.
+    - restarted: whether it restarted in the current take, before any sign after its call. counted: whether `restarts`
+      includes that restart.
     """
 
     silent: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -66,11 +72,12 @@ class _LifeSigns:
 
 
 class Liveness:
-    """Takes the rows of a log, live or replayed.
+    """Finds out from the rows of a log, live or replayed, in which takes each device was alive.
 
-    A sign is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer. It proves
-    the silent takes before it, back to the last restart. Its time decides, as it may be reported late. A device whose
-    heartbeats stopped stood still, and heard nothing: the takes in so long a silence (`proof_within_s`) stay unproven.
+    A sign of life is a report of the device (a heartbeat, a state, a wake event, a transcript) or an audible answer. It
+    proves that the device listened in the silent takes before it, back to its last restart. The time of the sign
+    counts, since it may be reported late. If heartbeats stop for longer than `proof_within_s`, the device stood still
+    and heard nothing: takes in that time stay unproven.
     """
 
     def __init__(self, trials: Iterable[Trial] = ()) -> None:
@@ -84,7 +91,7 @@ class Liveness:
         self._players: dict[tuple[str, str], str] = {}
         self._proof_within_s = WakeSettings().proof_within_s
         self.checked = ""
-        """Device that a known-good trial is repeated for at this moment: what is heard is its answer."""
+        """The device for which a known stimulus is repeated at this moment; what is heard is its answer."""
         self.plan(trials)
 
     def plan(self, trials: Iterable[Trial]) -> None:
@@ -195,7 +202,7 @@ class Liveness:
         return tuple(self._life_signs[device].unproven)
 
     def restarts(self, device: str) -> int:
-        """How often in a row it restarted after silent takes, without a reaction in between."""
+        """Number of its restarts in a row after silent takes, without a reaction in between."""
         return self._life_signs[device].restarts
 
     def signs(self, device: str) -> int:
@@ -203,7 +210,7 @@ class Liveness:
         return self._life_signs[device].signs
 
     def check(self, device: str, number: int) -> Trial | None:
-        """The trial that it last reacted to, or None."""
+        """The trial that it last reacted to, as a life check with that number; None if it never has."""
         reacted_trial = self._life_signs[device].good
         if reacted_trial is None:
             return None
@@ -230,7 +237,7 @@ class Liveness:
         )
 
     def _sign(self, device: str, sign: Observation | None = None, *, reacted: bool = False) -> None:
-        """sign: None if only the trial's end gives it."""
+        """Records a sign of life. sign: None if it follows from the end of the trial. reacted: it is a reaction."""
         life = self._life_signs[device]
         if sign is not None:
             at_s = sign.at.at_s
@@ -245,7 +252,7 @@ class Liveness:
             life.restarts = 0
 
     def _call_end_s(self, device: str) -> float:
-        """When the phrase or query of this moment ended, by the host's clock; over a wire, when its sound began."""
+        """When the current phrase or query ended, on the host's clock; over a wire, when its sound began."""
         started = (
             self._starts_by_player.get(self._players.get((self._current_attempt.trial_id, device), ""))
             if self._current_attempt
@@ -256,9 +263,10 @@ class Liveness:
         return started.at.at_s + (self._current_attempt.query_end_s if started.audio_s is None else 0.0)
 
     def _is_after(self, device: str, sign: Observation, *, reacts: bool) -> bool:
-        """Whether a sign comes after the phrase or query of this moment; reports may be late.
+        """Whether a sign comes after the end of the current phrase or query, by its own time.
 
-        reacts: after it has begun. Where the wake phrase of a query begins, is not known: after its sound has.
+        reacts: whether it comes after the start instead. It is not known where the wake phrase of a query begins, so
+        there the start of the sound counts.
         """
         if self._current_attempt is None:
             return True
@@ -285,7 +293,7 @@ class Liveness:
             life.silent.clear()
 
     def _note_sign(self, life: _LifeSigns, at_s: float) -> None:
-        """From then on it may stand still; a sign of an earlier run that comes late shows nothing of this one."""
+        """Records the time of a sign. A late sign of an earlier run shows nothing about this run."""
         if life.last_s is not None or at_s >= self._run_began_s:
             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
 

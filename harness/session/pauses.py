@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class LifeCheck:
-    """Runs before each take, and before the run ends.
+    """Checks that silent devices are alive, before each take and before the run ends.
 
     Takes without a sign of life count only once the device has shown that it listens. Any report proves it, and so does
     waking to a stimulus that woke it earlier. Otherwise the takes are not proven, and are played again.
@@ -36,14 +36,14 @@ class LifeCheck:
     def __init__(
         self, run: Run, liveness: Liveness, say: Callable[[Trial], None], revive: Callable[[Trial, str], bool]
     ) -> None:
-        """revive(trial, device): power cycles the device; whether it answers again."""
+        """say(trial): plays a life check. revive(trial, device): power cycles it; returns whether it answers again."""
         self._run = run
         self._liveness = liveness
         self._play_trial = say
         self._revive = revive
 
     def settle(self, *, at_end: bool = False) -> bool:
-        """Checks silent devices; whether anything was played. at_end: no further trial could prove listening."""
+        """Checks silent devices. Returns whether anything was played. at_end: no further trial can prove listening."""
         run, after = self._run, self._run.stage.life_check_after
         played = False
         while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
@@ -73,7 +73,7 @@ class LifeCheck:
         return played
 
     def _repeat_known_good(self, device: str) -> bool:
-        """Repeats the last stimulus that the device reacted to; False without one."""
+        """Repeats the last stimulus that the device reacted to; False if there is none."""
         trial = self._liveness.check(device, self._run.standing.rows)
         if trial is None:
             return False
@@ -130,21 +130,21 @@ class LifeCheck:
 
 
 ON_FAULT_BY = "on_fault"
-"""Who pauses, resumes and plays again, in the rows."""
+"""The name in the rows for whom `on_fault` pauses, resumes and repeats."""
 CHECKS_BY = "checks"
 DISK_BY, NOISE_BY = "min_free_gb", "max_noise_floor_dbfs"
 NOT_SET_UP = "not_set_up"
-"""Cause code of a trial whose stands, settings or power were not as it needs them."""
+"""Cause code of a trial for which stands, settings or power could not be set."""
 
 
 class UnfitPause:
-    """Runs before each take. Pauses while the disk has less room, or the room is louder, than the bench allows."""
+    """Pauses before a take while the disk has less space, or the room is louder, than the bench allows."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     def settle(self) -> bool:
-        """Whether it paused. An operator who resumes meanwhile has one more take played."""
+        """Returns whether it paused. If the operator resumes during the pause, one more take is played."""
         run = self._run
         for source, why, all_clear in (
             (DISK_BY, run.stage.short_of_room, "there is enough disk space again"),
@@ -167,9 +167,9 @@ class UnfitPause:
 
 
 class CheckPause:
-    """Runs before a take, at the interval of the bench's checks. A refusal pauses the run until the checks pass.
+    """Checks the bench before a take, at the interval that the bench sets. A refusal pauses the run until they pass.
 
-    They are repeated after `retry_after_s`. With `on_fault`, `retries` and `then` decide as for a fault.
+    The checks are repeated after `retry_after_s`. With `on_fault`, `retries` and `then` apply as for a fault.
     """
 
     def __init__(self, run: Run) -> None:
@@ -177,7 +177,7 @@ class CheckPause:
         self._next_check_s = -math.inf
 
     def settle(self) -> bool:
-        """Whether it played test sounds or paused."""
+        """Returns whether it played test sounds or paused."""
         run, checks = self._run, self._run.stage.checks
         if checks is None or math.isinf(checks.every_s) or run.now_s() < self._next_check_s:
             return False
@@ -191,7 +191,7 @@ class CheckPause:
         return True
 
     def _check(self, checks: BenchCheck) -> list[Check]:
-        """Checks while the bench is still, and logs the results; those that refuse."""
+        """Checks the bench while nothing plays, and logs the results. Returns those that refuse."""
         run, results = self._run, list[Check]()
         quiet_s = 0.0 if run.last_sound_s is None else run.last_sound_s + run.stage.between_trials_s - run.now_s()
         if quiet_s > 0 and not run.rest(quiet_s):
@@ -238,14 +238,14 @@ def _summary(refused: list[Check]) -> str:
 
 
 class FaultPause:
-    """Runs after each take. A trial that a fault has ended does not count, and is played again after a pause.
+    """Pauses after a take that a fault has ended. The trial does not count, and is played again.
 
-    The pause ends when what was lost is back, when the operator resumes, or after `retry_after_s`, to try again. After
-    `retries` without a trial that succeeds, the run ends, or leaves the trial as it is and goes on.
+    The pause ends when the lost connection is back, when the operator resumes, or after `retry_after_s`, to try again.
+    After `retries` without a trial that succeeds, the run ends, or it leaves the trial interrupted and continues.
     """
 
     def __init__(self, run: Run, revive: Callable[[Trial, str], tuple[str, ...]]) -> None:
-        """revive(trial, reason): power cycles what has failed; the devices that answer again."""
+        """revive(trial, reason): power cycles what has failed; returns the devices that answer again."""
         self._run = run
         self._revive = revive
         self._retries = 0
@@ -253,7 +253,7 @@ class FaultPause:
         self.link_wait_s = LINK_WAIT_S if policy is None else policy.retry_after_s
 
     def settle(self, trial: Trial, row: TrialFinished) -> bool:
-        """Whether it paused, and is to go on."""
+        """Returns whether it paused and the run continues."""
         run, policy = self._run, self._run.stage.on_fault
         if policy is None or run.ending is not None:
             return False
@@ -291,7 +291,7 @@ class FaultPause:
                 next_s = run.now_s() + policy.retry_after_s
 
     def _is_revived(self, trial: Trial, reason: str) -> bool:
-        """Whether a power cycle has brought back what failed; then the run goes on."""
+        """Whether a power cycle has restored what failed, so that the run continues."""
         run = self._run
         alive = self._revive(trial, reason)
         if alive and run.paused and run.ending is None:
@@ -317,7 +317,7 @@ class FaultPause:
         self._run.ending = EndReason.STOPPED
 
     def _list_lost(self, trial: Trial) -> list[str]:
-        """What the trial needs and is lost now."""
+        """Ids of the connections that the trial needs and that are lost now."""
         sources = (source for target in trial.targets for source in target.sources)
         required = {*sources, *trial.players, trial.microphone}
         return sorted(self._run.seen.unreachable & required)

@@ -72,7 +72,7 @@ _SHORT: dict[AxisName, str] = {
 }
 
 Cell = tuple[tuple[AxisName, str, AxisValue], ...]
-"""One combination of the matrix: axis, label, value."""
+"""One combination of the matrix: (axis, label, value) for each axis."""
 Pair = tuple[Trial, Trial]
 """A prime and its follow-up, which are always played one after the other."""
 
@@ -80,11 +80,11 @@ Pair = tuple[Trial, Trial]
 def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Trial, ...]:
     """The trials in the order of playing; the same scenario, bench and seed give the same ids in the same order.
 
-    Both have passed `check_compatibility`. seed: for a shuffled order, the pairs of a memory probe, and ambient sound.
-    None takes the matrix's seed for the order, else the scenario's.
+    Scenario and bench have passed `check_compatibility`. seed: seed of a shuffled order, of the pairs of memory probes,
+    and of ambient sound. None takes the matrix's seed for the order, and the scenario's for all else.
     """
     planner = _Planner(scenario, bench, scenario.seed if seed is None else seed)
-    # What is played in one go; only the two trials of a memory probe are more than one.
+    # A unit is played without a break. It has one trial, except for the two of a memory probe.
     units = [unit for template in scenario.trials for unit in planner.units(template)]
     if scenario.matrix.order is Order.SHUFFLED:
         chosen = next(s for s in (seed, scenario.matrix.seed, scenario.seed) if s is not None)
@@ -103,9 +103,9 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
 
 
 def _groups(matrix: Matrix) -> dict[tuple[str | None, ...], int]:
-    """Labels on the axes of `group_by` → rank. From one group to the next the label of only one axis changes.
+    """Labels on the axes of `group_by` → position in the order of groups. Between two groups, only one label changes.
 
-    None is the label of a trial that an axis does not multiply.
+    The label is None if an axis does not multiply a trial.
     """
     labels: dict[AxisName, tuple[str | None, ...]] = {axis.name: (None, *axis.labels) for axis in matrix.axes}
     order: list[tuple[str | None, ...]] = [()]
@@ -141,7 +141,7 @@ class _Planner:
         self._taken_ids: set[str] = set()
 
     def units(self, template: TrialTemplate) -> Iterator[tuple[Trial, ...]]:
-        """The trials of a template, those together that are played in one go."""
+        """The trials of a template, grouped into units that are played without a break."""
         if template.memory is not None:
             yield from self._memory_pairs(template)
         elif template.kind.asks:
@@ -152,7 +152,7 @@ class _Planner:
             yield from ((trial,) for trial in self._listening_trials(template))
 
     def _list_cells(self, template: TrialTemplate, *, through_air: bool) -> Iterator[tuple[Cell, int]]:
-        """The cells that differ for a template, each once, with every repetition."""
+        """The cells that make a difference to a template, each with the number of every repetition."""
         return itertools.product(self._cells_of(template, through_air), range(1, template.repeat + 1))
 
     def _cells_of(self, template: TrialTemplate, through_air: bool = True) -> list[Cell]:
@@ -181,14 +181,14 @@ class _Planner:
         return can_inject and template.route is not Route.LOUDSPEAKER
 
     def _is_asked_by_wire(self, template: TrialTemplate) -> bool:
-        """Whether it goes over a wire. Queries without `expects` always go through the air."""
+        """Whether the query goes over a wire. Queries without `expects` always go through the air."""
         return template.expects is not None and self._is_injected(asked_device(template, self._bench), template)
 
     def _speaker(self, position: AxisValue) -> Equipment:
         return next(speaker for speaker in self._bench.loudspeakers if position is None or speaker.position == position)
 
     def _player(self, voice: VoiceSpec, position: AxisValue) -> str:
-        """Id of what sounds in the room: a loudspeaker, or a person."""
+        """Id of what makes the sound in the room: a loudspeaker, or TALKER for a person."""
         return voice.label() if voice.is_person else self._speaker(position).id
 
     def _query(self, template: TrialTemplate) -> Query:
@@ -197,7 +197,7 @@ class _Planner:
     def _recipe(
         self, template: TrialTemplate, query: Query | None, profile: DeviceProfile, cell: Cell
     ) -> StimulusRecipe:
-        """How it sounds, by the matrix, else the trial, the query or the defaults; what it says the caller puts in."""
+        """How a trial sounds: by the matrix, else the trial, the query or the defaults. The caller adds its words."""
         defaults, axis = self._scenario.defaults, {name: value for name, _, value in cell}
         voice = requested_voice(defaults, template, query, axis)
         level = defaults.level_dbfs if voice.is_person else self._level_dbfs(template, axis)
@@ -230,7 +230,7 @@ class _Planner:
         )
 
     def _noise_players(self, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue]) -> tuple[tuple[str, float], ...]:
-        """The loudspeakers of noise, and their gains: by the calibrations, or 0 dB for a level in dBFS."""
+        """The loudspeakers that play noise, and their gains: from the calibrations, or 0 dB for a level in dBFS."""
         speakers = [self._speaker(position) for position in noise.positions]
         if noise.level_dbfs is not None:
             return tuple((speaker.id, 0.0) for speaker in speakers)
@@ -240,7 +240,7 @@ class _Planner:
         )
 
     def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:
-        """The level asked for."""
+        """The requested level in dBFS."""
         level, in_spl = requested_level(self._scenario.defaults, template, axis)
         return self._calibration(axis).dbfs(level) if in_spl else level
 
@@ -358,7 +358,7 @@ class _Planner:
                 yield replace(trial, recipe=replace(trial.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
 
     def probe(self, template: TrialTemplate, number: int) -> Trial:
-        """A probe of an ambient template; it is played once more when a device has not heard it."""
+        """A probe of an ambient template. It is played a second time if a device did not react to it."""
         spec, scenario = template.ambient.probe if template.ambient else None, self._scenario
         assert spec is not None, template.id
         probe_template = replace(
@@ -412,7 +412,7 @@ class _Planner:
     def _plan_listening(
         self, template: TrialTemplate, cell: Cell, repetition: int, trial_id: str, heard: ListeningSpec
     ) -> Trial:
-        """A trial of the phrase, or of phrase and command. The caller adds the sound of an ambient one."""
+        """A trial with the phrase, or with phrase and command. For an ambient trial, the caller adds the sound."""
         scenario, bench, first = self._scenario, self._bench, heard.targets[0]
         profile = bench.device(first.device).profile
         phrase: Utterance = SpokenText(heard.phrase)
@@ -468,13 +468,13 @@ class _Planner:
 
 
 def _settings(cell: Cell, bench: Bench) -> SettingValues:
-    """The settings of devices; those of stands are left to `_stand_settings`."""
+    """The device settings of a cell; `_stand_settings` gives those of the stands."""
     moved = {stand.moves for stand in bench.stands}
     return tuple((name, value) for name, value in _setting_values(cell) if name not in moved)
 
 
 def _stand_settings(cell: Cell, bench: Bench, *, in_room: bool) -> SettingValues:
-    """Where the stands of the bench are for the trials of a cell, by their ids. in_room: a simulated one."""
+    """(id, value) of each stand of the bench for the trials of a cell. in_room: the talker is in a simulated room."""
     moved = {stand.moves: stand.id for stand in bench.stands}
     places = ((name, exact(value)) for name, _, value in cell if not in_room and isinstance(value, int | float))
     return tuple((moved[name], value) for name, value in (*places, *_setting_values(cell)) if name in moved)
@@ -485,16 +485,16 @@ def _setting_values(cell: Cell) -> SettingValues:
 
 
 def _phrase(devices: list[Device], template: TrialTemplate) -> str:
-    """The wake phrase for all of them."""
+    """The wake phrase for all of these devices."""
     return template.phrase if template.phrase is not None else next(iter(devices[0].profile.wake_phrases))
 
 
 ON_RECOGNITION = ("min_recognised_share", "min_first_attempt_share", "max_first_attempt_wer", "max_final_wer")
-"""Limits without a result when nothing shows what a device understood."""
+"""Limits that have no result if there is no evidence of what a device understood."""
 
 
 def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPresence) -> Iterator[str]:
-    """Which trials have a result only if a person answers, and which limits nothing can decide; with what to do."""
+    """Notes on trials that have a result only if a person answers, and on limits that nothing can decide."""
     asking = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
     if asking and operator is not OperatorPresence.PRESENT:
         devices = ", ".join(dict.fromkeys(trial.device for trial in asking))
@@ -518,7 +518,7 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
 
 
 def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
-    """Which limits on a p95 cannot pass, because too few of the trials give the time; with what to do."""
+    """Notes on limits on a p95 that cannot pass, because too few trials measure that time; with remedies."""
     least_count = values_needed(0.95)
     for name, counts in _planned_time_counts(trials).items():
         for device, count in counts.items() if getattr(limits, name) is not None else ():
@@ -531,7 +531,10 @@ def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
 
 
 def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
-    """Limit on a p95 → device, or "" for queries of all devices → the most times that there can be (`check_limits`)."""
+    """Limit on a p95 → device ("" for queries to all devices) → largest possible number of measured times.
+
+    See `check_limits`.
+    """
     queries = len([trial for trial in trials if trial.kind.asks and trial.memory is None and trial.responds])
     wakes, commands = dict[str, int](), dict[str, int]()
     for trial in trials:
@@ -558,7 +561,7 @@ def _has_phrase_end(trial: Trial) -> bool:
 def _evidence(
     template: TrialTemplate, evidence: Evidence, reports: tuple[ObservationKind, ...], rule: RepromptRule
 ) -> Evidence:
-    """The source of evidence: the device, if it reports what decides whether the query is repeated."""
+    """The source of evidence: the device, if its reports can decide whether the query is repeated."""
     if evidence is not Evidence.AUTO:
         return evidence
     by_words = template.expects is None or rule.until is RepeatUntil.RECOGNISED

@@ -1,4 +1,4 @@
-"""A person at the bench who says what a loudspeaker would play: the prompt, the speech, and what is kept of it.
+"""A person at the bench speaks instead of a loudspeaker: the prompt, the speech, and the recording of it.
 
     prompt is shown ──► speech begins ──► speech is over ──► kept as the stimulus
        │ nothing is said     │ it cannot be kept
@@ -40,7 +40,7 @@ from harness.session.take import Action, StimulusTiming
 from harness.session.talker import AROUND_S, TalkerSpeech, UnusableUtterance
 
 WAIT_S = 20.0
-"""How long a person may take to begin, and how often they are asked, unless the scenario says otherwise."""
+"""Time in which a person must begin to speak, and how often they are asked, unless the scenario sets them."""
 TRIES = 3
 ANSWERED_S = 0.5
 """Quiet that ends the speech once the device has reported that it answers; onsets are reported up to 0.4 s late."""
@@ -54,17 +54,17 @@ _WORDS = {
     "nl": ("Zeg", "Ga staan bij", "Nog een keer, graag.", "Niets gehoord. Nog een keer, graag."),
     "pt": ("Diga", "Fique em", "Mais uma vez, por favor.", "Não se ouviu nada. Mais uma vez, por favor."),
 }
-"""By language: before the text, before the place, and what is shown when it is asked again."""
+"""By language: the words before the text, before the place, and when the person is asked again."""
 
 
 def said_text(trial: Trial) -> str:
-    """What a person is asked to say in a trial: wake phrase and query."""
+    """The words that a person is asked to say in a trial: wake phrase and query."""
     parts = (trial.recipe.wake_phrase, trial.recipe.query)
     return ", ".join(part.text for part in parts if isinstance(part, SpokenText))
 
 
 def place_of(trial: Trial) -> str:
-    """Where the person stands, from the matrix: `mark 2, 1 m, 30°`; "" where it does not say."""
+    """Where the person stands, from the matrix: `mark 2, 1 m, 30°`; "" if the matrix does not say."""
     conditions = dict(trial.conditions)
     position = conditions["position"].replace("_", " ") if "position" in conditions else ""
     distance = f"{conditions['distance_m']} m" if "distance_m" in conditions else ""
@@ -73,7 +73,10 @@ def place_of(trial: Trial) -> str:
 
 
 def prompt_for(trial: Trial, text: str, *, repeated: bool = False, unheard: bool = False) -> TalkerPrompt:
-    """The prompt in the talker's language, in English where the harness does not know it."""
+    """The prompt in the talker's language, or in English if the harness does not have that language.
+
+    repeated: the attempt is repeated. unheard: nothing was heard after the last prompt.
+    """
     language = trial.recipe.voice.language.partition("-")[0].lower()
     say, stand, more, nothing = _WORDS.get(language, _WORDS["en"])
     place = place_of(trial)
@@ -93,9 +96,12 @@ def in_a_line(prompt: TalkerPrompt) -> str:
 
 @dataclass(slots=True)
 class _Turn:
-    """One prompt. said: what was heard since. observations: what was observed meanwhile, for the machine.
+    """One prompt, from when it is shown until the speech is stored or given up.
 
-    closing: words that close a dialogue, and not a stimulus. answered_s: when the device reported that it answers.
+    said: the speech that was heard since. tries: how often the person was asked.
+    observations: everything observed since, which the machine gets afterwards.
+    closing: whether the words close a dialogue; otherwise they are the stimulus.
+    answered_s: when the device reported that it answers; None if it has not.
     """
 
     machine: Machine
@@ -119,8 +125,8 @@ class _Turn:
 class Prompter:
     """Asks the talker of a trial to speak, in place of a player. Only the conductor's thread uses it.
 
-    To the machine, it is a player: the times of the stimulus are those of the speech, known only after it. Until then
-    it holds back what is observed. The machine then gets that after the start of the stimulus, as usual.
+    The machine sees it as a player. The times of the stimulus are those of the speech, and known only after it. Until
+    then the prompter keeps all observations. It passes them on after the start of the stimulus, as a player does.
     """
 
     def __init__(self, run: Run, perform: Callable[[Iterable[Action]], None]) -> None:
@@ -134,19 +140,19 @@ class Prompter:
         return None if self._turn is None else self._turn.until_s
 
     def ask(self, machine: Machine, play_id: str, text: str, *, closing: bool = False) -> None:
-        """Shows the prompt."""
+        """Asks the talker to say a text. closing: the words close a dialogue, and are not the stimulus."""
         repeated = (machine.attempt or 1) > 1 and not closing
         prompt = prompt_for(machine.trial, text, repeated=repeated)
         self._turn = _Turn(machine, play_id, text, prompt, self._listen(machine.trial), closing)
         self._show(self._turn)
 
     def stop(self) -> Sequence[Action]:
-        """Nobody needs to speak any more. Returns what the machine requests."""
+        """Withdraws the prompt. Returns what the machine then requests."""
         turn = self._end_turn()
         return () if turn is None else self._fail_turn(turn, "it was stopped")
 
     def takes(self, observation: Observation, now_s: float) -> bool:
-        """Takes what is observed while the prompt stands; False for what goes to the machine at once."""
+        """Takes an observation while a prompt is shown. False if it is to go to the machine at once."""
         self.tick(now_s)
         turn, microphone = self._turn, self._run.stage.microphone
         if turn is None or microphone is None:
@@ -216,7 +222,7 @@ class Prompter:
         return turn
 
     def _store_speech(self, turn: _Turn) -> None:
-        """Keeps the speech as the stimulus, and gives the machine its times."""
+        """Stores the speech as the stimulus, and gives the machine its times."""
         run, machine, speech = self._run, turn.machine, turn.said
         microphone = run.stage.microphone
         assert speech.starts is not None
@@ -257,7 +263,7 @@ class Prompter:
         self._perform(machine.feed(StimulusEnded(player, last, turn.play_id), now_s))
 
     def _not_said(self, turn: _Turn, why: str) -> None:
-        """Asks again if nothing was said. What was said and cannot be kept ends the attempt: the device heard it."""
+        """Asks again if nothing was said. Speech that cannot be stored ends the attempt, since the device heard it."""
         if turn.said.starts is not None:
             self._interrupt(turn, f"not_kept: {why}")
         elif turn.closing:
@@ -280,7 +286,7 @@ class Prompter:
         self._perform(self._fail_turn(turn, cause))
 
     def _fail_turn(self, turn: _Turn, why: str) -> Sequence[Action]:
-        """Reports to the machine that the stimulus did not come, and what was observed meanwhile."""
+        """Reports to the machine that there is no stimulus, and passes on what was observed since the prompt."""
         machine, now_s = turn.machine, self._run.now_s()
         player, observations = machine.trial.players[0], turn.observations
         turn.observations = []
@@ -294,7 +300,7 @@ class Prompter:
 
 
 def _answers(observation: Observation, trial: Trial) -> bool:
-    """Whether a device of the trial reports that it has heard the end of the speech."""
+    """Whether the observation shows that a device of the trial has heard the end of the speech."""
     if not any(observation.source in target.sources for target in trial.targets):
         return False
     match observation:

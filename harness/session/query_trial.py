@@ -45,15 +45,15 @@ from harness.session.take import (
 )
 
 FREEZE_GUARD_S = 5.0
-"""Longest wait for the clip of a response. Storing it normally ends within the action that asks for it."""
+"""Longest wait for the clip of a response. Normally it is stored before the action that requests it returns."""
 TRANSCRIBE_LIMIT_S = 5.0
-"""Longest wait of the next sound for the harness's transcription of a response."""
+"""How long the next sound waits, at most, for the harness's transcription of a response."""
 SETTLE_S = 3.0
-"""Quiet that ends a dialogue after the closing words, because a device may answer them."""
+"""Quiet after the closing words that ends a dialogue, because a device may answer them."""
 SETTLE_IDLE_S = 0.3
-"""… when the device reports that it is idle."""
+"""The same, if the device reports that it is idle."""
 THE_DEVICE = "the device"
-"""Name among lost sources for the device itself: it or its last will reported that it is gone."""
+"""Stands for the device itself among the lost sources: the device, or its last will, reported that it is gone."""
 DEVICE_BACK_S = 60.0
 """How long the next attempt waits for the device. Then it starts anyway: a last will may arrive after a restart."""
 QUESTION = "Did the device understand the query? (y / n, and what it heard)"
@@ -78,7 +78,7 @@ class TrialMachine(Take):
         self._closings = 0
         self._closing_done = False
         self._owes_closing = False
-        """The device was busy when its dialogue was to be closed."""
+        """Whether a dialogue is still to be closed, since the device was busy when it was due."""
         self._in_late_window = False
         self._device = Activity()
         self._was_idle_at_start = False
@@ -96,7 +96,7 @@ class TrialMachine(Take):
     ) -> list[Action]:
         """Begins the take; no sound before `not_before_s`. lost: sources whose link is down at this moment.
 
-        query_cut_s: as the attribute, of the take before.
+        last_sound_s: when the bench last made a sound. query_cut_s: the attribute of the previous take.
         """
         self._set_time(now_s)
         self.query_cut_s = query_cut_s
@@ -108,7 +108,7 @@ class TrialMachine(Take):
         return self._advance()
 
     def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
-        """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
+        """The response is stored. transcribing: the next sound waits for `transcribed`, up to TRANSCRIBE_LIMIT_S."""
         self._set_time(now_s)
         if transcribing:
             self._transcribing_until_s = self._now_s + TRANSCRIBE_LIMIT_S
@@ -262,7 +262,7 @@ class TrialMachine(Take):
     def _revise(self, owner: Attempt) -> None:
         """Changes an attempt's verdict by evidence that came after it; the later row counts.
 
-        A frame that makes the current attempt unnecessary stops it. The machine then waits for the answer.
+        If the device turns out to have understood, the current attempt stops, and the machine waits for the answer.
         """
         if owner.number not in self._rows or owner.interruption:
             return
@@ -321,7 +321,7 @@ class TrialMachine(Take):
                 return None
 
     def _listens_until(self, attempt: Attempt) -> float:
-        """Without an audible response: once the device's report is there, or at once if only people can answer."""
+        """Until when a response may come; without a voice, until a report comes, or not at all if only people answer."""
         end = attempt.query_end
         until_s = (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
         if self.trial.responds:
@@ -347,7 +347,7 @@ class TrialMachine(Take):
         return max(until_s, self._busy_until())
 
     def _busy_until(self) -> float:
-        """A query before then would drop the device's answer, which may still come."""
+        """Until when the device counts as busy: an earlier query would cut off its answer, which may still come."""
         if self._device.state not in _BUSY:
             return 0.0
         return self._device.until(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
@@ -459,7 +459,7 @@ class TrialMachine(Take):
         return row is not None and row.outcome.answered
 
     def _ask_about_effect(self, attempt: Attempt) -> None:
-        """Before closing the dialogue, because closing words might undo the effect."""
+        """Asks about the effect before the dialogue is closed, because closing words might undo it."""
         question_text = question(attempt) if self._answered() and self.attended else ""
         if not question_text:
             self._finish_checking()
@@ -477,10 +477,9 @@ class TrialMachine(Take):
             self._finish_closing()
 
     def _dialogue_may_be_open(self) -> bool:
-        """Whether a dialogue is to be closed: the trial says how, and the device has not said otherwise.
+        """Whether a dialogue is to be closed: the trial says how, and the device has not reported that it is idle.
 
-        It is not when the device is idle. Nor is it while the first answer is still to come or to be heard: closing
-        words would cut it off.
+        A dialogue is not closed while the first answer may still come or is not over: closing words would cut it off.
         """
         if self.trial.close_dialogue is None or self._device.state is DeviceState.IDLE:
             return False
@@ -523,7 +522,7 @@ class TrialMachine(Take):
             self._in_late_window = verdict is not None and late_answer_possible
 
     def _may_answer_late(self) -> bool:
-        """Whether a first response may still come; without a voice, a report of what it understood."""
+        """Whether a first response may still come; from a device without a voice, a report of what it understood."""
         attempt = self._current
         return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.has_evidence)
 
@@ -563,7 +562,7 @@ class TrialMachine(Take):
             self.query_cut_s = self._now_s
 
     def _interrupt(self, cause: str) -> None:
-        """Ends the current attempt. It keeps a verdict that it already has (a late answer was coming)."""
+        """Ends the current attempt. A verdict that it already has, while a late answer was awaited, stays."""
         attempt = self._current
         assert attempt is not None
         self._cut_query()

@@ -50,23 +50,26 @@ from harness.session.liveness import Liveness
 from harness.session.take import ENGINE_ENDED
 
 TakeKey = tuple[str, int]
-"""A trial's id and the number of the take."""
+"""A take: the trial's id, and the number of the take."""
 
 
 @dataclass(slots=True)
 class Resumption:
-    """State of a session after the added rows; an empty one is a session that has not begun.
+    """State of a session after the rows that were added. Without rows, the session has not begun.
 
-    - takes: all known takes, planned and re-run, in the order of playing.
-    - finished: take → its verdict. attempts: take → attempt → latest row. open_attempts: started, without a verdict.
-    - frozen: (trial, take, attempt) → hash of the clip. wakes: seq of the rows of wake events.
-    - originals: connection → settings before the first change, name → value.
-    - lives: which devices show that they are alive.
-    - time_line: boot and speed of the session's clock in the last run.
+    - takes: all known takes, planned and re-run, in the order of playing. begun: those that have begun.
+    - finished: take → its verdict. attempts: take → number of the attempt → its latest row.
+    - open_attempts: take → numbers of attempts that have begun and have no verdict.
+    - frozen: (trial, take, attempt) → hash of the response's clip.
+    - judgments: ids of the judgments. wakes: `seq` of the rows of wake events.
+    - cut: whether the last attempt was interrupted or skipped, so that its device may still answer.
+    - stored: hashes of the stimuli whose sound is stored.
+    - last_sound_s: when the last sound was committed, on the session's clock.
+    - time_line: boot id and speed of the session's clock in the last run.
+    - ended: why the session ended; None if it is open. rows: number of rows.
+    - originals: connection → its settings before the first change, name → value.
     - unpowered: devices whose power was cut and is not known to be back.
-    - cut: the last attempt was interrupted or skipped, so its device may still answer.
-    - stored: hashes of stimuli whose sound is kept. last_sound_s: when the last sound was committed, by the
-      session's clock.
+    - lives: signs of life of the devices.
     """
 
     takes: dict[TakeKey, None] = field(default_factory=dict)
@@ -89,7 +92,7 @@ class Resumption:
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:
-        """The fold over a log's rows. plan: for a log whose first row does not list the trials."""
+        """The state after all rows of a log. plan: the trials, if the log's first row does not list them."""
         trials = tuple(plan)
         resumption = cls(takes=dict.fromkeys((trial.id, 1) for trial in trials), lives=Liveness(trials))
         for entry in entries:
@@ -145,7 +148,7 @@ class Resumption:
                 pass
 
     def start_clock(self, started: EngineStarted, at_s: float) -> None:
-        """A run begins. The clocks of two boots cannot be compared: after another boot, the full wait is kept."""
+        """Records that a run begins. After a reboot its clock is another, so the full wait between sounds applies."""
         time_line = started.boot_id, started.clock_speed
         if self.last_sound_s is not None and self.time_line not in (None, time_line):
             self.last_sound_s = at_s
@@ -156,7 +159,7 @@ class Resumption:
         self.takes[take] = None
 
     def pending(self) -> tuple[TakeKey, ...]:
-        """Takes without a verdict, in the order of playing. One that has begun comes first."""
+        """Takes without a verdict, in the order of playing, but first the one that has begun."""
         unfinished = [take for take in self.takes if take not in self.finished]
         # False sorts first, and ties keep their order.
         return tuple(sorted(unfinished, key=lambda take: take not in self.begun))
@@ -166,11 +169,11 @@ class Resumption:
         return 1 + max((take for earlier_id, take in self.takes if earlier_id == trial_id), default=0)
 
     def in_play(self, trial_id: str) -> bool:
-        """True while a take of that trial is waiting or being played."""
+        """Whether a take of that trial is waiting or being played."""
         return any(other_id == trial_id and (other_id, take) not in self.finished for other_id, take in self.takes)
 
     def cut_off(self) -> tuple[AttemptFinished, ...]:
-        """Rows that mark the attempts interrupted by an engine's end."""
+        """Rows to add for the attempts that the end of an engine has interrupted."""
         return tuple(
             AttemptFinished(
                 trial_id,
@@ -187,9 +190,9 @@ class Resumption:
 
 
 def standing_of(folder: Path) -> Resumption:
-    """Which takes are finished, begun and left, and how the session ended; nothing else. LogError.
+    """Which takes of a session are finished, begun and left, and how it ended; the other fields are empty. LogError.
 
-    Reads a tenth of the rows: an engine that resumes the session reads them all.
+    This reads a tenth of the rows. An engine that resumes the session reads them all.
     """
     return Resumption.of(read_entries(SessionFolder(folder).demand().database, kinds=_ROWS_OF_TAKES))
 
@@ -221,7 +224,7 @@ Request = WriteNote | SetMark | Rerun | Judge | Review | AnswerEffect
 
 
 def row_for(request: Request, resumption: Resumption, trial_ids: Container[str]) -> Row | str | None:
-    """The row to commit, or the reason for refusing it. None when it is committed already (sent twice)."""
+    """The row to commit for a request, or the reason for refusing it; None if it is a repetition of a committed one."""
     match request:
         case WriteNote(text=text, by=by, trial_id=trial_id):
             if trial_id is not None and trial_id not in trial_ids:

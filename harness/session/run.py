@@ -1,7 +1,8 @@
 """State of a run: shared data, messages to clients, and writing when the disk is full.
 
-Threads: other threads only put into `Run.arrivals`. All else is the conductor's thread. Where it must wait, it calls
-`Run.serve`, which processes the next arrival. So commands are answered meanwhile, and pauses nest.
+Threads: other threads only put messages into `Run.arrivals`. Everything else runs in the conductor's thread. Where it
+must wait, it calls `Run.serve`, which processes the next arrival. So commands are answered during a wait, and pauses
+can nest.
 
     run.append ──► log ── LogFull ──► players stop ──► wait for room ──► retry ──► Paused, Resumed
                                                        │ Resume: at once
@@ -56,28 +57,29 @@ if TYPE_CHECKING:
 
 @frozen
 class ConductorContext:
-    """Everything that the conductor works with. The caller makes and closes it.
+    """Everything that the conductor works with. The caller creates and closes it.
 
     - loudspeakers: id → driver, for every id that the plan names, including connections that inject sound.
+    - between_trials_s: quiet before each trial.
     - transcribe(waveform, on_text): the harness's own recogniser, in the background. It calls on_text(text) once
       from any thread, with "" when it fails. None without a recogniser.
     - attended: whether an operator is there to answer questions.
     - on_state, answer(command_id, ok, why): messages to the clients, called from the conductor's thread.
     - on_rendered: called with each trial's sound before it is played, from the rendering thread.
-    - linger: while true after the plan's end, notes, judgments and re-runs are still accepted.
-    - needless(trial): why a listening trial need not be played any more, else "".
-    - life_check_after: trials in a row without a sign of life that make a device doubtful (0: never).
-    - decisions: rows about sequential tests that the log lacks; called after each listening trial.
-    - settings: id → driver, for connections that set the settings of their devices.
+    - linger: while it returns True after the plan's end, notes, judgments and re-runs are still accepted.
+    - needless(trial): why a listening trial need not be played any more; "" if it must be.
+    - life_check_after: number of trials in a row without a sign of life that make a device doubtful (0: never).
+    - decisions: returns rows about sequential tests that the log lacks; called after each listening trial.
+    - settings: id → driver, for connections that can change the settings of their devices.
     - on_fault: what a run does about a fault that ends a trial; None: it plays the next trial.
-    - levels: how the level of what is played is compared with what the microphone hears; None: not at all.
+    - levels: how the level of a stimulus is compared with that at the microphone; None: it is not.
     - max_noise_floor_dbfs: a run pauses before a trial while the microphone's noise floor is higher; None: no limit.
-    - checks: of the bench, repeated between trials; None: not at all.
-    - short_of_room: why the disk has too little room for another trial, else "".
+    - checks: checks of the bench that are repeated between trials; None: there are none.
+    - short_of_room: returns why the disk has too little space for another trial; "" if it has enough.
     - alive: called by the conductor's thread every half second while it is not stuck.
-    - stalls: of the host, those that were not given before.
-    - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
-    - stands: id → stand, of the bench. power: device → its power switch.
+    - stalls: returns the stalls of the host that it has not returned before.
+    - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None: not known yet.
+    - stands: id → stand of the bench. power: device → its power switch.
     """
 
     loudspeakers: Mapping[str, Stimulates]
@@ -111,7 +113,7 @@ class ConductorContext:
 
 @frozen
 class TranscriptReady:
-    """The harness's recogniser has finished the response of that attempt."""
+    """The harness's recogniser has transcribed the response of that attempt."""
 
     trial_id: str
     take: int
@@ -128,14 +130,14 @@ class Stop:
 
 @frozen
 class WakeUp:
-    """Something without a message changed, such as a client that connected or left."""
+    """Something changed that sends no message of its own, such as a client that connected or left."""
 
 
 Arrival = Observation | Command | TranscriptReady | ClipResult | Stop | WakeUp
 
 
 TimedArrival = tuple[Arrival, float]
-"""An arrival and its time (session seconds)."""
+"""An arrival, and when it came (session seconds)."""
 
 
 class Inbox:
@@ -145,8 +147,8 @@ class Inbox:
                                       ├─ get ──► the conductor's thread
         put_back ──► to the front ────┘
 
-    end_requested: a request to end the run has arrived. On a busy host, minutes of observations may wait before it.
-    They are stored first, so that the log keeps the order of what happened, but nothing new begins meanwhile.
+    end_requested: whether a request to end the run has arrived. On a busy host, minutes of observations may wait before
+    it. They are stored first, so that the log keeps the order of events, but nothing new begins until then.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -162,7 +164,7 @@ class Inbox:
 
     @property
     def waiting(self) -> int:
-        """How many arrivals have come and not been taken."""
+        """Number of arrivals that wait in the inbox."""
         return len(self._returned) + self._queue.qsize()
 
     def get(self, wait_s: float) -> TimedArrival | None:
@@ -195,14 +197,15 @@ Machine = TrialMachine | ListeningMachine
 class Run:
     """State of a run. Only the conductor's thread uses it, except for `arrivals`.
 
-    - trials: of the plan, by id. standing: the fold over the log's rows.
-    - arrivals: input that is not processed yet. seen: latest observations of the drivers.
-    - machine: of the current take. sounds: of that take, by the id of the playing; "" is the stimulus.
-      beside: loudspeaker → noise of that take.
-    - last_sound_s: when the bench was last known to sound; None before the first sound.
-    - paused: no attempt begins. ending: why the run ends, None while it continues. aborted: by whom.
+    - trials: trials of the plan, by id. standing: state of the session after the rows of its log.
+    - arrivals: input that is not processed yet. seen: latest reports of the drivers.
+    - machine: machine of the current take; None between takes.
+    - sounds: play_id → sound of that take; "" is the stimulus. beside: loudspeaker → noise of that take.
+    - last_sound_s: when the bench last made a known sound; None before the first one.
+    - paused: whether no attempt may begin. ending: why the run ends; None while it continues.
+    - aborted: who aborted the run; "" if nobody did.
     - serve: processes the next arrival, or lets time pass. Called while waiting.
-    - prompt: what a person is asked to say, and until when; None as the time while they speak.
+    - prompt: what a person is asked to say, and until when; that time is None while they speak.
     - was_full: set when something had to wait for space on the disk, so that the attempt is interrupted.
     """
 
@@ -232,7 +235,7 @@ class Run:
         self._wall_offset_s = wall_offset_s()
 
     def watch_wall_clock(self) -> None:
-        """Commits a row when the wall clock has jumped. No duration of a run depends on it."""
+        """Commits a row when the wall clock has jumped. No duration of a run depends on that clock."""
         before_s, wall_s, after_s = threads.monotonic(), threads.wall(), threads.monotonic()
         if after_s - before_s > CLOCK_JUMP_S / 4:
             return  # the host stood still between its two clocks
@@ -255,14 +258,14 @@ class Run:
         self.append(Resumed(by))
 
     def by_hand(self, request: str, by: str) -> bool:
-        """Pauses until the operator has done what is asked, and resumes; False if the run ends first."""
+        """Pauses until the operator has done what the request says and resumes; False if the run ends first."""
         self.pause(request, by)
         for _ in self.while_paused(request):
             pass
         return self.ending is None
 
     def while_paused(self, reason: str) -> Iterator[None]:
-        """Serves until the pause or the run ends, and lets the caller look after each arrival."""
+        """Serves until the pause or the run ends; after each arrival, the caller can check its own condition."""
         while self.paused and self.ending is None:
             self.show(StateWord.PAUSED, reason)
             self.serve()
@@ -272,10 +275,10 @@ class Run:
     def run_in_background(
         self, work: Callable[[threading.Event], object], until: Callable[[], bool] = lambda: False
     ) -> bool:
-        """Does work that takes long in a thread, while commands are answered. False if the run ends first.
+        """Does long work in a thread, while commands are answered. False if the run ends first.
 
-        work: gets an event that asks it to return early: when the run ends, or `until` holds. Its errors are raised.
-        At the end of a run, when nothing more may end it, the work is awaited.
+        work: gets an event that is set when it should return early, because the run ends or `until` holds. Its errors
+        are raised here. At the end of a run, when nothing more can end it, this waits until the work is done.
         """
         return_early, was_ending = threads.event(), self.ending is not None
         with threads.pool("meanwhile") as pool:
@@ -297,12 +300,12 @@ class Run:
         return True
 
     def rest(self, lasts_s: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Waits, at most until something holds. False if the run ends first."""
+        """Waits for lasts_s, or until `until` holds. False if the run ends first."""
         real_s = self.stage.clock.real_s(lasts_s)
         return self.run_in_background(lambda return_early: return_early.wait(real_s), until)
 
     def players(self) -> list[Stimulates]:
-        """What plays the current trial's sound; empty between trials, and if a person says it."""
+        """Drivers that play the current trial's sound; empty between trials, and if a person says it."""
         if self.machine is None or self.machine.trial.talker:
             return []
         trial = self.machine.trial
@@ -362,7 +365,7 @@ class Run:
         return entry
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
-        """Stores a sound, which a row may name from then on; errors as of `append`."""
+        """Stores a sound, which a row may name from then on. Raises the errors of `append`."""
         return self._write(lambda: self.stage.log.save_clip(waveform, start_s))
 
     def _write(self, write: Callable[[], T]) -> T:

@@ -1,7 +1,7 @@
-"""What is set up before a trial, and set back after the run: the power of devices, their settings, and stands.
+"""Power of devices, their settings, and stands: set up before a trial, and restored after the run.
 
-Devices are power cycled between trials as the scenario asks, and after a fault as the bench allows. The log has the
-devices' own settings before any change.
+Devices are power cycled between trials as the scenario says, and after a fault as the bench allows. The log has the
+original settings of the devices.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from harness.session.liveness import Liveness
 from harness.session.run import Run
 
 POWER_BY = "power"
-"""Who pauses the run until the operator has switched the power, in the rows."""
+"""The name in the rows for who pauses the run until the operator has switched the power."""
 _PROVES_NOTHING = (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.ABORTED)
 
 
 class PowerCycling:
     """The power of the devices that have a switch on the bench.
 
-    - _trial_counts: device → its trials since its last power cycle in this run; a device that is missing has had none.
-    - _spent_cycles: device → power cycles after faults since its last trial that succeeded.
+    - _trial_counts: device → number of its trials since its last power cycle in this run. A missing device has had no
+      power cycle.
+    - _spent_cycles: device → number of power cycles after faults since its last trial that succeeded.
     """
 
     def __init__(self, run: Run, liveness: Liveness) -> None:
@@ -51,9 +52,9 @@ class PowerCycling:
                 pass
 
     def before(self, trial: Trial) -> bool:
-        """Power cycles the devices of a trial that are due. False if the run ends first.
+        """Power cycles those devices of a trial that are due. False if the run ends first.
 
-        DeviceError if one cannot be switched, or does not come back.
+        DeviceError if one cannot be switched, or does not answer again.
         """
         if trial.memory is not None and trial.memory.primed_by:
             return True  # nothing may happen to the device between a prime and its follow-up
@@ -70,16 +71,16 @@ class PowerCycling:
         return True
 
     def finished(self, trial: Trial, row: TrialFinished) -> None:
-        """A device with a trial that succeeded may be power cycled again as often as the bench allows."""
+        """Records the end of a trial. If it succeeded, its devices may again be power cycled as often as allowed."""
         if row.outcome not in _PROVES_NOTHING:
             for target in trial.targets:
                 if not self._liveness.silent(target.device):
                     self._spent_cycles.pop(target.device, None)
 
     def revive(self, trial: Trial, reason: str, devices: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Power cycles devices of a trial after a fault: those that answer again. () without a power cycle left.
+        """Power cycles devices of a trial after a fault. Returns those that answer again; () if none may be cycled.
 
-        devices: None: those whose connection is lost, or that the reason names.
+        devices: None stands for those whose connection is lost, or that the reason names.
         """
         run, heard = self._run, {target.device: target.sources for target in trial.targets}
         lost = run.seen.unreachable
@@ -101,7 +102,7 @@ class PowerCycling:
             return ()
 
     def restore(self, reason: str) -> None:
-        """Switches on what is off, also what an earlier run left off. What fails is a fault in the log."""
+        """Switches on all devices that are off, also those that an earlier run left off. Failures are logged."""
         for device in sorted(self._run.standing.unpowered):
             try:
                 if self._turn([device], on=True):
@@ -121,7 +122,7 @@ class PowerCycling:
                 sys.stderr.write(f"the power of {device} may still be off: {error}\n")
 
     def _cycle(self, devices: Mapping[str, tuple[str, ...]], reason: str, *, after_fault: bool = False) -> bool:
-        """False if the run ends first; then `restore` switches on."""
+        """Power cycles devices. False if the run ends first; `restore` then switches them on."""
         try:
             return self._power_cycle(devices, reason, after_fault)
         except DeviceError:
@@ -179,11 +180,11 @@ class PowerCycling:
 
 
 BY_HAND = "stands"
-"""Who pauses the run until the operator has moved a stand, in the rows."""
+"""The name in the rows for who pauses the run until the operator has moved a stand."""
 
 
 class TrialSettings:
-    """The settings that a plan varies. What a trial does not name has its original value, or its stand goes home."""
+    """The settings that a plan varies. All that a trial does not name get their original value, or a stand its home."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -214,9 +215,9 @@ class TrialSettings:
                 self._run.append(SettingsNoted(connection, SettingsStage.ORIGINAL, originals))
 
     def apply(self, trial: Trial) -> bool:
-        """Whether the devices and stands report what the trial asks for; False if the run ends first.
+        """Sets devices and stands as the trial needs them, and waits for their reports. False if the run ends first.
 
-        DeviceError if one does not in time.
+        DeviceError if a report does not come in time.
         """
         for connection in _connections(trial):
             originals = self._run.standing.originals.get(connection)
@@ -231,7 +232,7 @@ class TrialSettings:
         return self._run.ending is None
 
     def restore(self) -> list[FaultMet]:
-        """Sets everything back to the original values; returns what has failed."""
+        """Restores the original values everywhere. Returns the faults."""
         faults: list[FaultMet] = []
         if not self._has_changes:
             return faults
@@ -272,7 +273,7 @@ class TrialSettings:
             self._run.append(SettingsNoted(source, stage, tuple(changes.items())))
 
     def _change(self, source: str, name: str, value: str) -> bool:
-        """Whether it is done; False if the run ends before the operator has moved a stand."""
+        """Changes a setting. False if the run ends before the operator has moved a stand."""
         run, stand = self._run, self._run.stage.stands.get(source)
         if stand is None:
             self._driver(source).set_setting(name, value)
@@ -297,7 +298,7 @@ def _connections(trial: Trial) -> tuple[str, ...]:
 
 
 def _demand(connection: str, name: str, value: str, device_settings: Mapping[str, DeviceSetting]) -> None:
-    """InputError if the device has no such setting, or the setting no such value."""
+    """Raises InputError if the device has no such setting, or the setting cannot have that value."""
     if name not in device_settings:
         raise InputError(
             f"device_settings: {connection} has no setting {name!r}",

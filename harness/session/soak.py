@@ -1,4 +1,4 @@
-"""Ambient sound: a soak cut into segments, and the probes between them."""
+"""Ambient sound: a long soak that is cut into segments, and the probes between them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from harness.model.trial import Trial
 T = TypeVar("T")
 
 NOTHING_S = 0.001
-"""A shorter rest of a recording does not become a separate piece."""
+"""A remainder of a recording that is shorter does not become a separate piece."""
 LETTERS_A_SECOND = 15.0
 PAUSE_S = 0.9
-"""Assumed length of a text when texts are assigned to segments; the speaker starts over if they are shorter."""
+"""A text is assumed to take letters / LETTERS_A_SECOND + PAUSE_S when texts are assigned to segments. If the texts are
+shorter, the speaker starts over."""
 
 
 def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
-    """The segments of a soak: source, and the sound of one ambient trial. The same seed gives the same ones.
+    """The segments of a soak: the id of the source, and the sound of one ambient trial. A seed always gives the same.
 
-    Each segment has one source. Sources get their shares of the number of segments, in an order drawn by the seed. The
+    Each segment has one source. Each source gets its share of the segments, in an order drawn with the seed. The
     recordings of a source are shuffled in every loop, and each segment continues where the last one ended.
     """
     total_s = spec.hours * 3600
@@ -40,7 +41,7 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
 
 
 def _apportion(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
-    """Each source by its share of `count`. The rest goes to the largest remainders."""
+    """The sources, each repeated by its share of `count`. The rest goes to those with the largest remainders."""
     whole = sum(source.share for source in sources)
     exact = [count * source.share / whole for source in sources]
     counts = [math.floor(share) for share in exact]
@@ -104,7 +105,12 @@ OTHER_TRIAL_S = 10.0
 
 @dataclass(slots=True)
 class _Stretch:
-    """The time since the last probe of a soak. length_s: everything played since, None before the first."""
+    """The state of a soak since its last probe.
+
+    left: number of its segments that are not played yet. every_s: longest time between two probes.
+    length_s: length of everything played since the last probe; None before the first.
+    ambient: whether a segment was played since. probes: number of its probes.
+    """
 
     left: int
     every_s: float
@@ -116,8 +122,8 @@ class _Stretch:
 def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Trial]]) -> Iterator[Trial]:
     """The trials in their order, with probes between them.
 
-    probe: template of ambient trials → its probe of that number, from 1. Each such soak has a probe before its first
-    segment and after its last one. Further probes follow at most `probe_every_s` apart.
+    probe: id of a template of ambient trials → a function that makes its probe with a number, from 1. Each such soak
+    has a probe before its first segment and after its last. Further probes follow at most `probe_every_s` apart.
     """
     stretches = {name: _Stretch(0, 0.0) for name in probe}
     for trial in trials:
@@ -153,6 +159,6 @@ def _take_next(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
 
 
 def _soak(trial: Trial) -> str:
-    """The template of an ambient trial; "" of others."""
+    """The id of the template of an ambient trial; "" for other trials."""
     ambient = trial.listening is not None and trial.listening.kind is TrialKind.AMBIENT
     return trial.template if ambient else ""

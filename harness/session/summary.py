@@ -51,7 +51,7 @@ REASONS_SHOWN = 50
 HEADS = ("#", "trial", "outcome", "attempts", "latency", "it heard", "it answered (by our transcription)")
 WIDTHS = (4, 24, 12, 8, 15)  # Of HEADS, without the two texts.
 LEAST_TEXT = 28
-"""Columns for the two texts together; where there is less room, they are left out."""
+"""Least width of the two texts together, in columns; on a narrower screen, they are left out."""
 FRAME_HEADS = ("#", "trial", "attempts", "what was understood: = right, ≠ another value, − missing, + extra")
 FRAME_WIDTHS = (4, 24, 8)  # Of FRAME_HEADS, without the last one.
 LEAST_FRAME = 18
@@ -60,12 +60,12 @@ UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "attempt"}
 
 
 def _columns(width: int | None) -> int:
-    """Columns: as requested, else of the terminal, else 120."""
+    """Width of a table: as requested, else that of the terminal, else 120."""
     return shutil.get_terminal_size((120, 24)).columns if width is None else width
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
-    """Lines of escaped texts, each cut to its column. Columns beyond `widths` are left out."""
+    """The lines of a table of sanitised texts, each cut to its column. Columns beyond `widths` are left out."""
     for cells in (heads, tuple("─" * width for width in widths), *rows):
         yield GAP.join(fit(cell, width) for cell, width in zip(cells, widths, strict=False)).rstrip()
 
@@ -74,15 +74,16 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence
 
 
 HELD_QUESTION = "What did it do?"
-"""Question on a held response for which the scenario names no effect."""
+"""The question about a held response for which the scenario names no effect."""
 
 
 @frozen
 class EffectItem:
     """A first response with its effect.
 
-    said: our transcript. held_by: raters who hold it. waited_for: a rater held it with the present evidence. answers:
-    people's answers with Unix times, oldest first.
+    said: the harness's transcript of the response; "" if there is none. held_by: raters who hold it.
+    waited_for: whether a rater held it while the evidence was the same as now.
+    answers: (Unix time, answer of a person), oldest first.
     """
 
     folder: Path
@@ -109,7 +110,7 @@ class EffectItem:
 
 @frozen
 class SessionEffects:
-    """All effects of a session. ended: no more responses will come, unless the session is resumed."""
+    """All effects of a session. ended: whether no more responses will come, unless the session is resumed."""
 
     items: tuple[EffectItem, ...]
     ended: bool
@@ -160,7 +161,7 @@ _COUNTED_AS = _EFFECT_WORDS | {EffectOutcome.UNKNOWN: "cannot tell"}
 def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | None) -> list[str]:
     """The table of queries, the totals, the wake results of each device, and the limits.
 
-    progress: with what people have said since (`log.reader.later_rows`).
+    progress: includes later answers of people (`log.reader.later_rows`).
     """
     lines = ["The run failed at its start: nothing was played."] if progress.failed_at_start else []
     if any(trial.trial.listening is None for trial in progress.trials) or not progress.trials:
@@ -285,7 +286,7 @@ def check_lines(progress: Progress) -> list[str]:
 
 
 def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
-    """The totals, and `figures`: the lines on wake results."""
+    """The lines with the totals, then `figures`, which are the lines on wake results."""
     has_queries = any(trial.trial.listening is None for trial in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if has_queries else [finished_line(progress.totals)]
     lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
@@ -344,7 +345,7 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
 
 
 def effect_word(item: EffectItem) -> str:
-    """What is known of an effect, in a word."""
+    """What is known of an effect, in one word."""
     return "–" if item.is_open else _EFFECT_WORDS[item.evidence.word]
 
 
@@ -356,7 +357,7 @@ def trial_table(
 ) -> list[str]:
     """One row per trial, by the take that counts, at most `width` columns wide (None: as the terminal).
 
-    wake: for the results of wake trials.
+    wake: the results of wake trials; None: there are none.
     """
     text_width = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
     widths = (*WIDTHS, text_width * 2 // 5, text_width - text_width * 2 // 5) if text_width >= LEAST_TEXT else WIDTHS
@@ -383,7 +384,9 @@ def _trial_cells(trial: TrialProgress, name: str, plays: Sequence[Play]) -> tupl
 
 
 def outcome_in_words(trial: TrialProgress, plays: Sequence[Play] = ()) -> str:
-    """A trial's result. With plays: `hit`, `double`, `false reject` or `1 of 2 hit`; of a probe `heard`, `unheard`."""
+    """A trial's result. With `plays`, from a wake trial: `hit`, `double`, `false reject` or `1 of 2 hit`; from a probe:
+    `heard` or `unheard`.
+    """
     readings = [play.reading for play in plays if play.kind in (TrialKind.WAKE, TrialKind.PROBE)]
     if trial.outcome is Outcome.COUNTED and readings:
         hits = sum(reading.hit is not None for reading in readings)
@@ -417,7 +420,7 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
 
 
 def frame_in_words(trial: TrialProgress) -> str:
-    """The verdict on a trial's frame, with its parts; "" where it was not played."""
+    """The verdict on a trial's intents and slots, with its parts; "" if it was not played."""
     verdict = trial.last_verdict
     if verdict is None or verdict.understood is None:
         return ""
@@ -476,7 +479,7 @@ def understood_lines(figures: UnderstoodFigures) -> Iterator[str]:
 
 
 def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: str) -> str:
-    """`12 at the 1st (80.0 %), 2 at the 2nd (13.3 %), 1 not recognised (6.67 %)`; failed: what the last are called."""
+    """`12 at the 1st (80.0 %), 2 at the 2nd (13.3 %), 1 not recognised (6.67 %)`. failed: the words for the last."""
     shares = (
         f"{share.count} {failed if number is None else f'at the {ordinal(number)}'} ({percent(share.value)})"
         for number, share in attempts
@@ -486,14 +489,14 @@ def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: 
 
 
 def verdict_lines(limits: Sequence[DeclaredLimit], progress: Progress) -> list[str]:
-    """The lines of the limits, a line on a run that was not completed, and lines on what the host did to it."""
+    """Lines on the limits, on a run that was not completed, and on how the host disturbed it."""
     verdict, (why, *host) = session_verdict(limits, progress)
     cut_short = [] if progress.finished is EndReason.COMPLETED else [f"{verdict:<9} {why}"]
     return [*limit_lines(limits), *cut_short, *labelled_lines("BUSY HOST", host, 10)]
 
 
 def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tuple[LimitVerdict, list[str]]:
-    """The verdict on a whole session; why, and then what the host did to it."""
+    """The verdict on a whole session, and lines on the reasons, then on how the host disturbed it."""
     verdict = worst_of(limits, progress.finished, failed_at_start=progress.failed_at_start)
     why = held(limits)
     if progress.finished is not EndReason.COMPLETED:
@@ -508,7 +511,7 @@ def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tupl
 
 
 def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
-    """One line for each limit that the scenario declares, the verdict first; a line also without limits."""
+    """One line for each limit that the scenario declares, the verdict first; one line if there are no limits."""
     return [f"{limit.verdict:<9} {limit.sentence}" for limit in limits] or [LimitVerdict.NO_LIMITS.in_words]
 
 
@@ -516,7 +519,7 @@ def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
 
 
 def heard_lines(first: GroupTranscripts, final: GroupTranscripts, normalisation: str) -> list[str]:
-    """Three lines of WER totals, a fourth if an operator typed; none without transcripts."""
+    """Three lines with WER totals, and a fourth if an operator typed words; none without transcripts."""
     if not first.attempts:
         return []
     counts = (
@@ -536,7 +539,7 @@ def _typed_lines(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[s
 
 
 def wer_in_words(words: GroupTranscripts) -> str:
-    """`3 of 60 words = 5.00 % (95 % over queries 1.20–9.00 %)`; errors of reference words."""
+    """Word errors and words of the reference: `3 of 60 words = 5.00 % (95 % over queries 1.20–9.00 %)`."""
     counts, low_high = words.counts, words.interval
     if counts.wer is None:
         return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
