@@ -1,6 +1,6 @@
 """The common base of the machines of all kinds of trials: phases, rows and times of one take.
 
-A machine does nothing itself. Each call notes the time and what happened, steps until nothing changes any more, and
+A machine has no effects of its own. Each call records the time and an event, steps until nothing changes any more, and
 returns actions, which `takes.py` carries out in order:
 
     observation, command or tick ──► _apply ──► _step, repeated ──► actions: rows to commit, sounds to play or stop
@@ -47,10 +47,10 @@ from harness.session.device_speech import Activity
 
 @frozen
 class StimulusTiming:
-    """Where the parts of a stimulus lie, in seconds from its first sample; wake_… None without a wake phrase.
+    """Where the parts of a stimulus lie, in seconds from its first sample.
 
-    has_timing: False until a person has spoken. other_phrases: where else a wake phrase is said (see `Opening`), in
-    order.
+    wake_start_s, wake_end_s: None without a wake phrase. has_timing: False until a person has spoken.
+    other_phrases: where else a wake phrase is said (see `Opening`), in order.
     """
 
     sha256: str
@@ -67,7 +67,7 @@ class StimulusTiming:
 
     @classmethod
     def of(cls, stimulus: RenderedStimulus) -> StimulusTiming:
-        """The timing of a rendered stimulus; one without a query part is all query."""
+        """The timing of a rendered stimulus. If it has no query part, all of it is the query."""
         duration_s = stimulus.waveform.duration_s
         query_start_s, query_end_s = stimulus.span_s(Role.QUERY) or (0.0, duration_s)
         wake_start_s, wake_end_s = stimulus.span_s(Role.WAKE_PHRASE) or (None, None)
@@ -95,12 +95,12 @@ class StimulusTiming:
 
 
 UNSPOKEN = StimulusTiming("", 0.0, 0.0, 0.0)
-"""Before a person has spoken."""
+"""The timing of a stimulus that a person has not spoken yet."""
 
 
 @frozen
 class StopStimulus:
-    """End what is playing."""
+    """Stop the sound that is playing."""
 
 
 @frozen
@@ -141,9 +141,9 @@ attempt, and the later one counts. TrialFinished is the last action of a machine
 
 @frozen
 class DisplayedState:
-    """What people see of a machine's state. until_s: when it ends by itself, where that is known.
+    """A machine's state, as people see it.
 
-    asks: what the operator is asked about.
+    until_s: when it ends by itself; None if not known. asks: what the operator is asked about; None if nothing.
     """
 
     word: StateWord
@@ -159,10 +159,10 @@ class BenchState:
     """The last reports on devices and links, by source.
 
     - down_links: sources whose link is down.
-    - gone_devices: connections whose device says that it is gone, or whose last will does.
-    - loss_reasons: source → what was last reported of its loss.
-    - activities: source → what its device does.
-    - last_wake_s: source → its last wake event.
+    - gone_devices: connections whose device, or its last will, reported that it is gone.
+    - loss_reasons: source → the last report about its loss, in words.
+    - activities: source → what its device is doing.
+    - last_wake_s: source → time of its last wake event.
     """
 
     down_links: set[str] = field(default_factory=set)
@@ -216,12 +216,13 @@ class BenchState:
 
 ENGINE_ENDED = "engine_ended"
 _ENDS_OF_ENGINE = (ENGINE_ENDED, "stopped")
-"""Cause codes of an attempt whose engine was killed or asked to end. Neither counts in `max_interruptions`."""
+"""Cause codes of attempts during which the engine was killed or asked to end. They do not count in `max_interruptions`.
+"""
 
 SOUND_GUARD_S = 30.0
-"""A stimulus counts as lost this long after its planned end (drivers report it much sooner)."""
+"""A stimulus counts as lost if its end is not reported this long after the planned end. Drivers are much faster."""
 LINK_WAIT_S = 600.0
-"""Wait for a lost link before the trial is given up."""
+"""How long a trial waits for a lost link before it is given up, in seconds."""
 _DECISIVE = (
     Outcome.RESPONDED,
     Outcome.LATE,
@@ -242,10 +243,10 @@ class Verdict(NamedTuple):
 
 
 def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Verdict | None:
-    """The verdict that the finished attempts amount to, or None when another attempt is due.
+    """The verdict on a trial from its finished attempts; None when another attempt is due.
 
-    rows: attempt number → its latest row. An inconclusive attempt ends the trial, since nothing says that the query was
-    not recognised. Interrupted attempts do not count towards `max_attempts`.
+    rows: attempt number → its latest row. An inconclusive attempt ends the trial, since nothing shows that the query
+    was not recognised. Interrupted attempts do not count towards `max_attempts`.
     """
     ordered = [rows[number] for number in sorted(rows)]
     for row in ordered:
@@ -269,7 +270,7 @@ def code(cause: str) -> str:
 
 
 class Phase(Enum):
-    """Where a machine is; `StateWord` is what people see of it. Not every kind of trial has all of them."""
+    """The phases of a machine; `StateWord` is what people see of them. Not every kind of trial has all of them."""
 
     READY = auto()
     PLAYING = auto()
@@ -287,7 +288,7 @@ class Phase(Enum):
 
 
 UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
-"""Phases of an attempt. A trial that devices listen to has only the first two."""
+"""Phases of an attempt. A wake, command or ambient trial has only the first two."""
 
 
 def _by_operator(reason: str) -> str:
@@ -317,7 +318,7 @@ class TakeOptions(TypedDict, total=False):
 
     - before: rows of attempts at this take from an earlier run of the session.
     - attended: whether an operator is there to answer; may be set at any time.
-    - link_wait_s: wait for a lost link before the trial is given up.
+    - link_wait_s: how long to wait for a lost link before the trial is given up.
     """
 
     before: Sequence[AttemptFinished]
@@ -326,7 +327,7 @@ class TakeOptions(TypedDict, total=False):
 
 
 class Take:
-    """One take of one trial; the kinds of trials say when a phase ends (`_phase_end_s`) and what follows (`_step`)."""
+    """One take of one trial. Subclasses decide when a phase ends (`_phase_end_s`) and what follows (`_step`)."""
 
     def __init__(self, trial: Trial, take_number: int, timing: StimulusTiming, **options: Unpack[TakeOptions]) -> None:
         self.trial = trial
@@ -517,7 +518,7 @@ class Take:
         return self._drain_actions()
 
     def _next_attempt(self) -> None:
-        """Counts it. A person says the stimulus of every attempt anew."""
+        """Counts the next attempt. A person speaks the stimulus of every attempt anew."""
         self._last_number += 1
         if self.trial.talker:
             self._timing = UNSPOKEN
@@ -565,12 +566,12 @@ class Take:
         self._actions.append(row)
 
     def _credit(self, observation: Observation, attempt: int | None) -> None:
-        """The observation belongs to that attempt; None: to none."""
+        """Credits an observation to an attempt; None: it belongs to none."""
         of_attempt = () if attempt is None else (self.trial.id, self.take_number, attempt)
         self._actions.append(Observed(observation, *of_attempt))
 
     def _write_row(self, row: AttemptFinished) -> None:
-        """The verdict on an attempt, unless the same one stands already."""
+        """Adds the row with the verdict on an attempt, unless its latest row says the same."""
         if self._rows.get(row.attempt) != row:
             self._rows[row.attempt] = row
             self._actions.append(row)

@@ -1,12 +1,12 @@
-"""How one take is played: its sound is made, a machine is begun for it, and what the machine asks for is done.
+"""How one take is played: its sound is rendered, its machine is begun, and the machine's actions are carried out.
 
     Takes.play:  pauses of the run ──► prime ──► stimulus ──► settings, stands, power ──► `_run_machine`
 
     Conductor._serve ── arrivals, deadlines ──► machine ── actions ──► `perform` ──► log, players, clips
                                                    ▲                       │
-                                                   └── what became of them ┘
+                                                   └────── results ────────┘
 
-All of it happens in the conductor's thread, except `Rendering`, which has one of its own.
+All of this happens in the conductor's thread, except `Rendering`, which has a thread of its own.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from harness.session.take import (
 )
 
 PROBE = "the memory probe"
-"""Name under which another take of a prime is requested."""
+"""The name in the rows for who requests another take of a prime."""
 BENCH = "the bench"
-"""Source of faults of what is set up before a trial."""
+"""Source of faults in setting up a trial, in the rows."""
 MARGIN_S = 0.2
 """Sound that a clip keeps before and after the response."""
 TO_BE_SPOKEN = RenderedStimulus(Waveform(np.zeros(0, dtype=np.float32), AIR_HZ), (), "")
-"""In place of the stimulus that a person will say."""
+"""Placeholder for a stimulus that a person will speak."""
 
 
 class Rendering:
@@ -116,10 +116,10 @@ class Rendering:
 class Takes:
     """The takes of a run, one after another.
 
-    - liveness: which devices show that they are alive.
-    - prompter: asks the talker of a trial to speak; None where nobody speaks.
-    - query_cut_s: when a query was cut whose answer may still come; no sound until a context wait after that.
-    - transcribing: trial, take and attempt of the responses that the harness's recogniser works on.
+    - liveness: signs of life of the devices.
+    - prompter: asks the talker of a trial to speak; None if nobody speaks.
+    - query_cut_s: when a query was cut short. Its answer may still come, so the next sound waits a context wait.
+    - transcribing: (trial, take, attempt) of responses that the harness's recogniser is transcribing.
     """
 
     def __init__(self, run: Run) -> None:
@@ -147,7 +147,7 @@ class Takes:
         self.prompter = Prompter(run, self.perform) if spoken else None
 
     def restore(self) -> None:
-        """Switches power on and sets everything back. What fails is a fault in the log."""
+        """Switches power on and restores all settings. Failures are logged as faults."""
         self.power.restore("the run ends")
         for fault in self.settings.restore():
             self._run.append(fault)
@@ -205,7 +205,7 @@ class Takes:
                 self._last_played = ""  # a follow-up needs its prime again
 
     def _check(self, trial: Trial) -> None:
-        """Plays what a device is known to react to."""
+        """Plays a life check: a stimulus that the device has reacted to before."""
         stimulus = self._stimulus(trial, ())
         if isinstance(stimulus, HarnessError) or stimulus is None or trial.listening is None:
             return
@@ -221,7 +221,7 @@ class Takes:
         self._rendering.forget(trial)
 
     def _is_set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
-        """Sets devices and stands. A failure ends the take: its result would belong to another place or setting."""
+        """Sets devices and stands. A failure ends the take, whose result would be for another place or setting."""
         try:
             cycled = take is None or self.power.before(trial)
             return cycled and self.settings.apply(trial)
@@ -232,7 +232,7 @@ class Takes:
             return False
 
     def _finish(self, take: TakeKey, outcome: Outcome, cause: str) -> None:
-        """The verdict on a take that will not continue."""
+        """Writes the verdict on a take that will not continue."""
         attempts = max(self._run.standing.attempts.get(take, {}), default=0)
         self._run.append(TrialFinished(*take, outcome, attempts, None, cause))
 
@@ -274,7 +274,7 @@ class Takes:
             run.append(row)
 
     def _run_machine(self, machine: Machine, begin: Callable[[float], list[Action]]) -> None:
-        """Returns when the machine has finished. begin: begins it at a time."""
+        """Runs a machine until it has finished, or the run ends. begin: begins it at a given time."""
         run = self._run
         run.machine = machine
         if run.paused or run.arrivals.end_requested:
@@ -289,7 +289,7 @@ class Takes:
         run.sounds.clear()
 
     def _begins_s(self, trial: Trial, wait_s: float | None) -> float | None:
-        """When a trial may make its first sound. wait_s: from the last one; None: at once."""
+        """When a trial may make its first sound. wait_s: wait since the last sound of the bench; None: no wait."""
         last_s, query_cut_s = self._run.last_sound_s, self.query_cut_s
         after_sound = [] if last_s is None or wait_s is None else [last_s + wait_s]
         after_cut = [] if query_cut_s is None else [query_cut_s + trial.reprompt.context_wait_s]
@@ -351,8 +351,8 @@ class Takes:
     def _wait_s(self, trial: Trial, resumed: bool) -> float:
         """Quiet before the trial begins.
 
-        A prime waits as long as a repeated query. It names its own subject, which replaces what the device remembers of
-        an earlier pair. It only must not be taken for a follow-up.
+        A prime waits as long as a repeated query. It names its own subject, which replaces what the device remembers
+        from an earlier pair; it only must not be taken for a follow-up.
         """
         if trial.memory is not None and trial.memory.primed_by:
             return trial.memory.wait_s
@@ -360,7 +360,7 @@ class Takes:
         return trial.reprompt.context_wait_s if after_pause else self._run.stage.between_trials_s
 
     def misspoke(self, trial_id: str, attempt: int, by: str) -> str:
-        """Ends the attempt of a talker who has read the prompt wrongly; why not, or ""."""
+        """Ends the attempt of a talker who has misread the prompt. Returns why that is refused; "" if it is done."""
         run, machine = self._run, self._run.machine
         if machine is None or (machine.trial.id, machine.attempt) != (trial_id, attempt) or not machine.trial.talker:
             return f"attempt {attempt} of {trial_id} is not being spoken by a person now"
@@ -440,9 +440,9 @@ class Takes:
         return ()
 
     def check_level(self, observation: StimulusStarted | StimulusEnded) -> None:
-        """Logs the level of a stimulus that was played whole.
+        """Logs the level of a stimulus that was played completely.
 
-        Interrupts its attempt if the level is off, or the device was silent when it should have spoken or played.
+        Interrupts its attempt if the level is wrong, or the device was silent when it should have spoken or played.
         """
         run, stage, row = self._run, self._run.stage, self._attempt
         if row is None or observation.play_id != row.play_id or stage.microphone is None:
@@ -494,7 +494,7 @@ class Takes:
         return machine.response_frozen(run.now_s(), transcribing=transcribe is not None)
 
     def transcribed(self, message: TranscriptReady, arrived_s: float) -> None:
-        """Our recogniser is done with a response."""
+        """The harness's recogniser has transcribed a response."""
         run, machine = self._run, self._run.machine
         trial_id, take, attempt = message.trial_id, message.take, message.attempt
         self.transcribing.discard((trial_id, take, attempt))

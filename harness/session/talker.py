@@ -1,6 +1,6 @@
-"""A person who reads prompts aloud: each utterance is found in a microphone's sound, checked, and kept as a recording.
+"""A person reads prompts aloud: each utterance is found in a microphone's sound, checked, and stored as a recording.
 
-The files and their list (`recording,phrase,talker,phrase_end_ms`) are what a scenario plays as `recordings`.
+A scenario can play the files and their list (`recording,phrase,talker,phrase_end_ms`) as `recordings`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ _STEP_S = 0.1
 
 @frozen
 class SpokenPrompt:
-    """What was said.
+    """The recording of an utterance.
 
-    phrase_end_s: from the first sample. level_dbfs: RMS of the speech. floor_dbfs: RMS of the noise before it.
+    phrase_end_s: end of the speech, in seconds from the first sample. level_dbfs: RMS level of the speech.
+    floor_dbfs: RMS level of the noise before it.
     """
 
     sound: Waveform
@@ -61,7 +62,7 @@ class SpokenPrompt:
 
 
 class SpeechMicrophone(Protocol):
-    """A microphone that finds speech."""
+    """A microphone that detects speech."""
 
     def open(self, sink: Sink) -> None: ...
     def close(self) -> None: ...
@@ -70,7 +71,7 @@ class SpeechMicrophone(Protocol):
 
 
 class UnusableUtterance(Exception):
-    """An utterance that is not kept; says why, and what the talker should do."""
+    """An utterance cannot be used; the message says why, and what the talker should do."""
 
 
 def read_prompts(path: Path) -> tuple[str, ...]:
@@ -103,9 +104,9 @@ def read_prompts(path: Path) -> tuple[str, ...]:
 
 
 class TalkerFolder:
-    """A folder of recordings with their list. An utterance is kept once `keep` returns, whatever happens later.
+    """A folder of recordings with their list. An utterance is safe on the disk once `keep` returns.
 
-    extra: further columns, with the values of this talker.
+    extra: further columns of the list → their values for this talker.
     """
 
     def __init__(self, folder: Path, talker: str, extra: Mapping[str, str]) -> None:
@@ -165,13 +166,13 @@ class TalkerFolder:
 
 
 class TalkerSpeech:
-    """The first speech that begins from since_s on; no I/O and no clock.
+    """Finds the first speech that begins after since_s, without I/O and without a clock.
 
-    starts, ends: as far as they are known. A pause of up to PAUSE_S belongs to it.
+    starts, ends: its start and end, as far as they are known; else None. Pauses of up to PAUSE_S are part of it.
     """
 
     def __init__(self, since_s: float, wait_s: float) -> None:
-        """wait_s: how long the talker may think."""
+        """wait_s: time in which the talker must begin to speak."""
         self._begins_s, self._wait_s = since_s, wait_s
         self.starts: Stamp | None = None
         self.ends: Stamp | None = None
@@ -190,13 +191,13 @@ class TalkerSpeech:
 
     @property
     def until_s(self) -> float:
-        """When it is over, or given up, if nothing more is heard."""
+        """When the speech is over, or given up, if nothing more is heard."""
         if self.starts is None:
             return self._begins_s + self._wait_s
         return self.starts.at_s + LONGEST_S if self.ends is None else self.ends.at_s + PAUSE_S + AROUND_S
 
     def over(self, now_s: float) -> bool:
-        """Whether all of it was heard. UnusableUtterance if nothing was, or if it does not end."""
+        """Whether all of the speech was heard. UnusableUtterance if none was heard, or if it does not end."""
         if now_s < self.until_s:
             return False
         if self.starts is None:
@@ -224,9 +225,9 @@ class Talker:
     def utterance(self, wait_s: float) -> SpokenPrompt:
         """The next speech that begins from now on.
 
-        UnusableUtterance if it cannot be kept; SoundError if the microphone is lost.
+        UnusableUtterance if it cannot be used; SoundError if the microphone is lost.
 
-        wait_s: how long the talker may think.
+        wait_s: time in which the talker must begin to speak.
         """
         since_s = self._clock.now_s()
         floor_dbfs = self._microphone.noise_floor_dbfs()
@@ -260,7 +261,7 @@ class Talker:
         return speech.starts.at_s, speech.ends.at_s
 
     def _next(self) -> Observation | None:
-        """What the microphone observed next; None after _STEP_S."""
+        """The microphone's next observation; None if there is none within _STEP_S."""
         try:
             return self._observations.get(timeout=_STEP_S)
         except queue.Empty:

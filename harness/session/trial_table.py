@@ -57,11 +57,11 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("recording", TEXT, "File that was played."),
     ("speaker", TEXT, "Talker or voice."),
 )
-"""Name, content and meaning of each. Columns are added at the end; another change makes another schema."""
+"""Name, type and meaning of each column. New columns are added at the end; any other change is another schema."""
 
 
 def trial_table(progress: Progress, wake: WakeFigures | None) -> TypedTable:
-    """One row a trial; of a wake, command or ambient trial one for each device, by what it counts as."""
+    """One row for each trial. A wake, command or ambient trial has one for each device, with what it counts as."""
     heard = wake.plays_by_trial() if wake is not None else {}
     rows = []
     for trial in progress.trials:

@@ -1,4 +1,4 @@
-"""Rows of the log in words: the same ones on every surface."""
+"""Rows of the log in words, the same on screens, in plain output and on pages."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
 def in_words(cause: str) -> str:
-    """A cause as rows keep it, for people: `link_lost: the port is gone` → `link lost: the port is gone`."""
+    """A cause from a row, for people: `link_lost: the port is gone` → `link lost: the port is gone`."""
     code, colon, more = cause.partition(":")
     return code.replace("_", " ") + colon + more
 
 
 def unread_in_words(reports: Unread) -> str:
-    """Reports of a device that the harness lost."""
+    """The words for reports of a device that were lost."""
     return f"{reports.count} lines; reason for the last: {reports.what}" if reports.count > 1 else reports.what
 
 
@@ -145,7 +145,7 @@ def decision_in_words(row: DecisionReached) -> str:
 
 
 def late_blocks(count: int) -> str:
-    """Sound that a slow host lost."""
+    """The words for sound that a slow host lost: `sound: 3 blocks late or lost`."""
     return f"sound: {counted(count, 'block')} late or lost"
 
 
@@ -165,7 +165,7 @@ def quoted(text: str, limit: int = 200) -> str:
 
 
 class RowWriter:
-    """Turns records into words, in order; remembers the plan, so that a line can quote the query."""
+    """Turns rows into words. It gets them in order, and remembers the plan, so that a line can quote the query."""
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
@@ -173,14 +173,15 @@ class RowWriter:
         self._interrupted: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
 
     def text(self, record: Record) -> str | None:
-        """The words of a row, without its time, escaped; None for proofs and stored stimuli."""
+        """The words of a row, without its time, sanitised; None for proofs of listening and stored stimuli."""
         words = self._words(record)
         return None if words is None else words.lstrip()
 
     def line(self, record: Record) -> str | None:
-        """The same, indented below its trial; None for a row that plain output leaves out.
+        """The words of a row, indented below its trial; None for a row that plain output leaves out.
 
-        Those are the steps of the sound path, and of wake, command and ambient trials what `WakeLines` reports.
+        Plain output leaves out the steps of the sound path, and what `WakeLines` reports about wake, command and
+        ambient trials.
         """
         return None if self._is_detail(record) else self._words(record)
 
@@ -191,7 +192,7 @@ class RowWriter:
         return None if words is None else plain_text(words, LONGEST_LINE)
 
     def _name_trial(self, trial_id: str, line: str) -> str:
-        """Names the trial where no earlier line does."""
+        """The line of a wake, command or ambient trial with its number and name in front; others were named earlier."""
         trial = self._trials.get(trial_id)
         if trial is None or trial.listening is None:
             return line
@@ -357,7 +358,7 @@ def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
 
 
 def _frame(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
-    """What was understood, part by part, with signs if the device reported something."""
+    """The intents and slots that were understood, with a sign for right or wrong if the device reported any."""
     parts = () if trial is None else parts_of(trial, row)
     comparison = compared(parts)
     if not comparison and frame.right:
@@ -431,7 +432,7 @@ def _observation_text(observation: Observation) -> str | None:
 
 
 Recurrent = HostStalled | LinkLost | LinkBack
-"""Observations that a disturbed bench makes again and again."""
+"""Observations that a disturbed bench makes over and over; they are summed up in one line."""
 
 
 def recurrences_in_words(rows: Sequence[Recurrent]) -> str:
@@ -476,11 +477,11 @@ LONGEST = 200
 
 
 def short_names(ids: Sequence[str], width: int) -> list[str]:
-    """One name for each id, of at most `width` characters.
+    """A short name for each id, of at most `width` characters.
 
-    A last part that all share (`.r1`) is left out. Where names are too long, so is each part that all share, and then
-    words with which all parts of one place begin or end. Names that are still too long lose the part whose removal
-    keeps most of them different. If the width is too small, some may look alike.
+    A last part that all ids share (`.r1`) is left out. If names are too long, other shared parts are left out too, then
+    words with which all parts in one position begin or end. Names that are still too long lose the part without which
+    most of them stay different. If the width is too small, some may look alike.
     """
     names = _without_shared_end([plain_text(name, LONGEST) for name in ids])
     if any(len(name) > width for name in names):
@@ -497,7 +498,7 @@ def short_names(ids: Sequence[str], width: int) -> list[str]:
 
 
 def cut(text: str, width: int, tail: int) -> str:
-    """A long text without its middle: its last `tail` characters, and as much of its beginning as fits."""
+    """A long text without its middle: its last `tail` characters, and as much of its start as fits into `width`."""
     if len(text) <= width:
         return text
     return text[: max(0, width - 1 - tail)] + ELLIPSIS + text[len(text) - tail :]
@@ -511,7 +512,7 @@ def _without_shared_end(names: list[str]) -> list[str]:
 
 
 def _without_shared_parts(names: list[str]) -> list[str]:
-    """Names of equally many parts (`time.v-anna.n-pink_10_dB`) without those that all share, but for the first."""
+    """Names with the same number of parts (`time.v-anna.n-pink_10_dB`), without the shared ones, except the first."""
     parts = [name.split(".") for name in names]
     if len(names) < 2 or len({len(of_name) for of_name in parts}) != 1:
         return names
@@ -520,7 +521,10 @@ def _without_shared_parts(names: list[str]) -> list[str]:
 
 
 def _without_shared_words(names: list[str]) -> list[str]:
-    """Names of equally many parts: of `say_the_time.v-anna` and `say_the_date.v-bob`, `time.anna` and `date.bob`."""
+    """Names with the same number of parts, without words that all share.
+
+    `say_the_time.v-anna` and `say_the_date.v-bob` become `time.anna` and `date.bob`.
+    """
     parts = [name.split(".") for name in names]
     if len({len(of_name) for of_name in parts}) != 1:
         return names
@@ -529,7 +533,7 @@ def _without_shared_words(names: list[str]) -> list[str]:
 
 
 def _different_words(parts: Sequence[str]) -> list[str]:
-    """Without the words with which all begin or end; each keeps a word."""
+    """The parts without the words with which all of them begin or end; each keeps at least one word."""
     words = [_WORD_ENDS.split(part) for part in parts]
     most = min(map(len, words)) - 1
     front = min(most, _count_shared(words))
@@ -542,7 +546,7 @@ _WORD_ENDS = re.compile(r"(?<=[-_])(?=[^-_])")
 
 
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
-    """The names as shown; where some look alike, their beginning and the part in which they differ."""
+    """The names as shown. Those that look alike become their start and the part in which they differ."""
     places_by_name = group_by((name, index) for index, name in enumerate(shown))
     distinct_names = list(shown)
     for group in places_by_name.values():
@@ -560,5 +564,5 @@ def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
 
 
 def _count_shared(texts: Sequence[Sequence[str]]) -> int:
-    """How many characters, or words, all begin with."""
+    """Number of characters, or words, that all texts have in common at their start."""
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*texts, strict=False)))

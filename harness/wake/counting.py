@@ -1,6 +1,6 @@
 """Matches wake events with stimuli, without I/O; times in seconds.
 
-All times are on one line (the host's clock, or a device's audio line) and in ascending order.
+All times are on one time line (the host's clock, or the samples sent to a device) and in ascending order.
 
 1. `_merge`: an event within the refractory time of the last separate event is part of that one.
 2. `_pairs`: as many windows as possible get a separate event each. Of the matchings with that many pairs, the one with
@@ -23,7 +23,7 @@ from harness.model.frozen import frozen
 
 @frozen
 class Window:
-    """Where a stimulus's event may lie, ends included. near_s: where it is expected, the end of the phrase."""
+    """The window in which a stimulus's event may lie, ends included. near_s: expected time, the end of the phrase."""
 
     start_s: float
     end_s: float
@@ -36,8 +36,12 @@ class Window:
 
 @frozen
 class Matching:
-    """Indices of windows and events. pairs: (window, event), ascending. same: further event → the event it is part of,
-    -1 for the one before the first. Every event is in exactly one of pairs, unmatched and same."""
+    """The result of a matching, as indices of windows and events.
+
+    pairs: (window, event), ascending. missed: windows without an event. unmatched: events without a window.
+    same: (further event, the event that it is part of); -1 is the event before all of these.
+    Every event is in exactly one of pairs, unmatched and same.
+    """
 
     pairs: tuple[tuple[int, int], ...] = ()
     missed: tuple[int, ...] = ()
@@ -58,9 +62,9 @@ def match_events(
     It forms as many pairs as possible. Among equal choices it takes the least total distance from `near_s`. Windows
     must be ordered by their starts, events by time; else ValueError.
 
-    - refractory_s: one for all events, or one for each.
-    - others: windows of further stimuli, which also keep their events separate.
-    - before_s: the last separate event before all of these.
+    - refractory_s: one refractory time for all events, or one for each.
+    - others: windows of further stimuli, whose events are kept separate too.
+    - before_s: time of the last separate event before all of these.
     """
     starts = [window.start_s for window in windows]
     if starts != sorted(starts) or list(events_s) != sorted(events_s):
@@ -80,12 +84,12 @@ def match_events(
 
 
 def merge_sources(events: Sequence[tuple[int, float]], within_s: float) -> tuple[tuple[int, ...], ...]:
-    """Groups of events of different sources that are one event, as indices in the order of the ranks.
+    """Groups reports of different sources that are one event. Returns their indices, in the order of the ranks.
 
-    events: rank of the source, in the order of the bench, and time (s), as each source reported it.
-    Events of the first source are matched one to one with those of the next, no further apart than `within_s`, ends
-    included. As many pairs as possible are formed, with the least total distance. What matches none is an event of its
-    own, which later sources may match. Neither the order of the events nor that of their arrival changes the groups.
+    events: (rank of the source, in the order of the bench; time in s that it reported).
+    Events of the first source are matched one to one with those of the next, at most `within_s` apart, ends included.
+    As many pairs as possible are formed, with the least total distance. A report without a match is a separate event,
+    which those of later sources may match. The groups depend neither on the order of the events nor of their arrival.
     """
     groups: list[list[int]] = []
     times_s = [at_s for _, at_s in events]
@@ -105,11 +109,11 @@ def merge_sources(events: Sequence[tuple[int, float]], within_s: float) -> tuple
 def _merge(
     windows: Sequence[Window], events_s: Sequence[float], refractory_s: Sequence[float], before_s: float
 ) -> tuple[list[int], tuple[tuple[int, int], ...]]:
-    """Separate events, and pairs (further event, the event that it is part of).
+    """The separate events, and pairs (further event, the event that it is part of).
 
-    An event within the refractory time of the last separate one is part of it. It is not if it lies in a stimulus's
-    window that the other precedes. So an event in the lead-in does not hide that of the phrase. The time runs from the
-    separate event, so a stuck device keeps adding events.
+    An event within the refractory time of the last separate event is part of that one. It is not if it lies in the
+    window of a stimulus, and the last one before that window. So an event in the lead-in does not hide the phrase's.
+    The refractory time runs from the separate event, so a device that keeps reporting adds new events.
     """
     starts = [window.start_s for window in windows]
     separate: list[int] = []
@@ -127,7 +131,7 @@ def _merge(
 
 
 def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tuple[tuple[int, int], ...]:
-    """(window, event) of the best matching; events: (index, time)."""
+    """The pairs (window, event) of the best matching. events: (index, time)."""
     times = [at_s for _, at_s in events]
     ranges = [(bisect_left(times, window.start_s), bisect_right(times, window.end_s)) for window in windows]
     ends = [window.end_s for window in windows]
@@ -149,7 +153,7 @@ def _match_in_order(
 ) -> list[tuple[int, int]]:
     """The best matching if no window lies within another: one then exists whose pairs do not cross.
 
-    ranges: for each window, the events [first, last) that it may have. Time and memory grow with their lengths only.
+    ranges: for each window, the events [first, last) that it may have. Time and memory are proportional to their sizes.
     """
     count = [0] * (len(times) + 1)  # the best of the windows so far with the first j events: pairs, and their cost
     cost = [0.0] * (len(times) + 1)
@@ -194,8 +198,9 @@ def _traced(ranges: Sequence[tuple[int, int]], took: Sequence[bytearray], events
 
 
 def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:
-    """Maximum matching of least total cost; edges: (row, column, cost). Each row gets a separate column for "no
-    pair", which costs more than any edge.
+    """The maximum matching with the least total cost. edges: (row, column, cost).
+
+    Each row gets a separate column for "no pair", which costs more than any edge.
     """
     if not edges:
         return []

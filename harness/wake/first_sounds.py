@@ -1,6 +1,7 @@
-"""How soon devices begin to make a sound after what was said, a chime included.
+"""How soon devices make a sound, which may be a chime, after the end of a query or command.
 
-The latency of a response is that of speech and passes chimes over. Some procedures ask for the first sound of any kind.
+The latency of a response is measured to its speech and ignores chimes. Some procedures ask for the first sound of any
+kind.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from harness.statistics import text
 from harness.statistics.intervals import LatencyFigures, latency_figures
 
 _UNKNOWN = MeasuredDuration(0.0, 1e9)
-"""A time that may be of any length."""
+"""Stands for a time that may have any length."""
 
 
 @frozen
 class FirstSounds:
-    """times: end of the query or command → first sound. Those without a sound are among the excluded ones, because they
-    may have been of any length. soundless: their number.
+    """The times until devices make their first sound.
+
+    times: from the end of the query or command to the first sound. Cases without a sound are among its excluded times,
+    because such a time may have any length. soundless: number of cases without a sound.
     """
 
     times: LatencyFigures = field(default_factory=LatencyFigures)
@@ -28,16 +31,16 @@ class FirstSounds:
 
     @classmethod
     def of(cls, measurements: Sequence[MeasuredDuration | None]) -> FirstSounds:
-        """None: no sound was heard."""
+        """The first sounds of several cases. measurements: None stands for a case without a sound."""
         times = latency_figures([_UNKNOWN if measurement is None else measurement for measurement in measurements])
         return cls(times, sum(measurement is None for measurement in measurements))
 
     @property
     def heard(self) -> LatencyFigures:
-        """The times of those with a sound."""
+        """The times of the cases with a sound."""
         return replace(self.times, excluded=self.times.excluded - self.soundless)
 
     def __str__(self) -> str:
-        """As `text.delays`, with how many had no sound."""
+        """The text of `text.delays`, with the number of cases without a sound."""
         soundless_text = f"; {self.soundless} without a sound" if self.soundless else ""
         return f"{text.delays(self.heard)}{soundless_text}"

@@ -18,14 +18,18 @@ from harness.model.time import Stamp
 from harness.wake.wake_plays import Play, Span
 
 SPANS_KEPT = 1000
-"""Latest spans, proofs and cuts that are kept."""
+"""Number of latest spans, proofs and cuts that are kept."""
 
 
 @dataclass(slots=True)
 class Proofs:
-    """A device's proofs of listening, in their order. Between two proofs on the host's clock it listened when they lie
-    no further apart than `within_s` and the link was not lost between them. A device that acknowledges audio has heard
-    all of it, whenever it was given."""
+    """A device's proofs of listening, in their order.
+
+    The device listened between two proofs on the host's clock if they are at most `within_s` apart and the link was not
+    lost between them. A device that acknowledges audio has heard all of it, whenever that was sent.
+    spans: times in which it listened. heard_to_s: position up to which it acknowledged audio; None if it has not.
+    last_s: time of the last proof. cuts_s: times across which two proofs prove nothing. moments_s: times of proofs.
+    """
 
     within_s: float
     spans: list[Span] = field(default_factory=list)
@@ -51,7 +55,10 @@ class Proofs:
         del self.spans[:-SPANS_KEPT]
 
     def cut(self, at_s: float) -> bool:
-        """Two proofs prove nothing across this moment. True if they did so before: it was reported late."""
+        """Adds a moment across which two proofs prove nothing.
+
+        Returns True if that splits a span that was proved already, because the moment is reported late.
+        """
         if at_s != self.last_s:
             at_s = math.nextafter(at_s, -math.inf)  # a proof of the same moment that follows is of after it
         insort(self.cuts_s, at_s)
@@ -66,7 +73,7 @@ class Proofs:
         return True
 
     def _add_late(self, at_s: float) -> None:
-        """A proof whose report comes after that of a later one. It joins its neighbours as if it had come in time."""
+        """Adds a proof that is reported after a later one. It joins its neighbours as if it had come in time."""
         index = bisect_left(self.spans, (at_s, at_s))
         low_s = high_s = at_s
         first = last = index
@@ -82,7 +89,7 @@ class Proofs:
         return to_s - from_s <= self.within_s and not cut
 
     def spans_of(self, play: Play) -> list[Span]:
-        """Spans of a play's line during which the device was known to listen."""
+        """Spans of a play's time line during which the device was known to listen."""
         if not play.on_audio_line:
             return list(self._spans_since(play.start_s))
         if self.heard_to_s is not None:
@@ -101,15 +108,19 @@ class Proofs:
 
 
 PROBE_REACH = 2.0
-"""Two probes prove what lies between them up to this many times the declared time apart (pauses, other trials)."""
+"""Two probes prove the time between them if they are at most this many times the declared interval apart.
+
+Pauses and other trials can make that time longer than the interval.
+"""
 PROBE_SLACK_S = 60.0
 
 
 @dataclass(slots=True)
 class ListeningProofs:
-    """All proofs that a device listened: its own, and with probes also the phrases that woke it.
+    """All proofs that a device listened.
 
-    doubtful: ambient plays since the last phrase that woke it; the next one may prove them.
+    own: its own reports. woken: phrases that woke it; None if the plan has no probes.
+    doubtful: ambient plays since the last phrase that woke it. The next such phrase may prove that it heard them.
     """
 
     own: Proofs
@@ -131,23 +142,23 @@ class ListeningProofs:
         return plays
 
     def of_next_run(self) -> ListeningProofs:
-        """Without proofs: in a resumed run, audio lines begin at 0, and after a restart of the host its clock, too."""
+        """Empty proofs for a resumed run, whose audio positions, and after a reboot its clock, begin at 0."""
         return ListeningProofs(
             Proofs(self.own.within_s), Proofs(self.woken.within_s) if self.woken is not None else None
         )
 
     def cut(self, at_s: float) -> bool:
-        """As `Proofs.cut`."""
+        """Adds a moment across which two proofs prove nothing, see `Proofs.cut`."""
         changed = self.own.cut(at_s)
         return self.unheard(at_s) or changed
 
     def unheard(self, at_s: float) -> bool:
-        """Handles a missed probe. Phrases prove nothing since the last one that woke the device."""
+        """Handles a missed probe: the time since the last phrase that woke the device is not proved by phrases."""
         self.doubtful.clear()
         return self.woken is not None and self.woken.cut(at_s)
 
     def spans_of(self, play: Play) -> list[Span]:
-        """Separate spans of a play's line during which the device was known to listen, in order."""
+        """Separate spans of a play's time line during which the device was known to listen, in order."""
         if self.woken is None:
             return self.own.spans_of(play)
         merged: list[Span] = []

@@ -1,7 +1,7 @@
-"""From which pause between wake phrase and request on the whole request arrives.
+"""The shortest pause between wake phrase and request from which on requests arrive whole.
 
-A device that reports its wake event at once may still lose the beginning of what follows. So the pause is found by what
-arrives: requests said after growing pauses, and for each pause the share that arrived whole.
+A device that reports its wake event at once may still lose the beginning of the request. So the pause is measured by
+what arrives: requests are said after growing pauses, and the share that arrives whole is counted for each pause.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.statistics.isotonic import crossing, falling_shares
 RELIABLE = 0.9
 """Share of requests that must arrive whole, for the estimate."""
 CONSISTENT = 10
-"""Requests that must all arrive whole after one pause, for the procedure's own reading."""
+"""Number of requests that must all arrive whole after one pause, as published procedures count."""
 CRITICAL = 5.4
 """Twice the log likelihood ratio up to which a pause is in the interval.
 
@@ -30,8 +30,11 @@ _SAME = 1e-9  # More than the rounding of a share.
 
 
 class RequestResult(NamedTuple):
-    """What became of one request. arrived: whole; None: unknown. by_response: judged by the expected response, because
-    there is no transcript. woken: the device reported a wake event for its phrase, or reports none at all.
+    """The result of one request.
+
+    gap_ms: pause after its wake phrase. arrived: whether it arrived whole; None: unknown.
+    by_response: whether that was judged by the expected response, because there is no transcript.
+    woken: whether the device reported a wake event for its phrase, or never reports any.
     """
 
     gap_ms: int
@@ -41,14 +44,17 @@ class RequestResult(NamedTuple):
 
 
 def words_arrived(counts: WordCounts) -> bool:
-    """Whether every word of the reference is in the transcript. Further words do no harm."""
+    """Whether every word of the reference is in the transcript, which may contain further words."""
     return not counts.deletions and not counts.substitutions
 
 
 @frozen
 class GapRequests:
-    """Requests after one pause. whole: those that arrived whole, of those known; by_response: of those known, judged by
-    the expected response. unknown: without evidence. unwoken: of all, those whose phrase did not wake the device.
+    """The results of the requests after one pause.
+
+    whole: share that arrived whole, of those for which this is known. by_response: how many of the known ones were
+    judged by the expected response. unknown: number of requests without evidence.
+    unwoken: number of all requests whose phrase did not wake the device.
     """
 
     gap_ms: int
@@ -72,7 +78,7 @@ class GapRequests:
 
 
 def by_gap(requests: Counter[RequestResult]) -> tuple[GapRequests, ...]:
-    """Requests by their pause, the shortest first."""
+    """The results for each pause, the shortest first."""
     gaps = []
     for gap_ms, results in sorted(
         group_by((request.gap_ms, (request, count)) for request, count in requests.items()).items()
@@ -91,7 +97,7 @@ def by_gap(requests: Counter[RequestResult]) -> tuple[GapRequests, ...]:
 
 
 def added(*parts: Iterable[GapRequests]) -> tuple[GapRequests, ...]:
-    """The requests of several kinds of trials, by their pause."""
+    """The results of several kinds of trials, added up for each pause."""
     gaps: dict[int, GapRequests] = {}
     for gap in (gap for part in parts for gap in part):
         gaps[gap.gap_ms] = gaps[gap.gap_ms] + gap if gap.gap_ms in gaps else gap
@@ -102,9 +108,11 @@ def added(*parts: Iterable[GapRequests]) -> tuple[GapRequests, ...]:
 class ShortestPause:
     """The shortest pause (ms) from which at least 90 % of requests arrive whole, by the isotonic estimate.
 
-    - too_short, enough: the neighbouring pauses that were played, between which it lies; None where there is none.
-    - interval: 95 %, between pauses that were played; 0 before the shortest, None beyond the longest.
-    - consistent: the shortest pause after which all of at least 10 requests arrived, as published procedures read it.
+    - too_short, enough: the neighbouring played pauses between which it lies; None if there is none on that side.
+    - interval: the 95 % interval, between played pauses; 0 if it begins before the shortest, None if it ends beyond the
+      longest.
+    - consistent: the shortest pause after which all of at least 10 requests arrived, as published procedures count;
+      None if there is none.
     """
 
     too_short: int | None
@@ -113,7 +121,7 @@ class ShortestPause:
     consistent: int | None
 
     def against(self, most_ms: float) -> float | None:
-        """What a limit is compared with; None if the pauses that were played cannot decide it."""
+        """The pause with which a limit of most_ms is compared; None if the played pauses cannot decide it."""
         if self.enough is not None and self.enough <= most_ms:
             return float(self.enough)
         if self.too_short is not None and self.too_short >= most_ms:
@@ -140,7 +148,7 @@ def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
 
 
 def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
-    """The shortest pause for a limit; None where nothing was measured, or what is unknown could turn the verdict."""
+    """The pause with which a limit is compared; None if nothing was measured, or unknown results could decide."""
     shortest = shortest_pause(gaps)
     if shortest is None:
         return None
@@ -154,5 +162,5 @@ def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
 
 
 def _assume_arrival(gap: GapRequests, arrived: bool) -> GapRequests:
-    """The pause if all of its unknown requests had arrived whole, or none."""
+    """The results of a pause if all of its unknown requests had arrived whole, or if none had."""
     return GapRequests(gap.gap_ms, gap.whole + Share(gap.unknown if arrived else 0, gap.unknown))

@@ -20,19 +20,23 @@ class MissCounts:
 
 
 SpeakerCounts = dict[str, MissCounts]
-"""By speaker."""
+"""Name of a speaker → counts."""
 
 
 @dataclass(slots=True)
 class PlayTotals:
-    """Counts over the plays that count.
+    """Sums over the plays that count.
 
-    - hits: of wake trials. doubled_hits: those that further events follow.
-    - matched_events: events of the phrase, also of commands and probes.
-    - suppressed_events: parts of another event. expected_events: of further phrases.
-    - speakers_by_condition: "axis=label" → counts.
-    - events_by_sources, events_by_inference: by the sources that reported them; by what they were inferred from.
-    - pauses: (words of the opening, pause after it in s, whether the phrase woke the device) → trials.
+    - hits: wake trials in which the phrase woke the device. doubled_hits: those whose event is followed by further
+      events.
+    - commands, requests: number of commands by their result, and of requests by theirs.
+    - speakers: counts of wake trials by speaker. speakers_by_condition: "axis=label" → the same.
+    - matched_events: events that match the phrase, also in commands and probes.
+    - suppressed_events: events that are part of another event. expected_events: events of further phrases.
+    - exposure_ns, unproven_ns: ambient sound with and without proof of listening, in nanoseconds.
+    - events_by_sources, events_by_inference: number of events by the sources that reported them, and by what they were
+      inferred from.
+    - pauses: (words of the opening, pause after it in s, whether the phrase woke the device) → number of trials.
     """
 
     wake_trials: int = 0

@@ -1,4 +1,4 @@
-"""Wake events that match no stimulus, with what explains them, and their counts."""
+"""Wake events that match no stimulus, with their explanations, and their counts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ SHOWN = 200
 
 @dataclass(slots=True)
 class EventCounts:
-    """Unmatched events of one device.
+    """Numbers of unmatched events of one device.
 
-    - before: without those that a rule explains. after: without those that a rule or a review explains.
-    - in_vocabulary, uncounted: in wake trials and commands that count, and in others and probes.
-    - outside: outside of exposure. pending: in the current attempt.
+    - words: by the explanation of a review or a rule; None for those without one.
+    - before: false accepts before review: events that no rule explains. after: those after review, which neither a rule
+      nor a review explains.
+    - in_vocabulary: events in wake trials and commands that count. uncounted: events in other trials and in probes.
+    - outside: events outside of exposure. pending: events in the current attempt.
     """
 
     words: Counter[ReviewVerdict | None] = field(default_factory=Counter)
@@ -43,7 +45,7 @@ class UnmatchedEvents:
         self._reviews: dict[int, tuple[ReviewVerdict | None, str]] = {}
 
     def put(self, event: UnmatchedWake, pending: bool = False) -> None:
-        """Adds or replaces an event. pending: shown, but not counted yet."""
+        """Adds or replaces an event. pending: whether it is shown, but not counted yet."""
         self.drop(event.seq)
         self._events[event.seq] = self._with_review(event)
         if pending:

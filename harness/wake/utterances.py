@@ -1,4 +1,4 @@
-"""When devices of the bench speak: what wakes then was not called."""
+"""When devices of the bench speak: a device that wakes at that time was woken by a device, not by a person."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ LONGEST_SPEECH_S = 300.0  # Speech counts no longer than this, in case the repor
 
 @dataclass(slots=True)
 class Utterances:
-    """When devices on the bench spoke, from their own reports or the microphone."""
+    """When devices on the bench spoke, from their own reports or from the microphone.
+
+    spans: (device, start, end) of speech; the device is None if it is not known. woken: (time, device) of wake events.
+    open: source → (device, start) of speech that has not ended.
+    """
 
     spans: deque[tuple[str | None, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
     woken: deque[tuple[float, str]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
     open: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
     def begin_run(self) -> None:
-        """Another process resumes the session. It does not know who speaks, and the clock may begin at 0."""
+        """Forgets everything, since another process resumes the session: its clock may begin at 0."""
         self.spans.clear()
         self.woken.clear()
         self.open.clear()
@@ -41,7 +45,7 @@ class Utterances:
             self.open[device] = (device, status.at.at_s)
 
     def heard(self, microphone: str, at_s: float) -> None:
-        """Handles speech that is not the harness's own. After a wake event, reported late or not, it is a device's."""
+        """Handles speech that is not the harness's own. It counts as a device's if it follows a wake event."""
         self.ended(microphone, at_s)
         self.open[microphone] = (None, at_s)
 
@@ -50,7 +54,7 @@ class Utterances:
             self.spans.append((*opening, at_s))
 
     def rule(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
-        """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""
+        """The explanation of an event by the rule, and the reason in words; None and "" unless it fell into speech."""
         for speaker, start_s in self.open.values():
             if start_s <= at_s <= start_s + LONGEST_SPEECH_S and (
                 speaker := speaker or self._answering_device(start_s)
@@ -64,7 +68,7 @@ class Utterances:
         return None, ""
 
     def _answering_device(self, speech_s: float) -> str | None:
-        """The device whose wake event the speech that began then answers."""
+        """The device that answers with the speech that began at speech_s, since it woke shortly before."""
         answered = [event for event in self.woken if 0 <= speech_s - event[0] <= ANSWERS_WITHIN_S]
         return max(answered)[1] if answered else None
 

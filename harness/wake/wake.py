@@ -28,8 +28,9 @@ AttemptKey = tuple[str, int, int]
 
 
 class WakeFigures:
-    """Takes a log's rows in their order, and gives a frozen `WakeProgress` when asked; not thread-safe. It ignores
-    rows that it has seen (seq not above the last), so a client may request rows again.
+    """Takes a log's rows in their order, and gives a frozen `WakeProgress` on request; not thread-safe.
+
+    It ignores rows that it has seen (seq not above the last), so a client may request rows again.
     """
 
     def __init__(self) -> None:
@@ -100,21 +101,21 @@ class WakeFigures:
         )
 
     def tested(self) -> WakeProgress:
-        """The part of `snapshot` that sequential tests need: quick, for it is asked before and after each trial."""
+        """The part of `snapshot` that sequential tests need. It is fast, since each trial calls it twice."""
         return WakeProgress(devices=tuple(device.tested() for device in self._devices.values()))
 
     def plays(self, device: str) -> tuple[Play, ...]:
-        """The plays of a device that count, one per trial, in the order of the plan."""
+        """The plays of a device that count, one for each trial, in the order of the plan."""
         entries = (self._counting.get(trial_id) for trial_id in self._trials)
         return tuple(entry[1][device] for entry in entries if entry is not None and device in entry[1])
 
     def plays_by_trial(self) -> Mapping[str, list[Play]]:
-        """The plays that count of each trial, one for each device."""
+        """Id of a trial → its plays that count, one for each device."""
         devices = [device.device for device in self.snapshot().devices]
         return group_by((play.trial.id, play) for device in devices for play in self.plays(device))
 
     def hits(self, device: str) -> Mapping[str, bool]:
-        """Whether a device woke, by wake trial that counts."""
+        """Id of a wake trial that counts → whether the device woke."""
         plays = self.plays(device)
         return {play.trial.id: play.reading.hit is not None for play in plays if play.kind is TrialKind.WAKE}
 
@@ -128,7 +129,7 @@ class WakeFigures:
         return self._events.every(device)
 
     def unaccounted(self) -> dict[str, int]:
-        """Devices whose events do not add up, and how many more they have than their results: {} if all is right.
+        """Devices whose numbers of events do not add up → number of events that are in no result; {} if all is right.
 
         Results are hits, parts of other events, events of openings, and unmatched ones.
         """
@@ -136,7 +137,7 @@ class WakeFigures:
         return {name: count for name, count in counts.items() if count}
 
     def false_accept(self, event: UnmatchedWake, reviewed: bool) -> bool:
-        """Does an event count as a false accept: by the rules alone, or by the reviews too?"""
+        """Whether an event counts as a false accept, by the rules alone or (reviewed) also by the reviews."""
         return self._events.counted(event, reviewed)
 
     def _plan(self, row: rows.SessionStarted) -> None:
@@ -182,7 +183,7 @@ class WakeFigures:
             self._devices[device].finish(play, is_counted, wall_s)
 
     def _retire(self, trial_id: str, take: int) -> None:
-        """A later take of a trial replaces the earlier one."""
+        """Removes the plays of the earlier take of a trial, which this take replaces."""
         earlier = self._counting.get(trial_id)
         if earlier is not None and earlier[0] < take:
             del self._counting[trial_id]
@@ -190,7 +191,7 @@ class WakeFigures:
                 self._devices[device].leave(play)
 
     def _probed(self, row: rows.AttemptFinished) -> bool:
-        """Whether an attempt was a probe that some device missed although it was played in full."""
+        """Whether an attempt was a probe that some device missed although it was played completely."""
         trial = self._trials.get(row.trial_id)
         probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
         return probe and row.outcome is Outcome.NO_WAKE
@@ -296,7 +297,7 @@ class WakeFigures:
 
 
 def _missed_probe(plays: Mapping[str, Play]) -> bool:
-    """Whether some device missed it: it did not end as COUNTED."""
+    """Whether some device missed a probe, so that the attempt did not end as COUNTED."""
     return any(play.kind is TrialKind.PROBE and play.reading.hit is None for play in plays.values())
 
 
@@ -306,8 +307,11 @@ ALL_PAIRS = 3
 
 @frozen
 class DevicePair:
-    """Two devices on the wake trials that count for both. only_first, only_second: trials heard by that one alone.
-    accepts: false accepts of each, after review. later: how much later the second woke, where both did."""
+    """Two devices, compared on the wake trials that count for both.
+
+    only_first, only_second: ids of the trials in which only that device woke. accepts: false accepts of each, after
+    review. later: how much later the second device woke, in the trials in which both did.
+    """
 
     first: str
     second: str
@@ -319,7 +323,7 @@ class DevicePair:
 
     @property
     def rates(self) -> Difference | None:
-        """False accepts per hour of the first less those of the second; None unless both have exposure."""
+        """False accepts per hour of the first device minus those of the second; None unless both have exposure."""
         first, second = self.accepts
         return rates_apart(first.count, first.hours, second.count, second.hours)
 

@@ -56,7 +56,7 @@ from harness.wake.wake_progress import (
 )
 
 MARKS = 200
-"""Marks that the timeline shows."""
+"""Number of marks that the timeline shows."""
 RECENT = 16
 """Number of plays that a late event or proof may still change."""
 
@@ -73,7 +73,7 @@ class DeviceFigures:
         self.decisions: dict[str, bool] = {}
         self.listening_states: set[DeviceState] = set()
         self.planned_speakers: set[str] = set()
-        """Of its wake trials."""
+        """Names of the speakers in its planned wake trials."""
         self.changed = True
         self._events, self._speech = events, speech
         self._sums = PlayTotals()
@@ -89,9 +89,9 @@ class DeviceFigures:
         self._merging = ReportMerger(target.sources, target.merge_within_s)
         self._homes: dict[int, Play | None] = {}
         self._strays: deque[HeardWake] = deque(maxlen=RECENT)
-        """Events in no play."""
+        """The latest events that lie in no play."""
         self._stalls: deque[HostStalled] = deque(maxlen=RECENT)
-        """Of the host in the current run. A stall is often logged before the start of a stimulus that it delayed."""
+        """The host's latest stalls in this run. A stall is often logged before the start of a sound that it delayed."""
         self._counted_events = 0
 
     @property
@@ -100,9 +100,9 @@ class DeviceFigures:
         return self._proofs_of_runs[-1]
 
     def begin_run(self, *, same_time: bool) -> None:
-        """Another process resumes the session. Its audio lines begin at 0.
+        """Records that another process resumes the session, whose positions in injected audio begin at 0.
 
-        same_time: its host has not been started anew. Late reports of sound through the air then find their stimuli.
+        same_time: whether the host was not rebooted. Late reports of sound through the air then find their stimuli.
         """
         self.changed = True
         self._proofs_of_runs.append(self.proofs.of_next_run())
@@ -131,7 +131,7 @@ class DeviceFigures:
             self._place_event(event, event.seq in shown_seqs)
 
     def _forget(self, event: HeardWake) -> bool:
-        """Removes an event, in whose place others come; whether it was shown as unmatched."""
+        """Removes an event, which others replace. Returns whether it was shown as unmatched."""
         was_shown = self._events.event_with(event.seq) is not None
         self._events.drop(event.seq)
         if not event.plays_only or self._homes.get(event.seq) is not None:
@@ -171,7 +171,7 @@ class DeviceFigures:
             self._put_unmatched(event, play, exposed=True, pending=True)
 
     def unaccounted(self) -> int:
-        """How many more events there are than in the results: 0, or they are counted wrong."""
+        """Number of events that are in no result: 0, or the counts are wrong."""
         open_plays = [play for play in self._recent if play.state is PlayState.RUNNING]
         waiting = sum(self._events.event_with(event.seq) is None for play in open_plays for event in play.events)
         sums, unmatched = self._sums, len(self._events.every(self.device))
@@ -203,7 +203,7 @@ class DeviceFigures:
         self._claim_strays(play)
 
     def finish(self, play: Play, is_counted: bool, wall_s: float) -> None:
-        """Ends the attempt, and settles whether it counts."""
+        """Ends an attempt. is_counted: whether it counts."""
         if play.started is not None:
             self._reorder_events(play)
         if play.started is None or not is_counted:
@@ -219,7 +219,7 @@ class DeviceFigures:
         self._looks.add(wall_s, sums.false_rejects, self._speakers(), sums.exposure_s, accepts)
 
     def _claim_strays(self, play: Play) -> None:
-        """Places events that are reported before the beginning of their sound is."""
+        """Places events that were reported before the start of their sound."""
         if play.started is None or not any(is_inside for _, is_inside in play.placed(self._strays)):
             return
         strays = self._strays.copy()
@@ -234,7 +234,7 @@ class DeviceFigures:
                 self._strays.append(event)
 
     def _reorder_events(self, play: Play) -> None:
-        """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
+        """Sorts the events of a play after its start or speed has become known, and moves those that lie outside."""
         play.events.sort(key=play.place)
         events = play.events.copy()
         for event, (_, is_inside) in zip(events, play.placed(events), strict=True):
@@ -246,7 +246,7 @@ class DeviceFigures:
                 self._place_event(event, False)
 
     def leave(self, play: Play) -> None:
-        """Removes a play that was interrupted, or whose trial was played again."""
+        """Removes a play that was interrupted, or that a later take replaces."""
         self._withdraw(play)
         if play.state is PlayState.COUNTED:
             self._sums.add(play, -1)
@@ -256,7 +256,7 @@ class DeviceFigures:
         self.changed = True
 
     def heard_in_room(self, observation: StimulusHeard) -> None:
-        """Sound through the air began where the microphone found it, which it may report after the attempt."""
+        """Sets the start of a sound through the air to where the microphone found it; possibly after the attempt."""
         play = next((play for play in self._recent if play.row.play_id == observation.play_id), None)
         if play is None or play.target.injected or play.found_at is not None:
             return
@@ -268,9 +268,9 @@ class DeviceFigures:
             self._assign(play)
 
     def sounded(self, microphone: str, stamp: Stamp, trial_id: str | None) -> None:
-        """The microphone heard a device begin to make a sound, which may be after the attempt.
+        """Records that the microphone heard a device begin to make a sound, possibly after the attempt.
 
-        trial_id: of the trial that the session credits it to.
+        trial_id: id of the trial to which the session credits the sound.
         """
         play = next((play for play in reversed(self._recent) if play.started is not None), None)
         if play is None or play.kind is not TrialKind.COMMAND or play.trial.microphone != microphone:
@@ -287,7 +287,7 @@ class DeviceFigures:
         self._prove(self._recent)
 
     def stalled(self, stall: HostStalled) -> None:
-        """The host stood still, which may be known only after the attempt."""
+        """Records a stall of the host, which may become known only after the attempt."""
         self._stalls.append(stall)
         for play in self._recent:
             if self._add_stall(play, stall) and play.state is PlayState.COUNTED:
@@ -295,7 +295,7 @@ class DeviceFigures:
 
     @staticmethod
     def _add_stall(play: Play, stall: HostStalled) -> bool:
-        """Whether the stall falls within the play, as far as it is known."""
+        """Adds a stall to a play if it falls within that, as far as it is known. Returns whether it does."""
         if play.started is None:
             return False
         until_s = math.inf if play.ended is None else play.ended.at_s + play.settings.window_after_s
@@ -305,7 +305,7 @@ class DeviceFigures:
         return True
 
     def cut(self, at_s: float) -> None:
-        """The device restarted, or its link was lost. Reported late, this leaves less of the last plays proved."""
+        """Records a restart or a lost link. A late report takes proofs away from the last plays."""
         self.changed = True
         if self.proofs.cut(at_s):
             self._prove(self._recent, lowered=True)
@@ -395,7 +395,7 @@ class DeviceFigures:
                 yield Disagreement(tuple(map(label, reporters)), missing, count)
 
     def _play_of(self, event: HeardWake) -> Play | None:
-        """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
+        """The play to which a report belongs, by its position only: it may arrive during a later play, or after all."""
         reached_play: Play | None = None
         for play in reversed(self._recent):
             if play.started is None:
@@ -412,8 +412,8 @@ class DeviceFigures:
         return reached_play
 
     def _assign_near(self, event: HeardWake, owner: Play | None) -> None:
-        """An event outside of the plays that were heard in full may lie in the window of one, or be part of its last
-        event. owner: the broken play that it lies in."""
+        """Assigns an event outside of complete plays, which may lie in the window of one, or be part of its last event.
+        owner: the interrupted play in which it lies; None if it lies in none."""
         for play in reversed(self._recent):
             if play.is_complete and (
                 _has_place(play, event) if owner is None else owner.on_audio_line is play.on_audio_line
@@ -424,9 +424,9 @@ class DeviceFigures:
                     return
 
     def _assign(self, play: Play, new: bool = False) -> None:
-        """Works out what became of the events around a play that was heard in full, and the results of these plays.
+        """Assigns the events around a play that was heard completely, and updates the results of the plays concerned.
 
-        new: the play counts nowhere yet.
+        new: whether the play is in no sum yet.
         """
         neighbours = [other for other in self._recent if other.on_audio_line is play.on_audio_line]
         line = [other for other in neighbours if other.is_complete]
@@ -467,9 +467,9 @@ class DeviceFigures:
             self._prove([*self._proofs_of_runs[other.run].woke(other.target.connection, hit.at), *self._recent])
 
     def _move(self, assignments: Mapping[Play, PlayEvents], broken: Sequence[Play]) -> list[HeardWake]:
-        """Moves events to the plays that they belong to now; returns those that belong to none of them any more.
+        """Moves events to the plays to which they belong now. Returns those that no longer belong to any of them.
 
-        broken: interrupted plays, which keep the events that these plays do not take.
+        broken: interrupted plays, which keep the events that the other plays do not take.
         """
         homes = {event.seq: home for home, assignment in assignments.items() for event in assignment.every}
         returned: list[HeardWake] = []
@@ -493,7 +493,7 @@ class DeviceFigures:
         return returned
 
     def _read(self, play: Play, new: bool = False) -> None:
-        """Works out the result of a play that counts. new: it counts nowhere yet."""
+        """Updates the result of a play that counts. new: whether it is in no sum yet."""
         self._withdraw(play)
         if not new:
             self._sums.add(play, -1)
@@ -588,5 +588,5 @@ class DeviceFigures:
 
 
 def _has_place(play: Play, event: HeardWake) -> bool:
-    """Whether an event in no play has a place on the line of this one."""
+    """Whether an event that lies in no play has a position on the time line of this one."""
     return event.audio_s is not None or not play.on_audio_line

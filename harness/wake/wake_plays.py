@@ -3,7 +3,7 @@
     reports of the sources ─ReportMerger─► events of a Play ─assign─► PlayEvents ─read─► PlayReading
 
 `assign` takes neighbouring plays together, because a window may reach into the next play. All places are seconds on one
-line: that of the host's clock, or of the samples where the device gets its sound over a wire.
+time line: the host's clock or, over a wire, the samples sent to the device.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ONSET_S = 0.1
 
 
 class PlayState(StrEnum):
-    """OUTSIDE: interrupted, or replaced by a later take. It counts nowhere."""
+    """The state of a play. OUTSIDE: it was interrupted, or replaced by a later take, and counts nowhere."""
 
     RUNNING = "running"
     COUNTED = "counted"
@@ -51,10 +51,10 @@ class CommandResult(StrEnum):
 
 
 class HeardWake(NamedTuple):
-    """A wake event as observed. seq: of its `Observed` row. A tuple, because a session may have a million.
+    """A wake event as observed. A tuple, because a session may have a million. seq: `seq` of its `Observed` row.
 
-    source: id of what reported it. reports: of each source, when the device has several; they were merged into this.
-    inferred: what all of them were inferred from, such as network traffic; weak evidence.
+    source: id of its source. reports: the reports of several sources that were merged into this event; else ().
+    inferred: what all of them were inferred from, such as network traffic: weak evidence. "": the device reports it.
     plays_only: reported during a query trial or a life check, which have wake events of their own.
     """
 
@@ -71,7 +71,7 @@ class HeardWake(NamedTuple):
 
     @property
     def error_s(self) -> float:
-        """Error of its time; 0 on the device's audio line, where samples are counted."""
+        """Error of its time; 0 if the time line is that of injected audio, where samples are counted."""
         return 0.0 if self.audio_s is not None else self.at.error_s
 
     @property
@@ -84,13 +84,12 @@ class PlayReading:
     """The result of one play for one device.
 
     - hit: the event of the phrase. None: a false reject (wake) or no wake event (command, ambient).
-    - doubled: further events follow that of the phrase, also within the refractory time, and also after the play.
+    - doubled: whether further events follow, also within the refractory time or after the play.
     - unmatched, exposed: further events, and for each whether it fell into exposure.
-    - suppressed: events that are part of another one. expected: events of further phrases.
-    - exposure_s: counts as audio without the phrase. unproven_s: played without proof of listening.
-    - spot_s: length of the phrase up to its event.
-    - heard, heard_s: what was understood of a command, and where in the stimulus. counts: of its words, None for an
-      intent.
+    - suppressed: number of events that are part of another one. expected: number of events of further phrases.
+    - exposure_s: time that counts as exposure. unproven_s: ambient sound without proof of listening.
+    - spot_s: time from the start of the phrase to its event.
+    - heard, heard_s: words or intent understood from a command, and their place. counts: None for an intent.
     """
 
     hit: HeardWake | None = None
@@ -111,7 +110,8 @@ class PlayReading:
 
 @dataclass(slots=True)
 class PlayEvents:
-    """What became of the events of a play, which are all in one of these. doubled: further events follow the hit."""
+    """The events of a play, each in exactly one of the fields. parts: events that are part of another one.
+    expected: events of further phrases. doubled: whether further events follow the hit."""
 
     hit: HeardWake | None = None
     doubled: bool = False
@@ -133,14 +133,14 @@ class PlayEvents:
 class Play:
     """One attempt as one device heard it; grows during the attempt.
 
-    - started, ended: host times. audio_…: places on the device's audio line; None where it hears the room.
-    - stalls: of the host, during it.
-    - found_at: where the harness's microphone found the first sample, through the air only.
+    - started, ended: times on the host's clock. audio_…: positions in injected audio; None if it hears the room.
+    - stalls: stalls of the host during the play.
+    - found_at: when the microphone found the first sample, for sound through the air only.
     - sounds: when the microphone heard the device begin to make a sound, speech or a chime.
-    - run: number of the run that it is in; each has its own proofs of listening.
+    - run: number of the engine's run; each has its own proofs of listening.
     - stood_s: place of the last event that was shown during the play.
-    - moved: places of events without a sample number that came from a neighbouring play, by their rows.
-    - is_complete: heard in full, also when a later take replaces it. Its events then stay what they are.
+    - moved: row → place, for events without a sample number that came from a neighbouring play.
+    - is_complete: whether it was heard completely, even if a later take replaces it. Its events are then settled.
     """
 
     trial: Trial
@@ -174,7 +174,7 @@ class Play:
 
     @property
     def request(self) -> RequestResult | None:
-        """What became of a command after its wake phrase; None if there is none, or a person said it."""
+        """The result of a command as a request after its wake phrase; None if there is none, or a person said it."""
         command = self.reading.command
         if command is None or self.trial.recipe.wake_phrase is None or self.trial.talker:
             return None
@@ -185,14 +185,14 @@ class Play:
 
     @property
     def answers(self) -> bool:
-        """Whether it is a command that the device took for one, and the microphone hears no other device."""
+        """Whether it is a command to which the device reacted, and the microphone hears no other device."""
         only_device = self.trial.listening is not None and len(self.trial.listening.targets) == 1
         understood = self.reading.command not in (None, CommandResult.MISSING)
         return only_device and understood and bool(self.trial.microphone)
 
     @property
     def first_sound(self) -> MeasuredDuration | None:
-        """End of the command → first sound of the device since; None without one."""
+        """Time from the end of the command to the device's first sound; None without one."""
         end_s = self.host_s(self.row.query_end_s)
         sounds = [stamp for stamp in self.sounds if stamp.at_s >= end_s - ONSET_S]
         if not sounds:
@@ -207,7 +207,7 @@ class Play:
 
     @property
     def start_s(self) -> float:
-        """Seconds on the line on which it is matched; 0 before the first sample."""
+        """Place of its first sample on its time line; 0 before that was played."""
         if self.audio_start_s is not None:
             return self.audio_start_s
         origin = self.origin
@@ -220,7 +220,7 @@ class Play:
 
     @property
     def end_s(self) -> float:
-        """Place of the end of its last sample on the same line; as planned while it plays."""
+        """Place of the end of its last sample on its time line; the planned one while it plays."""
         start_s = self.start_s
         if self.on_audio_line:
             if self.audio_end_s is not None:
@@ -242,7 +242,7 @@ class Play:
 
     @property
     def other_windows(self) -> tuple[Window, ...]:
-        """The windows for the events of further phrases, which count nowhere."""
+        """The windows for events of further phrases, such as those of an opening; these events count nowhere."""
         if not self.row.other_phrases:
             return ()
         after_s, origin_s = self.settings.window_after_s, self.start_s
@@ -252,21 +252,21 @@ class Play:
         )
 
     def _opens_s(self, begins_s: float) -> float:
-        """Where the window of a phrase that begins there in the sound opens.
+        """Where the window opens of a phrase that begins at begins_s in the sound.
 
-        It may open before the sound, but not on an audio line: what is reported there was heard in the sound before.
+        It may open before the sound, except in injected audio: an event there belongs to the previous sound.
         """
         opens_s = self.start_s + begins_s - self.settings.window_before_s
         return max(opens_s, math.nextafter(self.start_s, math.inf)) if self.on_audio_line else opens_s
 
     @property
     def refractory_s(self) -> float:
-        """Where the phrase follows another one, events may follow each other as fast."""
+        """The refractory time, shortened if the phrase follows another one: their events may be as close."""
         return 0.0 if self.row.other_phrases else self.settings.refractory_s
 
     @property
     def span(self) -> Span:
-        """The earliest and the last place of an event of its own: a window may begin before the sound."""
+        """The first and last place that an event of this play may have: a window may begin before the sound."""
         # Asked for each event and each of the last plays, and changed by few of them.
         times = self.started, self.ended, self.found_at, self.audio_start_s, self.audio_end_s, self.row
         if self._spanned is None or self._spanned[0] != times:
@@ -283,7 +283,7 @@ class Play:
         return from_s, to_s
 
     def position_s(self, stamp: Stamp, audio_s: float | None) -> float:
-        """Place of an observation on its line. Without a sample number, the host's clock places it."""
+        """Place of an observation on the play's time line. Without a sample number, the host's clock gives it."""
         if self.audio_start_s is None:
             return stamp.at_s
         if audio_s is not None:
@@ -306,7 +306,7 @@ class Play:
         return (self.end_s - self.start_s) / took_s if took_s > 0 and self.end_s > self.start_s else 1.0
 
     def add(self, event: HeardWake, moved_s: float | None = None) -> None:
-        """Adds an event, in the order of places. moved_s: its place in the play that it comes from."""
+        """Adds an event, in the order of places. moved_s: its place if it comes from another play; else None."""
         if moved_s is not None and self.on_audio_line and event.audio_s is None:
             self.moved[event.seq] = moved_s
         index = len(self.events)
@@ -323,11 +323,11 @@ class Play:
         self.events = [event for event in self.events if event.seq != seq]
 
     def follows(self, report: HeardWake) -> bool:
-        """Whether a report counts no sample of the play: it lies at the end of what was heard before."""
+        """Whether a report belongs to before the play: its sample number is that of the end of the previous sound."""
         return report.audio_s is not None and self.audio_start_s is not None and report.audio_s <= self.audio_start_s
 
     def placed(self, events: Iterable[HeardWake]) -> Iterator[tuple[float, bool]]:
-        """The place of each event, and whether a report of it lies in the play; its best time may lie just beyond."""
+        """The place of each event, and whether a report of it lies in the play: its best time may lie just outside."""
         from_s, to_s = self.span
         for event in events:
             place_s = self.place(event)
@@ -361,12 +361,12 @@ class Play:
 
 
 def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], before_s: float) -> dict[Play, PlayEvents]:
-    """What became of the events on a device's line: merged first, then matched with the windows of all plays.
+    """Assigns the events on a time line to plays: merges them first, then matches them with the windows of all plays.
 
-    - plays: neighbours on one line that were heard in full, in their order.
+    - plays: neighbours on one time line that were heard completely, in their order.
     - loose: events outside of them, with their places. Those in a window of one of these plays, or part of an event
       of one, belong to it. The others are in none of the results.
-    - before_s: place of the last separate event before these plays, which the first events may be part of.
+    - before_s: place of the last separate event before these plays; the first events may be part of that one.
     """
     # A line that begins at the plays keeps sums small.
     origin_s = plays[0].start_s
@@ -446,7 +446,7 @@ def _expected_events(play: Play) -> list[HeardWake]:
 
 
 def read(play: Play, proven: Sequence[Span]) -> PlayReading:
-    """The result of a play from what became of its events. proven: where on its line it was known to listen."""
+    """The result of a play from its assigned events. proven: spans of its time line in which the device listened."""
     assignment, hit = play.assignment, play.assignment.hit
     end_s, duration_s = play.end_s, play.end_s - play.start_s
     ends = [min(play.place(event), end_s) for event in assignment.unmatched]
@@ -479,9 +479,9 @@ def proven_s(play: Play, proven: Sequence[Span]) -> float:
 
 
 def _delay(play: Play, event: HeardWake, offset_s: float) -> MeasuredDuration | None:
-    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add, and the
-    length of stalls between them. None for a recording whose phrase ends nobody knows where: its energy is misled by
-    breath, noise and further speech."""
+    """Time from the end of the phrase to its event. Sample numbers are exact; on the host's clock, the errors of both
+    times and the length of stalls between them add up. None for a recording without a known end of its phrase: breath,
+    noise and further speech would falsify an end that is found by energy."""
     voice = play.trial.recipe.spoken_by
     if isinstance(voice, Recording) and voice.phrase_end_s is None:
         return None
@@ -496,7 +496,7 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> MeasuredDuration | 
 def later(first: Play, second: Play) -> MeasuredDuration | None:
     """How much later the second device woke than the first at one stimulus; None unless both woke.
 
-    Sound from one player begins at one time for both: its error, half a buffer without a microphone, is in neither.
+    Sound from one player begins at the same time for both, so the error of its start does not count.
     """
     hit, other = first.reading.hit, second.reading.hit
     if hit is None or other is None:
@@ -512,9 +512,9 @@ def later(first: Play, second: Play) -> MeasuredDuration | None:
 
 
 def _command_reading(play: Play, reading: PlayReading, window: Window) -> PlayReading:
-    """The first final transcript since the phrase began, or where there is none the first intent, and what it is worth.
-    Words come when they come: those that the session credits to the attempt count, however late. The log does not say
-    where the phrase of a command ends, so its event has no delay."""
+    """The result of a command by its first final transcript since the phrase began, else by its first intent.
+    All words that the session credits to the attempt count, however late. The log does not say where the phrase of a
+    command ends, so its event has no delay."""
     observations = [
         observation
         for observation in play.words
@@ -534,15 +534,15 @@ def _command_reading(play: Play, reading: PlayReading, window: Window) -> PlayRe
 
 
 KEPT = 64
-"""Number of a device's latest reports that a later one may still be merged with."""
+"""Number of a device's latest reports with which a later one may still be merged."""
 
 
 class ReportMerger:
     """One device's reports by source, merged into events; for devices with several sources.
 
     Reports are grouped by their times, so a source may report seconds after the others. The time of an event is that
-    of the report with the least error; a place on the device's audio line counts as exact. The event keeps the row
-    number of its first report, so that reviews and clips still belong to it when another report joins.
+    of the report with the least error; a sample number counts as exact. The event keeps the row number of its first
+    report, so that reviews and clips still belong to it when another report joins.
     """
 
     def __init__(self, sources: tuple[str, ...], within_s: float) -> None:
@@ -553,7 +553,7 @@ class ReportMerger:
         self._events: dict[tuple[int, ...], HeardWake] = {}
 
     def add(self, report: HeardWake) -> tuple[list[HeardWake], list[HeardWake]]:
-        """What a report changes: events that are gone, and those that are new in their place."""
+        """Adds a report. Returns the events that it removes, and the new ones that replace them."""
         self._reports.append(report)
         times = [(self._ranks[report.source], report.at.at_s) for report in self._reports]
         groups = merge_sources(times, self._within_s)
@@ -566,16 +566,16 @@ class ReportMerger:
         return removed, new
 
     def is_part(self, seq: int) -> bool:
-        """Whether the report of that row belongs to an event that an earlier row began."""
+        """Whether the report in that row belongs to an event whose first report is in an earlier row."""
         return any(seq in key and event.seq != seq for key, event in self._events.items())
 
     def begin_run(self) -> None:
-        """Another process resumes the session; reports of the earlier one stay as they are."""
+        """Records that another process resumes the session; the events of the earlier one do not change any more."""
         self._reports.clear()
         self._events.clear()
 
     def _forget(self) -> None:
-        """Forgets whole events, the earliest first, so that those that stay keep their groups."""
+        """Forgets complete events, the earliest first, so that the others keep their groups."""
         for key in sorted(self._events, key=lambda key: self._events[key].at.at_s):
             if len(self._reports) <= KEPT:
                 return

@@ -24,8 +24,10 @@ from harness.wake.requests import GapRequests
 
 @frozen
 class Rate:
-    """`count` events in `hours` of audio. interval: exact Garwood, 95 %; any_time: the time-uniform interval, for
-    results watched during a run. None over nothing.
+    """A rate: `count` events in `hours` of audio.
+
+    interval: exact 95 % interval (Garwood). any_time: the time-uniform interval, for results watched during a run. Both
+    are None without audio.
     """
 
     count: int = 0
@@ -40,10 +42,10 @@ class Rate:
 
 @frozen
 class Speakers:
-    """Trials by voice or talker.
+    """False rejects by voice or talker.
 
-    - shares: false rejects of each that has been heard.
-    - several: whether the plan has more than one, so that results are for other voices.
+    - shares: the share of each one that has been played.
+    - several: whether the plan has more than one, so that results apply to other voices.
     - unknown: whether one of them stands for all recordings whose talker is not stated.
     """
 
@@ -53,17 +55,17 @@ class Speakers:
 
     @classmethod
     def of(cls, shares: Mapping[str, Share], planned: Collection[str] = ()) -> Speakers:
-        """planned: all names of the plan. A recording without a talker has the name ""."""
+        """planned: names of all speakers in the plan. A recording without a talker has the name ""."""
         measured = {name: share for name, share in shares.items() if share.total}
         return cls(tuple(measured.values()), len({*measured, *planned}) > 1, "" in measured)
 
 
 @frozen
 class Ratio:
-    """A share with its 95 % interval and the time-uniform one; None over nothing.
+    """A share with its 95 % interval and the time-uniform one; both are None without trials.
 
-    Both intervals are over voices if there are several, because trials of one voice fail alike: None for too few of
-    them. Else they are over trials, by Clopper–Pearson, and hold for that voice alone.
+    Both intervals are over voices if there are several, because trials of one voice tend to fail together; they are
+    None for too few voices. Otherwise they are over trials, by Clopper–Pearson, and apply to that voice only.
     """
 
     share: Share = field(default_factory=Share)
@@ -73,7 +75,7 @@ class Ratio:
 
     @property
     def voices(self) -> int | None:
-        """How many voices the intervals are over; None for intervals over trials."""
+        """Number of voices over which the intervals are; None for intervals over trials."""
         return len(self.speakers.shares) if self.speakers.several else None
 
 
@@ -91,8 +93,10 @@ class MarkKind(StrEnum):
 
 @frozen
 class TimelineMark:
-    """Something on a device's timeline: a stimulus (from start_s to end_s) or an event (both the same). Times are host
-    seconds of the log rows' clock."""
+    """Something on a device's timeline: a stimulus (from start_s to end_s) or an event (both times are equal).
+
+    Times are those of the clock of the log's rows. event_seq: `seq` of an event's row; None for a stimulus.
+    """
 
     kind: MarkKind
     start_s: float
@@ -103,7 +107,10 @@ class TimelineMark:
 
 @frozen
 class SourceTime:
-    """When one source of a device reported a wake event. seq: of its row. inferred: what from; weak evidence."""
+    """When one source of a device reported a wake event. seq: `seq` of the report's row.
+
+    inferred: what it was inferred from, such as network traffic: weak evidence. "": it was reported or shown.
+    """
 
     source: str
     at: Stamp
@@ -113,7 +120,7 @@ class SourceTime:
 
 @frozen
 class Disagreement:
-    """Events that some sources of a device reported, and the others did not; names as in tables."""
+    """Events that some sources of a device reported and the others did not. seen, missing: names of these sources."""
 
     seen: tuple[str, ...]
     missing: tuple[str, ...]
@@ -122,14 +129,15 @@ class Disagreement:
 
 @frozen
 class UnmatchedWake:
-    """A wake event that matched no stimulus. seq: of its `Observed` row.
+    """A wake event that matched no stimulus. seq: `seq` of its `Observed` row.
 
-    - in_vocabulary: it fell into a wake or command trial (lead-in or second event), not into ambient sound.
-    - exposed: it fell into exposure that counts.
-    - rule: its explanation by a rule (a self-wake), before review.
+    - audio_s, offset_s: position in injected audio, and in the trial's stimulus; None if it has none.
+    - in_vocabulary: whether it fell into a wake or command trial (lead-in or second event), not into ambient sound.
+    - exposed: whether it fell into exposure that counts.
+    - rule, why: its explanation by a rule (a self-wake), before review, and the reason in words.
     - word: its explanation by the latest review, else by the rule, else None (unreviewed).
-    - sources: the times of all sources, for a device with several.
-    - inferred: what it was inferred from, such as network traffic; weak evidence.
+    - sources: the times of all reports, for a device with several sources.
+    - inferred: what it was inferred from, such as network traffic: weak evidence. "": it was reported or shown.
     """
 
     seq: int
@@ -169,9 +177,9 @@ class Look:
 
 @frozen
 class Recovery:
-    """How soon a device wakes again after an event. say: the request that made it, after the phrase; "": the phrase.
+    """How soon a device wakes again after an opening. say: the request in the opening; "": the wake phrase alone.
 
-    heard: phrases that woke it, by the pause from the last word of the event to the phrase (s), in ascending order.
+    heard: (pause in s from the opening's last word to the phrase, share of phrases that woke it), ascending.
     """
 
     say: str
@@ -179,7 +187,7 @@ class Recovery:
 
     @property
     def between(self) -> tuple[tuple[float, Share] | None, tuple[float, Share] | None]:
-        """The shortest pause from which on at least half of the phrases were heard, and the pause before that one."""
+        """The next shorter pause, and the shortest pause from which on at least half of the phrases woke the device."""
         first = len(self.heard)
         while first and 2 * self.heard[first - 1][1].count >= self.heard[first - 1][1].total:
             first -= 1
@@ -188,7 +196,10 @@ class Recovery:
 
 
 def recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
-    """pauses: trials by what was said before, the pause after it, and whether the phrase woke the device."""
+    """The recovery after each opening.
+
+    pauses: (words of the opening, pause after it in s, whether the phrase woke the device) → number of trials.
+    """
     for say in dict.fromkeys(say for say, _, _ in pauses):
         counts = {pause_s: (pauses[say, pause_s, True], pauses[say, pause_s, False]) for _, pause_s, _ in pauses}
         results = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
@@ -200,22 +211,28 @@ def recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
 class DeviceWake:
     """One device's wake statistics.
 
-    - hits + false_rejects = in-vocabulary trials counted.
-    - double_wakes: phrases with further events after theirs, of the hits.
-    - false_accepts: before review, every unmatched event that counts, less self-wakes by rule.
-    - after_review: only events that are unreviewed or were confirmed. events: counts by word, None for unreviewed.
-    - exposure_s: counts. unproven_s: played without proof of listening, does not count.
-    - delays: end of phrase → event.
-    - commands: understood, of those played; substituted and missed are the rest.
-    - probes: those that woke it, of those played. They prove exposure and count as nothing else.
-    - words: of what was heard of commands, by transcripts.
+    - hits + false_rejects.share.count = wake trials that count.
+    - double_wakes: share of hits whose event is followed by further events.
+    - false_accepts: before review: every unmatched event that counts, without those that a rule explains.
+    - after_review: only events that are unreviewed or were confirmed. events: (word, number), None for unreviewed.
+    - in_vocabulary_events, uncounted_events: unmatched events in wake trials and commands that count, and in others.
+    - ambient_events_outside: unmatched events outside of exposure. pending_events: those in the current attempt.
+    - exposure_s: ambient sound that counts. unproven_s: ambient sound without proof of listening, which does not.
+    - delays: from the end of the phrase to its event.
+    - commands: share that was understood, of those played; the rest is `substituted` or `missed`.
+    - link_trouble: why its link is down. clock_error_s: error bound of its clock; None without one.
+    - listening_proved_s: time of the last proof that it listens; None without one.
+    - decisions: (name of a sequential test, whether the device passed).
+    - probes: share that woke it, of those played. They prove exposure and count as nothing else.
+    - words: word counts of commands, by transcripts.
     - source_events: separate events in trials that count, for a device with several sources. disagreements: those that
       not all sources reported, the most frequent first.
-    - inferred: separate events in trials that count and rest on weak evidence only, by what they were inferred from.
-    - recoveries: by event, where openings of the scenario differ in their pause.
-    - requests: commands by the pause between wake phrase and command.
-    - first_sounds: end of the command → first sound, of commands that it took for one, where it listened alone.
-    - clock_error_s: of the device's clock, None without one. decisions: name of the test → passed.
+    - inferred: (what events were inferred from, number of separate events that rest on this weak evidence only), in
+      trials that count.
+    - recoveries: for each opening that the scenario combines with several pauses.
+    - requests: results of commands, by the pause between wake phrase and command.
+    - first_sounds: from the end of a command to the first sound. Only of commands to which the device reacted, and in
+      which no other device listened.
     """
 
     device: str
@@ -259,7 +276,7 @@ class WakeProgress:
     """Wake statistics of all devices of a session, in the order of the plan.
 
     - unmatched: the latest events first, at most 200.
-    - planned: wake, command and ambient trials. counted: those finished as COUNTED.
+    - planned: number of planned wake, command and ambient trials. counted: number of those that ended as COUNTED.
     """
 
     devices: tuple[DeviceWake, ...] = ()
@@ -272,7 +289,7 @@ class WakeProgress:
 
 
 LOOKS = 240
-"""Looks that a plot of a session has at most."""
+"""Largest number of looks in a plot of a session."""
 
 
 _NO_SPEAKERS = Speakers()
@@ -297,7 +314,7 @@ RawLook = tuple[float, Share, Speakers, float, int]
 
 
 class Looks:
-    """One look per counted trial, thinned evenly to at most LOOKS. The latest is always kept."""
+    """One look for each trial that counts, thinned evenly to at most LOOKS. The latest one is always kept."""
 
     def __init__(self) -> None:
         self._raw: list[RawLook] = []
@@ -329,13 +346,13 @@ def _look(wall_s: float, false_rejects: Share, speakers: Speakers, exposure_s: f
 
 
 def due_decisions(progress: WakeProgress, stopping: Stopping) -> tuple[DecisionReached, ...]:
-    """Rows to write now: decisions of tests that are not in the log yet. A decision is final."""
+    """Rows for the decisions of sequential tests that are not in the log yet. A decision is final."""
     return tuple(row for device in progress.devices for row in _due(device, stopping))
 
 
 def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
-    """Why a trial need not be played: its question is decided for every device. "" if it must be played.
-    Ambient trials are for false accepts, wake trials for false rejects; no test makes a command or a query needless."""
+    """Why a trial need not be played, since its question is decided for every device; "" if it must be played.
+    Ambient trials are for false accepts, wake trials for false rejects; commands and queries must always be played."""
     if trial.listening is None:
         return ""
     match trial.listening.kind:

@@ -1,6 +1,6 @@
-"""Turns what is stored in a session's folder into drivers and a clock.
+"""Makes drivers and a clock from what is stored in a session's folder.
 
-Apart from prepare.py, since an engine needs nothing of the files that people write, and starts faster.
+It is separate from prepare.py, since an engine needs no code for the files that people write, and starts faster.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @frozen
 class ResolvedSession:
-    """What one session runs."""
+    """The scenario and the bench of one session, with all names resolved."""
 
     scenario: Scenario
     bench: Bench
@@ -50,22 +50,25 @@ class ResolvedSession:
 
 @cache
 def _adapter() -> TypeAdapter[ResolvedSession]:
-    """Made where it is needed: it takes long, and a check of files does without it."""
+    """The adapter of stored sessions, created on first use: that takes long, and not every command needs it."""
     return TypeAdapter(ResolvedSession)
 
 
 def write_resolved(folder: Path, resolved: ResolvedSession) -> None:
-    """LogFull, LogError."""
+    """Stores scenario and bench in a session's folder; LogFull, LogError."""
     write_atomically(SessionFolder(folder).resolved, _adapter().dump_json(resolved, indent=1))
 
 
 def read_resolved(folder: Path) -> ResolvedSession:
-    """Driver options stay as they are stored; `for_drivers` types them. LogError when the file is damaged."""
+    """The stored scenario and bench; LogError when the file is damaged.
+
+    Driver options stay as they are stored; `for_drivers` gives them their types.
+    """
     return read_stored(folder, _adapter())
 
 
 def demand_trust(folder: Path) -> None:
-    """InputError, with programs and addresses, when a session comes from an archive and its bench would use them."""
+    """Raises InputError, with programs and addresses, if a session is from an archive and its bench would use them."""
     if not SessionFolder(folder).manifest.exists():
         return
     bench = for_drivers(read_resolved(folder).bench)
@@ -191,7 +194,7 @@ def stage_of(
     renders: Renders | None = None,
     **around: Any,
 ) -> ConductorContext:
-    """The stage of a session. renders: None is the renderer of voices. around: further parts of the stage."""
+    """The context of a session's conductor. renders: None is the renderer of voices. around: further fields."""
     bench, scenario = resolved.bench, resolved.scenario
     return ConductorContext(
         loudspeakers={player.id: cast(Stimulates, drivers[player.id]) for player in players_of(bench)},
@@ -242,9 +245,9 @@ def _order_taker(driver: Driver) -> TakesOrders | AsksOperator:
 
 
 def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:
-    """Gives simulated devices the words of each sound before it is played; None without such a device.
+    """A function that gives simulated devices the words of each sound before it is played; None without such devices.
 
-    A simulated device detects energy but no words, so the log marks its sound path.
+    A simulated device detects sound but no words, so the log marks its sound path as simulated.
     """
     prompted = [driver for driver in drivers.values() if isinstance(driver, IsPrompted)]
     if not prompted:

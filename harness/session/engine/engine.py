@@ -66,7 +66,7 @@ from harness.wake.reports.figures_text import device_lines
 
 
 def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Clip], name: str) -> str:
-    """Plays a clip that a row of the log names, instead of the current one; "" or why it cannot."""
+    """Plays a clip that a row of the log names, and stops another one. Returns why it cannot be played, else ""."""
     if loudspeaker is None:
         return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to it"
     if name not in clips:
@@ -100,7 +100,7 @@ class Transcriber:
         self._reports_are_suppressed = False
 
     def transcribe(self, waveform: Waveform, on_words: Callable[[str], None]) -> None:
-        """Returns at once. on_words receives the words later, on another thread, or "" without a transcription."""
+        """Starts to transcribe, and returns. on_words gets the words later, on another thread; "" on a failure."""
 
         def done(answer: str | HarnessError) -> None:
             self.name = self._process.name
@@ -117,14 +117,14 @@ class Transcriber:
         self._process.close()
 
     def _suppress_reports(self) -> bool:
-        """Suppresses further reports; whether they were suppressed already."""
+        """Suppresses further reports. Returns whether they were suppressed already."""
         with self._lock:
             before, self._reports_are_suppressed = self._reports_are_suppressed, True
         return before
 
 
 def disk_space_problem(folder: Path, wanted_gb: float) -> str:
-    """Why the disk has too little room for another trial, else ""."""
+    """Why the disk has too little space for another trial; "" if it has enough."""
     free_gb = shutil.disk_usage(folder).free / 1e9
     if free_gb >= wanted_gb:
         return ""
@@ -141,7 +141,7 @@ class Watchdog:
         self._next_notice_s = 0.0
 
     def alive(self) -> None:
-        """Called again and again; sends a few times within the watchdog's limit, and never blocks."""
+        """Call this often. It sends a few messages within the watchdog's limit, and never blocks."""
         now_s = time.monotonic()
         if not (self._address and self._every_s) or now_s < self._next_notice_s:
             return
@@ -153,9 +153,9 @@ class Watchdog:
 METERS_EVERY_S = 0.1  # Each level is that of the last 100 ms.
 CLIENT_WITHIN_S = 2.0
 OPERATOR_WITHIN_S = 10.0
-"""How long the first trial waits for a dashboard, which may bring the operator."""
+"""How long the first trial waits for a dashboard, at which an operator may sit, in seconds."""
 WATCHER_WITHIN_S = 60.0
-"""Who starts an engine to watch it connects within this time, also on a busy host."""
+"""A client that starts an engine to watch it connects within this time, even on a busy host, in seconds."""
 DONE, LIMIT_FAILED, FAULT = 0, 1, 3  # Exit statuses. 2 is for wrong usage and files.
 
 
@@ -163,7 +163,7 @@ class Engine:
     """Runs one session from where its log stands until its end, a stop or an abort."""
 
     def __init__(self, folder: Path, resolved: ResolvedSession, log_clock: Clock, *, watched: bool = True) -> None:
-        """watched: who started it will connect, and a run that ends before waits for that."""
+        """watched: whether the client that started the engine will connect. A run that ends before waits for it."""
         self._watched = watched
         self._folder = SessionFolder(folder)
         self._resolved = resolved
@@ -182,7 +182,10 @@ class Engine:
             self._notifier = Notifier(bench.notify, self._folder.path, bench.id, self._snapshot, self._note_undelivered)
 
     def run(self) -> int:
-        """The exit status, which clients also receive; HarnessError when the log cannot be opened."""
+        """Runs the session. Returns the exit status, which clients also receive.
+
+        HarnessError if the log cannot be opened.
+        """
         with ExitStack() as stack:
             log = stack.enter_context(
                 SqliteLog(
@@ -341,7 +344,7 @@ class Engine:
             time.sleep(0.1)
 
     def _sink_for(self, driver: Driver) -> Callable[[Observation], None]:
-        """Where the driver puts observations, from any thread."""
+        """The function to which the driver passes its observations, from any thread."""
         # The monitor plays no stimuli. The session only needs its loss and return.
         bench = self._resolved.bench
         heard = {player.id for player in players_of(bench)}

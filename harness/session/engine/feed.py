@@ -22,7 +22,7 @@ from harness.session.log.reader import LogReader
 MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="kind")])
 COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="kind")])
 LONGEST_LINE = 1 << 20
-"""Bytes. A command is far shorter; a row with a session's whole plan is longer, but rows only go out."""
+"""Longest line in bytes. A command is far shorter. A row with a session's plan is longer, but rows are only sent."""
 
 
 class LineTooLong(ValueError):
@@ -30,9 +30,9 @@ class LineTooLong(ValueError):
 
 
 def lines(connection: socket.socket, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
-    """Lines without their newline until the other side closes; OSError, LineTooLong. Half a line at the end is lost.
+    """Lines, without their newline, until the other side closes. An incomplete line at the end is dropped.
 
-    longest: in bytes; None: whatever comes (from an engine, which is ours).
+    longest: longest line in bytes; None: no limit (for lines from an engine, which is trusted). OSError, LineTooLong.
     """
     pieces: list[bytes] = []
     length = 0
@@ -49,15 +49,15 @@ def lines(connection: socket.socket, longest: int | None = LONGEST_LINE) -> Iter
 
 MOST_CLIENTS = 32
 MOST_WAITING = 2000
-"""Messages that a client may leave waiting, and rows that the server keeps in memory."""
+"""Number of messages that a client may leave waiting, and of rows that the server keeps in memory."""
 SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
 """A client that reads nothing for SEND_WITHIN_S, or sends no Hello within HELLO_WITHIN_S, is dropped."""
 ACCEPT_AGAIN_S = 0.5
 LONGEST_COMMAND = 1 << 16
-"""Bytes of a line that a client may send."""
+"""Longest line that a client may send, in bytes."""
 RESUME = ". Resume: harness run resume SESSION"
-"""What to do, after why the engine is gone. A reader that knows the folder names it instead."""
+"""Follows the reason why the engine is gone. A client that knows the session's folder names it instead."""
 
 Reply = Callable[[Answered], None]
 
@@ -71,7 +71,7 @@ class FeedServer:
 
     - welcome: makes the first message.
     - on_command: called on a client's thread; its answer goes to that client. Must not block for long.
-    - on_people: called when a client has connected or left. Must not block for long.
+    - on_people: called after a client has connected or left. Must not block for long.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class FeedServer:
             return sum(client.hello is not None for client in self._clients)
 
     def wait_for_a_client(self, timeout_s: float) -> bool:
-        """Whether a client has ever connected."""
+        """Waits until a client has connected. Returns whether one has."""
         return self._client_has_connected.wait(timeout_s)
 
     def committed(self, entry: Entry) -> None:
@@ -178,7 +178,7 @@ class FeedServer:
         return entries
 
     def start_at(self, last_seq: int) -> None:
-        """Rows up to this one were committed before the server started."""
+        """Records that the rows up to this one were committed before the server started."""
         with self._changed:
             self._last_seq = last_seq
 
@@ -280,7 +280,7 @@ class _Client:
             self._server._changed.notify_all()
 
     def _end_thread(self) -> None:
-        """The last of the two threads closes the connection; the first one wakes it."""
+        """Ends one of the two threads. The first one to end wakes the other; the last one closes the connection."""
         with self._server._changed:
             self.disconnect()
             self._threads -= 1
@@ -342,10 +342,10 @@ def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> No
 
 
 class EngineClient:
-    """A connection to a running engine; sends Hello at once. EngineError without an answer.
+    """A connection to a running engine. It sends Hello at once; EngineError if there is no answer.
 
     - on_message: called on the reading thread for each message, in order.
-    - on_closed: called once, after the last message, with a text for people ("" after a Goodbye or our own close).
+    - on_closed: called once, after the last message, with a text for people ("" after a Goodbye or after `close`).
     """
 
     def __init__(

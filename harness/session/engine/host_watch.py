@@ -1,4 +1,4 @@
-"""Notices that the host stood still: no thread of the engine ran for a while, so that all was seen late."""
+"""Notices stalls of the host: no thread of the engine ran for a while, so that everything was stamped late."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from harness.statistics.intervals import MOST_ERROR_S
 SOURCE = "host"
 LOOK_S = 0.02
 STALL_S = MOST_ERROR_S
-"""A look that is this much too late shows a stall: it spoils the times that it falls into."""
+"""A check that runs this much too late shows a stall, which spoils the times that it falls into."""
 JOIN_S = 1.0
-"""Two stalls that were not given yet are one if the host ran for less than this between them."""
+"""Two stalls that were not reported yet count as one if the host ran for less than this between them."""
 
 
 class HostWatch:
-    """A thread looks every 20 ms, and so does each question for stalls. Only a gap between all looks is a stall.
+    """Watches for stalls. A thread checks the clock every 20 ms, and so does each call of `stalls`.
 
-    For a session in real time: simulated devices at another speed stand still with the engine.
+    Only a gap between all checks is a stall. This is for sessions in real time: simulated devices at another speed
+    stall together with the engine.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class HostWatch:
         self._stalls: deque[HostStalled] = deque()
 
     def stalls(self) -> tuple[HostStalled, ...]:
-        """Those that were not given before. Nothing that a stall has delayed is handled before it is known."""
+        """The stalls that were not returned before. Call it before handling events, which a stall may have delayed."""
         self.look()
         with self._lock:
             stalls = tuple(self._stalls)
@@ -79,11 +80,11 @@ class HostWatch:
 
 
 Times = tuple[int, int]
-"""Ticks of all processors since the start: stolen by the machine's own host, and all."""
+"""Clock ticks of all processors since the start of the system: those stolen by the hypervisor, and all."""
 
 
 def processor_times(path: Path = Path("/proc/stat")) -> Times | None:
-    """None where the system does not say, see proc_stat(5)."""
+    """The processor times of this machine, see proc_stat(5); None if the system does not report them."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         # guest times, which follow, are part of the others
         ticks = [int(word) for word in path.read_text().partition("\n")[0].split()[1:9]]

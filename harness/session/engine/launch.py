@@ -23,7 +23,11 @@ from harness.model.frozen import frozen
 
 @frozen
 class EnginePlace:
-    """A process that runs or ran a session. started: clock ticks after boot; with the pid they identify it."""
+    """A process that runs or ran a session.
+
+    started: when the process began, in clock ticks after boot; together with the pid it identifies the process.
+    socket: path of the socket on which it answers.
+    """
 
     folder: str
     pid: int
@@ -92,18 +96,18 @@ def _read(path: Path) -> EnginePlace | None:
 
 
 ANSWERS_WITHIN_S = 60.0
-"""A busy host loads an engine slowly. A failed engine is noticed at once."""
+"""How long to wait for a new engine, in seconds: a busy host loads it slowly. A failure is noticed at once."""
 
 
 def start_engine(
     folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended: bool = False, watched: bool = True
 ) -> EnginePlace:
-    """The engine that runs the session in `folder`: a new one, detached from this terminal, unless one runs already.
+    """Starts an engine for the session in `folder`, detached from this terminal, unless one runs already.
 
-    unattended: nobody is asked, whatever the bench says. watched: the caller will connect to it.
+    unattended: the operator is never asked, whatever the bench says. watched: the caller will connect to it.
 
-    EngineError when it ends or does not answer within `within_s`, with what it wrote last; and on Ctrl-C meanwhile,
-    which stops it.
+    EngineError when it ends or does not answer within `within_s`, with its last output. Ctrl-C while this waits stops
+    the engine, and raises EngineError too.
     """
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
@@ -149,7 +153,7 @@ def _find_answering(folder: Path) -> EnginePlace | None:
 
 @contextmanager
 def _interrupted_afterwards() -> Iterator[None]:
-    """Delays Ctrl-C until the end, because a process that was just started has no name yet."""
+    """Delays Ctrl-C until the block ends, because a process that was just started has no name yet."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

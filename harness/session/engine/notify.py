@@ -1,4 +1,4 @@
-"""Messages of a run to people who are not there: by a program, to an HTTP address, or to a broker."""
+"""Messages of a run to people elsewhere: through a program, to an HTTP address, or to an MQTT broker."""
 
 from __future__ import annotations
 
@@ -28,21 +28,25 @@ from harness.model.record import DecisionReached, Entry, FaultMet, Observed, Pau
 from harness.session.wording import decision_in_words
 
 NOTIFY_BY = "notify"
-"""Who writes, in the notes about messages that were not delivered."""
+"""The author of notes about messages that were not delivered."""
 WITHIN_S = 10.0
-"""Limit of one delivery."""
+"""Time limit of one delivery, in seconds."""
 BACK_OFF_S = (2.0, 10.0, 60.0)
-"""Waits before the further tries."""
+"""Waits before each further try, in seconds."""
 LAST_WORDS_S = 20.0
 """How long the end of a run waits for its last messages."""
 FAULT_EVERY_S = 600.0
-"""A source of faults, or a reason for a pause, is reported once in this time."""
+"""A source of faults, or a reason for a pause, is reported at most once in this time, in seconds."""
 MOST_WAITING = 50
 
 
 @frozen
 class SessionSnapshot:
-    """State of a session at a message. outcomes: of the finished trials. lines: the results, for people."""
+    """State of a session when a message is sent.
+
+    planned, finished: numbers of trials. outcomes: (outcome, number of finished trials). lines: the results, for
+    people.
+    """
 
     planned: int = 0
     finished: int = 0
@@ -52,7 +56,12 @@ class SessionSnapshot:
 
 @frozen
 class NotificationEvent:
-    """Something to report. subject: after the name of the session. wall_s: when, as Unix time."""
+    """Something to report.
+
+    on: the kinds of messages to which it belongs; it is sent if one of them is wanted. event: its own kind.
+    subject: headline, which follows the name of the session. why: reason. to_do: what a person should do; "" if
+    nothing. wall_s: when it happened, in Unix time.
+    """
 
     on: frozenset[NotifyOn]
     event: NotifyOn
@@ -85,7 +94,7 @@ def message_of(happened: NotificationEvent, session: Path, bench: str, snapshot:
 
 
 def trial_message(bench: str) -> dict[str, Any]:
-    """A message without a run, to try a way."""
+    """A message without a run, for trying out a way of delivery."""
     to_do = "nothing: this is a test of how a run reports"
     happened = _single_event(
         NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall()
@@ -97,7 +106,7 @@ def trial_message(bench: str) -> dict[str, Any]:
 
 
 def name_of(notify: Notify) -> str:
-    """What people call this way; without what may be secret in an address."""
+    """The name of a way of delivery, for people, without the parts of an address that may be secret."""
     if notify.command:
         return f"the program {Path(notify.command[0]).name}"
     if notify.mqtt:
@@ -106,7 +115,7 @@ def name_of(notify: Notify) -> str:
 
 
 def demand_ready(notify: Notify) -> None:
-    """InputError if its program or one of its environment variables is missing here."""
+    """Raises InputError if its program or one of its environment variables is missing on this host."""
     if notify.command and shutil.which(notify.command[0]) is None:
         raise InputError(
             f"the program {notify.command[0]!r} of `notify` does not exist or is not executable",
@@ -120,7 +129,7 @@ def demand_ready(notify: Notify) -> None:
 
 
 def deliver(notify: Notify, message: dict[str, Any]) -> None:
-    """Delivers one message within about WITHIN_S; HarnessError when it was not taken."""
+    """Delivers one message within about WITHIN_S; HarnessError when it was not accepted."""
     demand_ready(notify)
     whole = json.dumps(message, ensure_ascii=False).encode()
     if notify.command:
@@ -207,9 +216,9 @@ def _post(notify: Notify, whole: bytes) -> None:
 
 
 class Notifier:
-    """Sends the messages of one run. Each way has its own thread, so none delays the run or another way.
+    """Sends the messages of one run. Each way of delivery has its own thread, so none delays the run or another way.
 
-    so_far: state and results of the session, called on those threads. note: writes a note into the log.
+    so_far: returns state and results of the session; called on those threads. note: writes a note into the log.
     """
 
     def __init__(
@@ -228,12 +237,15 @@ class Notifier:
         self._unpowered: set[str] = set()
 
     def committed(self, entry: Entry) -> None:
-        """A row of the log; never blocks."""
+        """Reports a row of the log if it is worth a message; never blocks."""
         for happened in self._events_of_row(entry):
             self._send(happened)
 
     def state_changed(self, state: StateChanged) -> None:
-        """A state of the run; a full disk shows here first, since its rows need room. Never blocks."""
+        """Reports a state of the run if it is worth a message. Never blocks.
+
+        A full disk shows here first, since rows need space.
+        """
         if state.word is StateWord.PAUSED:
             for happened in self._pause(state.reason, threads.wall(), state.since_s):
                 self._send(happened)
@@ -296,7 +308,7 @@ class Notifier:
             yield _single_event(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
 
     def _is_news(self, subject: str, at_s: float) -> bool:
-        """at_s: of the session's clock, which nobody sets."""
+        """Whether this subject was not reported recently. at_s: time on the session's clock, which nobody can set."""
         last_s = self._last_sent_s.get(subject)
         if last_s is not None and at_s - last_s < FAULT_EVERY_S:
             return False
@@ -309,7 +321,7 @@ def _single_event(kind: NotifyOn, subject: str, why: str, to_do: str, wall_s: fl
 
 
 def _end(goodbye: Goodbye, session: Path) -> NotificationEvent:
-    """The end of a run; one message, also for those who only want to know about limits."""
+    """The end of a run, in one message, which also goes to people who only want to know about limits."""
     match goodbye.exit_code:
         case 0:
             subject, to_do = "the run has finished", f"harness report show {session}"
@@ -327,7 +339,7 @@ def _end(goodbye: Goodbye, session: Path) -> NotificationEvent:
 
 
 class _NotifyChannel:
-    """Delivers messages one after another in its own thread. What is not delivered becomes a note."""
+    """Delivers messages one after another in its own thread. A message that cannot be delivered is noted in the log."""
 
     def __init__(
         self, notify: Notify, message: Callable[[NotificationEvent], dict[str, Any]], note: Callable[[str], None]
@@ -365,7 +377,7 @@ class _NotifyChannel:
                 self._note(f"{name_of(self._notify)} did not get {message['event']!r}: {why}")
 
     def _try(self, message: dict[str, Any]) -> str:
-        """Tries a few times; "" or why it was not delivered."""
+        """Tries to deliver a message a few times. Returns why it was not delivered; "" if it was."""
         why = ""
         for wait_s in (0.0, *BACK_OFF_S):
             if self._closing.wait(wait_s):

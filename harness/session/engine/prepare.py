@@ -74,11 +74,11 @@ def _sound_routes(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
 
 
 ALL_SIMULATED = "the bench's loudspeakers are simulated in this process"
-"""Why a real device hears nothing of them."""
+"""Why a real device does not hear the loudspeakers."""
 
 
 def is_deaf(bench: Bench, device: Device) -> bool:
-    """Whether the loudspeakers of the bench are simulated and the device is real: it hears nothing of them."""
+    """Whether the bench's loudspeakers are simulated while the device is real, so that it does not hear them."""
     if device.connection is None or is_simulated(device.connection.driver) or not bench.loudspeakers:
         return False
     return all(is_simulated(loudspeaker.driver) for loudspeaker in bench.loudspeakers)
@@ -95,7 +95,7 @@ def _sound_servers(bench: Bench) -> str:
 
 
 def keep_needed(bench: Bench, trials: Iterable[Trial]) -> Bench:
-    """The bench without the stands and switches that no trial needs: those may be off, or elsewhere."""
+    """The bench without the stands and switches that no trial needs; they may be switched off, or not connected."""
     trials = tuple(trials)
     moved = {id for trial in trials for id, _ in trial.stands}
     stands = tuple(stand for stand in bench.stands if stand.id in moved)
@@ -107,18 +107,18 @@ def keep_needed(bench: Bench, trials: Iterable[Trial]) -> Bench:
 
 
 _ANY_TEXT = "hello"
-"""What a voice says if the wake phrase of a device is unknown."""
+"""The text that a voice must be able to say if the wake phrase of a device is unknown."""
 
 
 def refuse_unplayable(scenario: Scenario, trials: Iterable[Trial]) -> None:
-    """Renders one stimulus of every voice and of every recording; InputProblems with all that cannot be made."""
+    """Renders one stimulus with every voice and every recording; InputProblems with all that cannot be rendered."""
     _refuse(scenario, ((trial.template, trial.recipe, _render_kind(trial)) for trial in trials if not trial.talker))
 
 
 def refuse_unspeakable(scenario: Scenario) -> None:
-    """The same without a bench: every voice says a text of the scenario, in its own language.
+    """As `refuse_unplayable`, but without a bench: every voice says a text of the scenario, in its own language.
 
-    What depends on a device – its language, its wake phrase – shows only with a bench.
+    Problems with the language or the wake phrase of a device can only be found with a bench.
     """
     spoken = dict.fromkeys(speech for speech in _list_spoken(scenario) if not speech[2].is_person)
     recipes = ((name, StimulusRecipe(SpokenText(text), None, voice), voice) for name, text, voice in spoken)
@@ -128,9 +128,10 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 def _refuse(
     scenario: Scenario, recipes: Iterable[tuple[str, StimulusRecipe, object]], *, languages: bool = True
 ) -> None:
-    """recipes: with their trial, and the key that they share with recipes that need no separate try.
+    """Renders one of each kind of recipe; InputProblems with all that fail.
 
-    languages: whether they name the language that will be used; else it may be the device's.
+    recipes: (trial, recipe, kind). Of the recipes of one kind, either all can be rendered or none.
+    languages: whether the recipes name the language that will be used; otherwise it may be the device's.
     """
     renders, tried = renderer(), set[object]()
     problems: list[InputError] = []
@@ -156,7 +157,7 @@ def _refuse(
 
 
 def _render_kind(trial: Trial) -> object:
-    """Stimuli with the same key can either all be rendered, or not at all."""
+    """The kind of a trial's stimulus. Of stimuli of one kind, either all can be rendered or none."""
     match trial.recipe.query:
         case SpokenText():
             return trial.recipe.voice
@@ -187,7 +188,7 @@ def _list_spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
 
 
 def _text(template: TrialTemplate, query: Query | None) -> str | None:
-    """What a template's voice says; None without a text."""
+    """The text that a template's voice says; None if there is none."""
     if query is not None:
         return query.utterance.text if isinstance(query.utterance, SpokenText) else None
     return None if template.recordings or template.ambient else template.phrase or _ANY_TEXT
@@ -206,12 +207,12 @@ def prepare(
     extra_assets: Mapping[str, Path] | None = None,
     demand: Callable[[Bench], None] = lambda bench: None,
 ) -> Path:
-    """The new session's folder, with its plan as the first row; nothing is played.
+    """Creates a session's folder, with the plan as the first row of its log. Nothing is played. Returns the folder.
 
-    seed: of the order and of simulated parts; None takes the scenario's. operator: instead of what the bench says.
-    demand: raises when something else of the bench is missing, before there is a folder.
-    InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something.
-    DeviceError when the host lacks a device that the bench names.
+    seed: seed of the order and of simulated parts; None takes the scenario's. operator: replaces the bench's value.
+    demand: a further check, which raises an error if the bench lacks something, before there is a folder.
+    InputError, InputProblems, PluginError or VoiceError when something is wrong. UnmetNeed when the bench lacks what
+    the scenario needs. DeviceError when the host lacks a device that the bench names.
     """
     scenario = load_scenario(scenario_path, extra_assets=extra_assets or {})
     bench = load_bench(bench_path)
@@ -239,7 +240,8 @@ def prepare(
 def plan_session(scenario: Scenario, bench: Bench, seed: int | None = None) -> SessionStarted:
     """The first row of a session that has no folder and no name yet; reaches no device.
 
-    Both have passed `check_compatibility`. seed: of the order; None takes the scenario's. InputError without a trial.
+    Both have passed `check_compatibility`. seed: seed of the order; None takes the scenario's. InputError if there is
+    no trial.
     """
     trials = plan(scenario, bench, seed)
     if not trials:
@@ -279,7 +281,10 @@ def _write_folder(root: Path, resolved: ResolvedSession, started: SessionStarted
 
 
 def _write_under_free_name(root: Path, stem: str, resolved: ResolvedSession, started: SessionStarted) -> Path | None:
-    """None if another process took the name meanwhile. An incomplete folder has a temporary name."""
+    """Writes the folder under a name that is free. None if another process takes that name before it is complete.
+
+    Until then, the folder has a temporary name.
+    """
     with temporary_path(root / stem) as part:
         with disk_errors(f"{part} cannot be written"):
             part.mkdir()
@@ -355,7 +360,7 @@ def _summary(started: SessionStarted, bench: Bench) -> bytes:
 
 
 def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
-    """Versions that results depend on; VoiceError, PluginError for a voice that is not installed."""
+    """(package, version) of everything that results depend on; VoiceError, PluginError if a voice is not installed."""
     versions = {"voice-harness": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for package in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Finds a voice that wakes a device, with wake trials that end at the first voice that woke it every time."""
+"""Finds a voice that wakes a device, with wake trials that end after the first voice that woke it every time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ ENDS_WITHIN_S = 30.0
 
 @frozen
 class VoiceResult:
-    """The result of one voice. delay_s: end of phrase → event, the median. trouble: why it was not tried in full."""
+    """The result of one voice.
+
+    said, heard: how often it said the phrase, and how often the device woke. delay_s: median time from the end of the
+    phrase to the wake event; None without one. trouble: why it was not tried completely; "" if it was.
+    """
 
     voice: VoiceSpec
     heard: int = 0
@@ -72,10 +76,10 @@ def listener(bench_path: Path, device_id: str) -> tuple[Device, str]:
 def find_voice(
     bench_path: Path, device_id: str, *, at_most: int, within_s: float, tried: Callable[[VoiceResult], None]
 ) -> VoiceResult | None:
-    """The first voice that woke the device TIMES of TIMES; None when none of `at_most` did, or not in time.
+    """The first voice that woke the device every time (TIMES); None if none of `at_most` voices did within within_s.
 
-    tried: told of each voice, in the order of trying. InputError when the bench cannot be used for it; EngineError and
-    what drivers raise when the session fails.
+    tried: called with the result of each voice, in the order of trying. InputError when the bench cannot be used for
+    this; EngineError, or the error of a driver, when the session fails.
     """
     device, phrase = listener(bench_path, device_id)
     speaking: list[VoiceSpec] = []
@@ -118,7 +122,7 @@ def find_voice(
 
 
 def voices_for(language: str) -> Iterator[VoiceSpec]:
-    """The voices that speak a language: one of each engine in turn, plain ones first, then variants."""
+    """The voices that speak a language: one from each engine in turn, plain voices before variants."""
     spoken: list[list[VoiceSpec]] = []
     for engine in names(Group.VOICES):
         try:

@@ -12,17 +12,20 @@ from harness.model.trial import Outcome
 
 _CAUSES = ("link_lost", "device_gone", "device_restarted")
 SAME_RESTART_S = 5.0
-"""Two connections of a device report one restart within this time; it counts once."""
+"""If two connections of a device report a restart within this time, it is one restart."""
 
 
 @frozen
 class DeviceConnection:
-    """A device, or another part of the bench whose driver lost it.
+    """The connection of a device, or of another part of the bench that its driver lost.
 
-    - lost: how often. lost_s: for how long in all; a loss that has not ended counts up to the last row of its run.
-    - is_lost: the last loss of the last run has not ended.
-    - restarts: reported by the device or seen by its driver. Power cycles by the run count in neither.
-    - interrupted: attempts that a lost connection or a restart interrupted.
+    - device: id of the device, or of that part.
+    - lost: number of times the connection was lost. lost_s: how long it was lost in all. A loss that has not ended
+      counts up to the last row of its run.
+    - is_lost: whether the last loss of the last run has not ended.
+    - restarts: number of restarts that the device reported or its driver saw. Power cycles by the run count neither as
+      losses nor as restarts.
+    - interrupted: number of attempts that a lost connection or a restart interrupted.
     """
 
     device: str
@@ -39,10 +42,13 @@ class DeviceConnection:
 
 @dataclass(slots=True)
 class _Device:
-    """lost_sources: of those that are lost now, whether the driver lost it; else, the device said that it is gone.
+    """What is known of one device's connections at the current row.
 
-    away_s: since when the first of them is lost; None if its power was off then. restart: source and time of the last
-    report of a restart. booting: the run has switched its power on, and the device has not started yet.
+    lost, lost_s, restarts, interrupted: as in `DeviceConnection`.
+    lost_sources: sources that are lost now → True if the driver lost it, False if the device reported that it is gone.
+    away_s: when the first of them was lost; None if its power was off then.
+    restart: source and time of the last report of a restart.
+    booting: whether the run has switched its power on, and the device has not started yet.
     """
 
     lost: int = 0
@@ -56,14 +62,14 @@ class _Device:
     booting: bool = False
 
     def lost_until(self, at_s: float) -> float:
-        """For how long in all it was lost, up to a moment of the present run."""
+        """How long it was lost in all, up to a moment of the present run."""
         if not self.lost_sources or self.away_s is None:
             return self.lost_s
         return self.lost_s + max(0.0, at_s - self.away_s)
 
 
 class Connections:
-    """Takes a log's rows in their order; not thread-safe."""
+    """Finds lost connections and restarts in a log's rows, which it takes in their order; not thread-safe."""
 
     def __init__(self) -> None:
         self._device_of: dict[str, str] = {}
@@ -71,7 +77,7 @@ class Connections:
         self._devices: dict[str, _Device] = {}
 
     def take(self, row: Record, last_s: float) -> None:
-        """last_s: time of the row before it, by the clock of that row's run."""
+        """Takes a row. last_s: time of the previous row, on the clock of that row's run."""
         match row:
             case SessionStarted(trials=trials):
                 for trial in trials:

@@ -28,12 +28,17 @@ from harness.model.trial import Trial
 from harness.statistics.intervals import Share
 
 AttemptKey = tuple[str, int, int]
-"""Trial, take, attempt."""
+"""Identifies an attempt: trial, take, number of the attempt."""
 
 
 @dataclass(slots=True)
 class _AttemptReports:
-    """One attempt: when its query ended, and what its device reported afterwards. cut_s: reports end there."""
+    """One attempt: when its query ended, and what its device reported afterwards.
+
+    started_s: when the stimulus started. heard_s: the same, from the microphone's recording; None if it was not found
+    there. states: (report, seconds from the end of the query). cut_s, cut: when and why reports ended early; None and
+    "" if they did not. response_ends_s: end of its response. over: whether the attempt has ended.
+    """
 
     trial: Trial
     row: AttemptStarted
@@ -48,7 +53,7 @@ class _AttemptReports:
 
     @property
     def opens_s(self) -> float | None:
-        """The end of the query."""
+        """When reports begin to count: the end of the query; None if it was not played."""
         origin_s = self.started_s if self.heard_s is None else self.heard_s
         return None if origin_s is None else origin_s + self.row.query_end_s
 
@@ -62,14 +67,14 @@ class _AttemptReports:
         return by_check_s if self.response_ends_s is None else max(by_check_s, self.response_ends_s)
 
     def cut_off(self, at_s: float, why: str) -> None:
-        """Ends the reports: the device was lost, or was asked something else."""
+        """Ends the time for reports, because the device was lost or the next query began."""
         if self.cut_s is None and (self.closes_s is None or at_s < self.closes_s):
             self.cut_s, self.cut = at_s, why
 
 
 @frozen
 class _ReportedEffect:
-    """The result of the device's reports. word is None without a report that counts."""
+    """The effect according to the device's reports. word: None if no report counts. words: the evidence, in words."""
 
     word: EffectOutcome | None
     words: str
@@ -78,9 +83,9 @@ class _ReportedEffect:
 class EffectRows:
     """Takes a session's rows in their order, and gives the evidence of effects; not thread-safe.
 
-    There is evidence for attempts that were answered and have a check, or on which a person has given an answer. A
-    state counts if the device reports it after the query, and within `within_s` or before the end of its response.
-    Times are by the session's clock. Earlier states and retained messages count only if they are reported again.
+    There is evidence for attempts that were answered and have an effect check, and for those about which a person has
+    given an answer. A state counts if the device reports it after the query, and within `within_s` or before the end of
+    its response. Earlier states and retained messages count only if they are reported again.
     """
 
     def __init__(self) -> None:
@@ -90,7 +95,7 @@ class EffectRows:
         self._current: dict[str, _AttemptReports] = {}
         self._answers: list[Entry] = []
         self.responses_wall_s: dict[AttemptKey, float] = {}
-        """Unix times of the responses that are kept."""
+        """Unix times of the responses that are stored."""
         self._checked = False
         self._now_s = 0.0
 
@@ -149,7 +154,7 @@ class EffectRows:
                 pass
 
     def answers(self, later: Iterable[Entry] = ()) -> dict[AttemptKey, tuple[tuple[float, EffectAnswered], ...]]:
-        """People's answers with Unix times, oldest first. later: rows of judgments beside the log."""
+        """(Unix time, answer of a person) for each attempt, oldest first. later: rows from the file beside the log."""
         answers: dict[AttemptKey, tuple[tuple[float, EffectAnswered], ...]] = {}
         for entry in chronological(self._answers, later):
             if isinstance(row := entry.record, EffectAnswered):
@@ -158,7 +163,7 @@ class EffectRows:
         return answers
 
     def evidence(self, later: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[AttemptKey, EffectEvidence]:
-        """Evidence of each effect. later: as for `answers`; zone: for times of day."""
+        """Evidence of each effect. later: as for `answers`. zone: time zone for times of day; None: this host's."""
         answers = self.answers(later)
         evidence_by_key: dict[AttemptKey, EffectEvidence] = {}
         if not (self._checked or answers):
@@ -227,13 +232,13 @@ class EffectRows:
 
 
 def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
-    """Right effects of those that are known. Open ones and "cannot tell" are left out."""
+    """The share of right effects among those that are known. Open ones and "cannot tell" are left out."""
     words = [effect.word for effect in evidence if effect.word is not EffectOutcome.UNKNOWN]
     return Share(words.count(EffectOutcome.RIGHT), len(words))
 
 
 def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
-    """The Unix time from which a person can check; None without a question or a response."""
+    """The Unix time from which a person can see the effect; None without a question or a response."""
     if response_wall_s is None or not check.question:
         return None
     if check.at is not None:
@@ -270,10 +275,10 @@ def _detail(answer: EffectAnswered) -> str:
 
 
 def next_time_of_day(clock: str, after_s: float, zone: tzinfo | None = None) -> float:
-    """Unix time of the first HH:MM after another Unix time; zone None: this host's.
+    """Unix time of the first HH:MM after another Unix time. zone: None is this host's.
 
-    When clocks go back, HH:MM comes twice, and each counts. When they go forward over it, it comes as long after
-    midnight as without the change. ValueError when `clock` is not a time of day.
+    When clocks go back, HH:MM occurs twice, and both count. When they skip HH:MM, it occurs as long after midnight as
+    without the change. ValueError when `clock` is not a time of day.
     """
     hour, _, minute = clock.partition(":")
     first = datetime.fromtimestamp(after_s, zone).date()
@@ -287,7 +292,7 @@ def next_time_of_day(clock: str, after_s: float, zone: tzinfo | None = None) -> 
 
 
 def _moments_on(day: date, hour: int, minute: int, zone: tzinfo | None) -> list[float]:
-    """The moments of that day at which clocks show it: one, or two; of a day that leaves it out, one after it."""
+    """The Unix times at which clocks show hour:minute on that day: one or two; one after it if the day skips it."""
     folds = [
         datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone, fold=fold).timestamp() for fold in (0, 1)
     ]

@@ -1,4 +1,4 @@
-"""What devices were asked and what they understood, as annotated corpora (gold and predicted) from sessions' logs."""
+"""What devices should understand and what they understood, as annotated corpora (gold and predicted) from logs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ Groups = tuple[tuple[str, str], ...]
 
 @frozen
 class SessionCorpora:
-    """gold, predicted: an utterance for each trial whose frame is known, in the same order and with the same ids.
+    """The trials that expect intents and slots, as two corpora.
 
-    unknown: ids of trials that tested the device without evidence of the frame. An operator's yes or no is not enough.
-    They are in neither corpus. For a device that stayed silent, the prediction has no intents and no slots.
-    rules: of the trials, under which values are normalised, by id.
+    gold, predicted: an utterance for each trial for which it is known what the device understood, in the same order and
+    with the same ids. For a device that stayed silent, the prediction has no intents and no slots.
+    unknown: ids of trials that tested the device, but without evidence of what it understood. They are in neither
+    corpus. An operator's yes or no is not such evidence.
+    rules: id of a trial → the rule by which its values are normalised.
     """
 
     gold: Corpus
@@ -37,10 +39,10 @@ def session_corpora(
 ) -> SessionCorpora:
     """The corpora of one session or several; with several, ids begin with the session's.
 
-    Each understand trial gives its latest finished take, if that tested the device. The id is the trial's. The words
-    are those of the reference. groups: device, query_class, query, session, attempt (its number) and every condition
-    of the matrix. Slots have no place, and their values are normalised on both sides. If the trial does not
-    check slots, the gold has None.
+    Each understand trial is represented by its latest finished take, if that tested the device. The id is the trial's,
+    and the words are those of the reference. groups: device, query_class, query, session, attempt (its number) and
+    every condition of the matrix. Slots are not linked to words, and their values are normalised on both sides. If the
+    trial does not check slots, the gold has None.
     """
     progresses = list(sessions)
     gold: list[Utterance] = []
@@ -90,7 +92,7 @@ def _expected_utterance(trial: Trial, trial_id: str, groups: Groups) -> Utteranc
 
 
 def _understood(trial: Trial, attempt: AttemptProgress, trial_id: str, groups: Groups) -> Utterance | None:
-    """What the device reported: empty if it was silent, None if unknown."""
+    """What the device understood, by its reports; without intents if it was silent, None if unknown."""
     frame = attempt.verdict.understood if attempt.verdict else None
     words = tuple(trial.reference.split())
     if frame is not None and frame.intents is not None:

@@ -23,7 +23,7 @@ from harness.wake.wake_progress import DeviceWake, WakeProgress
 NO_TESTS = Stopping()
 DISTURBED = "max_disturbed_share"
 MOST_DISTURBED = 0.1
-"""Where a scenario declares no other share."""
+"""The limit on the share of disturbed attempts, if the scenario does not declare one."""
 WORDS = {
     "min_recognised_share": "recognised",
     "min_first_attempt_share": "recognised at the first attempt",
@@ -49,12 +49,12 @@ WORDS = {
     "false_accepts_test": "sequential test of false accepts",
     "false_rejects_test": "sequential test of false rejects",
 }
-"""What each limit is on, for people."""
+"""The words for what each limit is about."""
 
 
 @frozen
 class LimitResult:
-    """What a limit is compared with, as `DeclaredLimit`."""
+    """The result with which a limit is compared; the fields are those of `DeclaredLimit`."""
 
     found: float | None
     of: str = ""
@@ -67,7 +67,7 @@ class LimitResult:
 def limits_so_far(
     limits: Limits, stopping: Stopping, progress: Progress, wake: WakeProgress | None
 ) -> tuple[DeclaredLimit, ...]:
-    """As `check_limits`, of a session that has ended, still runs, or failed before it began."""
+    """The limits as `check_limits` gives them, for a session that has ended, still runs, or failed before it began."""
     running = progress.finished is None and not progress.failed_at_start
     return check_limits(limits, progress.totals, wake, stopping, running=running)
 
@@ -75,7 +75,7 @@ def limits_so_far(
 def worst_of(
     limits: Iterable[DeclaredLimit], finished: EndReason | None, *, failed_at_start: bool = False
 ) -> LimitVerdict:
-    """The worst of the limits. A run that goes on is open, and one that was cut short is undecided, unless it fails."""
+    """The worst verdict on the limits. Unless one fails, an unfinished run is open, and one cut short is undecided."""
     verdicts = [limit.verdict for limit in limits]
     if finished is not EndReason.COMPLETED:
         is_running = finished is None and not failed_at_start
@@ -91,14 +91,14 @@ def check_limits(
     *,
     running: bool = False,
 ) -> tuple[DeclaredLimit, ...]:
-    """Each declared limit: on wake statistics per device, on WER for all devices together.
+    """The result of each declared limit: on wake statistics for each device, on WER for all devices together.
 
-    Times that were left out may have been of any length: a limit on times that they could turn has no result. Nor has
-    a limit on a percentile of too few times, unless even the lower end of its interval exceeds the limit.
-    If wake statistics have limits and no device has any, there is one limit without a result. False accepts are those
-    after review. Sequential tests come last. An open one fails the run unless `stopping` says that it passes.
-    Where there are limits, one on attempts that the host disturbed is added if it is exceeded.
-    running: results still come.
+    Times that were left out may have had any length. If they could change the verdict on a limit, it has no result. Nor
+    has a limit on a percentile of too few times, unless even the lower end of its interval exceeds the limit.
+    If wake statistics have limits but no device has such statistics, there is one limit without a result. False accepts
+    are those after review. Sequential tests come last; an open one fails the run unless `stopping` says that it passes.
+    If there are any limits, one on attempts that the host disturbed is added when it is exceeded.
+    running: whether further results may come.
     """
     findings = [*_query_results(limits, totals, wake)]
     devices = wake.devices if wake else ()
@@ -172,7 +172,7 @@ _DURATION = ValueUnit(
     lambda value_ms: f"{exact(value_ms)} ms" if value_ms < 1000 else f"{exact(value_ms / 1000)} s",
 )
 _PAUSE = ValueUnit(_pause, lambda ends_ms: f"{exact(ends_ms[0])} to {exact(ends_ms[1])} ms", _pause)
-"""The pauses that a scenario plays, which it gives in ms."""
+"""The unit of pauses between wake phrase and request, which scenarios give in ms."""
 _HOURS = ValueUnit(_hours, declared=lambda value: f"{exact(value)} h")
 _COUNT = ValueUnit(_count)
 NamedResult = tuple[str, LimitResult]
@@ -234,7 +234,8 @@ def _device_results(limits: Limits, wake: DeviceWake) -> Iterator[NamedResult]:
 def _first_sound_results(
     wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]
 ) -> Iterator[NamedResult]:
-    """For queries together, and for the commands of each device; once without a result where there are none."""
+    """The limit on first sounds: for all queries together, and for each device's commands; one without a result if
+    there are neither."""
     name = "max_first_sound_p95_ms"
     commands = [device for device in devices if device.first_sounds.times.measured]
     if totals.first_sounds.times.measured or not commands:
@@ -244,7 +245,7 @@ def _first_sound_results(
 
 
 def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
-    """For each device with requests, or once without a result."""
+    """The limit on the pause before requests, for each device with requests; one without a result if there are none."""
     if most_ms is None:
         return
     devices = requests_of_session(totals.requests, wake)
@@ -278,7 +279,7 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
 
 
 def _p95_result(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitResult:
-    """No result of too few times, or where those that were left out decide whether the limit holds."""
+    """The p95 of times. It has no result if there are too few, or if those left out could change the verdict."""
     basis = counted(times.total, noun)
     if times.excluded:
         basis = f"{times.total} of {counted(times.measured, noun)}"
@@ -295,7 +296,7 @@ def _p95_result(times: LatencyFigures, wanted_ms: float | None, noun: str) -> Li
 
 
 def _ends_ms(quantile: Quantile) -> Interval:
-    """The ends of a quantile's interval, ms; an end is infinite where there are too few values for it."""
+    """The ends of a quantile's interval in ms; an end is infinite if there are too few values for it."""
     low_s, high_s = quantile.low_s, quantile.high_s
     return -math.inf if low_s is None else low_s * 1000, math.inf if high_s is None else high_s * 1000
 

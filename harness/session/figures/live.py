@@ -1,4 +1,4 @@
-"""Results of a running session, fed by the log's thread and asked by others."""
+"""Results of a running session. The log's thread feeds them, and other threads read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.wake.wake_progress import WakeProgress, due_decisions, needless
 
 
 class LiveFigures:
-    """What the rows so far come to, and what a run asks of them."""
+    """The results of the rows so far, and the decisions that a run bases on them."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -32,7 +32,7 @@ class LiveFigures:
                 self._wake.add(entry)
 
     def add_later(self, entry: Entry) -> None:
-        """Takes a row that was given beside the log."""
+        """Takes a row from the file beside the log."""
         with self._lock:
             self._session.add_later(entry)
 
@@ -50,7 +50,7 @@ class LiveFigures:
             return self._wake.explained(seq) if self._wake else False
 
     def needless(self, trial: Trial) -> str:
-        """Why a listening trial need not be played any more, else ""."""
+        """Why a listening trial need not be played any more; "" if it must be."""
         return needless(trial, self._test_figures(), self._scenario.stopping)
 
     def decisions(self) -> tuple[DecisionReached, ...]:

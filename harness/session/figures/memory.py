@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.float64]
 
 @frozen
 class Pair:
-    """A follow-up that was asked after `wait_s`, and whether its answer showed memory."""
+    """A pair of prime and follow-up, which was asked after `wait_s`. shown: whether its answer showed memory."""
 
     wait_s: float
     shown: bool
@@ -52,7 +52,7 @@ class Pair:
 
 @frozen
 class WaitLevel:
-    """The pairs of one wait. fitted: the share by the isotonic estimate."""
+    """The pairs with the same wait. shown: share that showed memory. fitted: that share by the isotonic estimate."""
 
     wait_s: float
     shown: Share
@@ -60,7 +60,7 @@ class WaitLevel:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % exact."""
+        """The exact 95 % interval of the share."""
         interval = clopper_pearson(self.shown.count, self.shown.total)
         assert interval is not None  # a level has a pair
         return interval
@@ -68,9 +68,12 @@ class WaitLevel:
 
 @frozen
 class MemoryLength:
-    """The wait at which half of the pairs show memory (s). bracket: waits between which the estimate crosses one
-    half. The upper end is None beyond the longest wait, the lower end 0 before the shortest. interval: 95 %, with
-    ends as in `bracket`."""
+    """The wait at which half of the pairs show memory, in seconds.
+
+    bracket: waits between which the estimate crosses one half. The upper end is None if that is beyond the longest
+    wait, and the lower end is 0 if it is before the shortest.
+    interval: the 95 % interval, with ends as in `bracket`.
+    """
 
     bracket: tuple[float, float | None]
     interval: tuple[float, float | None]
@@ -86,9 +89,9 @@ class MemoryLength:
 class RecommendedWait:
     """The recommended wait, after which pairs rarely show memory.
 
-    - left: pairs from there on that still do.
+    - left: share of the pairs with this wait or a longer one that still show memory.
     - at_most: 95 % upper bound on the share that shows memory at this wait.
-    - surer: the longest tested wait with its bound; None unless that bound is lower.
+    - surer: the longest tested wait and its bound; None unless that bound is lower.
     """
 
     wait_s: float
@@ -117,9 +120,9 @@ def memory_length(pairs: Sequence[Pair], critical: float = CRITICAL) -> MemoryLe
 def find_forgetting_wait(
     pairs: Sequence[Pair], length: MemoryLength, left_share: float = LEFT_SHARE
 ) -> RecommendedWait | None:
-    """The shortest wait, not below the upper end of the length's interval, from which on memory is rarely shown.
+    """The shortest wait from which on memory is rarely shown. It is not below the upper end of the length's interval.
 
-    None when there is none among the waits that were tried.
+    None if no tested wait is long enough. left_share: share of pairs that may still show memory.
     """
     until_s = length.interval[1]
     if until_s is None:
@@ -154,22 +157,22 @@ def _upper_bound(index: int, shown: Floats, totals: Floats) -> float:
 
 
 def _count(pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
-    """Waits, shortest first, and for each how many pairs showed memory and how many there are; all (n,)."""
+    """The waits, shortest first, and for each the number of pairs that showed memory, and of all; arrays (n,)."""
     waits, place = np.unique([pair.wait_s for pair in pairs], return_inverse=True)
     shown = np.bincount(place, weights=[pair.shown for pair in pairs], minlength=len(waits))
     return waits.astype(np.float64), shown.astype(np.float64), np.bincount(place).astype(np.float64)
 
 
 TO_S = 0.1
-"""Resolution of waits: about the error with which a microphone finds the end of an answer."""
+"""Waits are rounded to this: about the error of the end of an answer in a microphone's recording."""
 GUARD_S = 0.5
-"""A text may arrive up to this long before the end of the follow-up; an earlier one belongs to the prime."""
+"""A text that arrives earlier than this before the end of the follow-up belongs to the prime."""
 MOST_LATE_S = 0.3
 """A pair counts among those of its planned wait up to this much above it, for a warning of waits not reached."""
 
 
 class AnswerSource(StrEnum):
-    """Source of the answer: the device, or the harness's transcription of its first response."""
+    """Where the answer's text is from: the device's report, or the harness's transcription of its first response."""
 
     DEVICE = "device"
     TRANSCRIPTION = "transcription"
@@ -177,11 +180,14 @@ class AnswerSource(StrEnum):
 
 @frozen
 class MemoryPoint:
-    """One pair. planned_s, waited_s: from the last sound of the answer to the prime to the start of the follow-up.
+    """One pair of prime and follow-up.
 
-    - error_s: of that last sound's time.
-    - woke_s: from the same moment to the wake event of the follow-up, if reported.
+    - planned_s, waited_s: planned and real wait, from the last sound of the answer to the prime until the follow-up
+      starts.
+    - error_s: bound on the error of the time of that last sound.
+    - woke_s: time from that last sound to the wake event of the follow-up; None if none was reported.
     - shown: whether the answer shows memory; None if unknown, with the reason in `why`.
+    - answer, source: the words of the answer, and where they are from.
     """
 
     trial: Trial
@@ -197,10 +203,12 @@ class MemoryPoint:
 
 @frozen
 class MemoryFinding:
-    """Results of the pairs of one device (and one label of an axis); metrics over nothing are None.
+    """Results of the pairs of one device, or of one device under one label of an axis; None where there is no result.
 
-    - to_wake: as `length`, with waits up to the wake event. None unless every pair that counts has one.
-    - why: reason for not recommending a wait; "" with a recommendation.
+    - group: the label; "" without an axis.
+    - length: how long the device remembers. to_wake: the same, with waits up to the wake event. None unless every pair
+      that counts has one.
+    - forgotten: the recommended wait. why: the reason if there is none; else "".
     """
 
     device: str
@@ -214,7 +222,7 @@ class MemoryFinding:
 
     @property
     def counted(self) -> int:
-        """Pairs that count."""
+        """Number of pairs that count."""
         return sum(level.shown.total for level in self.levels)
 
     @property
@@ -239,9 +247,9 @@ class _Take:
 
 
 class MemoryFigures:
-    """Takes a log's rows in their order; rows of other trials are passed over.
+    """Finds the pairs of memory probes in a log's rows, which it takes in their order. It ignores other trials.
 
-    plan: for a log whose first row does not list the trials.
+    plan: the trials, if the log's first row does not list them.
     """
 
     def __init__(self, plan: Iterable[Trial] = ()) -> None:
@@ -259,7 +267,7 @@ class MemoryFigures:
 
     @property
     def planned(self) -> int:
-        """Pairs of the plan."""
+        """Number of pairs in the plan."""
         return sum(bool(trial.memory and trial.memory.primed_by) for trial in self._trials.values())
 
     def add(self, entry: Entry) -> None:
@@ -291,7 +299,7 @@ class MemoryFigures:
                 pass
 
     def points(self) -> tuple[MemoryPoint, ...]:
-        """One for each pair whose follow-up has ended, in the order of the plan, by its latest take that has."""
+        """One point for each pair whose follow-up has ended, by its latest finished take, in the order of the plan."""
         points = []
         for trial in self._trials.values():
             takes = {n: take for n, take in self._takes.get(trial.id, {}).items() if take.finished is not None}
@@ -336,7 +344,7 @@ class MemoryFigures:
         )
 
     def _error_s(self, prime: str) -> float:
-        """Error of the moment at which the answer to the prime ended, in the latest take of it that was answered."""
+        """Bound on the error of the end of the answer to the prime, in its latest take that was answered."""
         for _, take in sorted(self._takes.get(prime, {}).items(), reverse=True):
             if take.frozen:
                 return take.frozen[max(take.frozen)].ends.error_s
@@ -403,7 +411,7 @@ def _answer(take: _Take, attempt: int) -> tuple[str, AnswerSource | None]:
 
 
 def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
-    """Whether an answer shows memory, else why this is unknown.
+    """Whether an answer shows memory; or None, and why that is unknown.
 
     Words of `shows` are evidence even if recognition is unknown, because a device must have understood to say them.
     Their absence is evidence only when the follow-up was understood.
@@ -435,7 +443,7 @@ def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
 
 
 def list_actual_waits(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
-    """Planned waits that a pause or a slow device made longer → mean actual wait."""
+    """Planned waits that were exceeded, because of a pause or a slow device → mean actual wait."""
     waits_by_plan = group_by((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
     return {
         planned_s: sum(waits) / len(waits)
@@ -464,7 +472,7 @@ def one_line(folder: Path) -> list[str]:
 
 
 def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
-    """Results of one device: a bar for each wait, the length, and the line for its profile."""
+    """The lines with results of one device: a bar for each wait, the length, and the line for its profile."""
     label = f", {axis} {plain_text(finding.group, 60) or 'as it is'}" if axis else ""
     yield f"device {plain_text(finding.device, 80)}{label}: {finding.counted} of {len(finding.points)} pairs count"
     if finding.levels:

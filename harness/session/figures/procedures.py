@@ -1,6 +1,6 @@
-"""The clauses of published procedures, and what a session shows of each: met, not met or not applicable.
+"""The clauses of published procedures, and whether a session meets each: met, not met or not applicable.
 
-The text of the procedures was read in part. A result after one of them is not a certification.
+Only parts of the procedures' texts were available. A result by one of them is not a certification.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ from harness.wake.wake_progress import DeviceWake, WakeProgress
 _SAME = 1e-9  # More than the rounding of a share times a count.
 LONGEST_PAUSE_MS = 1000
 RESPONSE_LIMIT_S = 0.5
-"""The longest pause of the self-test."""
+"""The longest pause before a request in the AVS self-test, in ms, and the longest response time for ESP-SR, in s."""
 
 
 class ClauseVerdict(StrEnum):
-    """NOT_APPLICABLE: the session has nothing that the clause is about, or the clause has no limit."""
+    """Whether a session meets a clause.
+
+    NOT_APPLICABLE: the session has no trials that the clause is about, or the clause has no limit.
+    """
 
     MET = "met"
     NOT_MET = "not met"
@@ -44,7 +47,7 @@ class ClauseVerdict(StrEnum):
 
 
 class CallCondition(StrEnum):
-    """In what a device is called."""
+    """The sound around the wake phrase of a trial."""
 
     SILENCE = "silence"
     STATIONARY = "stationary noise"
@@ -63,7 +66,10 @@ def condition_of(trial: Trial) -> CallCondition:
 
 @frozen
 class ClauseResult:
-    """What a session shows of a clause. holds None: there is no limit, or nothing to compare with it."""
+    """The result of a session for a clause.
+
+    value: the result in words. holds: None if there is no limit, or nothing to compare with it.
+    """
 
     value: str
     holds: bool | None = None
@@ -76,7 +82,7 @@ class ClauseResult:
 
 
 class DeviceSession:
-    """What a session knows of one device, for the clauses."""
+    """A session's results for one device, as the clauses need them."""
 
     def __init__(self, device: str, scenario: Scenario, progress: Progress, wake: WakeFigures) -> None:
         self.device, self.scenario, self.progress = device, scenario, progress
@@ -89,7 +95,7 @@ class DeviceSession:
         self.queries = tuple(query for query in device_queries if query.trial.recipe.wake_phrase is not None)
 
     def called(self, condition: CallCondition | None = None) -> Share:
-        """Wake phrases that woke it: of wake trials and commands, and of queries at their first attempt."""
+        """The share of wake phrases that woke it, in wake trials, commands, and first attempts at queries."""
         wakes = [
             play.reading.hit is not None
             for play in self.plays
@@ -105,7 +111,7 @@ class DeviceSession:
         return Share(sum(wakes), len(wakes))
 
     def requests(self, condition: CallCondition | None = None) -> tuple[Share, int]:
-        """Requests that arrived whole, of those known, and how many of these did not wake the device."""
+        """The share of requests that arrived whole, of those that are known, and how many of these did not wake it."""
         queries = [query for query in self.queries if condition in (None, condition_of(query.trial))]
         gaps = [gap for query in queries for _, device_gaps in requests_asked([query]) for gap in device_gaps]
         whole, unwoken = sum((gap.whole for gap in gaps), Share()), sum(gap.unwoken for gap in gaps if gap.whole.total)
@@ -117,7 +123,7 @@ class DeviceSession:
         return whole, unwoken
 
     def responses(self) -> Share:
-        """Correct responses: effects that are right of those known, else requests that arrived whole."""
+        """The share of correct responses: right effects of those known, else requests that arrived whole."""
         keys = [
             (query.trial.id, response.take, response.attempt) for query in self.queries if (response := query.response)
         ]
@@ -141,7 +147,11 @@ def _reports_wakes(reports: Sequence[ObservationKind]) -> bool:
 
 @frozen
 class Clause:
-    """what: is measured; wanted: the criterion, "" without one. key: of the scenario; result: column of the report."""
+    """A clause of a procedure.
+
+    what: the property that it measures, in words. wanted: the criterion; "" without one.
+    key: the scenario's key that provides for it. result: name of the column of the report with its result.
+    """
 
     what: str
     wanted: str

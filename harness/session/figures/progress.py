@@ -65,19 +65,23 @@ from harness.wake.wake_progress import WakeProgress
 class Totals:
     """Counts over trials, each by its latest finished take.
 
-    - planned, finished: trials, probes among them. probes: those planned. again: finished ones that are played again.
+    - planned, finished: number of trials, including probes. probes: number of planned probes.
+    - again: number of finished trials that will be played again.
     - recognised: trials with evidence of recognition, of those decided and assessed. A trial whose last attempt stayed
       silent is decided, and not recognised. Trials repeated until understood count only in `understood`.
     - first_attempt: as `recognised`, at the first attempt.
-    - answered: trials with a response, of all decided whose device can be heard to respond.
-    - attempts_to_recognition: (attempts, trials), ascending.
-    - latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
-    - first_sounds: end of query → first sound, also a chime, of trials in which the device may respond.
-    - to_judge: first responses. judged: those with a category by at least one rater.
-    - first_words, final_words: words heard of the queries at the first and at the deciding attempt.
-    - effects: right ones of those known; only for a session as a whole.
-    - disturbed: attempts that the host disturbed, of all of the takes that count.
-    - requests: queries by the pause after their wake phrase, by device.
+    - answered: share of trials with a response, of those decided whose device has a voice.
+    - attempts_to_recognition: (number of attempts, number of trials), ascending.
+    - latency: from the end of the query to the first speech, in answered trials.
+    - wake_delay: from the end of the wake phrase to the wake event, in the attempts that decided.
+    - first_sounds: from the end of the query to the first sound, also a chime, in trials in which the device may
+      respond.
+    - to_judge: number of first responses. judged: number of those with a category by at least one rater.
+    - first_words, final_words: words understood from the queries at the first and at the deciding attempt.
+    - effects: share of right effects of those known; only for a session as a whole.
+    - disturbed: share of attempts, in the takes that count, that the host disturbed.
+    - understood: results of trials that expect intents.
+    - requests: queries of each device, by the pause after their wake phrase.
     """
 
     planned: int = 0
@@ -103,7 +107,10 @@ class Totals:
 
     @property
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
-        """Attempts to recognition → trials, of all whose recognition was assessed; None: never recognised."""
+        """(Number of attempts until recognition, share of trials), of the trials whose recognition was assessed.
+
+        None instead of a number: never recognised.
+        """
         assessed = self.recognised.total
         unrecognised = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
         return (*((attempts, Share(n, assessed)) for attempts, n in self.attempts_to_recognition), *unrecognised)
@@ -184,7 +191,10 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
 
 
 def recognised_of(trials: Iterable[TrialProgress]) -> tuple[Share, Counter[int]]:
-    """Trials with evidence of recognition, of those decided and assessed; and attempts to recognition → trials."""
+    """The share of trials with evidence of recognition, of those decided and assessed.
+
+    The second value maps the number of attempts until recognition to the number of trials.
+    """
     attempts: Counter[int] = Counter()
     assessed = 0
     for trial in trials:
@@ -202,7 +212,7 @@ _SOUNDING = DECIDED - {Outcome.NO_WAKE}
 
 
 def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[GroupTranscripts, GroupTranscripts]:
-    """What was heard at the first and the final attempt, for queries and every device's commands."""
+    """The words understood at the first and the final attempt, in queries and in every device's commands."""
     commands = sum((device.words for device in wake.devices), GroupTranscripts()) if wake else GroupTranscripts()
     return totals.first_words + commands, totals.final_words + commands
 
@@ -212,14 +222,18 @@ PACE_TRIALS = 30
 
 
 def _size(trial: Trial) -> float:
-    """What its time is proportional to: the seconds of ambient sound, or 1 for any other trial."""
+    """The size of a trial, to which its time is proportional: seconds of ambient sound, or 1 for any other trial."""
     query = trial.recipe.query
     return query.duration_s if isinstance(query, Ambience) else 1.0
 
 
 @frozen
 class CheckCount:
-    """Results of one check of the bench. last_wrong: what it found when it last warned or refused."""
+    """The results of one check of the bench.
+
+    ok, warned, refused: number of times that it had this result. last_wrong: what it reported when it last warned or
+    refused; "" if it never has.
+    """
 
     check: str
     ok: int = 0
@@ -241,21 +255,24 @@ class CheckCount:
 class Progress:
     """State and results of a session at the row `seq`.
 
-    - trials: in the order of playing. running: id of the current trial.
-    - pace_s: mean real time of the last trials, without pauses. kind_paces: by kind, of each second of ambient sound
-      or of each other trial.
-    - late_sound: late and lost blocks. unread: lines and messages of devices that the harness lost.
-    - stalls: how often the host stalled, longest_stall_s: for how long at most.
-    - boards: identities that the devices report; a device that was exchanged is there twice.
-    - power_cycles: device, its power cycles, and those of them after a fault.
-    - bench_checks: each check of the bench, how often it was ok, warned and refused, and what it last found wrong.
-    - self_wakes: for each device that reports wake events, those during answers, its own and others'.
-    - connections: of each device, how often it was lost and restarted, and the attempts that this interrupted.
-    - unplaced: rows that name an unplanned trial; more than 0 means a damaged log.
-    - last_response: trial, take and attempt of the last response that was kept.
-    - last_frame: the last attempt whose frame is settled: known, or certain to stay unknown.
+    - session: the first row; None before it was read.
+    - trials: in the order of playing. running: id of the current trial; None between trials.
+    - last_response: trial, take and attempt of the last stored response.
+    - last_frame: trial, take and attempt of the last attempt about whose intents nothing more can become known.
+    - runs, faults, pauses: their numbers. engine_failed: whether the last engine has failed.
+    - late_sound: late and lost blocks. unread: number of lost lines and messages of devices.
+    - stalls: number of stalls of the host. longest_stall_s: length of the longest.
+    - boards: what the devices report about themselves. A device that was exchanged has two entries.
+    - power_cycles: (device, number of its power cycles, number of those after a fault).
+    - bench_checks: results of each check of the bench.
+    - self_wakes: for each device that reports wake events, those during answers of itself and of other devices.
+    - connections: lost connections and restarts of each device, and the attempts that they interrupted.
+    - unplaced: number of rows that name an unplanned trial; more than 0 means that the log is damaged.
+    - paused: the row of the present pause; None if there is none. finished: why the session ended; None if it is open.
+    - pace_s: mean real time of the last trials, without pauses. kind_paces: by kind of trial, the mean time of each
+      second of ambient sound, or of each other trial.
     - effects: evidence for attempts that were answered (`effects.EffectRows`).
-    - effect_answers: people's answers with Unix times, oldest first. responses_wall_s: Unix times of responses.
+    - effect_answers: (Unix time, answer of a person), oldest first. responses_wall_s: Unix times of responses.
     """
 
     seq: int = 0
@@ -289,7 +306,7 @@ class Progress:
 
     @property
     def left(self) -> int:
-        """Number of unfinished trials, with requested re-runs."""
+        """Number of unfinished trials, including requested re-runs."""
         return len(self._unfinished)
 
     @property
@@ -314,9 +331,10 @@ class Progress:
 
     @property
     def eta_s(self) -> float | None:
-        """Estimated wall time of the rest; None before the first finished trial.
+        """Estimated time until the plan is finished; None before the first finished trial.
 
-        Until a kind has been played, ambient sound takes its own time, and others the mean of all.
+        Before any trial of its kind was played, ambient sound is assumed to take its own length, and another trial the
+        mean time of all.
         """
         if self.finished is not None:
             return 0.0
@@ -333,10 +351,10 @@ _CHANGES_TOTALS = SessionStarted | RerunAsked | TrialStarted | TrialFinished | A
 
 
 class SessionFigures:
-    """Takes a log's rows in their order, and gives a frozen `Progress` when asked; not thread-safe.
+    """Takes a log's rows in their order, and gives a frozen `Progress` on request; not thread-safe.
 
-    It ignores rows that it has seen (seq not above the last), so a client may request rows again.
-    Cost of a row does not grow with the session; a snapshot after a verdict is linear in the trials.
+    It ignores rows that it has seen (seq not above the last), so a client may request rows again. The cost of a row
+    does not grow with the session. That of a snapshot after a verdict is proportional to the number of trials.
     """
 
     def __init__(self) -> None:
@@ -456,9 +474,9 @@ class SessionFigures:
                 self._connections.observe(observation)
 
     def add_later(self, entry: Entry) -> None:
-        """Takes a judgment, or the answer to an effect question, from the file of raters; after the log's own rows.
+        """Takes a judgment, or an answer to an effect question, from the file beside the log, after the log's own rows.
 
-        Judgments of exercises are of no trial, and are left out.
+        Judgments of exercises belong to no trial, and are ignored.
         """
         match entry.record:
             case JudgmentGiven(judgment=judgment) if self._session_trials.trial(judgment.trial_id) is not None:
@@ -503,7 +521,7 @@ class SessionFigures:
         return right_of_known(effects[key] for key in keys if key in effects)
 
     def _add(self, row: Record) -> bool:
-        """Takes a row on trials; False when it changes none."""
+        """Takes a row about a trial. Returns whether it changes a trial."""
         changed = self._session_trials.take(row)
         if changed and isinstance(row, _CHANGES_TOTALS):
             self._totals = None
@@ -511,7 +529,7 @@ class SessionFigures:
 
 
 def normalisation_of(progress: Progress) -> str:
-    """The name of the normalisation under which words are compared; "" of a session without trials."""
+    """The name of the normalisation under which words are compared; "" for a session without trials."""
     return progress.trials[0].trial.recognised.name if progress.trials else ""
 
 

@@ -13,7 +13,7 @@ from harness.wake.requests import GapRequests, RequestResult, added, by_gap, wor
 from harness.wake.wake_progress import WakeProgress
 
 RequestsOfDevice = tuple[str, tuple[GapRequests, ...]]
-"""A device, and its requests by their pause."""
+"""The id of a device, and the results of its requests for each pause after the wake phrase."""
 
 
 def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, ...]:
@@ -30,7 +30,7 @@ def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, .
 
 
 def _request_result(trial: TrialProgress, attempt: AttemptProgress) -> RequestResult:
-    """By the device's transcript, else by its intents, or by what an operator made of its response."""
+    """Whether a request arrived whole: by the device's transcript, else its intents, else the operator's answer."""
     verdict, counts = attempt.verdict, attempt.words
     assert verdict is not None, trial.trial.id  # an attempt that tests something has ended
     gap_ms, woken = trial.trial.recipe.gap_ms, verdict.outcome is not Outcome.NO_WAKE
@@ -50,7 +50,7 @@ def _request_result(trial: TrialProgress, attempt: AttemptProgress) -> RequestRe
 def requests_of_session(
     requests: Sequence[RequestsOfDevice], wake: WakeProgress | None
 ) -> tuple[RequestsOfDevice, ...]:
-    """Queries and commands of each device that has some, by their pause."""
+    """The queries and commands of each device that has some, for each pause."""
     queries = dict(requests)
     commands = (
         {device_wake.device: device_wake.requests for device_wake in wake.devices if device_wake.requests}

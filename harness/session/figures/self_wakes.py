@@ -1,4 +1,4 @@
-"""Wake events of devices during answers, their own and others'."""
+"""Wake events of devices during answers, their own and those of other devices."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from harness.model.trial import Trial
 from harness.statistics.intervals import Share
 
 _KEPT = 256
-"""Wake events that an answer is compared with, the latest ones."""
+"""Number of latest wake events with which an answer is compared."""
 
 
 @frozen
 class AnswersHeard:
-    """A device's wake events during answers. own, others: answers with at least one, of its own and of other devices.
+    """How often a device woke during answers.
 
-    A wake event is during an answer if its time lies within it. The call before the answer is not.
+    own, others: share of its own answers, and of those of other devices, during which it woke at least once. The wake
+    event that led to an answer comes before it, and does not count.
     """
 
     device: str
@@ -64,7 +65,7 @@ class SelfWakes:
                 self._wake_counts[device, speaker] += 1
 
     def snapshot(self) -> tuple[AnswersHeard, ...]:
-        """Each device with wake events, in the order of its first one; () without answers."""
+        """One entry for each device with wake events, in the order of their first ones; () without answers."""
         answers = []
         total = self._answers.total()
         for device in self._reporting if total else ():

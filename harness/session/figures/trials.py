@@ -49,7 +49,7 @@ DECIDED = frozenset(
 
 
 class TrialState(StrEnum):
-    """PLANNED also when a requested re-run has not begun."""
+    """The state of a trial. It is PLANNED also if a requested re-run has not begun."""
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -58,9 +58,9 @@ class TrialState(StrEnum):
 
 @frozen
 class AttemptProgress:
-    """One attempt of a take; `verdict` is the last AttemptFinished of it, None while it goes on.
+    """One attempt of a take. verdict: its last AttemptFinished; None while it is under way.
 
-    words: the counts of what was heard, None without a transcript. stimulus_sha256: of what was played.
+    words: word counts of the transcript; None without one. stimulus_sha256: hash of the sound that was played.
     """
 
     attempt: int
@@ -82,9 +82,9 @@ class AttemptProgress:
 
 @frozen
 class FirstResponse:
-    """What a rater judges: the frozen first response of the attempt that decided a take.
+    """What a rater judges: the stored first response of the attempt that decided a take.
 
-    transcript: by our own recogniser, for people; None until it is there. judgments: those in force, oldest first.
+    transcript: by the harness's recogniser, for people; None until it is done. judgments: without replaced ones.
     """
 
     trial: Trial
@@ -100,13 +100,13 @@ class FirstResponse:
 
     @property
     def judgment(self) -> Judgment | None:
-        """The latest in force."""
+        """The latest judgment that counts."""
         return self.judgments[-1] if self.judgments else None
 
 
 @frozen
 class TakeProgress:
-    """One playing of a trial; `outcome` is None while it goes on."""
+    """One take of a trial. outcome: None while it is under way."""
 
     take: int
     attempts: tuple[AttemptProgress, ...] = ()
@@ -122,7 +122,7 @@ class TakeProgress:
 
     @property
     def interrupted(self) -> int:
-        """Attempts that do not use up those that the scenario allows."""
+        """Number of interrupted attempts, which do not count towards those that the scenario allows."""
         return sum(attempt.outcome is Outcome.INTERRUPTED for attempt in self.attempts)
 
     @property
@@ -135,7 +135,7 @@ class TakeProgress:
 
     @property
     def attempts_to_recognition(self) -> int | None:
-        """Attempts until the query was recognised, without interrupted ones."""
+        """Number of attempts until the query was recognised, without interrupted ones; None if it never was."""
         if self.deciding is None or self.recognition is not Recognition.YES:
             return None
         tested = [
@@ -148,7 +148,7 @@ class TakeProgress:
 
 @frozen
 class TrialProgress:
-    """One planned trial. takes: oldest first. rerun_asked: another take will follow."""
+    """One planned trial. takes: oldest first. rerun_asked: whether another take will follow."""
 
     trial: Trial
     takes: tuple[TakeProgress, ...] = ()
@@ -165,7 +165,7 @@ class TrialProgress:
 
     @property
     def attempts(self) -> int | None:
-        """Attempts of the take that counts, or of the one before it that was not proven; None before any take ends."""
+        """Number of attempts of the take that counts, or of the unproven take before it; None before any take ends."""
         take = self.counting
         if take is not None and take.cause.startswith(NOT_PROVEN):
             before = self.takes[: self.takes.index(take)]
@@ -190,9 +190,9 @@ class TrialProgress:
 
     @property
     def response(self) -> FirstResponse | None:
-        """The first response to judge; None unless the take that counts was answered, and in memory probes.
+        """The first response to judge; None unless the take that counts was answered, and always in memory probes.
 
-        Those ask the same two queries over and over, and their answers are read for words of memory.
+        Memory probes repeat the same two queries, and their answers are only searched for words that show memory.
         """
         return None if self.trial.memory is not None else self.answer
 
@@ -206,7 +206,7 @@ class TrialProgress:
 
     @property
     def last_verdict(self) -> AttemptFinished | None:
-        """The row of the attempt that decided the counting take, or else of its last one; None where none has ended."""
+        """The verdict of the attempt that decided the counting take, or of its last attempt; None if none has ended."""
         take = self.counting
         if take is None or not take.attempts:
             return None
@@ -251,13 +251,13 @@ TrialRow = RerunAsked | TrialStarted | TrialFinished | AttemptRows
 class SessionTrials:
     """Takes a log's rows in their order, and keeps the state of each trial; not thread-safe.
 
-    words: counts the words of an attempt; None to skip counting, which is most of the work.
+    words: counts the words of an attempt; None skips counting, which is most of the work.
     """
 
     def __init__(self, words: Callable[[Trial, AttemptFinished], WordCounts | None] | None = None) -> None:
         self.session: SessionStarted | None = None
         self.unplaced = 0
-        """Rows that name a trial that is not planned."""
+        """Number of rows that name a trial that is not planned."""
         self._words = words
         self._trials: dict[str, TrialProgress] = {}
         self._judgments: dict[str, list[Judgment]] = {}
@@ -272,7 +272,7 @@ class SessionTrials:
         return self._trials.get(trial_id)
 
     def take(self, record: Record) -> bool:
-        """Takes one row; False when it changes no trial."""
+        """Takes one row. Returns whether it changes a trial."""
         match record:
             case SessionStarted():
                 self.session = record
@@ -349,7 +349,7 @@ def _with_take(trial: TrialProgress, take: TakeProgress, *, rerun_asked: bool) -
 
 
 def _insert(items: tuple[T, ...], item: T, number: Callable[[T], int]) -> tuple[T, ...]:
-    """The items with this one, in place of the one with its number, in the order of numbers."""
+    """The items in the order of their numbers, with `item` added, or in place of the one with the same number."""
     other_items = [other for other in items if number(other) != number(item)]
     return tuple(sorted((*other_items, item), key=number)) if other_items else (item,)
 
@@ -360,9 +360,9 @@ TESTED = DECIDED | {Outcome.INCONCLUSIVE}
 
 @frozen
 class AttemptTranscript:
-    """What a device made of one attempt. heard: as it came; None without a transcript. counts: of it.
+    """What a device understood in one attempt. heard: the transcript as it came; None without. counts: its word counts.
 
-    typed: an operator typed it, having read it from the device or guessed it from the answer.
+    typed: whether an operator typed it, who read it from the device or guessed it from the answer.
     """
 
     attempt: int
@@ -373,9 +373,9 @@ class AttemptTranscript:
 
 @frozen
 class TranscribedTrial:
-    """One trial with one device: its first attempt that tests something, and the one that decided it.
+    """One trial with one device. first: its first attempt that tests the device. final: the one that decided it.
 
-    Of a command both are its one attempt. final: None where the attempt that decided was interrupted.
+    For a command, both are its only attempt. final: None if the attempt that decided was interrupted.
     """
 
     trial: Trial
@@ -403,7 +403,7 @@ def heard_trial(trial: TrialProgress) -> TranscribedTrial | None:
 
 
 def _expects_transcripts(trial: Trial) -> bool:
-    """Whether transcripts are expected; none are missing from a device that reports intents only."""
+    """Whether transcripts are expected, which they are not from a device that only reports intents."""
     return not trial.until_understood or ObservationKind.TRANSCRIPT in trial.reports
 
 
@@ -425,14 +425,14 @@ def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -
 
 @frozen
 class FirstAndFinalWords:
-    """The words of a group of trials, at the first attempt and at the one that decided."""
+    """The words understood in a group of trials, at the first attempt and at the one that decided."""
 
     first: GroupTranscripts
     final: GroupTranscripts
 
 
 def words_of(trials: Iterable[TranscribedTrial]) -> FirstAndFinalWords:
-    """The words of all of them, added up."""
+    """The words of all these trials, added up."""
     heard_trials = list(trials)
     return FirstAndFinalWords(
         _words((heard.trial.query_id, heard.first) for heard in heard_trials),
@@ -456,12 +456,12 @@ def by_group(trials: Iterable[TranscribedTrial], grouping: str) -> tuple[tuple[s
 
 
 def group_of(heard: TranscribedTrial, grouping: str) -> str:
-    """The label of what one device made of a trial; see `label_of`."""
+    """The label of one device's result of a trial; see `label_of`."""
     return label_of(heard.trial, heard.device, grouping)
 
 
 def label_of(trial: Trial, device: str, grouping: str) -> str:
-    """The label of a trial: of the matrix where that varies it, else of how it sounds; "" where it has none.
+    """The label of a trial: from the matrix if that has such an axis, else from how it sounds; "" if it has none.
 
     grouping: a `Grouping`, or a column of a list of recordings.
     """
@@ -527,10 +527,10 @@ _SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE)
 class UnderstoodFigures:
     """Results of decided understand trials, each by its latest finished take.
 
-    - right, intents: whole frames, and intents alone, at the attempt that decided.
+    - right, intents: share of trials with right intents and slots, and with right intents, at the attempt that decided.
     - first_right, first_intents: the same at the first attempt.
     - unknown: trials without evidence; they count in no share. No wake event or silence counts as not understood.
-    - attempts: (attempts until a frame was right, trials), ascending; of those in `right`.
+    - attempts: (attempts until intents and slots were right, number of trials), ascending; of those in `right`.
     """
 
     right: Share = field(default_factory=Share)
@@ -542,7 +542,7 @@ class UnderstoodFigures:
 
     @property
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
-        """Attempts until it was understood → trials, of all that are known; None: never understood."""
+        """(Attempts until it was understood, share of trials), of those that are known; None: never understood."""
         total = self.right.total
         not_understood = total - sum(n for _, n in self.attempts)
         shares: list[tuple[int | None, Share]] = [(attempts, Share(n, total)) for attempts, n in self.attempts]
@@ -552,14 +552,14 @@ class UnderstoodFigures:
 
 
 class FrameVerdict(NamedTuple):
-    """Whether an attempt's frame and its intents were right; None: unknown."""
+    """Whether an attempt's intents and slots, and its intents alone, were right; None: unknown."""
 
     right: bool | None
     intents: bool | None
 
 
 def frame_of(attempt: AttemptProgress) -> FrameVerdict:
-    """Recognition by evidence. Silence is "no"."""
+    """The verdict on an attempt, by the evidence; silence means that the device did not understand."""
     frame = attempt.verdict.understood if attempt.verdict else None
     if frame is not None and frame.right is not None:
         return FrameVerdict(frame.right, frame.intents_right)
@@ -567,7 +567,7 @@ def frame_of(attempt: AttemptProgress) -> FrameVerdict:
 
 
 def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
-    """The results over `trials`; those that expect nothing are left out."""
+    """The results over `trials`; those that expect no intents are left out."""
     deciding: list[FrameVerdict] = []
     first: list[FrameVerdict] = []
     tally: Counter[int] = Counter()

@@ -1,6 +1,7 @@
-"""Clips of a session: FLAC, 16 bit, safe on the disk before a row names them.
+"""Clips of a session: FLAC files of 16 bits, which are safe on the disk before a row names them.
 
-Names: `00042-0123456789ab.flac`, a number that rises within the session and the first digits of the file's SHA-256.
+Their names are like `00042-0123456789ab.flac`: a number that rises within the session, and the first digits of the
+file's SHA-256.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class ClipStore:
         self._next_number = 1 + max((_number(path.name) for path in folder.glob("*.flac")), default=0)
 
     def save(self, waveform: Waveform, start_s: float) -> Clip:
-        """The stored clip, on the disk and whole; LogFull, LogError."""
+        """Stores a clip, and returns when it is complete on the disk; LogFull, LogError."""
         if not len(waveform.samples):
             raise LogError("a clip without samples cannot be stored", remedy="Please report this as a bug")
         content = _flac(waveform)
@@ -55,7 +56,7 @@ MISSING = "is missing"
 
 @frozen
 class ClipFinding:
-    """What is wrong with a clip that a row names."""
+    """A fault in a clip that a row names. seq: of the row. name: of the clip. what: the fault, in words."""
 
     seq: int
     name: str
@@ -63,7 +64,7 @@ class ClipFinding:
 
 
 def clip_of(record: Record) -> Clip | None:
-    """The clip that the row names."""
+    """The clip that a row names; None if it names none."""
     match record:
         case ResponseFrozen(clip=clip) | EventClipped(clip=clip) | StimulusStored(clip=clip):
             return clip
@@ -74,18 +75,18 @@ def clip_of(record: Record) -> Clip | None:
 
 
 def named_clips(entries: Iterable[Entry]) -> Iterator[tuple[int, Clip]]:
-    """Clips that rows name, with the seq of the row."""
+    """The clips that rows name, each with the `seq` of its row."""
     for entry in entries:
         if (clip := clip_of(entry.record)) is not None:
             yield entry.seq, clip
 
 
 MOST_SAMPLES = 3600 * 48_000
-"""An hour. Clips have seconds, and a file from others may hold more than fits into memory."""
+"""One hour. Clips last seconds, and a file from elsewhere may have more samples than fit into memory."""
 
 
 def clip_damage(folder: Path, clip: Clip) -> str:
-    """What is wrong with the file of a clip, as the end of a sentence; "" when nothing is."""
+    """What is wrong with the file of a clip, as the end of a sentence; "" if nothing is."""
     try:
         with clip_file(folder, clip).open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -99,7 +100,7 @@ def clip_damage(folder: Path, clip: Clip) -> str:
 
 
 def clip_file(folder: Path, clip: Clip) -> Path:
-    """The path of a clip's file; LogError, with the end of a sentence, for a name that leads elsewhere, or a link."""
+    """The path of a clip's file; LogError, whose text ends a sentence, if it is a link or leads out of the folder."""
     if Path(clip.name).name != clip.name or clip.name.startswith(".") or not clip.name.isprintable():
         raise LogError("is not a clip name")
     path = folder / clip.name
@@ -109,7 +110,7 @@ def clip_file(folder: Path, clip: Clip) -> Path:
 
 
 def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
-    """The samples of a clip, mono, whatever its SHA-256; LogError, with the end of a sentence."""
+    """The samples of a clip, mono, without a check of its SHA-256; LogError, whose text ends a sentence."""
     import soundfile  # here and below, since most readers of rows decode no sound
 
     try:
@@ -125,7 +126,7 @@ def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
 
 
 def _number(name: str) -> int:
-    """The number in the name of a clip; 0 if it is not one of ours."""
+    """The number in the name of a clip; 0 if it is not the name of a clip."""
     digits, _, _ = name.partition("-")
     return int(digits) if digits.isdecimal() else 0
 

@@ -47,8 +47,8 @@ class _QueuedRow:
 class SqliteLog:
     """Implements `ports.SessionLog`: rows in SQLite (WAL, synchronous=FULL), clips as FLAC files.
 
-    One thread commits whatever is queued, so that many callers share one fsync. An acknowledged row survives kill -9
-    and a power cut. A second writer on the same folder is refused.
+    One thread commits all queued rows at once, so that many callers share one fsync. An acknowledged row survives
+    kill -9 and a power cut. A second writer on the same folder is refused.
 
     When the file is deleted, moved or replaced, all rows go to the rescue file of the folder. From then on `append`
     raises LogError. `restore_rescued_log` makes that file the log.
@@ -87,11 +87,11 @@ class SqliteLog:
 
     @property
     def last_seq(self) -> int:
-        """seq of the last committed row; 0 without rows."""
+        """`seq` of the last committed row; 0 without rows."""
         return self._next_seq - 1
 
     def append(self, record: Record) -> Entry:
-        """Returns when the row is on the disk. LogFull when the disk is full. You can call it again later."""
+        """Returns when the row is on the disk. LogFull when the disk is full; then call it again later."""
         queued_row = _QueuedRow(record, SESSION.text(record))
         with self._closing:
             if self._closed:
@@ -100,7 +100,7 @@ class SqliteLog:
         return queued_row.done.result()
 
     def demand_place(self) -> None:
-        """LogError when another file, or none, has taken the log's place; quick, from any thread."""
+        """Raises LogError if the log's file is gone or another file has taken its place. Quick; for any thread."""
         database, known_bytes = self._folder.database, self._bytes
         place, size = place_and_size(database)
         if size >= known_bytes and place == self._opened:
@@ -112,7 +112,10 @@ class SqliteLog:
         )
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
-        """Returns when the file is on the disk, whole; start_s: host time of sample 0. LogFull, LogError."""
+        """Stores a clip, and returns when it is complete on the disk; LogFull, LogError.
+
+        start_s: time of the first sample on the host's clock.
+        """
         return self._shelf.save(waveform, start_s)
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
@@ -120,9 +123,9 @@ class SqliteLog:
         return read_entries(self._folder.database, after_seq)
 
     def close(self) -> None:
-        """Commits what is queued, seals the end and lets another writer in; may be called twice.
+        """Commits the queued rows, seals the end of the log, and lets another writer in; may be called twice.
 
-        LogFull, LogError when the end cannot be sealed; the rows are safe and the log is closed nevertheless.
+        LogFull or LogError when the end cannot be sealed; even then the rows are safe, and the log is closed.
         """
         with self._closing:
             if self._closed:
@@ -192,7 +195,7 @@ class SqliteLog:
                 queued_row.done.set_exception(error)
 
     def _store(self, batch: list[tuple[Record, str]]) -> list[Entry]:
-        """The rows of records and their texts, on the disk, all or none; LogFull, LogError."""
+        """Stores records with their texts, all or none. Returns their rows; LogFull, LogError."""
         run = self._run
         entries: list[Entry] = []
         at_s, wall_s = self._now_s(), self._wall_s()
@@ -238,7 +241,10 @@ class SqliteLog:
         return row is not None
 
     def _loss(self) -> LogError | None:
-        """Why no row can be acknowledged any more; None while the log is in its place. Rescues the rows, once."""
+        """Why no row can be acknowledged any more; None while the log's file is in its place.
+
+        On the first loss, it rescues the rows.
+        """
         try:
             self.demand_place()
         except LogError as error:
@@ -252,7 +258,7 @@ class SqliteLog:
         return None
 
     def _rescue(self) -> None:
-        """Copies the rows, of which the open file still holds all, beside the log, and continues there; LogError."""
+        """Copies all rows, which the open file still contains, to the rescue file, and continues there; LogError."""
         rescue = self._folder.rescue
         with disk_errors(f"{rescue} cannot be written"), temporary_path(rescue) as part, translate_errors(rescue):
             with closing(sqlite3.connect(part)) as copy:
@@ -268,9 +274,9 @@ class SqliteLog:
 
 
 def restore_rescued_log(session: SessionFolder) -> str:
-    """Makes the rescue file of a run the log again; "" when there is none, else what was done. LogError.
+    """Makes the rescue file of a run the log again. Returns what was done; "" if there is no such file. LogError.
 
-    Whatever stands in the place of the log is kept under another name.
+    A file in the place of the log is kept under another name.
     """
     if not session.rescue.is_file():
         return ""
@@ -290,7 +296,7 @@ def restore_rescued_log(session: SessionFolder) -> str:
 
 @contextmanager
 def resume_lock(session: SessionFolder) -> Iterator[None]:
-    """Keeps a session from being resumed, for reading; LogError while it is running. Writes nothing."""
+    """Prevents a session from being resumed while it is read; LogError while it is running. Writes nothing."""
     with disk_errors(f"{session.lock} cannot be opened"):
         try:
             handle = os.open(session.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -336,6 +342,6 @@ def _lock(path: Path) -> int:
 
 
 def _unlock(handle: int) -> None:
-    """Also for a child that another thread is just starting, and that has its copy until it becomes its program."""
+    """Releases the lock, also for a child process that is just being started, and that still has a copy of it."""
     fcntl.flock(handle, fcntl.LOCK_UN)
     os.close(handle)

@@ -62,14 +62,14 @@ class LogReader:
         self._connection = open_for_reading(self.folder.database)
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
-        """Committed rows after a seq, in order; LogError naming a row that cannot be read."""
+        """Committed rows after a seq, in order; LogError, which names the row, if one cannot be read."""
         rows = raw_rows(self._connection, self.folder.database, after_seq)
         label = f"Reading rows of {self.folder.path.name}"
         for row in tracked(rows, label, lambda: self.last_seq() - after_seq):
             yield entry_of(row, self.folder.database)
 
     def last_seq(self) -> int:
-        """seq of the last committed row; 0 when there is none."""
+        """`seq` of the last committed row; 0 if there is none."""
         with translate_errors(self.folder.database):
             (last,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM entries").fetchone()
         return int(last)
@@ -90,11 +90,13 @@ class LogReader:
 
 @frozen
 class LogFindings:
-    """What `check` found.
+    """The result of `check`.
 
-    - damage: evidence that is lost or altered. notes: left-overs that do no damage, and what cannot be checked.
-    - clips: None for a file without clips. sealed: whether every row carries its hash.
-    - ends: the last row with its hash, for each file of rows that has hashes.
+    - rows: number of rows. clips: number of clips; None for a file without clips.
+    - damage: evidence that is lost or altered, in sentences.
+    - notes: left-over files that do no damage, and what cannot be checked, in sentences.
+    - sealed: whether every row has its hash.
+    - ends: (name of a file of rows, its last row with the hash), for each file with hashes.
     """
 
     rows: int
@@ -106,9 +108,10 @@ class LogFindings:
 
 
 def check(folder: Path) -> LogFindings:
-    """Checks a session folder whole: databases, seq without gaps, readable rows as they were written, clips as stored,
-    the files that the session began with. Changes nothing. LogError when there is no log to check, or it is of another
-    version.
+    """Checks a complete session folder, and changes nothing.
+
+    The databases must be intact, and `seq` must have no gaps. Rows, clips and the files that the session began with
+    must be readable and unaltered. LogError when there is no log to check, or it is of another version.
     """
     session = SessionFolder(folder)
     log = checked(session.demand().database, SESSION)
@@ -170,7 +173,10 @@ def _database_damage(connection: sqlite3.Connection) -> list[str]:
 
 @frozen
 class _File:
-    """A file of rows: those that can be read, and what is wrong with it. sealed: whether its rows carry hashes."""
+    """A file of rows: the rows that can be read, and its damage. sealed: whether its rows have hashes.
+
+    end: its last row with the hash; None without hashes.
+    """
 
     name: str
     rows: int
@@ -184,10 +190,10 @@ class _File:
 def checked(
     path: Path, content: RowFormat[Any], *, may_be_blank: bool = False, first: bytes = FIRST, tied: bool = False
 ) -> _File:
-    """The rows of a file, with its damage; LogError when the file is not one of `content`.
+    """The rows of a file, with its damage; LogError when the file does not have the format `content`.
 
-    first: what its chain begins at. tied: an untied chain, or none, is damage; else an earlier version may have
-    written it.
+    first: the hash with which its chain begins. tied: whether a chain that does not begin there, or a missing chain, is
+    damage; otherwise an earlier version may have written the file.
     """
     damage: list[str] = []
     seal = None
@@ -213,7 +219,7 @@ def checked(
 def _read_all(
     connection: sqlite3.Connection, chain: ChainCheck, adapter: TypeAdapter[Any]
 ) -> tuple[int, list[Entry], list[str]]:
-    """Every row that can be read, and what is wrong with the others. chain: takes them all."""
+    """The number of rows, those that can be read, and what is wrong with the others. chain: gets all rows to check."""
     damage: list[str] = []
     entries: list[Entry] = []
     count = 0
@@ -302,21 +308,21 @@ _RATINGS = "'judgment_given', 'effect_answered'"
 
 
 def rating_rows(folder: Path) -> tuple[Entry, ...]:
-    """Judgments and effect answers of a session, those given at the bench and those given later, oldest first.
+    """Judgments and effect answers of a session, both those given at the bench and those given later, oldest first.
 
-    LogError. seq is of the file that a row stands in, so that only a row of the same file may be compared by it.
+    LogError. The rows are from two files, and `seq` can only be compared between rows of the same file.
     """
     given_at_bench = read_entries(SessionFolder(folder).demand().database, kinds=_RATINGS)
     return tuple(chronological(given_at_bench, later_rows(folder)))
 
 
 def later_rows(folder: Path) -> tuple[Entry, ...]:
-    """Those of its own file only, in order; LogError."""
+    """Judgments and effect answers that were given later, from the file beside the log, in order; LogError."""
     return tuple(_beside(SessionFolder(folder).demand(), _RATINGS))
 
 
 def rows_beside(folder: Path) -> tuple[Entry, ...]:
-    """All rows of the file of judgments, in order; LogError."""
+    """All rows of the file beside the log, in order; LogError."""
     return tuple(_beside(SessionFolder(folder).demand()))
 
 
@@ -326,9 +332,9 @@ def _beside(session: SessionFolder, kinds: str = "") -> Iterator[Entry]:
 
 
 def removals(folder: Path) -> dict[str, str]:
-    """Clips that somebody removed on purpose, with the end of a sentence that says when, who and why.
+    """Name of a clip that was removed on purpose → when, by whom and why, as the end of a sentence.
 
-    Empty when their file cannot be read, which `check` reports.
+    Empty if the file beside the log cannot be read, which `check` reports.
     """
     removal_by_clip: dict[str, str] = {}
     try:
@@ -345,7 +351,10 @@ def removals(folder: Path) -> dict[str, str]:
 
 @frozen
 class Redaction:
-    """What was made silent in a clip: spans in seconds, the SHA-256 of its file, and the end of a sentence about it."""
+    """The parts of a clip that were silenced.
+
+    spans_s: (start, end) in seconds. sha256: of the changed file. what: when, who and why, as the end of a sentence.
+    """
 
     spans_s: tuple[tuple[float, float], ...]
     sha256: str
@@ -353,7 +362,7 @@ class Redaction:
 
 
 def redactions(folder: Path) -> dict[str, Redaction]:
-    """Clips of which somebody made spans silent. Empty when their file cannot be read, which `check` reports."""
+    """Name of a clip → its silenced parts. Empty if the file beside the log cannot be read, which `check` reports."""
     redaction_by_clip: dict[str, Redaction] = {}
     try:
         for entry in _beside(SessionFolder(folder), "'sound_redacted'"):
@@ -378,18 +387,18 @@ def _as_redacted(clip: Clip, redacted: Mapping[str, Redaction]) -> Clip:
 
 
 def sound_changes(folder: Path) -> list[str]:
-    """What people removed and redacted, a line each."""
+    """One line for each group of clips that people removed, and for each clip that they redacted."""
     redacted = [f"clip {plain_text(name, 80)} {redaction.what}" for name, redaction in redactions(folder).items()]
     return [*removal_lines(removals(folder).values()), *redacted]
 
 
 def removal_lines(clip_removals: Iterable[str]) -> list[str]:
-    """One line for clips that went together. clip_removals: values of `removals`."""
+    """One line for all clips that were removed together. clip_removals: values of `removals`."""
     return [f"the sound of {counted(count, 'clip')} {removal}" for removal, count in Counter(clip_removals).items()]
 
 
 def read_clip(folder: Path, clip: Clip) -> Waveform:
-    """A clip's samples; SoundGone, or LogError when it is missing, altered or no FLAC."""
+    """A clip's samples. SoundGone if it was removed on purpose; LogError if it is missing, altered or not FLAC."""
     wrong = clip_damage(folder, clip)
     if wrong == MISSING and (removal := removals(folder.parent).get(clip.name)):
         raise SoundGone(f"the sound {removal}", remedy="All numbers of the session remain")
@@ -411,13 +420,13 @@ class _StoredInputs:
 
 
 def read_scenario(folder: Path) -> Scenario:
-    """The scenario of a session, without its bench, which is long and which results do not need; LogError."""
+    """The scenario of a session; LogError. The bench is not read, since it is long and results do not need it."""
     return read_stored(folder, _stored_inputs()).scenario
 
 
 @cache
 def _stored_inputs() -> TypeAdapter[_StoredInputs]:
-    """Made once, and only where it is needed: it takes longer than most sessions take to read."""
+    """The adapter of stored scenarios, created on first use: that takes longer than reading most sessions."""
     return TypeAdapter(_StoredInputs)
 
 
@@ -425,7 +434,7 @@ _STORED_BYTES = 1 << 28
 
 
 def stored_bytes(folder: Path) -> bytes:
-    """The stored scenario and bench as they stand; LogError, also where they are larger than 268 MB."""
+    """The stored scenario and bench as bytes; LogError, also if they are larger than 268 MB."""
     path = SessionFolder(folder).resolved
     try:
         with path.open("rb") as stream:

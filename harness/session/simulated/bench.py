@@ -1,7 +1,7 @@
-"""A bench in simulated time: a room with loudspeakers and a microphone, and devices that note what they really did.
+"""A bench in simulated time: a room with loudspeakers and a microphone, and devices that record what they really did.
 
-Nothing here decides how anything is counted. The devices speak in observations, as drivers do. Each source of chance
-has a generator of its own, named by seed and purpose, so that one draw more changes nothing else.
+Nothing here decides how anything is counted. The devices report observations, as drivers do. Each source of chance has
+its own random generator, named by seed and purpose, so that one more draw from it changes nothing else.
 """
 
 from __future__ import annotations
@@ -47,19 +47,25 @@ from harness.model.trial import Trial
 from harness.model.understanding import ExpectedFrame
 
 RATE_HZ = 50
-"""Sounds have the right lengths and parts, and hardly any samples."""
+"""Sample rate. Sounds have the right lengths and parts, but hardly any samples."""
 BEAT_S = 4.0
-"""Interval of heartbeats."""
+"""Interval of heartbeats, in seconds."""
 MISSES_BEATS_S = 12.0
-"""A driver that expects heartbeats calls its link lost after so long without one."""
+"""A driver that expects heartbeats reports its link as lost after this time without one, in seconds."""
 
 
 @dataclass(frozen=True)
 class DeviceTraits:
-    """What a device is like. Shares 0–1, times in s.
+    """How a simulated device behaves. Probabilities are 0–1, times in s.
 
-    answers: it has a voice. beats: it sends heartbeats. states: it says what it is at. error_s: of the times that it
-    states.
+    - wakes: probability that it wakes to a wake phrase. wakes_of: speaker → the same for them.
+    - mishears, silent: probability that it mishears a query, and that it does not answer.
+    - doubles: probability of a second event for one wake phrase. edge: of an event at the edge of its window.
+    - false_per_hour: mean number of false wake events per hour.
+    - report_s: delay of its reports. error_s: error of the times in them.
+    - latency_s: time from the end of the query to its answer. lasts_s: shortest and longest answer.
+    - very_late: probability that it answers much later.
+    - answers: whether it has a voice. beats: whether it sends heartbeats. states: whether it reports its state.
     """
 
     wakes: float = 0.9
@@ -84,9 +90,9 @@ class DeviceTraits:
 
 @dataclass
 class Phrases:
-    """What is said in a sound, s from its first sample: ends of wake phrases, and the query after the first.
+    """What is said in a sound, in seconds from its first sample.
 
-    query: start and end; None without one.
+    wake_s: (start, end) of each wake phrase. query_s: start and end of the query; None without one.
     """
 
     trial: Trial
@@ -96,13 +102,13 @@ class Phrases:
 
 @dataclass
 class Truth:
-    """What really happened, as plain data, for a checker that knows nothing of the product."""
+    """What really happened, as plain data, for a checker that does not use the harness's code."""
 
     plays: dict[str, dict[str, Any]] = field(default_factory=dict)
     wakes: list[dict[str, Any]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
     deaf: list[dict[str, Any]] = field(default_factory=list)
-    """Times in which a device did not listen, or in which its driver could not hear of it."""
+    """Times in which a device did not listen, or in which its reports could not reach its driver."""
     deaths: list[dict[str, Any]] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     commands: dict[str, str] = field(default_factory=dict)
@@ -110,18 +116,18 @@ class Truth:
     acknowledged: list[tuple[int, str]] = field(default_factory=list)
     replayed: Counter[str] = field(default_factory=Counter)
     arrived: list[list[tuple[str, str, float]]] = field(default_factory=list)
-    """Kind, source and time of all observations that reached the engine, by life."""
+    """Kind, source and time of all observations that reached the engine, one list for each start of the engine."""
     slow: list[tuple[float, float]] = field(default_factory=list)
-    """Times in which the host was slow to write or to look."""
+    """Times in which the host was slow to write rows or to handle events."""
     skips: list[float] = field(default_factory=list)
     speech: list[float] = field(default_factory=list)
-    """When somebody began to speak who was not asked."""
+    """Times at which somebody began to speak without being asked."""
     wires: list[dict[str, Any]] = field(default_factory=list)
-    """For each device that a driver reaches: its restarts, and what the driver reported of them and of its link."""
+    """For each device with a driver: its restarts, and what the driver reported about them and about its link."""
 
 
 class SimulatedRoom:
-    """Air, loudspeakers, a microphone and devices. `sinks` is empty while no engine lives."""
+    """The room with its loudspeakers, microphone and devices. `sinks` is empty while no engine runs."""
 
     def __init__(self, world: SimulatedThreads, seed: int) -> None:
         self.world, self.seed = world, seed
@@ -137,7 +143,7 @@ class SimulatedRoom:
         return Random(f"{self.seed}:{purpose}")
 
     def tell(self, observation: Observation) -> None:
-        """Sends an observation to the engine that lives at this moment. Without one it is lost."""
+        """Sends an observation to the engine that runs at this moment. If none runs, the observation is lost."""
         if self.sink is not None:
             self.truth.arrived[-1].append((observation.kind, observation.source, observation.at.at_s))
             self.sink(observation)
@@ -171,20 +177,20 @@ class BenchPart:
         return bool(self._reasons)
 
     def lose(self, reason: str) -> None:
-        """One more reason why it cannot be reached."""
+        """Adds a reason why it cannot be reached."""
         if not self.lost:
             self.room.tell(LinkLost(self.id, Stamp(self.room.now_s()), reason))
         self._reasons.add(reason)
 
     def mend(self, reason: str) -> None:
-        """That reason is gone."""
+        """Removes a reason why it cannot be reached."""
         before, self._reasons = self.lost, self._reasons - {reason}
         if before and not self.lost:
             self.room.tell(LinkBack(self.id, Stamp(self.room.now_s())))
 
 
 class SimulatedLoudspeaker(BenchPart):
-    """A loudspeaker: plays, is stopped, refuses, is cut off."""
+    """A loudspeaker, which can play, be stopped, refuse to play, and be cut off."""
 
     def __init__(self, id: str, room: SimulatedRoom) -> None:
         super().__init__(id, room)
@@ -194,7 +200,7 @@ class SimulatedLoudspeaker(BenchPart):
         self._playing = ""
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
-        """As `IsPrompted`: what is said in a trial's sound."""
+        """Receives the words of a trial's sound, as `IsPrompted` describes."""
         spans = [stimulus.span_s(role) for role in (Role.WAKE_PHRASE, Role.OPENING, Role.CLOSING)]
         query = stimulus.span_s(Role.QUERY)
         kind = trial.listening.kind if trial.listening else TrialKind.QUERY
@@ -219,7 +225,7 @@ class SimulatedLoudspeaker(BenchPart):
         self.cut("")
 
     def cut(self, why: str) -> bool:
-        """Ends the sound; whether there was one."""
+        """Ends the sound. Returns whether there was one."""
         play_id, self._playing = self._playing, ""
         if not play_id:
             return False
@@ -267,7 +273,7 @@ class SimulatedLoudspeaker(BenchPart):
 
 
 class SimulatedMicrophone(BenchPart):
-    """The microphone: hears answers, and what is played."""
+    """The microphone, which hears answers and the loudspeakers."""
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
         chance = self.room.chance(f"ear:{play_id}")
@@ -277,7 +283,7 @@ class SimulatedMicrophone(BenchPart):
         self.room.later(waveform.duration_s + 0.3, lambda: None if self.lost else self.room.tell(heard))
 
     def hears(self, start_s: float, end_s: float) -> None:
-        """An answer; times of true speech."""
+        """Hears an answer. start_s, end_s: when the speech really began and ended."""
         chance = self.room.chance(f"speech:{start_s}")
         gap = self.room.chance(f"gap:{start_s}")
         if gap.random() < 0.04 and not self.room.flawless:
@@ -308,7 +314,7 @@ class SimulatedMicrophone(BenchPart):
 
 
 class Board(BenchPart):
-    """A device under test, and the driver that reports of it."""
+    """A device under test, together with the driver that reports about it."""
 
     def __init__(self, id: str, room: SimulatedRoom, like: DeviceTraits, *, link: str) -> None:
         super().__init__(link, room)
@@ -349,7 +355,7 @@ class Board(BenchPart):
         self._expect_false()
 
     def drop(self, reason: str, lasts_s: float) -> None:
-        """Its link is lost for a time."""
+        """Loses its link for a time."""
         now_s = self.room.now_s()
         self.lose(reason)
         gap = {"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "link"}
@@ -357,10 +363,10 @@ class Board(BenchPart):
         self.room.later(lasts_s, lambda: self.mend(reason))
 
     def killed(self) -> None:
-        """The engine is no more."""
+        """The engine was killed."""
 
     def hang(self, lasts_s: float) -> None:
-        """It stands still; a driver that expects heartbeats notices."""
+        """Hangs for a time, which a driver that expects heartbeats notices."""
         if self.hung:
             return
         self.hung = True
@@ -386,7 +392,7 @@ class Board(BenchPart):
         self.room.later(lasts_s, wake_up)
 
     def fail_microphone(self, lasts_s: float) -> None:
-        """Its microphone fails, while it goes on to say that it is well: what it misses is its fault."""
+        """Its microphone fails for a time, while it keeps reporting that it is well: it is to blame for misses."""
         if self.deaf:
             return
         self.deaf = True
@@ -399,7 +405,7 @@ class Board(BenchPart):
         self.room.later(lasts_s, hear_again)
 
     def restart(self, lasts_s: float) -> None:
-        """It boots anew: what it was about to do does not happen."""
+        """Restarts: what it was about to do does not happen."""
         if self.hung:
             return
         now_s = self.room.now_s()
@@ -420,7 +426,7 @@ class Board(BenchPart):
         self.room.later(lasts_s, up)
 
     def leave(self, lasts_s: float) -> None:
-        """Its last will says that it is gone; it comes back by itself."""
+        """Its last will reports that it is gone; it comes back by itself."""
         boot = self._boot
 
         def say(state: DeviceState) -> None:
@@ -433,7 +439,7 @@ class Board(BenchPart):
             self.room.later(lasts_s, lambda: say(DeviceState.IDLE))
 
     def wake_repeatedly(self, lasts_s: float) -> None:
-        """It wakes again and again."""
+        """Wakes over and over for a time."""
         until_s = self.room.now_s() + lasts_s
 
         def wake() -> None:
@@ -452,7 +458,7 @@ class Board(BenchPart):
     # What it hears
 
     def hears(self, play_id: str, starts_s: float, phrases: Phrases | None, player: SimulatedLoudspeaker) -> None:
-        """A sound that begins now."""
+        """Hears a sound that begins now."""
         if phrases is None or self.name not in {target.device for target in phrases.trial.targets}:
             return
         self._times[play_id] += 1
@@ -485,11 +491,11 @@ class Board(BenchPart):
             self._when_heard(play_id, starts_s, end_s, heard)
 
     def _when_heard(self, play_id: str, starts_s: float, offset_s: float, call: Callable[[], object]) -> None:
-        """Calls when the device has heard so much of a sound."""
+        """Calls a function when the device has heard offset_s of a sound."""
         self.room.world.call_at(starts_s + offset_s, call)
 
     def silence(self, play_id: str, at_s: float) -> None:
-        """The sound ends here."""
+        """Ends a sound early, at at_s."""
         self._cut[play_id] = at_s
 
     def _wakes_at(self, boot: int, why: str, play_id: str) -> None:
@@ -566,7 +572,7 @@ class Board(BenchPart):
     # Its words on their way
 
     def _say(self, make_report: Callable[[], Observation], takes_s: float) -> None:
-        """A report leaves now, and arrives later; what was on its way when a link went down is lost."""
+        """Sends a report now, which arrives after takes_s. If the link goes down on the way, it is lost."""
         takes_s += self.late_s + self._reports.expovariate(1 / 0.01)
 
         def arrive() -> None:

@@ -1,4 +1,4 @@
-"""A plan that the product itself plays in simulated time, with its conductor, trial machines, results and log."""
+"""Plays a plan in simulated time, with the real conductor, trial machines, results and log."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from harness.session.simulated.bench import (
 from harness.wake.wake_progress import WakeProgress
 
 NOISE_AROUND_S = 0.5
-"""Noise begins so long before the words, and ends so long after them."""
+"""Noise begins this long before the words and ends this long after them, in seconds."""
 SPOKEN_PER_S = 14.0
 """Characters that a person says in a second, to estimate a duration."""
 MEMORY = Path("/dev/shm")
@@ -60,9 +60,10 @@ FAULTS: Mapping[str, str] = {
 
 @dataclass
 class PlayedNight:
-    """duration_s: simulated. faults: how often each of FAULTS. spoiled: attempts by the cause that interrupted them.
+    """The result of a simulated night.
 
-    finished: why it ended.
+    duration_s: in simulated time. finished: why it ended. faults: number of times that each of FAULTS occurred.
+    spoiled: number of attempts by the cause that interrupted them.
     """
 
     duration_s: float
@@ -74,14 +75,14 @@ class PlayedNight:
 
 
 class Lengths:
-    """Implements `ports.Renders`: every text is spoken once by each voice, and its length and its parts are kept."""
+    """Implements `ports.Renders`: each voice speaks every text only once; later stimuli reuse its length and parts."""
 
     def __init__(self, renders: Renders) -> None:
         self._renders = renders
         self._rendered: dict[StimulusRecipe, RenderedStimulus] = {}
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
-        """HarnessError as of the renderer."""
+        """A stimulus of the right length with hardly any samples. Raises the errors of the renderer."""
         if isinstance(recipe.query, Ambience):
             first = round(recipe.lead_in_s * RATE_HZ)
             last = first + round(recipe.query.duration_s * RATE_HZ)
@@ -108,9 +109,9 @@ def _thin(samples: int, parts: tuple[Part, ...], sha256: str) -> RenderedStimulu
 
 
 def simulate_bench(bench: Bench) -> Bench:
-    """The same devices before loudspeakers in a room, without anything that must be ordered, checked or told.
+    """A bench with the same devices before loudspeakers in a room, without stands, power switches, checks and messages.
 
-    Sound that goes over a wire is played by a loudspeaker, in real time.
+    Loudspeakers play, in real time, what would go over a wire.
     """
 
     def device_of(device: Device) -> Device:
@@ -155,14 +156,17 @@ class SimulatedNight:
         seed: int,
         faults_per_hour: float = 0.0,
     ) -> None:
-        """bench: as of `simulate_bench`. like: what all devices are like, but for their reports and voices."""
+        """bench: a result of `simulate_bench`. like: traits of all devices, except for their reports and voices.
+
+        seed: seed of all that is random. faults_per_hour: mean number of faults in an hour.
+        """
         self._scenario, self._bench, self._traits, self._renders = scenario, bench, like, renders
         self._seed, self._faults_per_hour = seed, faults_per_hour
         self._stall_s = 0.0
         self._faults: Counter[str] = Counter()
 
     def play(self) -> PlayedNight:
-        """Plays the night to its end. Nobody is there to answer, but talkers say what they are asked to."""
+        """Plays the night to its end. No operator answers questions, but talkers say what they are asked to."""
         folder = MEMORY if MEMORY.is_dir() else None
         with (
             tempfile.TemporaryDirectory(prefix="night", dir=folder) as name,
@@ -267,7 +271,7 @@ class SimulatedNight:
         self._room.later(chance.expovariate(self._faults_per_hour / 3600), happens)
 
     def _fail(self, chance: Random) -> None:
-        """Each kind is equally likely; what lasts, lasts 20 s in the mean, and at most two minutes."""
+        """Causes a random fault; all kinds are equally likely. Lasting ones take 20 s on average, at most 2 minutes."""
         room = self._room
         device, speaker = chance.choice(room.devices), chance.choice(room.speakers)
         kind = chance.choice(tuple(FAULTS))

@@ -22,7 +22,7 @@ from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, Unmatc
 NO_DATA = f"{numbers.NOTHING} (no data)"
 ANY_TIME = "at any time: holds each time you look during a run, so it is wider, except with no event in the first 3 h"
 MOST_TRIALS = 20
-"""Trials listed of those that only one device heard. The rest are counted."""
+"""Number of trials that are listed of those in which only one device woke. The rest are only counted."""
 REVIEW_WORDS: dict[ReviewVerdict, str] = {
     ReviewVerdict.FALSE_ACCEPT: "false accept",
     ReviewVerdict.REAL_PERSON: "real person",
@@ -32,17 +32,17 @@ REVIEW_WORDS: dict[ReviewVerdict, str] = {
 
 
 def review_in_words(word: ReviewVerdict | None) -> str:
-    """What a review found of an event."""
+    """The words for the result of a review; None is an event without one."""
     return "unreviewed" if word is None else REVIEW_WORDS[word]
 
 
 def phrase_in_words(phrase: str) -> str:
-    """The phrase of an event, as its device reports it."""
+    """The words for the phrase of an event, as its device reports it."""
     return plain_text(phrase, 80) or "an unnamed phrase"
 
 
 def wake_summary(figures: WakeFigures) -> list[str]:
-    """Lines for every device that listened and every pair of them; none without such trials."""
+    """Lines for every device that listened and every pair of them; none without trials in which devices listen."""
     progress = figures.snapshot()
     pairs = comparisons(figures) if len(progress.devices) > 1 else ()
     lines = device_lines(progress)
@@ -54,7 +54,7 @@ def wake_summary(figures: WakeFigures) -> list[str]:
 
 
 def device_lines(progress: WakeProgress) -> list[str]:
-    """Lines for every device that listened; none without such trials."""
+    """Lines for every device that listened; none without trials in which devices listen."""
     if not progress.planned:
         return []
     lines = [line for device in progress.devices for line in ("", *_device(device))][1:]
@@ -117,7 +117,7 @@ def recovery_words(recovery: Recovery) -> str:
 
 
 def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:
-    """The shortest pause from which requests arrive whole, how that is known, and the shares; for one device."""
+    """Lines for one device: the shortest pause from which requests arrive whole, the evidence, and the shares."""
     yield f"{plain_text(device, 60)}: {pause_words(shortest_pause(gaps))}"
     yield f"{consistent_words(gaps)}; {evidence_words(gaps)}"
     yield ", ".join(f"{gap.gap_ms} ms: {gap.whole.count} of {gap.whole.total}" for gap in gaps)
@@ -139,7 +139,7 @@ def pause_words(pause: ShortestPause | None) -> str:
 
 
 def consistent_words(gaps: Sequence[GapRequests]) -> str:
-    """`first 10 of 10 after 500 ms`: the reading of published procedures."""
+    """`first 10 of 10 after 500 ms`: the result as published procedures count."""
     pause = shortest_pause(gaps)
     if all(gap.total < CONSISTENT for gap in gaps):
         return f"fewer than {CONSISTENT} requests after each pause"
@@ -180,12 +180,15 @@ def _pair(pair: DevicePair) -> Iterator[str]:
 
 
 def correction_note(pairs: Sequence[DevicePair]) -> list[str]:
-    """[] for a single pair."""
+    """A note that the comparisons are not corrected for their number; [] for a single pair."""
     return [NOT_CORRECTED] if len(pairs) > 1 else []
 
 
 def heard_sentence(pair: DevicePair, room: int = 60) -> str:
-    """Which of two devices heard more of the stimuli that count for both. room: characters of each name."""
+    """A sentence on which of two devices woke in more of the trials that count for both.
+
+    room: characters for the name of a device.
+    """
     first, second = plain_text(pair.first, room), plain_text(pair.second, room)
     comparison = sentence(first, second, pair.counts.difference, MeasureKind.SHARE, more_is_better=True)
     return f"{comparison} (McNemar)"
@@ -245,7 +248,7 @@ def rate(value: Rate) -> str:
 
 
 class WakeLines:
-    """Takes a log's rows in their order, and describes how each changes the results."""
+    """Takes a log's rows in their order, and describes in lines how each changes the results."""
 
     def __init__(self) -> None:
         self.figures = WakeFigures()
