@@ -1,4 +1,4 @@
-"""A sound being sent to a device: quantised, with its place on the audio line and a level for a meter."""
+"""A sound being sent to a device: its samples of 16 bits, its position in all audio that is sent, and its level."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ LEVEL_S = 0.1
 
 @dataclass(slots=True, eq=False)
 class ActivePlay:
-    """One `play`. start, end: positions on the audio line.
+    """One call of `play`.
 
-    waiting: The device has not heard all earlier sound. The sound gets its place after that.
-    needed: Number of its last event, once the device has reported it.
-    due_s: Deadline of those events.
+    start, end: positions of the sound in all audio that is sent to the device, in samples.
+    waiting: the encoded sound while the device has not heard all earlier sound; it gets its position after that.
+    asked_s: when `play` was called. started: whether the device has begun to hear it.
+    needed: number of the device's last event about this sound, once the device has reported that number; None before.
+    due_s: deadline for the arrival of the events up to that one.
     """
 
     play_id: str
@@ -35,7 +37,7 @@ class ActivePlay:
     due_s: float = 0.0
 
     def level_dbfs(self, position: int) -> float:
-        """RMS of the last 100 ms up to a position on the audio line."""
+        """RMS level of the last 100 ms before a position in the audio that is sent."""
         last = max(0, min(position - self.start, len(self.samples)))
         part = self.samples[max(0, last - round(LEVEL_S * self.rate_hz)) : last]
         return rms_dbfs((part / 32768).astype(np.float32)) if len(part) else FLOOR_DBFS

@@ -29,7 +29,7 @@ from harness.model.time import Stamp
 OPEN_LIMIT_MS = 3000
 READ_LIMIT_MS = 1500
 AT_ONCE_S = 0.005
-"""A frame that is there within this time was waiting: it is older than its arrival."""
+"""If reading a frame takes less than this, the frame was already waiting, so it is older than its arrival."""
 _PEAK = 98.0
 """Percentile of the brightness: the light of a thin ring, without single pixels."""
 _REMEDY = "Write x, y, width and height in pixels: rectangle: [310, 220, 40, 40]"
@@ -115,7 +115,7 @@ class CameraOptions(ReadingsOptions):
 
 
 class CameraFrames:
-    """An open camera, stream or file. DeviceError if it is not there, or the rectangle lies outside of its picture."""
+    """An open camera, stream or file. DeviceError if it is missing, or the rectangle lies outside of its picture."""
 
     def __init__(self, options: CameraOptions, clock: Clock) -> None:
         self._options, self._clock = options, clock
@@ -160,7 +160,7 @@ class CameraFrames:
             self._capture.release()
 
     def _play(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
-        """Each frame of a file at its recorded time after the first one. Such a time has no error of its own."""
+        """Plays a file: each frame at its recorded time after the first one, which has no error of its own."""
         frame, position_s, number = self._first_frame, 0.0, 0
         while not stop.is_set():
             at_s = self._first_frame_s + position_s
@@ -175,7 +175,7 @@ class CameraFrames:
         return ""
 
     def _watch(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
-        """Live frames. One that was waiting may be as old as the last one that we waited for."""
+        """Reads live frames. A frame that was already waiting may be as old as the last one that did not wait."""
         hold_back_s = self._options.hold_back_ms / 1000
         waited_s: float | None = None
         asked_s = self._clock.now_s()
@@ -199,14 +199,14 @@ class CameraFrames:
         return ""
 
     def _exposed_s(self, now_s: float) -> float | None:
-        """The time that the kernel gives to a camera's frame; None if it is not on this host's clock."""
+        """When a frame was exposed, by the kernel's timestamp; None if that is not on this host's clock."""
         if self._options.number is None:
             return None
         at_s = float(self._capture.get(self._cv2.CAP_PROP_POS_MSEC)) / 1000
         return at_s if 0 <= now_s - at_s <= 1.0 else None
 
     def _line(self, frame: Any, position_s: float) -> str:
-        """The numbers of the rectangle: hue 0–360, red, green and blue 0–255, the others 0–1."""
+        """The line with the numbers of the rectangle: hue 0–360, red, green and blue 0–255, the others 0–1."""
         import numpy as np
 
         self.last = frame

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 class Abilities:
     """What a connection can do with its device.
 
-    injects: sends it sound past its microphones. restarts: restarts it, by `restart()`. tunes: sets the sensitivity
-    of its wake word, 0 to 100, by `set_operating_point(value)`. sets: sets its settings (`HasSettings`).
+    injects: it sends sound to the device, past its microphones. restarts: `restart()` restarts the device.
+    tunes: `set_operating_point(value)` sets the sensitivity of the wake word, 0 to 100.
+    sets: it can change the settings of the device (`HasSettings`).
     """
 
     injects: bool = False
@@ -46,9 +47,10 @@ class Abilities:
 
 @frozen
 class About:
-    """What a device reports about itself. rate_hz: of the sound that it accepts; None: the profile's rate.
+    """What a device reports about itself.
 
-    lost_events: how many of its events never arrived.
+    rate_hz: sample rate of the sound that it accepts; None: the profile's rate.
+    lost_events: number of its events that never arrived.
     """
 
     firmware: str = ""
@@ -59,11 +61,12 @@ class About:
 
 @frozen
 class SetupAdvice:
-    """What a device reports that matters to a bench which is about to be written.
+    """Advice for a new bench file, from what a device reports.
 
-    wake_phrases: what it listens for, or may listen for; () if it reports none. profile, keys: a profile that fits it
-    better than the usual one, and the keys of the connection for it; "" for the usual ones. reached: how, then. why:
-    the reason.
+    wake_phrases: the phrases that it listens for, or may listen for; () if it reports none.
+    profile: a profile that fits it better than the usual one; "" if none does. keys: keys of the connection for that
+    profile. reached: how the device is reached with these keys, in words.
+    why: why they fit better.
     """
 
     wake_phrases: tuple[str, ...] = ()
@@ -85,7 +88,10 @@ class AdvisesSetup(Protocol):
 
 @runtime_checkable
 class DeclaresAbilities(Protocol):
-    """Without it, a driver with `play` injects (unless `injection` is none), and one with `restart` restarts."""
+    """A driver that declares what it can do.
+
+    Without this, a driver with `play` injects (unless `injection` is none), and one with `restart` restarts.
+    """
 
     @staticmethod
     def abilities(options: Any, profile: DeviceProfile | None) -> Abilities: ...
@@ -104,7 +110,10 @@ class CanBeWatched(Protocol):
 
     @staticmethod
     def source(options: Any, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> DeviceSource:
-        """The source, not open yet. device: text for {device} in topics. topics: () means the profile's."""
+        """The source of the device's lines, not open yet.
+
+        device: text for {device} in topics. topics: MQTT topics to listen to; () means the profile's.
+        """
         ...
 
 
@@ -120,13 +129,14 @@ class ChecksHost(Protocol):
 
 @runtime_checkable
 class NamesFarEnd(Protocol):
-    """A driver that identifies its device. Without it, equal options mean the same device.
+    """A driver that identifies its device, since only one evaluation at a time may use a device.
 
-    Only one evaluation at a time may use a device."""
+    Without this, equal options mean the same device.
+    """
 
     @staticmethod
     def far_end(options: Any, id: str) -> str:
-        """What is unique to the device: a port, or a broker and a name there."""
+        """A text that identifies the device: a port, or a broker and a name there."""
         ...
 
 
@@ -136,13 +146,13 @@ class RunsProgram(Protocol):
 
     @staticmethod
     def program(options: Any) -> str:
-        """The program with its arguments, as a shell would be given it."""
+        """The program with its arguments, as one would type it into a shell."""
         ...
 
 
 @runtime_checkable
 class IsPrompted(Protocol):
-    """A simulated device, which detects only energy: it receives the words of each sound before the sound is played."""
+    """A simulated device, which detects sound but no words: it receives the words before the sound is played."""
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None: ...
 
@@ -162,7 +172,7 @@ def is_simulated(driver: str) -> bool:
 
 
 def by_hand(driver: str) -> bool:
-    """Whether a driver has the operator carry out its orders."""
+    """Whether the operator carries out a driver's orders."""
     return isinstance(load(Group.DRIVERS, driver), AsksOperator)
 
 
@@ -186,13 +196,13 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
 
 
 def setup_advice(driver: str, options: object) -> SetupAdvice | None:
-    """What the device reports for a bench; None if the driver does not ask. HarnessError without an answer."""
+    """Advice for a bench file; None if the driver does not ask its device. HarnessError if that does not answer."""
     driver_class = load(Group.DRIVERS, driver)
     return driver_class.setup_advice(options) if isinstance(driver_class, AdvisesSetup) else None
 
 
 def takes_orders(driver: str) -> bool:
-    """Whether it moves stands or switches power, and reaches no device."""
+    """Whether a driver moves stands or switches power, and so has no device under test."""
     driver_class = load(Group.DRIVERS, driver)
     return any(hasattr(driver_class, method) for method in ORDERS)
 
@@ -235,7 +245,7 @@ def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[st
 def source_of(
     driver: str, options: object, profile: DeviceProfile, device: str = "", topics: tuple[str, ...] = ()
 ) -> DeviceSource:
-    """Where a device's lines come from, not open yet; InputError when the host lacks what the options name."""
+    """The source of a device's lines, not open yet; InputError when the host lacks what the options name."""
     driver_class = load(Group.DRIVERS, driver)
     if not isinstance(driver_class, CanBeWatched):
         raise InputError(
@@ -262,13 +272,13 @@ def program(driver: str, options: object) -> str:
 
 
 def far_end(driver: str, options: object, id: str) -> str:
-    """What is unique to the device."""
+    """A text that identifies the device of a connection."""
     driver_class = load(Group.DRIVERS, driver)
     return f"{driver}|{driver_class.far_end(options, id) if isinstance(driver_class, NamesFarEnd) else options!r}"
 
 
 def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Check]:
-    """The host checks of each installed driver. connections: id, driver and options of those on a bench."""
+    """The host checks of each installed driver. connections: (id, driver, options) of each connection on a bench."""
     for driver in names(Group.DRIVERS):
         try:
             driver_class = load(Group.DRIVERS, driver)

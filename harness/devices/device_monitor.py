@@ -29,9 +29,9 @@ LOOK_S = 0.5
 LONGEST = 2000
 RECENT_BYTES = 200_000
 LEVEL_EVERY_S = 0.5
-"""Interval of rows of a threshold while its state stays."""
+"""Interval of rows about a threshold while its state does not change, in seconds."""
 MOST_LINES = 40
-"""Lines in one sample."""
+"""Largest number of lines in one sample."""
 _ENOUGH_BYTES = 256  # Chosen: so many bytes of log lines contain a line ending.
 _FEW_ESCAPES = 8
 _NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
@@ -39,9 +39,12 @@ _NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
 
 @frozen
 class MonitorRow:
-    """A line and what the rules mapped it to. said, made, why: safe to print. snippet: the line as a sample, in YAML.
+    """A line of a device, and the observations to which the rules map it.
 
-    device_s: time that the device wrote. error_s: error of the time in a session. retained: see `Heard`.
+    said, made, why: the line, the observations, and why it is not mapped; all safe to print.
+    snippet: the line as a sample for the profile, in YAML; "" if it cannot be one.
+    device_s: the time that the device wrote into it; None without one. error_s: error that its time would have in a
+    session; None if not known. retained: whether the broker had stored it, so that it is not current.
     """
 
     wall_s: float
@@ -56,7 +59,7 @@ class MonitorRow:
 
     @property
     def times(self) -> str:
-        """What is known about its time besides the arrival, as text."""
+        """What is known about its time besides the arrival, in words."""
         parts = ["retained, not a current event"] if self.retained else []
         parts += [f"device {exact(round(self.device_s, 6), 15)} s"] if self.device_s is not None else []
         parts += [f"± {seconds(self.error_s)}"] if self.error_s is not None else []
@@ -64,10 +67,10 @@ class MonitorRow:
 
 
 class DeviceMonitor:
-    """Applies a profile that may change meanwhile. While the file is invalid, the last valid version stays in use.
+    """Applies a profile that may be edited at the same time. While it is invalid, the last valid version is used.
 
-    problem: the file's current error, with its place; empty when it is valid. lines, mapped, unmapped: without
-    retained messages, which are counted separately.
+    problem: the file's current error, with its place; "" when it is valid.
+    lines, mapped, unmapped: numbers of lines, without retained messages, which are counted separately.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class DeviceMonitor:
     ) -> None:
         """Reads the profile (an id or a path); InputError when it is missing or invalid.
 
-        baud, hold_back_s: of a port, as in a session; they enter the errors of times.
+        baud, hold_back_s: bit rate of a port, and how long it may hold lines back; they add to the errors of times.
         """
         self._baud, self._hold_back_s = baud, hold_back_s
         self.bytes = 0
@@ -134,7 +137,7 @@ class DeviceMonitor:
 
     @property
     def held_back_s(self) -> float | None:
-        """How much later than the promptest line others arrived; None with too few device times."""
+        """How much later other lines arrived than the fastest one; None with too few device times."""
         return self._console.clock.spread_s
 
     @property
@@ -208,7 +211,7 @@ class DeviceMonitor:
         return [self._row(reading, output) for reading in readings if self._is_shown(reading)]
 
     def _is_shown(self, reading: LineReading) -> bool:
-        """Whether a reading is a row of its own: of a threshold's, changes are, and others now and then."""
+        """Whether a reading gets its own row. Of a threshold's readings, changes do, and others now and then."""
         if reading.level:
             self.latest = plain_text(f"{reading.text}  {reading.level}", LONGEST)
         if reading.level and not reading.observations:
@@ -274,7 +277,7 @@ class DeviceMonitor:
 
 
 def _sha256_of(path: str) -> str:
-    """ "" if the file cannot be read."""
+    """Hash of a file; "" if it cannot be read."""
     try:
         return hashlib.sha256(strict_yaml.read_bytes(Path(path))).hexdigest()
     except InputError:
@@ -296,7 +299,7 @@ def shape_of(line: str) -> str:
 
 
 def plain_text_lines(text: str) -> str:
-    """Several lines, each escaped."""
+    """Several lines, each sanitised."""
     return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
 
 
@@ -343,7 +346,7 @@ def _observations_yaml(results: tuple[Observation, ...]) -> str:
 
 
 def _quote(text: str) -> str:
-    """The text in YAML's single quotes, with \\e and \\x00 for what may not stand there."""
+    """The text in YAML's quotes, with \\e and \\x00 for characters that must be escaped."""
     safe = "".join(_escape(letter) for letter in text)
     return "'" + safe.replace("'", "''") + "'"
 

@@ -3,7 +3,7 @@
     a source's thread ── put ──► DeviceOutputQueue ── take_outputs ──► DeviceMonitor
                                  bounded in bytes                      the thread of the screen
 
-Elsewhere a *source* is what an observation is about (`Observation.source`).
+Elsewhere, a *source* is the equipment that reports an observation (`Observation.source`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHUNK_BYTES = 4096  # Of one reading of a file: a Linux page.
 class DeviceOutput:
     """Output of a device: console bytes, or a message when `topic` is set. wall_s: Unix time of arrival.
 
-    retained: the broker stored it earlier, so it is not a current event.
+    retained: whether the broker had stored it earlier, so that it is not a current event.
     """
 
     at: Stamp
@@ -49,7 +49,8 @@ def output_now(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: 
 class DeviceOutputQueue:
     """A queue from a reading thread to the monitor, bounded in bytes.
 
-    When it is full, a source that can `wait` waits; otherwise the oldest bytes are dropped. lost_bytes: their number.
+    When it is full, a source that can `wait` waits; otherwise the oldest bytes are dropped.
+    lost_bytes: number of bytes that were dropped.
     """
 
     def __init__(self) -> None:
@@ -71,7 +72,7 @@ class DeviceOutputQueue:
                 self.lost_bytes += dropped_bytes
 
     def take(self, at_most_bytes: int) -> list[DeviceOutput]:
-        """What has arrived, in order: whole pieces until they reach `at_most_bytes`; the last may go beyond."""
+        """Output that has arrived, in order: whole pieces until they reach `at_most_bytes`; the last may exceed it."""
         outputs: list[DeviceOutput] = []
         with self._changed:
             while self._outputs and at_most_bytes > 0:
@@ -89,15 +90,16 @@ class DeviceOutputQueue:
 
 
 def take_outputs(source: DeviceSource, at_most_bytes: int) -> list[DeviceOutput]:
-    """What has arrived. A live source also reports that time has passed, for rules that wait for further lines."""
+    """Output that has arrived. A live source adds an empty piece, which shows rules that wait that time has passed."""
     outputs = source.queue.take(at_most_bytes)
     return [*outputs, output_now(b"")] if source.live else outputs
 
 
 class DeviceSource(Protocol):
-    """name: for display. ended: no more will arrive. trouble: the current problem, or empty.
+    """A source of a device's output for the monitor.
 
-    live: lines arrive when the device writes them; the times of a file's lines are unknown.
+    name: for display. live: whether lines arrive when the device writes them; the times of a file's lines are unknown.
+    ended: whether no more output will arrive. trouble: the current problem; "" if there is none.
     """
 
     name: str
@@ -114,24 +116,25 @@ class DeviceSource(Protocol):
 class HasRate(DeviceSource, Protocol):
     """A source with a baud rate, which may be wrong, and an adapter, which may hold lines back.
 
-    hold_back_s: for how long; as in a session once the source is open.
+    hold_back_s: how long it may hold them back; the value that a session uses, once the source is open.
     """
 
     baud: int
     hold_back_s: float
 
     def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
-        """What arrives at each other common rate within the time given, most common rate first."""
+        """What arrives within `seconds` at each other common rate, the most common rate first."""
         ...
 
 
 Picture: TypeAlias = "tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]"
-"""Red, green and blue, shape (rows, columns, 3): what a camera sees with its rectangle marked, and the rectangle."""
+"""All that a camera sees, with its rectangle marked, and the rectangle alone. Each has the shape (rows, columns, 3), in
+red, green and blue."""
 
 
 @runtime_checkable
 class ShowsPicture(DeviceSource, Protocol):
-    """A source that is a camera."""
+    """A source that can show the picture of a camera."""
 
     def picture(self, columns: int, rows: int) -> Picture: ...
 

@@ -26,22 +26,23 @@ SERVICES = {
     "_hivemind._tcp.local.": "hivemind",
     "_mqtt._tcp.local.": "mqtt",
 }
-"""Service → kind of device. The message bus of OpenVoiceOS announces nothing."""
+"""mDNS service → kind of device. The message bus of OpenVoiceOS announces nothing."""
 SERIAL = "serial"
 MOST = 256
-"""Announcements that are looked at; more are a fault or an attack."""
+"""Largest number of announcements that are handled; more are a fault or an attack."""
 ANSWER_LIMIT_S = 1.0
 ANSWERS_LIMIT_S = 5.0
-"""Time for the address of one announcement, and of all."""
+"""Time limits for finding the address of one announcement, and of all, in seconds."""
 _MODEL = ("project_name", "model", "board", "location_name")
 _VERSION = ("project_version", "version")
 
 
 @frozen
 class FoundDevice:
-    """A device. kind: of SERVICES, or SERIAL. address: host:port or the path of a port; "" when it gave none.
+    """A device that was found.
 
-    model, version: "" when not announced. encrypted: it announces an encrypted connection.
+    kind: a value of SERVICES, or SERIAL. address: host:port, or the path of a serial port; "" if it gave none.
+    model, version: "" if not announced. encrypted: whether it announces an encrypted connection.
     """
 
     kind: str
@@ -53,7 +54,9 @@ class FoundDevice:
 
 
 def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[FoundDevice]:
-    """What announces itself within that time, sorted by kind and name. interfaces: addresses of this host; None: all.
+    """Devices that announce themselves within `seconds`, sorted by kind and name.
+
+    interfaces: addresses of this host on whose networks to search; None: all.
 
     DeviceError when this host cannot ask the network, PluginError when zeroconf is not installed.
     """
@@ -93,7 +96,7 @@ def _resolve(asking: Any, zeroconf: Any, service: str, name: str, until_s: float
 
 
 def row_of(info: ServiceInfo, *, known: bool = True) -> FoundDevice:
-    """The row of an announcement. known: its address is known."""
+    """The row of an announcement. known: whether its address is known."""
     properties = {
         key.decode(errors="replace"): value.decode(errors="replace")
         for key, value in info.properties.items()
@@ -120,7 +123,7 @@ def _address(info: ServiceInfo) -> str:
 
 
 def serial_ports() -> Iterator[FoundDevice]:
-    """The USB serial ports of this host, by their lasting names."""
+    """The USB serial ports of this host, by names that do not change when a device is plugged in again."""
     lasting = lasting_names()
     for port in sorted_ports():
         if port.vid is not None:

@@ -45,19 +45,19 @@ if TYPE_CHECKING:
 
 CONNECT_LIMIT_S = 10.0
 WAKE_PHRASES_LIMIT_S = 3.0
-"""To connect for them, and again until the device has answered."""
+"""Time limit for connecting to ask for wake phrases, and again for the device's answer, in seconds."""
 CLOSE_STEP_LIMIT_S = 0.5  # for each step of closing, and for a press of the button, which waits for no answer
 SOCKETS_LIMIT_S = 2.0
-"""For the library to close its sockets if the connection never opened."""
+"""Time in which the library must close its sockets if the connection never opened, in seconds."""
 RESTORE_LIMIT_S = 1.0  # for each setting that is restored after a loss
 SETTING_LIMIT_S = 10.0
-"""For each of three waits: until a lost device is back, has reported all its states, or has reported a new value."""
+"""Time limit of each of three waits, in s: for a lost device to return, to report all its states, or a new value."""
 PORT = 6053  # Of ESPHome's native API.
 _KEY_BYTES = 32  # Of the `encryption: key` in ESPHome's `api`.
 
 
 class EsphomeLogLevel(StrEnum):
-    """From which level on the device sends log lines."""
+    """The lowest level of the log lines that the device sends."""
 
     ERROR = "error"
     WARN = "warn"
@@ -69,7 +69,7 @@ class EsphomeLogLevel(StrEnum):
 
 
 class EsphomeRole(StrEnum):
-    """What the harness is to the device."""
+    """The role of the harness for the device."""
 
     OBSERVER = "observer"
     ASSISTANT = "assistant"
@@ -135,7 +135,7 @@ class EsphomeOptions:
 
     @property
     def restart_line(self) -> str:
-        """For `TextStream`: the line that restarts the device presses the button."""
+        """The line with which `TextStream` restarts the device; sending it presses the button."""
         return self.restart_button
 
 
@@ -168,7 +168,10 @@ class EsphomeLink:
     """
 
     def __init__(self, options: EsphomeOptions, use: ServerUse | None = None) -> None:
-        """use: what an assistant needs. PluginError without the library, InputError without a key that it can use."""
+        """use: the surroundings of a voice assistant; None if the harness only observes.
+
+        PluginError without the library, InputError without a valid key.
+        """
         demand_library()
         self._options = options
         self._use = use
@@ -265,14 +268,14 @@ class EsphomeLink:
                 self._client.number_command(entity.key, float(value), entity.device_id)
 
     def wake_phrases(self) -> tuple[str, ...]:
-        """The phrases that the device listens for now. () if it reports none, as to all but its assistant."""
+        """The phrases that the device listens for now; () if it reports none. It reports them only to its assistant."""
         return asyncio.run_coroutine_threadsafe(self._ask_wake_phrases(), self._loop).result(2 * WAKE_PHRASES_LIMIT_S)
 
     async def _ask_wake_phrases(self) -> tuple[str, ...]:
         from aioesphomeapi.core import APIConnectionError
 
         async def nothing(*_: object) -> None:
-            """The harness takes no commands meanwhile."""
+            """The harness takes no commands during this connection."""
 
         assert self._client is not None
         unsubscribe = self._client.subscribe_voice_assistant(handle_start=nothing, handle_stop=nothing)
@@ -367,7 +370,7 @@ class EsphomeLink:
         self._write_line(" ".join(line.split()).encode("utf-8", "replace"))
 
     def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that nobody else takes: the link ends, instead of staying silent."""
+        """Handles an error that nothing else handles: the link ends, instead of staying silent."""
         loop.default_exception_handler(context)
         error = plain_text(str(context.get("exception") or context["message"]), 200)
         self._end_lines(f"the driver failed with an error ({error})")
@@ -425,13 +428,13 @@ class EsphomeLink:
 
 
 def _kind(entity: EntityInfo | EntityState) -> str:
-    """`media_player` of MediaPlayerInfo and of MediaPlayerEntityState."""
+    """The kind of an entity: `media_player` for MediaPlayerInfo and for MediaPlayerEntityState."""
     name = re.sub(r"(Info|EntityState|State)$", "", type(entity).__name__)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def _value(state: EntityState) -> str | None:
-    """The state in a word; None for kinds of entities that have no such state."""
+    """The state in one word; None for kinds of entities that have no such state."""
     value = getattr(state, "event_type", None) or getattr(state, "state", None)
     if getattr(state, "missing_state", False):
         return "unknown"

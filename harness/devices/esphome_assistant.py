@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 RATE_HZ = 16_000  # What ESPHome's voice assistant sends.
 END_GAP_S = 1.0
-"""A device that is still stopping its microphone ignores RUN_END, and an announcement would cut it off."""
+"""Wait before RUN_END and before an announcement, in s. A device that is still stopping its microphone ignores the
+first, and the second would cut it off."""
 PLAY_LIMIT_S = 60.0
 _NO_SOUND_S = 1.0
-"""How much longer than the longest command a device may take that sends less sound than it should."""
+"""How much longer than the longest command to wait for a device that sends less sound than it should, in seconds."""
 _REFUSED = b"Multiple API Clients attempting to connect to Voice Assistant"
 
 
@@ -39,8 +40,8 @@ class AssistantTaken(DeviceError):
 class EsphomeAssistant:
     """The assistant's side of a connection. All its methods run on the event loop of the link.
 
-    report: takes lines, such as `assistant.wake=Okay Nabu`. media: URL of the sound of every answer, or "".
-    end_link: takes the reason.
+    use: the surroundings of the connection. media: URL of the sound of every answer; "" for no answer.
+    report: called with lines, such as `assistant.wake=Okay Nabu`. end_link: ends the link; called with the reason.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class EsphomeAssistant:
             self._remark("the device refused another client, such as Home Assistant: the harness is its assistant")
 
     def close(self) -> None:
-        """Ends what is in progress. The sound of a command until then is kept by a thread of the loop."""
+        """Ends what is in progress. A thread of the loop stores the sound of a command up to then."""
         self._drop()
         if self._datagrams is not None:
             self._datagrams.close()
@@ -111,7 +112,7 @@ class EsphomeAssistant:
     async def _start(
         self, conversation: str, flags: int, settings: VoiceAssistantAudioSettings, phrase: str | None
     ) -> int | None:
-        """The port for its sound: 0 for the API. None: refused."""
+        """The device starts a command. Returns the port for its sound, 0 for the API, or None to refuse."""
         from aioesphomeapi.model import VoiceAssistantCommandFlag
 
         self._drop()
@@ -131,7 +132,7 @@ class EsphomeAssistant:
         return self._port
 
     async def _stop(self, aborted: bool) -> None:
-        """The device has stopped sending sound. aborted: it wants no answer."""
+        """The device has stopped sending sound. aborted: whether it wants no answer."""
         if not aborted:
             self._end_command()
         elif self._command is not None or (self._answering is not None and not self._answering.done()):
@@ -140,7 +141,7 @@ class EsphomeAssistant:
             self._end_run()
 
     async def _receive_channels(self, data: bytes, _: bytes | None) -> None:
-        """The first channel is the one for recognition."""
+        """Receives sound. Only the first channel is used, which is the one for recognition."""
         self._receive_sound(data)
 
     def _receive_sound(self, data: bytes) -> None:
@@ -247,7 +248,7 @@ class EsphomeAssistant:
 
 
 class _Datagrams(asyncio.DatagramProtocol):
-    """Sound over UDP. host: where it must come from."""
+    """Sound over UDP. host: address of the device; sound from elsewhere is ignored."""
 
     def __init__(self, host: str | None, hear: Callable[[bytes], None]) -> None:
         self._host, self._on_sound = host, hear

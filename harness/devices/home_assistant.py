@@ -33,11 +33,11 @@ from harness.model.numbers import exact
 from harness.model.time import Stamp
 
 ANSWER_LIMIT_S = 5.0
-"""An answer that takes longer is a lost link."""
+"""If an answer takes longer, the link counts as lost, in seconds."""
 POLL_S = 0.5
-"""Interval at which a run under way is read, beside each change of the satellite's state."""
+"""Interval at which an active run is read, in seconds. It is also read at each change of the satellite's state."""
 SAME_S = 0.5
-"""A satellite listens at most this long after speech recognition of its run has begun, by one clock."""
+"""A satellite begins to listen at most this long after the speech recognition of its run, both on one clock."""
 CLOCK = "{{ utcnow().timestamp() }}"
 SATELLITES = "assist_satellite."
 _AWAY = ("unavailable", "unknown")
@@ -92,7 +92,7 @@ class _DriverClosing(Exception):
 
 
 class _CommandError(Exception):
-    """Home Assistant did not carry out a command. code: its reason."""
+    """Home Assistant did not carry out a command. code: its error code."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -101,7 +101,11 @@ class _CommandError(Exception):
 
 @dataclass(slots=True)
 class _AssistRun:
-    """A pipeline run. reported_events: how many of its events. ours: None as long as that is unknown."""
+    """A run of the pipeline.
+
+    reported_events: number of its events that were reported. ours: whether it is a run of the satellite; None if not
+    known yet. over: whether it has ended.
+    """
 
     reported_events: int = 0
     ours: bool | None = None
@@ -109,7 +113,7 @@ class _AssistRun:
 
 
 class AssistLink:
-    """A connection that is logged in, and has found the satellite. DeviceError when it cannot."""
+    """A connection that is logged in and has found the satellite. DeviceError if either fails."""
 
     def __init__(self, options: HomeAssistantOptions, clock: Clock, stop: threading.Event) -> None:
         self.version = ""
@@ -118,7 +122,7 @@ class AssistLink:
         self._ids = itertools.count(1)
         self._number = 0
         self._states = 0
-        """Number of the last command, and of the subscription to states."""
+        """Number of the last command, and of the subscription to state changes."""
         self._state = ""
         self._listened = deque[float](maxlen=8)
         self._runs: dict[str, _AssistRun] = {}
@@ -139,7 +143,7 @@ class AssistLink:
         self._socket.close()
 
     def measure(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
-        """Reports until the connection ends or `stop`; why it ended."""
+        """Reports until the connection ends or `stop` is set. Returns why it ended."""
         self._on_line, self._stop = tell, stop
         try:
             self._guard(self._follow)
@@ -150,7 +154,7 @@ class AssistLink:
         return ""
 
     def _guard(self, act: Callable[[], None]) -> None:
-        """DeviceError for whatever goes wrong with a far end."""
+        """Runs an action, and turns every failure of the connection into DeviceError."""
         remedy = "Read Home Assistant's log"
         try:
             act()
@@ -259,7 +263,7 @@ class AssistLink:
         return [message for message in messages if message.get("id") == self._number]
 
     def _request(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
-        """What a command gives: its result or its first event. begun: its events are those of the state."""
+        """Sends a command. Returns its result or its first event. begun: whether its events are state changes."""
         self._number = next(self._ids)
         if begun:
             self._states = self._number
@@ -276,7 +280,7 @@ class AssistLink:
         raise OSError(f"no answer arrived within {exact(ANSWER_LIMIT_S)} s")
 
     def _ping(self) -> None:
-        """Reads Home Assistant's clock, at some time between question and answer."""
+        """Reads Home Assistant's clock, which it does at some time between question and answer."""
         sent_s = self._now_s()
         self._schedule.sent(sent_s)
         read_us = round(float(self._request("render_template", answer="event", template=CLOCK)["result"]) * 1e6)
@@ -288,7 +292,7 @@ class AssistLink:
         return Stamp(self._now_s())
 
     def _host_stamp(self, at_s: float) -> Stamp:
-        """When it was, by our clock."""
+        """A time on Home Assistant's clock, converted to the host's clock."""
         return self._clock.host_time(round(at_s * 1e6))
 
     def _report(self, kind: str, data: object, stamp: Stamp) -> None:
@@ -319,7 +323,7 @@ class AssistLink:
         self._runs_due_s = self._now_s()
 
     def _list_satellites(self) -> list[tuple[str, str]]:
-        """Pipeline and run of the runs that Home Assistant still knows."""
+        """(pipeline, run) of each run that Home Assistant still has in memory."""
         runs = []
         for pipeline in self._pipelines:
             pipeline_runs = self._request("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
@@ -356,7 +360,10 @@ class AssistLink:
         return under_way
 
     def _is_ours(self, events: list[Any]) -> bool | None:
-        """By the satellite that the events name; in versions that name none, by the time at which it listened."""
+        """Whether a run is the satellite's; None if not known yet.
+
+        Newer versions name the satellite in the events. In older ones, the time at which it listened decides.
+        """
         for event in events:
             satellite = (event["data"] or {}).get("satellite_id")
             if satellite is not None:
@@ -380,7 +387,7 @@ class AssistLink:
                 )
 
     def _report_intent(self, start: Any, stamp: Stamp) -> None:
-        """Runs do not name the intent: asks what Home Assistant makes of the same words."""
+        """Reports the intent. Runs do not name it, so this asks Home Assistant what it understands from the words."""
         keys = {name: start[name] for name in ("language", "device_id") if start.get(name)}
         try:
             answer = self._request("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)

@@ -106,10 +106,10 @@ class Loudspeaker:
         self._playback.play(play_id, Waveform(samples, waveform.rate_hz))
 
     def stop(self) -> None:
-        """Ends what is playing; StimulusEnded(complete=False) follows."""
+        """Stops the sound that plays; StimulusEnded(complete=False) follows."""
         if self._playback is not None:
             self._playback.stop()
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms played; None when closed or lost."""
+        """RMS level of the last 100 ms that were played; None when closed or lost."""
         return self._playback.level_dbfs() if self._playback is not None else None

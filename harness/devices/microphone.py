@@ -95,7 +95,8 @@ class Microphone:
         self._earcons: tuple[LearnedEarcon, ...] = ()
 
     def expect_earcons(self, earcons: tuple[LearnedEarcon, ...]) -> None:
-        """Finds these from `open` on, and reports them under their own sources, which share the microphone's link."""
+        """Detects these chimes from `open` on. They are reported under their own sources, which share the microphone's
+        link."""
         self._earcons = earcons
 
     def open(self, sink: Sink) -> None:
@@ -121,7 +122,7 @@ class Microphone:
             raise
 
     def close(self) -> None:
-        """Ends the recording and the thread; clips can still be cut from what was kept."""
+        """Ends the recording and the thread; clips can still be cut from the sound in memory."""
         if self._capture is not None:
             self._capture.close()
             self._capture = None
@@ -205,5 +206,5 @@ class Microphone:
 
     @property
     def _sources(self) -> tuple[str, ...]:
-        """Its own id, and the sources of the devices whose chimes it finds."""
+        """Its own id, and the sources of the devices whose chimes it detects."""
         return (self.id, *dict.fromkeys(earcon.source for earcon in self._earcons))

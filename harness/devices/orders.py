@@ -1,4 +1,4 @@
-"""Drivers that take the orders of stands and power switches, and a stand as something with one setting.
+"""Drivers that execute orders to stands and power switches, and a stand as a device with one setting.
 
     session ──► PositionerSetting, DevicePower ──┬─ TakesOrders: `carry_out` sends the order and waits (OrderAnswers)
                                                  └─ AsksOperator: `request` gives the text for the operator
@@ -23,11 +23,11 @@ from harness.model.numbers import exact
 from harness.model.positioners import BenchOrder, Positioner, PowerSwitch
 
 ORDERS = ("carry_out", "request")
-"""Methods of a driver of stands and switches; it has one of them."""
+"""The methods for orders; a driver of stands and switches has one of them."""
 # Of one comparison. Chosen: an expression that is not careless needs far less than a millisecond.
 MATCH_LIMIT_S = 0.2
 LOOK_S = 0.1
-"""Interval at which a driver that waits looks whether it is to stop."""
+"""Interval at which a waiting driver checks whether it must stop, in seconds."""
 _SHOWN_CHARACTERS = 80  # Of an answer, in an error.
 
 
@@ -36,15 +36,15 @@ class TakesOrders(Protocol):
     """A driver that carries out the orders of stands and power switches, one at a time."""
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
-        """Returns when the far end has reported that it is done, or cannot report and has taken the order.
+        """Returns when the far end has reported that the order is done, or has accepted it if it cannot report.
 
-        DeviceError if it does not in time, refuses, or `given_up` is set meanwhile.
+        DeviceError if that takes too long, if it refuses, or if `given_up` is set.
         """
 
 
 @runtime_checkable
 class AsksOperator(Protocol):
-    """A driver whose orders a person carries out. The session pauses with the text until the operator resumes it."""
+    """A driver whose orders a person carries out. The session pauses and shows the text until the operator resumes."""
 
     def request(self, order: BenchOrder) -> str: ...
 
@@ -65,7 +65,7 @@ class OrderAnswers:
 
     @property
     def left_s(self) -> float:
-        """Time until the next look, at most LOOK_S; DeviceError when the order has no time left."""
+        """Time to wait until the next check, at most LOOK_S; DeviceError when the order has no time left."""
         if self._given_up.is_set():
             raise DeviceError(f"{self._order.words}: abandoned, because the run is ending")
         left_s = self._deadline_s - threads.monotonic()
@@ -78,7 +78,7 @@ class OrderAnswers:
         return min(left_s, LOOK_S)
 
     def take(self, text: str) -> bool:
-        """Whether this says that the order is done. DeviceError if it says that it has failed."""
+        """Whether a text reports that the order is done. DeviceError if it reports that it has failed."""
         self._last_text = plain_text(text.strip(), _SHOWN_CHARACTERS)
         try:
             if self._failed is not None and self._failed.search(text, timeout=MATCH_LIMIT_S):
@@ -93,7 +93,7 @@ class OrderAnswers:
             ) from error
 
     def wait(self, texts: queue.SimpleQueue[str]) -> None:
-        """Returns when one of the texts that arrive says so."""
+        """Returns when one of the texts that arrive reports that the order is done."""
         while True:
             try:
                 if self.take(texts.get(timeout=self.left_s)):
@@ -103,9 +103,9 @@ class OrderAnswers:
 
 
 class PositionerSetting:
-    """A stand as a device with one setting (`HasSettings`): where it stands.
+    """A stand as a device with one setting (`HasSettings`): its position.
 
-    Its place is not known before the first movement, and after one that failed.
+    The position is not known before the first movement, and after a movement that failed.
     """
 
     def __init__(self, stand: Positioner, driver: TakesOrders | AsksOperator, clock: Clock) -> None:
@@ -127,9 +127,9 @@ class PositionerSetting:
         return self._driver.request(self.stand.order(value)) if isinstance(self._driver, AsksOperator) else ""
 
     def set_setting(self, name: str, value: str, given_up: threading.Event | None = None) -> None:
-        """Returns when it has arrived and come to rest; DeviceError if not in time, or `given_up` is set meanwhile.
+        """Returns when the stand has arrived and settled; DeviceError if that takes too long, or `given_up` is set.
 
-        If the operator moves it, they have done so already.
+        If the operator moves it, they have already done so when this is called.
         """
         self._position = ""
         given_up = given_up or threads.event()
@@ -140,7 +140,7 @@ class PositionerSetting:
 
 
 class DevicePower:
-    """The power of a device, as its switch turns it."""
+    """The power of a device, which its switch turns on and off."""
 
     def __init__(self, switch: PowerSwitch, driver: TakesOrders | AsksOperator) -> None:
         self.switch = switch
@@ -156,7 +156,10 @@ class DevicePower:
         return self._driver.request(self.switch.order(on=on)) if isinstance(self._driver, AsksOperator) else ""
 
     def turn(self, *, on: bool, given_up: threading.Event) -> None:
-        """Returns when the switch reports it; DeviceError if not in time. An operator has done so already."""
+        """Returns when the switch reports the change; DeviceError if that takes too long.
+
+        If the operator switches it, they have already done so when this is called.
+        """
         if isinstance(self._driver, TakesOrders):
             self._driver.carry_out(self.switch.order(on=on), given_up)
 

@@ -1,4 +1,4 @@
-"""The outlet of a driver's observations: in order, none after close, and no flood of log lines."""
+"""The outlet of a driver's observations: it keeps their order, sends none after close, and limits log lines."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from harness.model.time import Stamp
 
 BROKEN = "a thread of the driver ended with an error; see the engine's output"
 _LOG_LINES_AT_ONCE = 200.0
-"""Burst allowed before the rate limit applies. Chosen: a board's boot messages fit."""
+"""Number of log lines at once to which the rate limit does not apply. Chosen: enough for a board's boot messages."""
 _COUNT_EVERY_S = 10.0
-"""Interval of reports while a flood lasts. Chosen: a reader of the log sees that it goes on."""
+"""Interval of reports while too many lines come, in seconds. Chosen: a reader of the log sees that they still do."""
 
 
 class DriverOutlet:
@@ -26,8 +26,8 @@ class DriverOutlet:
     `back` when it has it again. The sink gets one LinkLost at the first loss, and one LinkBack when no loss remains.
 
     Log lines beyond the profile's rate (`console.log_lines_per_s`) are only counted. Their number is reported
-    every 10 s, when the flood ends, and at close. This limit is for all that a driver logs. `Console` has one of its
-    own, which counts the unmapped lines of a device. At the default rate, what passes that one passes this one, too.
+    every 10 s, when the flood ends, and at close. This limit applies to everything that a driver logs. `Console` has
+    its own limit, for the unmapped lines of a device. At the default rate, lines that pass that one also pass this one.
     """
 
     def __init__(self, id: str, surroundings: Surroundings) -> None:
@@ -80,7 +80,7 @@ class DriverOutlet:
         self.tell(LogLine(self._id, self._now(), text))
 
     def lose(self, part: str, reason: str, *, urgent: bool = False) -> None:
-        """The link is lost to a part of the driver. urgent: the user must act, so the reason is always reported."""
+        """A part of the driver has lost the link. urgent: the user must act, so the reason is always reported."""
         with self.lock:
             is_new = not self._loss_reported or (urgent and reason != self._reason)
             self._lost_parts.add(part)
@@ -99,7 +99,7 @@ class DriverOutlet:
 
     @contextlib.contextmanager
     def reports_errors(self) -> Iterator[None]:
-        """For what a thread of the driver does: an error that ends it is a lost link, which does not come back."""
+        """Guards a thread of the driver: an error that ends it is reported as a lost link, which does not come back."""
         try:
             yield
         except Exception:

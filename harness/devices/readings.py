@@ -53,14 +53,15 @@ class ReadingsOptions:
 
 
 class ReadingsFarEnd:
-    """What a thread measures, as a far end. Each reading is a line and its time.
+    """The readings that a thread measures, as a far end. Each reading is a line and its time.
 
-    measure: takes a function that passes a reading on, and an event that is set when it must end. Returns why it ended.
+    measure: called on that thread with a function that takes a reading, and an event that is set when it must end.
+    Returns why it ended.
     """
 
     def __init__(self, name: str, measure: Callable[[Callable[[str, Stamp], None], threading.Event], str]) -> None:
         self.last_read: list[tuple[bytes, Stamp]] = []
-        """What the last `read` returned, reading by reading."""
+        """The readings that the last `read` returned."""
         self._waiting = deque[tuple[bytes, Stamp]](maxlen=MOST_WAITING)
         self._lock = threads.lock()
         self._stop = threads.event()
@@ -89,7 +90,7 @@ class ReadingsFarEnd:
         return self._end_reason
 
     def close(self) -> None:
-        """A thread that waits for a device ends soon after."""
+        """Asks the thread to end. One that waits for a device ends soon after."""
         self._stop.set()
         self._thread.join(END_GRACE_S)
 
@@ -126,7 +127,7 @@ class ReadingsStream(TextStream):
 
     @property
     def hold_back_s(self) -> float:
-        """The stamps of readings include it."""
+        """0, since the stamps of readings already include it."""
         return 0.0
 
 

@@ -73,7 +73,7 @@ class Scpi:
 
     @staticmethod
     def host_checks(connections: Sequence[tuple[str, ScpiOptions]]) -> Iterator[Check]:
-        """Asks each instrument who it is; moves and switches nothing."""
+        """Asks each instrument for its identity; moves and switches nothing."""
         for id, options in connections:
             instrument = Scpi(id, options)
             try:
@@ -90,7 +90,7 @@ class Scpi:
         self.identify()
 
     def identify(self) -> str:
-        """What the instrument says that it is, escaped; "" if it is not asked. DeviceError if it does not answer."""
+        """The identity that the instrument reports, sanitised; "" if it is not asked. DeviceError without an answer."""
         if not self._options.identify:
             self._open_instrument()
             return ""
@@ -107,7 +107,7 @@ class Scpi:
                 instrument.close()
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
-        """Without `ask` it returns when the connection has taken the command."""
+        """Sends an order, and waits until it is done. Without `ask`, it returns when the command has been sent."""
         with self._lock, self._faults(order):
             answers = OrderAnswers(order, given_up)
             instrument = self._open_instrument()
@@ -124,7 +124,7 @@ class Scpi:
 
     @contextlib.contextmanager
     def _faults(self, order: BenchOrder) -> Iterator[None]:
-        """Faults of the connection as DeviceError. The next order connects again, to get no answer to this one."""
+        """Turns faults of the connection into DeviceError. The next order connects again, to avoid a late answer."""
         try:
             yield
         except DeviceError:

@@ -22,18 +22,18 @@ from harness.sound.recogniser_process import RecogniserProcess
 ANSWER_HZ = 22_050  # That of espeak, the default voice.
 LOAD_LIMIT_S = 60.0  # As `RecogniserProcess` allows.
 _SPEECH_S, _SILENCE_S = 0.3, 0.7
-"""Speech that begins a command, and the silence that ends it, as in Home Assistant."""
+"""Length of the speech that begins a command, and of the silence that ends it, in seconds, as in Home Assistant."""
 _QUIET_DBFS, _QUIET_FRAMES = -60.0, 10
-"""The noise floor before the first sound: a command may begin with speech."""
+"""The level that is assumed before the first sound, and for how many frames, since a command may begin with speech."""
 NOTHING_HEARD = "stt-no-text-recognized"
 StoreClip = Callable[[Waveform, float], Clip]
 
 
 class Answerer:
-    """Turns a command's sound into words, and an answer into sound. Constructing it loads what a command needs.
+    """Turns a command's sound into words, and an answer into sound. Its constructor loads what commands need.
 
-    recogniser: an entry point of `harness.recognisers`, or "". voice: engine:name, or "" if the harness does not speak
-    its answers. answer: "" or the text of every answer, in which {text} stands for the words that were recognised.
+    recogniser: an entry point of `harness.recognisers`; "" for none. voice: engine:name; "" if the harness does not
+    speak its answers. answer: the text of every answer, in which {text} stands for the recognised words; "" for none.
     """
 
     def __init__(self, recogniser: str, voice: str, answer: str) -> None:
@@ -62,7 +62,7 @@ class Answerer:
         return self._answer.replace("{text}", words)
 
     def speak(self, text: str) -> Samples:
-        """At ANSWER_HZ; VoiceError."""
+        """The text as sound, at ANSWER_HZ; VoiceError."""
         import soxr
 
         if self._voice is None:
@@ -76,7 +76,7 @@ class Answerer:
 
 
 class CommandSound:
-    """The sound of one command, as its chunks arrive. start_s: the latest host time that sample 0 can have."""
+    """The sound of one command, as its chunks arrive. start_s: latest possible host time of its first sample."""
 
     def __init__(self, rate_hz: int, channels: int, limit_s: float) -> None:
         import soxr
@@ -94,7 +94,7 @@ class CommandSound:
         self._has_speech = False
 
     def feed(self, data: bytes, at_s: float) -> bool:
-        """Whether the command has ended: its speech, or the time for it."""
+        """Adds a chunk. Returns whether the command has ended, because its speech or the time for it is over."""
         data, size = self._partial_frame + data, 2 * self.channels
         end = len(data) - len(data) % size
         self._partial_frame = data[end:]
@@ -116,16 +116,18 @@ class CommandSound:
         return self._samples >= self._limit_s * self.rate_hz
 
     def waveform(self) -> Waveform | None:
-        """None without a sample."""
+        """The sound so far; None without a sample."""
         samples = np.concatenate(self._pieces) if self._samples else None
         return None if samples is None else Waveform(samples, self.rate_hz)
 
 
 @frozen
 class ServerUse:
-    """What a connection works with. tell: takes observations. limit_s: of a command.
+    """What a connection needs when the harness is the device's server.
 
-    hold_back_s: part of the error of its times. keep: stores the sound of a command. answerer: answers it.
+    id: id of the driver. tell: called with observations. limit_s: length of the longest command.
+    hold_back_s: how long the far end may hold an event back, which is part of the error of its time.
+    keep: stores the sound of a command. answerer: answers it; None for no answers.
     """
 
     id: str
@@ -137,7 +139,7 @@ class ServerUse:
     answerer: Answerer | None = None
 
     def keep_command(self, command: CommandSound) -> Waveform | None:
-        """The command's sound, None without a sample. Stores it, and reports that, or why it could not be stored."""
+        """Stores a command's sound, and reports that or the failure. Returns the sound; None without a sample."""
         waveform = command.waveform()
         if waveform is not None and self.keep is not None:
             try:
@@ -156,7 +158,7 @@ class AnsweringStream(TextStream):
     _answerer: Answerer | None = None
 
     def new_answerer(self) -> Answerer | None:
-        """By the options; None if the harness is not the device's server."""
+        """The answerer that the options describe; None if the harness is not the device's server."""
         raise NotImplementedError
 
     def keep_sound(self, save: StoreClip) -> None:
@@ -179,7 +181,7 @@ class AnsweringStream(TextStream):
             answerer.close()
 
     def use(self) -> ServerUse:
-        """What a connection of this driver works with."""
+        """What a connection of this driver needs."""
         return ServerUse(
             id=self.id,
             now_s=self._clock.now_s,

@@ -7,7 +7,7 @@ import socket
 from harness.model.errors import DeviceError, InputError
 
 _KEEPALIVE = (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3))
-"""Detects a peer without power after DEAD_AFTER_S, while everything sent to it is acknowledged."""
+"""Detects a peer that has lost its power after DEAD_AFTER_S, if everything sent to it had been acknowledged."""
 DEAD_AFTER_S = 6.0
 """The time that _KEEPALIVE takes: 3 s of silence, and 3 probes a second apart."""
 
@@ -15,7 +15,10 @@ DEAD_AFTER_S = 6.0
 def host_and_port(
     address: str, *, free: bool = False, default: int | None = None, remedy: str = "Write host:port"
 ) -> tuple[str, int]:
-    """InputError if the text is not host:port. default: port of a host that stands alone. free: allows port 0."""
+    """The parts of host:port; InputError for any other text.
+
+    default: the port if the text is only a host; None: it must have one. free: whether port 0 is allowed.
+    """
     host, colon, port = address.rpartition(":")
     if default is not None and (not colon or address.endswith("]")):
         host, port = address, str(default)
@@ -48,7 +51,7 @@ def connect(host: str, port: int, limit_s: float) -> socket.socket:
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Sends small packets at once, and notices a peer that is gone."""
+    """Makes a connection send small packets at once, and notice a peer that is gone."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEPALIVE:
@@ -57,9 +60,9 @@ def keep_alive(connection: socket.socket) -> None:
 
 
 def limit_unacknowledged(connection: socket.socket, limit_s: float = DEAD_AFTER_S) -> None:
-    """Also notices a peer without power that owes an acknowledgement, or that has no room for so long.
+    """Makes a connection also notice a peer that has not acknowledged data, or had no space for it, for limit_s.
 
-    Without it, keep-alive waits meanwhile, and the kernel sends again for about 15 minutes.
+    Without this, keep-alive does not apply while data is unacknowledged, and the kernel retries for about 15 minutes.
     """
     if (option := getattr(socket, "TCP_USER_TIMEOUT", None)) is not None:
         connection.setsockopt(socket.IPPROTO_TCP, option, round(limit_s * 1000))

@@ -5,8 +5,8 @@
        │              ▼                                                                        ▼
        └── a pause that doubles ◄──────────────────── LinkLost ◄───────────────────────────────┘
 
-Threads: `_run` and what it calls is the stream's own thread. It reads, stamps and maps lines, and opens a lost far end
-again. `open` waits for its first result. Commands are lines, too. The caller's thread writes them.
+Threads: the stream's own thread runs `_run`. It reads, stamps and maps lines, and opens a lost far end again. `open`
+waits for its first result. Commands are lines, too; the caller's thread writes them.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class TcpOptions(TextStreamOptions):
 
 
 class FarEnd(Protocol):
-    """An open connection. read: what has come; b"" is its end. end_reason: for people, after that."""
+    """An open connection. read: the bytes that have arrived; b"" at its end. end_reason: why it ended, in words."""
 
     def fileno(self) -> int: ...
     def read(self) -> bytes: ...
@@ -131,7 +131,7 @@ class FarEnd(Protocol):
 
 
 class RunningCommand:
-    """A program, in a process group of its own, which ends with us."""
+    """A program in its own process group, which ends when the harness ends."""
 
     def __init__(self, options: CommandOptions) -> None:
         arguments = options.arguments
@@ -236,15 +236,16 @@ class TcpListener:
 
 
 class TextStream:
-    """Observes a device by its lines. A loss is LinkLost; the far end is opened again after `BACK_OFF_S`, doubling.
+    """Observes a device by its lines. After a loss (LinkLost), the far end is opened again, at growing intervals.
 
-    A far end that then refuses the login stays lost: only a person can mend that.
+    BACK_OFF_S: the first interval, which doubles up to the second value. If the far end refuses the login, it stays
+    lost, since only a person can help.
     """
 
     Options: ClassVar[type]
     BACK_OFF_S: ClassVar[tuple[float, float]] = (0.2, 10.0)
     SETTLE_S: ClassVar[float] = 0.2
-    """A far end that fails at once has done so by then."""
+    """Time after which a far end has not failed at once, in seconds."""
     EVENT_TIMEOUT_S: ClassVar[float] = EVENT_TIMEOUT_S
 
     def __init__(self, id: str, options: Any, surroundings: Surroundings) -> None:
@@ -268,7 +269,7 @@ class TextStream:
         raise NotImplementedError
 
     def stamped(self, far_end: FarEnd, data: bytes, stamp: Stamp) -> Iterator[tuple[bytes, Stamp]]:
-        """What was read, in pieces with the time of each. stamp: when it was read."""
+        """The bytes that were read, in pieces with the time of each. stamp: when they were read."""
         yield data, stamp
 
     @property
@@ -281,7 +282,7 @@ class TextStream:
         return Abilities(restarts=bool(options.restart_line))
 
     def open(self, sink: Sink) -> None:
-        """Returns when a line has matched `ready`, or without it when the far end has not ended at once."""
+        """Returns when a line has matched `ready` or, without `ready`, when the far end has not ended at once."""
         self._was_ready = False
         self._open_decided.clear()
         self._stop.clear()
@@ -311,13 +312,13 @@ class TextStream:
                 bell.close()
 
     def restart(self) -> None:
-        """Sends `restart_line`; DeviceError when there is none, or nobody takes it."""
+        """Sends `restart_line`; DeviceError when there is none, or it cannot be sent."""
         if not self._options.restart_line:
             raise DeviceError(f"{self.id} cannot be restarted", remedy="Set `restart_line` in its connection")
         self._command(self._options.restart_line)
 
     def _command(self, line: str) -> None:
-        """Sends a line; DeviceError when nobody takes it."""
+        """Sends a line; DeviceError when it cannot be sent."""
         far_end = self._far_end
         try:
             if far_end is None:
@@ -415,7 +416,7 @@ class TextStream:
         return ""
 
     def _match_awaited(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
-        """The unfinished line, and the pattern as long as no line has matched it."""
+        """The unfinished line, and the pattern, or None once a line has matched it."""
         *lines, rest = data.split(b"\n")
         for line in lines:
             text = line.decode("utf-8", "replace")
@@ -503,7 +504,7 @@ class TcpLog(TextStream):
 
 
 def _monitored(options: TcpOptions) -> FarEnd:
-    """The connection that a monitor reads: of a device that connects to us, the first one."""
+    """The connection that a monitor reads; if the device connects to the harness, its first connection."""
     if not options.listen:
         return connect_tcp(options)
     with closing(TcpListener(options)) as listener:
@@ -511,7 +512,7 @@ def _monitored(options: TcpOptions) -> FarEnd:
 
 
 class FarEndFile:
-    """A far end as the file that a monitor reads."""
+    """A far end, wrapped as a file for a monitor."""
 
     def __init__(self, far_end: FarEnd) -> None:
         self._far_end = far_end

@@ -81,7 +81,10 @@ class WebSocketOptions(TextStreamOptions):
 
 
 def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> SplitResult:
-    """The parts of a URL; InputError if it is not one of these schemes, or contains a user. name: "a … URL"."""
+    """The parts of a URL; InputError if it does not have one of these schemes, or contains a user.
+
+    name: its name in the message, such as "a WebSocket URL".
+    """
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in schemes and parts.hostname and parts.port != 0 and not parts.fragment
@@ -199,7 +202,7 @@ class WebSocketLink:
             raise ConnectionError(plain_text(str(error), 300)) from error
 
     def _is_echo(self, message: bytes) -> bool:
-        """Whether the bus returns a message of ours. It may write it differently, and add keys such as a context."""
+        """Whether a message is one of the harness's own that the bus returns, perhaps with further keys."""
         while self._sent_messages and threads.monotonic() - self._sent_messages[0][0] > _ECHO_S:
             self._sent_messages.popleft()
         document = _parse(message) if self._sent_messages else None
@@ -215,7 +218,7 @@ class WebSocketLink:
         return False
 
     def _pass_on(self) -> None:
-        """The link's thread: until the socket is closed, by either side."""
+        """Runs in the link's thread: passes messages on until either side closes the socket."""
         with self._lines_in:
             try:
                 while True:
@@ -268,7 +271,7 @@ class WebSocketLog(TextStream):
 
 
 class WebSocketText(WebSocketLog):
-    """A device that receives the words of a query as text, at the time at which its sound would have begun."""
+    """A device that receives the words of a query as text, when their sound would have begun."""
 
     def __init__(self, id: str, options: WebSocketOptions, surroundings: Surroundings) -> None:
         super().__init__(id, options, surroundings)

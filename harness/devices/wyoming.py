@@ -50,7 +50,7 @@ from harness.model.time import Stamp
 ASK_LIMIT_S = 2.0
 MOST_CONNECTIONS = 64  # Each has a thread.
 SETTLE_S = 0.2
-"""A connection that only asks who is there has ended by then."""
+"""Time after which a connection that only asks for information has ended, in seconds."""
 _SOUND = b'{"type": "audio-chunk"'
 _PINGS = (b'{"type": "ping"', b'{"type": "pong"')
 _OF_RUN = tuple(
@@ -62,7 +62,7 @@ _CONNECTION, _SILENCE = "connection", "silence"
 
 
 class WyomingMode(StrEnum):
-    """Where the harness stands."""
+    """The role of the harness: it receives events, is a proxy between client and server, or is the server."""
 
     EVENTS = "events"
     PROXY = "proxy"
@@ -122,7 +122,7 @@ class WyomingOptions:
                     f"{name} is {getattr(self, name)}, which is out of range", remedy="Write a number from 0 to 86400"
                 )
 
-    # What `TextStream` asks for, in mode server.
+    # `TextStream` needs these in mode server.
     @property
     def ready(self) -> str:
         return ""
@@ -137,7 +137,7 @@ class WyomingOptions:
 
 
 class _ClientConnection:
-    """A client, and in a proxy the connection to the server. The first direction to end ends it."""
+    """A connection of a client and, in a proxy, the one to its server. Both end when one direction ends."""
 
     def __init__(self, client: socket.socket, server: socket.socket | None, began_s: float) -> None:
         self.ends = [client] if server is None else [client, server]
@@ -152,10 +152,10 @@ class _ClientConnection:
 
 
 class PipelineEnd:
-    """Finds the end of a pipeline run that no event of the satellite reports.
+    """Finds the end of a pipeline run, which the satellite does not report by an event of its own.
 
-    An error is the end, and so is a transcript where the satellite speaks no answer. An answer ends with `played`, or,
-    without it, when the sound is over: `audio-stop` has its length.
+    The run ends with an error, or with a transcript if the satellite speaks no answers. An answer ends with `played`
+    or, without that, when its sound is over: `audio-stop` gives the length.
     """
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class PipelineEnd:
         return False
 
     def due(self, now_s: float) -> bool:
-        """Whether an answer is over whose end was not reported; once."""
+        """Whether an answer is over whose end was not reported. Returns True once for each."""
         if self._answer_end_s is None or now_s < self._answer_end_s:
             return False
         self._answer_end_s = None
@@ -196,11 +196,11 @@ class PipelineEnd:
 
 
 class WyomingRelay:
-    """Listens, passes bytes on in a proxy, and reports each event as a line of JSON, and the end of a pipeline run.
+    """Accepts connections, passes bytes on as a proxy, and reports each event, and the end of a run, as a line of JSON.
 
-    take_lines: the lines (with their ends) and when they arrived; b"" when nothing came. joined: a connection stands.
-    left: none stands any more, with the reason. All three are called under one lock, in order. sound: events of the
-    client's sound are reported, too.
+    take_lines: called with the lines (with line ends) and their arrival; with b"" when nothing came.
+    joined: called when there is a connection. left: called with the reason when there is none any more.
+    All three are called in order, under one lock. sound: whether events with the client's sound are reported too.
     """
 
     def __init__(
@@ -214,9 +214,9 @@ class WyomingRelay:
         sound: bool = False,
     ) -> None:
         self.trouble = ""
-        """Why the last connection to the server failed."""
+        """Why the last connection to the server failed; "" if it did not."""
         self.received_s = now_s()
-        """When the last byte of the satellite or the server came."""
+        """When the last byte from the satellite or the server arrived."""
         self._options, self._now_s = options, now_s
         self._on_lines, self._on_joined, self._on_left = take_lines, joined, left
         self._sound = sound
@@ -303,7 +303,7 @@ class WyomingRelay:
     def _pass_on(
         self, connection: _ClientConnection, source: socket.socket, target: socket.socket | None, peer: str
     ) -> None:
-        """Until the source ends."""
+        """Passes bytes on until the source ends."""
         events = WyomingEvents(EVENT_BYTES)
         of_far_end = target is None or source is not connection.ends[0]
         why = f"{peer} closed the connection"
@@ -385,10 +385,10 @@ class WyomingServer(AnsweringStream):
 
 
 class Wyoming:
-    """Observes a satellite by its events. It is open when a connection stands.
+    """Observes a satellite by its events. It is open while there is a connection.
 
     A satellite that reports its events connects only when it has one, and loses events when its last connection has
-    ended. So the driver cannot do without the connection: a miss would count that the satellite did not make.
+    ended. So without a connection the link is lost: otherwise, lost events would count as misses of the satellite.
     """
 
     Options: ClassVar[type] = WyomingOptions
@@ -515,17 +515,17 @@ class Wyoming:
 
 
 def _line_profile(profile: DeviceProfile | None) -> DeviceProfile | None:
-    """The profile for lines of JSON, since the driver has found the events already; None without a profile."""
+    """The profile, changed to read lines of JSON, into which the driver converts events; None without a profile."""
     return profile and replace(profile, console=replace(profile.console, framing=Framing.LINES))
 
 
 def _maps_sound(profile: DeviceProfile | None) -> bool:
-    """Whether the device's sound is an event to the profile: it proves that the device listens."""
+    """Whether the profile maps the device's sound, which proves that the device listens."""
     return profile is not None and any(message.type == "audio-chunk" for message in profile.messages)
 
 
 class WyomingSource(StreamSource):
-    """The events as lines, for the monitor."""
+    """A satellite's events as lines, for the monitor."""
 
     def __init__(self, options: WyomingOptions, *, sound: bool) -> None:
         self._lines: queue.SimpleQueue[bytes] = threads.simple_queue()

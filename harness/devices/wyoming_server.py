@@ -38,18 +38,18 @@ UNACKNOWLEDGED_S = 15.0
 EVENT_BYTES = 65_536
 _CHUNK_SAMPLES = 1024
 PLAYED_LATE_S = 0.5
-"""How much later than the sound ends `played` may come, as in Home Assistant. Some satellites never send it."""
+"""How long after the end of the sound `played` may come, as in Home Assistant. Some satellites never send it."""
 PIPELINE_ENDED = b'\n{"type": "pipeline-ended"}\n'
-"""Reported where the satellite reports no end of a run."""
+"""The line for the end of a run that the satellite does not report."""
 _CLOSED = "the satellite closed the connection"
 _INFO = b'{"type": "info"'
 _UNREPORTED = ("ping", "pong", "info", "audio-chunk")
 
 
 class ServerLink:
-    """A connection to a satellite. Its events, and those that it receives, come out as lines of JSON with their times.
+    """A connection to a satellite, as a `FarEnd` for `TextStream`.
 
-    A `FarEnd` for `TextStream`.
+    Events from the satellite, and those sent to it, are read from it as lines of JSON with their times.
     """
 
     def __init__(self, address: str, use: ServerUse, stop: threading.Event) -> None:
@@ -72,7 +72,7 @@ class ServerLink:
             ) from error
         self._lines = deque[tuple[bytes, float]]()
         self.taken: list[tuple[bytes, float]] = []
-        """The lines of the last `read`, and when their events came or were sent."""
+        """The lines of the last `read`, and when their events arrived or were sent."""
         self._signals, self._signalled = socket.socketpair()
         self._signals.setblocking(False)
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()
@@ -82,7 +82,10 @@ class ServerLink:
         self._threads = [threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._work)]
 
     def _await_acceptance(self, stop: threading.Event) -> None:
-        """A satellite that has another server answers no question after `run-satellite`, but may stay connected."""
+        """Waits until the satellite accepts the harness as its server.
+
+        A satellite with another server does not answer after `run-satellite`, but may stay connected.
+        """
         self._send("run-satellite")
         self._send("describe")
         self._socket.settimeout(STEP_S)
@@ -98,7 +101,7 @@ class ServerLink:
         self._socket.settimeout(None)
 
     def begin(self) -> ServerLink:
-        """Lets the satellite run."""
+        """Starts the satellite, and returns this link."""
         for thread in self._threads:
             thread.start()
         return self
@@ -188,13 +191,13 @@ class ServerLink:
                 self._end_command()
 
     def _end_command(self) -> None:
-        """The command has ended: its sound is kept, and answered."""
+        """Ends a command: its sound is stored and answered."""
         self._expects_command, command, self._command = False, self._command, None
         self._event("voice-stopped")
         self._jobs.put(partial(self._answer, command))
 
     def _drop(self) -> None:
-        """A command was cut off: its sound is kept."""
+        """Ends a command that was cut off: its sound is stored."""
         self._expects_command, command, self._command = False, self._command, None
         if command is not None:
             self._jobs.put(partial(self._use.keep_command, command))
@@ -246,7 +249,7 @@ class ServerLink:
             self._speak_answer(words)
 
     def _release(self, *, ends: bool = True) -> None:
-        """Lets the satellite wait for its wake word again. Nobody knows the words, so this is not reported.
+        """Makes the satellite wait for its wake word again. No words were recognised, so this is not reported.
 
         An error alone does not do so with wyoming-satellite 1.0.
         """
@@ -304,7 +307,7 @@ class ServerLink:
 
 
 def open_connection(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
-    """DeviceError when nobody answers."""
+    """An open connection to the address; DeviceError when nothing answers."""
     try:
         return tcp.connect(*tcp.host_and_port(address), limit_s)
     except OSError as error:
@@ -335,7 +338,7 @@ def reported_version(address: str) -> str:
 
 
 def wake_phrases(info: dict[str, Any]) -> tuple[str, ...]:
-    """The phrases that a satellite listens for; all that it knows, where it does not report the active ones."""
+    """The phrases that a satellite listens for; if it does not report the active ones, all phrases that it has."""
     models = [model for service in _items(info.get("wake")) for model in _items(service.get("models"))]
     phrases = {str(model.get("name")): str(model.get("phrase") or model.get("name")) for model in models}
     satellite = info.get("satellite")
@@ -358,7 +361,7 @@ def _items(entries: object) -> list[dict[str, Any]]:
 
 
 def _phrase_of(name: str) -> str:
-    """`ok_nabu_v0.1` as words."""
+    """The phrase in the name of a model: `ok_nabu_v0.1` as words."""
     return re.sub(r"_v\d[\d.]*$", "", plain_text(name, 80)).replace("_", " ").strip()
 
 

@@ -1,4 +1,4 @@
-"""What passes between a board's session and its wire, how wires differ, and how events become observations."""
+"""Messages between a board's session and its wire, how wires differ, and how events become observations."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from harness.model.observation import Intent, LogLine, Observation, ResponseText
 from harness.model.time import Stamp
 
 Outgoing = tuple[messages.ToBoard, int]
-"""A message and its number (0 if it has none)."""
+"""A message to the board, and its number (0 if it has none)."""
 
 
 @frozen
 class ReceivedMessage:
-    """A decoded message. boot: "" if messages do not name it. seq: number of a numbered event.
+    """A decoded message from the board.
 
-    message: None for an event with an invalid payload. Messages that are not for a host are ignored.
+    message: None for an event with an invalid payload. boot: id of the board's boot; "" if messages do not name it.
+    seq: number of the event; None if it has none. Messages that are not for a host are ignored.
     """
 
     message: messages.Message | None
@@ -28,11 +29,12 @@ class ReceivedMessage:
 class WireProperties:
     """Properties of a wire.
 
-    loses: Frames may be lost. There is one board, which resends events until they are acknowledged. It names its boot
-    in its hello only. If False, every message arrives, perhaps twice, and names its boot.
-    first_pings: Answers needed before the board is ready.
-    at_once: Audio messages sent together.
-    events_s: Time limit for the last events of a sound.
+    loses: whether frames may be lost. If so, there is one board, which resends events until they are acknowledged, and
+    which names its boot only in its hello. Otherwise every message arrives, perhaps twice, and names its boot.
+    hello_again_s, command_again_s: time after which an unanswered request for a hello, or a command, is sent again.
+    first_pings: number of answers to pings that are needed before the board is ready.
+    at_once: number of audio messages that are sent together.
+    events_s: time limit for the last events of a sound.
     """
 
     loses: bool
@@ -48,7 +50,7 @@ BROKER = WireProperties(False, 1.0, 1.0, 0, 32, 3.0)  # QoS 1 repeats what was l
 
 
 def observation(event: messages.Event | messages.Log, source: str, stamp: Stamp, sender: AudioSender) -> Observation:
-    """The observation for a board's event, with the place on the audio line that the event names."""
+    """The observation for a board's event, with the position in the sent audio that the event names."""
 
     def audio_s(sample: int | None) -> float | None:
         return None if sample is None else sender.sample_s(sample)

@@ -64,10 +64,10 @@ _LEFT_OVER_S = 1.0
 _MOST_PINGS = 64
 _MOST_ACKS = 256
 _MOST_UNCONFIRMED = 64
-"""Limits on unanswered pings, unsent acknowledgements, and events of a boot whose hello has not arrived."""
+"""Limits on the numbers of unanswered pings, unsent acknowledgements, and events of a boot without its hello yet."""
 _LONGEST_WAIT_S = 0.2  # Chosen: a driver's thread looks at deadlines at least this often.
 _OVERSLEPT_S = 1.0
-"""Far longer than the time between two ticks of a thread that is not starved."""
+"""A time between two ticks that is longer shows that the thread could not run, in seconds."""
 _NEVER = float("-inf")
 
 
@@ -76,9 +76,10 @@ def _silence_text(silent_s: float) -> str:
 
 
 class BoardSession:
-    """A board over all its boots and all the times that its wire was there.
+    """A board over all its boots and all connections of its wire.
 
-    last_command: see `BoardCommands`. silent: describes a silence of the given seconds.
+    last_command: number of the last command of earlier sessions; None: as the board reports it (see `BoardCommands`).
+    silent: returns the words for a silence of so many seconds.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class BoardSession:
         self.await_hello(now_s)
 
     def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
-        """Rate, samples and encoded sound; None when the board accepts none. Slow: call it without the lock."""
+        """Rate, samples and encoded sound; None when the board accepts no sound. Slow: call it without the lock."""
         hello, rate_hz = self.hello, self.rate_hz
         if hello is None or rate_hz is None:
             return None
@@ -182,7 +183,7 @@ class BoardSession:
         return rate_hz, samples, EncodedSound(samples, encoding)
 
     def play(self, play_id: str, sound: tuple[int, Pcm, EncodedSound], now_s: float) -> None:
-        """Stops the current sound; it ends incomplete. A board that is not ready receives nothing."""
+        """Begins a sound. A current one ends incomplete. A board that is not ready receives nothing."""
         self.stop(now_s)
         rate_hz, samples, encoded = sound
         if not self.ready or rate_hz != self.rate_hz:
@@ -211,7 +212,7 @@ class BoardSession:
         self._asks_reset = True
 
     def tick(self, now_s: float) -> str:
-        """Takes note of the time. Returns why the board counts as lost, or ""."""
+        """Lets time pass. Returns why the board counts as lost; "" if it does not."""
         self._report_due_events(now_s)
         self._end_if_complete(now_s)
         if self.playing is not None and now_s - self._progress_s > NO_PROGRESS_S:
@@ -267,7 +268,7 @@ class BoardSession:
         return outgoing
 
     def wait_s(self, now_s: float) -> float:
-        """Time until `due` or `tick` may have something, s."""
+        """Time until `due` or `tick` may have something to do, s."""
         if not self._link_is_up:
             return _LONGEST_WAIT_S
         if not self.known:
@@ -319,7 +320,7 @@ class BoardSession:
                 pass
 
     def _take_from_other_boot(self, received: ReceivedMessage, stamp: Stamp) -> None:
-        """A message of a boot that is not current: without its hello nothing changes."""
+        """Takes a message of a boot that is not current. Nothing changes before the hello of that boot."""
         message, boot = received.message, received.boot
         if isinstance(message, messages.Pong):
             if boot != self.boots.current and message.token in self._pings:
@@ -367,7 +368,7 @@ class BoardSession:
             self._take_event(*entry)
 
     def _start_known(self, hello: messages.BoardHello, now_s: float) -> None:
-        """The board is known on this link: its clock and its place on the audio line are measured anew."""
+        """Starts with a board that is now known on this link: clock and position in the audio are measured anew."""
         self._end(now_s, complete=False)
         self.known, self._asks_sync = True, False
         self.clock.start(hello.boot)
@@ -386,7 +387,7 @@ class BoardSession:
         self._outlet.back(BOARD)
 
     def _switch_boot(self, boot: str, stamp: Stamp, *, restarted: bool) -> None:
-        """Another boot is now current."""
+        """Makes another boot the current one. restarted: whether the board has restarted."""
         if restarted:
             # Report the restart before the sound that it cut off, so that the session knows the reason.
             words = f"boot {boot}" if self._wire.loses else "its boot id changed"
@@ -410,12 +411,12 @@ class BoardSession:
 
     @property
     def lost_events(self) -> int:
-        """Events lost, over all boots."""
+        """Number of lost events, over all boots."""
         return self.missing + self.events.missing
 
     @property
     def counted_repeats(self) -> int:
-        """Events that arrived twice, over all boots."""
+        """Number of events that arrived twice, over all boots."""
         return self.repeated + self.events.repeated
 
     def _report_start_once(self, boot: str, stamp: Stamp, detail: str) -> bool:
@@ -485,7 +486,7 @@ class BoardSession:
             self._prove(Proof.ACKNOWLEDGED, now_s)
 
     def _suspect_restart(self) -> None:
-        """Something that this boot cannot have sent: the board may have restarted."""
+        """Handles a message that this boot cannot have sent: the board may have restarted."""
         self._asks_hello = self._asks_sync = True
 
     def _report_due_events(self, now_s: float) -> None:
@@ -520,7 +521,7 @@ class BoardSession:
             self._outlet.tell(reported)
 
     def _hello_time(self, time_us: int, stamp: Stamp) -> Stamp:
-        """The time of an event that arrived before the first answer to a ping, by the clock in the hello."""
+        """The time of an event that arrived before the first answer to a ping, from the board's time in the hello."""
         if self.hello is None:
             return stamp
         since_s = (time_us - self.hello.time_us) * 1e-6
@@ -535,7 +536,7 @@ class BoardSession:
     # Sound
 
     def _place_sound(self, now_s: float) -> None:
-        """Places the sound on the audio line, once all before it is acknowledged and its events have arrived."""
+        """Gives the sound its position, once all earlier sound is acknowledged and its events have arrived."""
         playing = self.playing
         if playing is None or playing.waiting is None:
             return

@@ -24,27 +24,27 @@ from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 KEPT_BY_BOARD = 32
-"""Latest events that a board keeps for resending, by docs/reference/framing.md."""
+"""Number of latest events that a board keeps for resending, by docs/reference/framing.md."""
 GAP_LIMIT_S = 2.0
-"""How long later events wait for a missing one."""
+"""How long later events wait for a missing one, in seconds."""
 _STEP_S = 0.25
-"""The most that one look counts towards the limit. A host that stood still has not read what the board resent."""
+"""The most that one check counts towards the limit, in seconds. A stalled host has not read what the board resent."""
 QUIET_S = 2.5
 """While two boards answer, the harness requests a hello each second. A board silent for this time is gone."""
 _AHEAD = 8 * KEPT_BY_BOARD
-"""How far ahead an event may be: the board keeps an event that is lost repeatedly, while others get through."""
+"""How far ahead the number of an event may be: one event may be lost repeatedly while later ones arrive."""
 _REMEMBERED = 1024
-"""Delivered numbers kept to recognise repetitions. A number farther back counts as one."""
+"""Number of delivered numbers that are kept to recognise repetitions. A number farther back counts as a repetition."""
 _MOST_NUMBER = 0xFFFFFFFF  # A u32 on the wire.
 
 StampedEvent = tuple[Event | Log | None, Stamp]
-"""An event (None: its payload is invalid) and its arrival."""
+"""An event (None: its payload is invalid), and when it arrived."""
 
 
 class HelloResult(Enum):
     """What a hello means.
 
-    FIRST: no boot was known. SAME: the known one. RESTARTED: a new boot replaces the known one.
+    FIRST: no boot was known. SAME: it is from the known boot. RESTARTED: a new boot replaces the known one.
     RETURNED: an earlier boot is current again, without a restart. RIVALS: two boards answer under one name.
     """
 
@@ -58,8 +58,8 @@ class HelloResult(Enum):
 class Boots:
     """Tracks which boot of a board is current; only a hello decides this.
 
-    alone: the wire reaches one board only. Otherwise a boot that speaks after its replacement is a second board under
-    the same name, since boot ids are random.
+    alone: whether the wire reaches only one board. Otherwise, a boot that speaks after it was replaced is a second
+    board under the same name, since boot ids are random.
     """
 
     def __init__(self, *, alone: bool = False) -> None:
@@ -72,7 +72,7 @@ class Boots:
         """When each boot that has sent a hello last showed that it runs."""
 
     def is_known(self, boot: str) -> bool:
-        """Whether its hello has arrived."""
+        """Whether the hello of this boot has arrived."""
         return boot in self._last_sign_s
 
     def hello(self, boot: str, now_s: float) -> HelloResult:
@@ -122,7 +122,7 @@ class ResentEvents:
     """Events on a wire that may lose frames: the board resends each until it is acknowledged, so they have an order.
 
     Nothing is accepted until it is known which events belong to an earlier session. A board that takes no sound never
-    says so. Its session begins with what it still keeps when the first event arrives.
+    reports that. Its session begins with the events that it still keeps when the first one arrives.
     """
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class ResentEvents:
         return self._expected_seq is not None or self._starts_at_next
 
     def begin(self, last: int | None) -> None:
-        """Events up to `last` (None: unknown) belong to an earlier session: acknowledged, but not reported."""
+        """Starts after event `last` (None: unknown): earlier ones are acknowledged, but not reported."""
         self._expected_seq = None if last is None else last + 1
         self._starts_at_next = last is None
         self._waiting.clear()
@@ -218,9 +218,9 @@ class ResentEvents:
 
 
 class DeliveredEvents:
-    """Events from a broker, which delivers each at least once. Reported as they arrive, counted over all topics.
+    """Events from a broker, which delivers each at least once. They are reported as they arrive.
 
-    from_one: numbers are expected from 1, otherwise from the first that arrives.
+    from_one: whether numbers are expected from 1; otherwise from the first one that arrives.
     """
 
     def __init__(self, *, from_one: bool = False) -> None:
@@ -232,7 +232,7 @@ class DeliveredEvents:
         self._gap = 0
 
     def count(self, seq: int) -> tuple[bool, int]:
-        """Whether that number is a repetition, and how many numbers before it are missing."""
+        """Counts an event. Returns whether its number is a repetition, and how many numbers before it are missing."""
         if self._highest < 0:
             self._highest = self._settled = max(seq - 1, self._settled)  # `settle` may have come before any event
         if seq in self._seen_numbers or seq <= self._highest - _REMEMBERED:
@@ -285,10 +285,11 @@ EventNumbers = ResentEvents | DeliveredEvents
 
 @frozen
 class NumberingResult:
-    """What a message's numbers show: a repetition, a restart of the device, or a number of missing messages.
+    """What the numbers of a message show.
 
-    late: it belongs to an earlier boot. rival: the boot taken for the current one, while an earlier boot continues:
-    two devices use one name.
+    duplicate: it is a repetition. rebooted: the device has restarted. missing: number of messages missing before it.
+    late: it belongs to an earlier boot. rival: id of a second boot that sends under the same name: two devices use it;
+    "" if there is none.
     """
 
     duplicate: bool = False
@@ -304,9 +305,9 @@ _NUMBERS = 1 << 64
 
 
 class MappedNumbering:
-    """Judges messages of a device with mappings. Those without numbers, or with endless ones, are accepted as they are.
+    """Checks the numbers of messages of a device with mappings. Messages without valid numbers are accepted unchecked.
 
-    It knows the last boots only, so that a hostile device cannot fill the memory.
+    It remembers only the last boots, so that a hostile device cannot fill the memory.
     """
 
     def __init__(self) -> None:
@@ -349,7 +350,11 @@ class MappedNumbering:
 
 @dataclass(slots=True, eq=False)
 class BoardCommand:
-    """number: 0 until it is first sent. done: set at the end. acknowledged: the board has carried the command out."""
+    """A command to a board.
+
+    number: 0 until it is first sent. next_s: when to send it next. done: set when it has ended.
+    acknowledged: whether the board has carried it out.
+    """
 
     message: TextCommand | Set
     number: int = 0
@@ -361,8 +366,8 @@ class BoardCommand:
 class BoardCommands:
     """The commands of one boot, one at a time, resent until acknowledged. Only `BoardCommand.done` is thread-safe.
 
-    last: number before the first one; None: the last one that the board reports as carried out. The board carries out
-    each number once per boot, which may last for many sessions, so numbers must not start at 1 in each.
+    last: number after which to count; None: the last one that the board reports as carried out. The board carries out
+    each number once per boot, which may last for many sessions, so numbers must not start at 1 in each session.
     """
 
     def __init__(self, again_s: float, last: int | None) -> None:
@@ -376,12 +381,12 @@ class BoardCommands:
         return command
 
     def drop(self, command: BoardCommand) -> None:
-        """The caller has stopped waiting for it."""
+        """Removes a command for which the caller has stopped waiting."""
         if command in self._waiting:
             self._waiting.remove(command)
 
     def fail(self) -> None:
-        """The board has restarted or is lost: it is unknown which commands it carried out."""
+        """Ends all commands, since the board has restarted or is lost, and it is unknown which ones it carried out."""
         for command in self._waiting:
             command.done.set()
         self._waiting.clear()

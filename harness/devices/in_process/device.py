@@ -19,14 +19,16 @@ from harness.model.understanding import ExpectedFrame, joined
 RATE_HZ = 48000
 """Sample rate of all sound in the air."""
 WAKES_AFTER_S = 0.15
-"""Time from the end of the phrase to the event."""
+"""Time from the end of the wake phrase to the wake event, in seconds."""
 
 
 @frozen
 class ScriptedPhrase:
-    """A wake phrase in a sound, and the command after it ("" if none); seconds from the first sample.
+    """A wake phrase in a sound, and the command after it. Times are in seconds from the first sample.
 
-    also_ends_s: ends of further wake phrases, which it always hears. sounds_s: from when to when it answers the first.
+    text: the wake phrase. command: "" if none. ends_s, command_ends_s: ends of the phrase and of the command.
+    also_ends_s: ends of further wake phrases, which the device always hears.
+    sounds_s: start and end of its answer to the first phrase; None for no answer.
     """
 
     text: str
@@ -86,7 +88,10 @@ def waveform_sha256(waveform: Waveform) -> str:
 
 
 class HeardPhrases(NamedTuple):
-    """Energy found in a sound, in seconds from its first sample; wake_end_s: end of the first of several phrases."""
+    """The phrases detected in a sound by energy, in seconds from its first sample.
+
+    wake_end_s: end of the first of several phrases; None if there is only one. query_end_s: end of the last one.
+    """
 
     wake_end_s: float | None
     query_end_s: float
@@ -163,9 +168,11 @@ class InProcessOptions:
 
 
 class DeviceReaction(NamedTuple):
-    """What the device does with one query. transcript None: it did not wake. answers_after_s None: no answer.
+    """How the device reacts to a query.
 
-    frame: what it understands; None if the script gives no meaning.
+    transcript: the words that it hears; None: it did not wake. answers_after_s: time until its answer; None: no answer.
+    phrase: index of the text of its answer in PHRASES. frame: the intents and slots that it understands; None
+    if the script gives no meaning.
     """
 
     transcript: str | None
@@ -202,7 +209,7 @@ class SimpleDevice:
         return REMEMBERS if remembers else FORGOT
 
     def script(self, waveform_sha: str, text: str, frame: ExpectedFrame | None = None) -> None:
-        """Sets the words of a waveform and their meaning: a shortcut, since it detects only energy."""
+        """Sets the words of a waveform and their meaning, since the device detects energy but no words."""
         self._texts[waveform_sha] = text
         if frame is not None:
             self._frames[waveform_sha] = frame
@@ -228,7 +235,7 @@ class SimpleDevice:
         return self._with_frame(DeviceReaction(text, latency_s, phrase), waveform_sha, times)
 
     def _with_frame(self, reaction: DeviceReaction, waveform_sha: str, times: int) -> DeviceReaction:
-        """Adds what it understands: nothing from wrong words, and sometimes something else from right ones."""
+        """Adds the intents and slots: none from wrong words, and sometimes other ones from right words."""
         frame = self._frames.get(waveform_sha)
         if frame is None or reaction.transcript is None:
             return reaction
@@ -241,7 +248,7 @@ class SimpleDevice:
 
 
 def reported_intent(source: str, stamp: Stamp, frame: ExpectedFrame) -> Intent:
-    """The intent that it reports for a frame; a slot that accepts any value gets one."""
+    """The intent that the device reports for a frame. A slot that accepts any value gets a value."""
     slots = tuple((slot.concept, slot.value or "something") for slot in frame.slots or ())
     return Intent(source, stamp, joined(frame.intents), slots)
 
@@ -257,7 +264,10 @@ def _mishear(text: str, chance: random.Random) -> str:
 
 @lru_cache(maxsize=8)
 def synthetic_speech(phrase: int) -> Waveform:
-    """Something like a spoken phrase: a hummed tone with moving formants and syllables, −26 dBFS, 0.9–1.8 s."""
+    """A sound like a spoken phrase: a hummed tone with moving formants and syllables, −26 dBFS, 0.9–1.8 s.
+
+    phrase: number of the phrase; each sounds different.
+    """
     duration_s = 0.9 + 0.3 * phrase
     time_s = np.arange(round(duration_s * RATE_HZ)) / RATE_HZ
     pitch_hz = 115 + 12 * np.sin(2 * np.pi * 0.7 * time_s + phrase)

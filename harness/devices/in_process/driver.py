@@ -61,7 +61,7 @@ FLOOR_DBFS = -72.0
 
 @dataclass(slots=True)
 class AirSound:
-    """Samples at RATE_HZ, the first at starts_s. tag: the source."""
+    """A sound in the air: samples at RATE_HZ, of which the first is at starts_s. tag: names its source."""
 
     tag: str
     starts_s: float
@@ -73,7 +73,7 @@ class AirSound:
 
 
 class Air:
-    """Sounds and timed events. Callbacks run in the air's thread, one at a time, never early."""
+    """The air: sounds and timed events. Callbacks run in the air's thread, one at a time, never early."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -124,7 +124,9 @@ class Air:
                     sound.samples = sound.samples[: max(0, round((at_s - sound.starts_s) * RATE_HZ))]
 
     def cut(self, start_s: float, end_s: float, tags: Callable[[str], bool] = lambda _: True) -> Waveform:
-        """What is heard in [start_s, end_s): the sounds and the air's own noise, reproducible for a span.
+        """The sound heard in [start_s, end_s): all sounds and the air's own noise, always the same for a span.
+
+        tags: selects the sources that are heard.
 
         Waits until end_s has passed, at most one real second; DeviceError when it is later or too long ago.
         """
@@ -149,7 +151,7 @@ class Air:
         return Waveform(np.clip(mixed, -1, 1), RATE_HZ)
 
     def level_dbfs(self, tags: Callable[[str], bool] = lambda _: True) -> float | None:
-        """RMS of the last 100 ms; None before the clock has reached 100 ms."""
+        """RMS level of the last 100 ms; None before the clock has reached 100 ms."""
         now_s = self._clock.now_s()
         with contextlib.suppress(DeviceError):
             samples = self.cut(now_s - 0.1, now_s, tags).samples
@@ -171,11 +173,11 @@ class Air:
 
 
 LEAD_S = 0.02
-"""From `play` to the first sample."""
+"""Time from `play` to the first sample, in seconds."""
 NOTICED_S = 0.05
-"""Delay from the edge of a sound to the microphone's report."""
+"""Delay from the start or end of a sound to the microphone's report, in seconds."""
 PROOF_EVERY_S = 5.0
-"""Interval of its proofs of listening, in seconds of sound."""
+"""Interval of the device's proofs of listening, in seconds of sound."""
 REPORTS_AFTER_S = 0.25
 
 
@@ -196,7 +198,7 @@ class _Room:
 
     @property
     def ear(self) -> InProcess:
-        """The equipment that reports speech: not a device's connection (a microphone opens after a loudspeaker)."""
+        """The equipment that reports speech: the last that opened and is not a device's connection, a microphone."""
         return next(
             (connection for connection in reversed(self.present) if connection.surroundings.profile is None),
             self.present[0],
@@ -445,7 +447,7 @@ class InProcess:
         self._texts[waveform_sha] = text, frame
 
     def expect(self, waveform_sha: str, phrase: ScriptedPhrase) -> None:
-        """Gives the place of the wake phrase in a waveform, the second shortcut."""
+        """Gives the device the position of the wake phrase in a waveform, as a shortcut."""
         self._phrases[waveform_sha] = phrase
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:

@@ -33,7 +33,10 @@ _LEVELS = {1: "error", 2: "warning", 3: "info", 4: "debug"}
 
 
 def encode_message(message: messages.ToBoard, number: int, owner: str) -> tuple[str, bytes, int]:
-    """Topic below the board's own, payload and QoS. owner: marks the harness's commands when the broker echoes them."""
+    """Topic (below the board's own), payload and QoS of a message.
+
+    owner: marks the harness's commands, so that it recognises them when the broker echoes them.
+    """
     match message:
         case messages.Ping(token):
             return "in/ping", str(token).encode(), 0
@@ -177,13 +180,15 @@ class _Fields:
 _REMEMBERED = 4096
 _FIRST_SAMPLE = struct.Struct("<xxQ")  # after encoding and flags
 GIVEN = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}
-"""The topics that change the board, and what they carry."""
+"""The topics whose messages change the board → what they carry, in words."""
 
 
 class ForeignSenderDetector:
-    """Recognises what others send to the board. owner: marks the harness's commands (`by`).
+    """Recognises messages that other programs send to the board.
 
-    Sound is recognised by its bytes, each as often as the harness sent it."""
+    The harness's own commands carry `owner` (in `by`). Its own sound is recognised by the bytes, as often as they were
+    sent.
+    """
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
@@ -200,7 +205,7 @@ class ForeignSenderDetector:
                 del self._own_marks[next(iter(self._own_marks))]
 
     def stranger(self, topic: str, payload: bytes) -> str:
-        """What another program sent; "" for the harness's own messages, and for queries, which change nothing."""
+        """What another program sent, in words; "" for the harness's own messages, and for those that change nothing."""
         description = GIVEN.get(topic, "")
         if not description:
             return ""
@@ -231,15 +236,15 @@ def _mark(topic: str, payload: bytes) -> int:
 
 _COMMAND_LIMIT_S = 5.0
 _BROKER_ANSWERS_S = 1.2
-"""The harness pings it each second."""
+"""Time within which a broker answers, since the harness pings it each second."""
 Publish = Callable[[str, bytes, int], None]
-"""Topic below the board's own, payload, QoS."""
+"""Publishes a message: topic (below the board's own), payload, QoS."""
 
 
 class MqttBoard:
-    """Works under the outlet's lock; its own thread sends what is due.
+    """A board at a broker. It works under the outlet's lock; its own thread sends what is due.
 
-    broker_owes: for how long an answer of the broker has been due, s.
+    publish: publishes a message. broker_owes: returns how long an answer of the broker has been overdue, s.
     """
 
     def __init__(
@@ -350,7 +355,7 @@ class MqttBoard:
             return self.session.level_dbfs()
 
     def command(self, message: messages.TextCommand | messages.Set) -> None:
-        """Returns when the board has acknowledged it and all earlier ones; DeviceError if not within 5 s."""
+        """Sends a command. Returns when it and all earlier ones are acknowledged; DeviceError if not within 5 s."""
         with self._changed:
             if not self.session.known:
                 raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until it is connected again")
@@ -385,7 +390,7 @@ class MqttBoard:
                 self._publish(topic, payload, qos)
 
     def _due_messages(self, now_s: float) -> tuple[list[tuple[str, bytes, int]], float]:
-        """What to publish now, and how long to wait if there is nothing."""
+        """The messages to publish now, and how long to wait if there are none."""
         if silent := self.session.tick(now_s):
             # Report the loss before the sound that it cut off, so that the session knows the reason.
             self._outlet.lose(BOARD, silent)

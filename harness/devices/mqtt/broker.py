@@ -49,8 +49,9 @@ class EmbeddedBroker:
 
     @classmethod
     def lease(cls, listen: str, folder: Path, login: tuple[str, ...] = ()) -> EmbeddedBroker:
-        """A running broker; DeviceError when it cannot start. folder: for its address and log. The first lease decides.
+        """A running broker; DeviceError when it cannot start.
 
+        folder: folder for its address and log; that of the first lease is used.
         login: a user and the environment variable with the password; () admits everybody.
         """
         if importlib.util.find_spec("amqtt") is None:
@@ -80,7 +81,7 @@ class EmbeddedBroker:
             self._end()
 
     def revive(self) -> None:
-        """Restarts it if it has died, without waiting."""
+        """Restarts the broker if it has died, without waiting until it runs."""
         with self._lock:
             if self._leases > 0 and (self._process is None or not self._process.alive):
                 self._end()
@@ -106,7 +107,7 @@ class EmbeddedBroker:
         self._process = ChildProcess(arguments, stdout=None, stderr=self._log_path)
 
     def _await(self) -> None:
-        """Waits until clients can connect; its address is then in the file `broker.address` of the folder."""
+        """Waits until clients can connect. Then the file `broker.address` in the folder has its address."""
         assert self._process is not None
         if why := self._process.await_ready(self._port_file.exists, _START_LIMIT_S):
             self._end()
@@ -138,10 +139,10 @@ def _not_installed() -> DeviceError:
 async def serve(
     port_file: Path, port: int = 0, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()
 ) -> None:
-    """Serves until SIGTERM; writes the port to the file when clients can connect. port 0: a free one.
+    """Serves until SIGTERM, and writes the port to the file when clients can connect. port: 0 takes a free one.
 
-    while_input: also ends with standard input. login: a user and the environment variable with the password; without
-    it everybody is admitted. DeviceError when amqtt is not installed or the port is taken.
+    while_input: whether it also ends when standard input ends. login: a user and the environment variable with the
+    password; () admits everybody. DeviceError when amqtt is not installed or the port is taken.
     """
     try:
         from amqtt.broker import Broker
@@ -188,7 +189,7 @@ def _until_input_ends(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> N
 
 
 def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()) -> int:
-    """The exit status; errors go to standard error."""
+    """Runs the broker. Returns the exit status; errors go to standard error."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     try:
         asyncio.run(serve(port_file, port, host, while_input=while_input, login=login))

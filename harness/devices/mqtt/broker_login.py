@@ -11,7 +11,7 @@ from amqtt.session import Session
 
 
 class SingleLogin(BaseAuthPlugin):  # type: ignore[misc]  # amqtt has no types
-    """username and password_env: as in the connection's options."""
+    """Admits one user. Its settings `username` and `password_env` are those of the connection's options."""
 
     async def authenticate(self, *, session: Session) -> bool:
         expected = os.environ.get(self.config.password_env, "")

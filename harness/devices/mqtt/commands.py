@@ -110,7 +110,7 @@ class MqttCommands:
         self._link.close()
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
-        """Without `done_topic` it returns when the broker has taken the message."""
+        """Sends an order, and waits until it is done; without `done_topic`, until the broker has the message."""
         with self._lock:
             while not self._messages.empty():
                 self._messages.get()

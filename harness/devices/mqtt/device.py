@@ -62,7 +62,7 @@ class MqttDevice:
 
     Options: ClassVar[type] = MqttOptions
     client: Callable[..., mqtt.Client] = mqtt.Client
-    """What connects to the broker."""
+    """The class that connects to the broker."""
 
     def __init__(self, id: str, options: MqttOptions, surroundings: Surroundings) -> None:
         self.id = id
@@ -95,7 +95,7 @@ class MqttDevice:
 
     @property
     def acknowledged(self) -> int:
-        """How many pulses the broker has answered since `open`, a sign of life."""
+        """Number of pulses that the broker has answered since `open`; it grows while the broker is alive."""
         return self._link.acknowledged if self._link is not None else 0
 
     @staticmethod
@@ -121,7 +121,7 @@ class MqttDevice:
 
     @staticmethod
     def far_end(options: MqttOptions, id: str) -> str:
-        """The broker and the name there."""
+        """The broker and the device's name there."""
         return f"{options.address}|{options.topic_device or id}"
 
     def about(self) -> About:
@@ -291,7 +291,7 @@ class MqttDevice:
                 player.stop()
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms sent; None when no sound is being sent."""
+        """RMS level of the last 100 ms sent; None when no sound is being sent."""
         board, hermes = self._board, self._hermes
         if self._injection is MqttInjection.VH and board is not None:
             return board.level_dbfs()
@@ -334,7 +334,7 @@ class MqttDevice:
     # Messages from the device
 
     def _watch_heartbeat(self, heartbeat: Heartbeat) -> None:
-        """A service that dies without a last will is noticed by its silence. One that has never reported is not."""
+        """Notices by its silence a service that dies without a last will, once it has sent a heartbeat."""
         ask, payload = (text.replace("{device}", self._device) for text in (heartbeat.ask, heartbeat.payload))
         while True:
             if ask:
@@ -412,7 +412,7 @@ class MqttDevice:
         return any(topic_matches(mapping.topic, topic) for mapping in self._mappings)
 
     def _judge_numbers(self, results: tuple[Observation, ...], payload: bytes, stamp: Stamp) -> tuple[Observation, ...]:
-        """Drops repetitions, and adds what the numbers show."""
+        """A message's observations and what its numbers show. A repeated message is dropped, lost ones are reported."""
         try:
             judged = self._numbering.judge(parse(payload))
         except MappingError:
@@ -468,7 +468,7 @@ class MqttSource:
 
 
 def reach_broker(options: MqttOptions) -> str:
-    """Connects to a broker; whether it answers, with its version. HarnessError when it cannot be used."""
+    """Connects to a broker. Returns a text with its version; HarnessError when it cannot be used."""
     if options.address == EMBEDDED:
         return "embedded broker, started with the session"
     with closing(MqttSource(options, ("$SYS/broker/version",))) as source:

@@ -33,10 +33,11 @@ from harness.model.time import Stamp
 PLAY_TOPIC = "hermes/audioServer/{device}/playBytes/{id}"
 FRAME_TOPIC = "hermes/audioServer/{device}/audioFrame"
 FRAME_S = 0.03
-"""Length of a frame: what the speech detectors of Hermes services process at a time."""
+"""Length of a frame in seconds, which the speech detectors of Hermes services process at a time."""
 OWN_FRAMES_S = 5.0  # Latest return of the harness's own frame from the broker. Chosen.
 FOREIGN_S = 2.0
-"""How long after its last frame another microphone still counts as feeding the site. Chosen: it sends all the time."""
+"""How long after its last frame another microphone still counts as feeding the site, in s. Chosen: it sends constantly.
+"""
 QUIET_AFTER_S = 30.0
 """Silence that a site hears after a stimulus: longer than its services listen for the end of a query."""
 LATEST_S = 1.0
@@ -49,11 +50,11 @@ _BEGIN_ERROR_S = 0.25
 
 
 Publish = Callable[[str, bytes, int], None]
-"""Topic, payload, QoS."""
+"""Publishes a message: topic, payload, QoS."""
 
 
 class HermesSound:
-    """Sends sound to a Hermes device. topics: what it subscribes to."""
+    """Sends sound to a Hermes device. topics: the topics to which the harness subscribes."""
 
     topics: tuple[str, ...]
 
@@ -70,7 +71,7 @@ class HermesSound:
         self._playing: ActivePlay | None = None
 
     def open(self) -> None:
-        """Starts what it sends between two sounds."""
+        """Starts to send what must be sent between sounds, if anything."""
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         raise NotImplementedError
@@ -97,7 +98,7 @@ class HermesSound:
         return None if playing is None else playing.level_dbfs(self._position())
 
     def _position(self) -> int:
-        """The current sample."""
+        """Number of the sample that plays now."""
         raise NotImplementedError
 
     def _stamp_now(self) -> Stamp:
@@ -112,9 +113,9 @@ class HermesSound:
 class HermesMicrophone(HermesSound):
     """Replaces the microphone of a site: publishes one WAV per frame, in real time, with silence between stimuli.
 
-    It sends from the first stimulus until QUIET_AFTER_S after the last: a site that hears a loudspeaker keeps its own.
-    A frame is published when its last sample would have been recorded. The device reports no positions, so there is
-    no audio line. Nothing is played while another microphone feeds the site, since its frames would be mixed in.
+    It sends from the first stimulus until QUIET_AFTER_S after the last, so that a site that should hear a loudspeaker
+    keeps its own microphone. A frame is published when its last sample would have been recorded. The device reports no
+    positions in the sound. Nothing is played while another microphone feeds the site: its frames would be mixed in.
     """
 
     def __init__(self, id: str, site: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish) -> None:
@@ -208,7 +209,7 @@ class HermesMicrophone(HermesSound):
 class HermesSpeaker(HermesSound):
     """Plays through the device: one WAV at a time by `playBytes`, its end by `playFinished`.
 
-    The device plays at its own pace and reports no positions, so there is no audio line.
+    The device plays at its own pace, and reports no positions in the sound.
     """
 
     def __init__(self, id: str, site: str, surroundings: Surroundings, outlet: DriverOutlet, publish: Publish) -> None:

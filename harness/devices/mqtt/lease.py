@@ -31,17 +31,19 @@ from harness.model.frozen import frozen
 
 TOPIC = "lease"
 REFRESH_S = 3.0
-"""How often an owner renews its lease: some renewals may be lost before it expires."""
+"""Interval at which an owner renews its lease, in seconds. Some renewals may be lost before the lease expires."""
 EXPIRES_S = 10.0  # Three renewals, and a second for the way.
 DEFENCE_S = 2.0
-"""Time that an owner has to answer a claim."""
+"""Time that an owner has to answer a claim, in seconds."""
 ECHO_S = 1.5
 """If the broker has not returned a claim by then, its access list refused the claim."""
 
 
 class LeaseState(Enum):
-    """NONE: not claimed (no link). CLAIMED: claim sent. DISPUTED: there was another's lease, and its owner may answer.
-    HELD: held by this harness. TAKEN: held by another. UNSEEN: the broker does not deliver the lease.
+    """The state of a lease.
+
+    NONE: not claimed (no link). CLAIMED: the claim was sent. DISPUTED: there was a lease of another harness, which may
+    answer. HELD: held by this harness. TAKEN: held by another one. UNSEEN: the broker does not deliver the lease.
     """
 
     NONE = auto()
@@ -61,15 +63,16 @@ class _SeenLease:
 
 
 class Lease:
-    """The lease of one board, for one owner. No I/O: takes messages of the topic, and returns what to publish.
+    """The lease of one board, for one owner. No I/O: it takes messages of the topic, and returns what to publish.
 
-    wall_s, of its methods: Unix time."""
+    wall_s, in its methods, is Unix time.
+    """
 
     def __init__(self, owner: str, name: str) -> None:
         self.owner = owner
         self.state = LeaseState.NONE
         self.other = ""
-        """The present or last owner."""
+        """The name of the other harness that has, or last had, the lease; "" if none had."""
         self._name = name
         self._state_since_s = 0.0
         self._other_expires_s: float | None = None
@@ -153,7 +156,10 @@ def _read(payload: bytes) -> _SeenLease | None:
 
 
 class Reservation:
-    """A lease renewed by a thread. taken(text): another harness has it. free(): it is ours again."""
+    """A lease that a thread renews.
+
+    on_taken(text): called when another harness has the lease. free(): called when this harness has it again.
+    """
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ from harness.model.time import Stamp
 _PERIOD_S = 1.0  # Between pulses. Chosen: a stalled broker is noticed soon, and a pulse has only a few bytes.
 _LOOK_S = 0.25  # Interval at which the pulse's thread notes how late it woke (`StallDetector`).
 _FIRST_GUESS_S = 0.1
-"""Least error of an arrival until _ROUND_TRIPS_KEPT are known. Chosen for a local network."""
+"""Least error of an arrival until _ROUND_TRIPS_KEPT round trips are known, in s. Chosen for a local network."""
 _ROUND_TRIPS_KEPT = 16  # One message in 17 then takes longer than the longest of them.
 # Of the longest round trip, for the error of an arrival. Chosen: it also covers the one that takes longer.
 _LONGEST_TRIP_FACTOR = 2.0
@@ -53,8 +53,8 @@ _EARLY_ANSWERS_KEPT = 16  # Chosen: an answer waits for the return of one `publi
 class KeepAlive:
     """Publishes an empty message each second (QoS 1, to an unused topic) and waits for the acknowledgement.
 
-    A broker that may not take the topic still acknowledges it (MQTT 3.1.1). `frozen(silent_s)` is called, once for each
-    connection, when no acknowledgement came for limit_s. now_s: the session's clock.
+    A broker that does not permit the topic still acknowledges the message (MQTT 3.1.1). `on_frozen(silent_s)` is
+    called, once for each connection, when no acknowledgement came for limit_s. now_s: the session's clock.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class KeepAlive:
 
     @property
     def error_s(self) -> float:
-        """What a message's delay does not exceed, s, if the device's way to the broker is like the harness's.
+        """Largest delay of a message, s, if the device's connection to the broker is like the harness's.
 
-        It is twice the longest recent round trip: one in 17 messages takes longer than the longest of 16. How late our
-        own threads woke in the last minute is added, since the message may have waited for one. It is larger while the
-        broker is slow or was not asked for long, and after the host stood still. Messages may have been queued for as
-        long as there was no connection.
+        It is twice the longest recent round trip: one in 17 messages takes longer than the longest of 16. The largest
+        delay of the harness's own threads in the last minute is added, since the message may have waited for one. It is
+        larger while the broker is slow or has not been pinged for long, and after a stall of the host. Without a
+        connection, messages may have been queued for as long as that lasted.
         """
         now_s = self._now_s()
         with self._lock:
@@ -133,7 +133,7 @@ class KeepAlive:
             self._add_round_trip(sent_s, now_s)
 
     def link_down(self) -> None:
-        """The connection is gone: pulses sent on it will not be answered."""
+        """Records that the connection is lost: pulses sent on it will not be answered."""
         with self._lock:
             self._unanswered.clear()
             self._connected = False
@@ -190,15 +190,16 @@ _OPEN_LIMIT_S = 5.0  # Chosen: a broker in the local network that does not answe
 _END_LIMIT_S = 0.7  # Of each of two steps of `close`, which must end within 2 s (`ports.Driver`).
 _BACK_OFF_S = (0.2, 3.0)  # Chosen: shortest and longest pause before another attempt to connect.
 _RIVAL_WITHIN_S = 30.0
-"""Two connections that the broker accepted and ended within this time: another client took them over."""
+"""If the broker accepts and ends two connections within this time, another client uses the same id, in seconds."""
 
 
 @frozen
 class LinkEvents:
     """Callbacks of a link, called from its threads.
 
-    up: every topic is subscribed to (again). down: the reason. message: topic, payload, time, and whether it was
-    retained. remark: text for the log.
+    up: called when every topic is subscribed to (again). down: called with the reason of a loss.
+    message: called with topic, payload, time, and whether the message was retained. remark: called with a text for the
+    log.
     """
 
     up: Callable[[], None]
@@ -208,7 +209,7 @@ class LinkEvents:
 
 
 class BrokerLink:
-    """One connection. After a loss the broker queues messages for it until it returns."""
+    """One connection to a broker. After a loss, the broker queues messages until the connection is back."""
 
     def __init__(
         self,
@@ -221,7 +222,7 @@ class BrokerLink:
         optional: Sequence[str] = (),
         client: Callable[..., mqtt.Client] = mqtt.Client,
     ) -> None:
-        """optional: topics that the broker may refuse; a remark says so. client: paho's, or one like it."""
+        """optional: topics that the broker may refuse, which a remark then reports. client: paho's client class."""
         self._id = id
         self._options = options
         self._clock = clock
@@ -258,12 +259,12 @@ class BrokerLink:
 
     @property
     def acknowledged(self) -> int:
-        """How many pulses the broker has answered since `open`."""
+        """Number of pulses that the broker has answered since `open`."""
         return self._pulse.count if self._pulse is not None else 0
 
     @property
     def silent_s(self) -> float:
-        """How long an answer of the broker has been due, s."""
+        """How long an answer of the broker has been overdue, s."""
         return self._pulse.owed_s if self._pulse is not None else 0.0
 
     @property
@@ -406,7 +407,7 @@ class BrokerLink:
         return DeviceError(f"{self._id}: the MQTT broker at {host}:{port} cannot be used: {why}", remedy=remedy)
 
     def _guard(self, callback: Callable[..., T]) -> Callable[..., T | None]:
-        """Wraps a callback: an exception would end paho's thread while it still looks connected."""
+        """Wraps a callback, since an exception would end paho's thread while the link still looks connected."""
 
         def guarded(*arguments: Any) -> T | None:
             try:
@@ -462,7 +463,7 @@ class BrokerLink:
             self._events.up()
 
     def _find_broker_again(self, client: mqtt.Client) -> None:
-        """After a restart, the lab's broker may use another port. The embedded broker is restarted."""
+        """Prepares a reconnection: the lab's broker may have another port now, and the embedded one is restarted."""
         if self._closing:
             return
         if self._embedded is not None:

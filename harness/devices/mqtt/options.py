@@ -141,11 +141,11 @@ class MqttOptions:
 
     @property
     def broker(self) -> tuple[str, int]:
-        """Host and port of an address other than lab and embedded."""
+        """Host and port of an address that is neither lab nor embedded."""
         return host_and_port(self.address, default=DEFAULT_TLS_PORT if self.encrypted else DEFAULT_PORT)
 
     def framing_of(self, profile: DeviceProfile | None) -> MessageFraming:
-        """Never AUTO."""
+        """The framing to use with a profile; never AUTO."""
         if self.injection is MqttInjection.VH:
             return MessageFraming.VH
         if self.framing is not MessageFraming.AUTO:
@@ -154,7 +154,7 @@ class MqttOptions:
         return MessageFraming.VH if vh else MessageFraming.NONE
 
     def injection_of(self, profile: DeviceProfile | None) -> MqttInjection:
-        """Never AUTO. A loudspeaker, which has no profile, plays by Hermes."""
+        """The way to inject sound with a profile; never AUTO. A loudspeaker, which has no profile, plays by Hermes."""
         if self.injection is MqttInjection.HERMES and profile is None:
             return MqttInjection.PLAY_BYTES
         if self.injection is not MqttInjection.AUTO:
@@ -171,14 +171,14 @@ class MqttOptions:
 
 
 def broker_of(notify: Notify) -> MqttOptions:
-    """How to reach the broker that gets a run's messages; InputError for an address that is none."""
+    """How to reach the broker that gets a run's messages; InputError for an invalid address."""
     if notify.mqtt == EMBEDDED:
         raise InputError("the embedded broker ends with the run", remedy="Write the `host:port` of a permanent broker")
     return MqttOptions(notify.mqtt, notify.username, notify.password_env, tls=notify.tls, ca_file=notify.ca_file)
 
 
 def host_and_port(address: str, *, free: bool = False, default: int = DEFAULT_PORT) -> tuple[str, int]:
-    """InputError if the text is not a broker's address; `free` allows port 0."""
+    """The parts of a broker's address; InputError for any other text. free: whether port 0 is allowed."""
     remedy = "Write `lab`, `embedded`, `host` or `host:port`"
     return tcp.host_and_port(address, free=free, default=default, remedy=remedy)
 
@@ -201,7 +201,7 @@ def password(options: MqttOptions) -> str | None:
 
 
 def encryption(options: MqttOptions) -> ssl.SSLContext | None:
-    """The TLS context, or None; DeviceError names a file that cannot be used."""
+    """The TLS context; None without encryption. DeviceError names a file that cannot be used."""
     if not options.encrypted:
         return None
     import ssl  # here, since few brokers encrypt

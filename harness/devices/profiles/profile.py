@@ -53,12 +53,12 @@ from harness.model.observation import DeviceState
 STATES = tuple(state.value for state in DeviceState)
 _NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, ObservationKind.STATE)
 _FRAMED = (ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.INTENT, ObservationKind.RESPONSE)
-"""Events that the harness's framing reports in frames."""
+"""The kinds of events that the harness's framing reports in frames."""
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 _RECALLED = r"\(\?P[=>]{0}\)|\\g<{0}>|\(\?&{0}\)|\(\?\({0}\)"
-"""A group that the same expression uses itself."""
+"""A reference to a group within its own expression, so that the group is used even if no field has its name."""
 _ALIKE = 0.75
-"""Two letters of a word of four in the other order, by difflib's ratio."""
+"""Least similarity of a misspelt name, by difflib's ratio: two swapped letters in a word of four."""
 
 
 def check_rules(content: Plain, findings: Findings) -> None:
@@ -125,7 +125,7 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
 
 
 def transport_of(keys: ProfileKeys) -> str:
-    """The transport as written, otherwise the one that the rules are for."""
+    """The transport that the profile names, otherwise the one that its rules are for."""
     if keys.transport is not None:
         return keys.transport
     if keys.console.topic or any(rule.topic for rule in keys.mappings):
@@ -333,7 +333,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
 
     A text without / and without .yaml is an id. The harness searches for ID.yaml in `beside`, then in devices/ of
     `beside` and of each folder above it. The installed project's devices/ and the current folder's follow.
-    A relative path starts at `beside`. named_by: the profile that takes this one's lines.
+    A relative path starts at `beside`. named_by: the profile that includes this one's line rules; "" if none does.
     """
     path = find_profile(path_or_id, beside=beside)
     sha256, content, findings = read_content(path, FileKind.DEVICE, ProfileKeys, _is_in_payload)

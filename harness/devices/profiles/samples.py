@@ -42,12 +42,12 @@ _KINDS: dict[type, ObservationKind] = {
     Unread: ObservationKind.LOST,
 }
 _EMPTY: Fields = {"score": None, "final": True, "slots": {}, "count": 1}
-"""Value of a field that is not named; all others are empty texts."""
+"""The values of fields that are not named; those of all other fields are empty texts."""
 
 
 @frozen
 class SampleResult:
-    """A sample and its observations. wrong: the differences in words, empty when the sample passes."""
+    """A sample and the observations that it gave. wrong: the differences, in words; () if the sample passes."""
 
     sample: Sample
     got: tuple[Fields, ...]

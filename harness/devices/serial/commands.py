@@ -74,9 +74,9 @@ class SerialCommandOptions:
 
 
 class CommandPort:
-    """An open port with a line protocol. unsent: what the port has not taken yet.
+    """An open port with a line protocol. unsent: bytes that the port has not accepted yet.
 
-    The constructor raises DeviceError if the port cannot be opened; then PortLost means that it has disappeared.
+    The constructor raises DeviceError if the port cannot be opened. Later, PortLost means that it has disappeared.
     """
 
     def __init__(self, options: SerialCommandOptions) -> None:
@@ -87,11 +87,11 @@ class CommandPort:
         self.close = self._port.close
 
     def send(self, command: str) -> None:
-        """Has `lines` write a command, in as many pieces as the port takes."""
+        """Queues a command, which `lines` writes in as many pieces as the port accepts."""
         self.unsent = command.encode() + self._line_end
 
     def lines(self, limit_s: float) -> list[str]:
-        """Writes and reads once, at the latest after the limit; the lines that have ended, without empty ones."""
+        """Writes and reads once, within limit_s. Returns the complete lines, without empty ones."""
         readable, writable, _ = select.select([self._port], [self._port] if self.unsent else [], [], limit_s)
         if writable:
             self.unsent = self.unsent[self._port.write(self.unsent) :]
@@ -134,7 +134,7 @@ class SerialCommands:
             port.close()
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
-        """Without `done` it returns when the port has taken the command."""
+        """Sends an order, and waits until it is done; without `done`, until the port has accepted the command."""
         with self._lock:
             answers = OrderAnswers(order, given_up)
             try:
@@ -163,10 +163,10 @@ class SerialCommands:
 
 
 def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: float, high: float) -> list[float]:
-    """What an instrument with a line protocol reads in that time: of each line, the first decimal from low to high.
+    """The readings of an instrument with a line protocol: from each line, the first number between low and high.
 
-    ask: what asks it for a reading, every ASK_AGAIN_S; "": it sends readings by itself. DeviceError if the port cannot
-    be opened or disappears, or no line has one.
+    ask: the query for a reading, which is sent every ASK_AGAIN_S; "": it sends readings by itself. seconds: how long to
+    read. DeviceError if the port cannot be opened or disappears, or no line has a reading.
     """
     numbers: list[float] = []
     last = ""

@@ -1,11 +1,11 @@
-"""A board on a serial port. The driver to read first: its verbs are in the order of a session.
+"""A board on a serial port. Read this driver first: its methods are in the order of a session.
 
     board ──► OpenPort.read ──► SerialLink._read ──► Peer.received ──► DriverOutlet ──► the sink of `open`
               port.py           link.py: the time    peers.py: the meaning    outlet.py: until `close`
     board ◄── OpenPort.write ◄─ SerialLink._write ◄─ Peer.output ◄──── Peer.play, BoardSession.command
 
-Threads: callers run the verbs. They change the peer under the outlet's lock, and ring the link, whose thread does the
-rest. The sink is called under the same lock.
+Threads: callers run these methods, which change the peer under the outlet's lock and wake the link, whose thread does
+the rest. The sink is called under the same lock.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class SerialDevice:
         return self.link
 
     def connect(self, usb_serial: str = "") -> OpenPort:
-        """Finds and opens the port; DeviceError when that fails. usb_serial: of the adapter used so far."""
+        """Finds and opens the port; DeviceError when that fails. usb_serial: serial number of the last adapter."""
         location = find_port(self._options, usb_serial)
         port = OpenPort(location.path, self._baud)
         self._location = location
@@ -117,7 +117,7 @@ class SerialDevice:
         self._send()
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms sent; None when no sound is being sent."""
+        """RMS level of the last 100 ms sent; None when no sound is being sent."""
         with self._outlet.lock:
             return self.peer.level_dbfs()
 
@@ -223,6 +223,6 @@ class SerialDevice:
             )
 
     def _send(self) -> None:
-        """Has the link's thread send what the peer has to send now."""
+        """Wakes the link's thread, which sends what the peer has to send now."""
         if (link := self.link) is not None:
             link.ring()

@@ -79,7 +79,7 @@ class SerialLink:
             return self._peer.ready and self._outlet.link_is_up
 
     def ring(self) -> None:
-        """The peer has something to send."""
+        """Wakes the link's thread, since the peer has something to send."""
         self._bell.ring()
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class SerialLink:
                 port = self._reopen()
 
     def _use(self, port: OpenPort) -> None:
-        """Returns when the port is lost, or the driver closed."""
+        """Uses an open port. Returns when the port is lost, or the driver closed."""
         opened_s = self._now_s()
         with self._outlet.lock:
             if self._closing:
@@ -120,7 +120,7 @@ class SerialLink:
             self._reopen_s = _FIRST_REOPEN_S
 
     def _send(self, port: OpenPort) -> float:
-        """Writes what is due. Returns how long nothing more is due, at most _LONGEST_WAIT_S."""
+        """Writes what is due. Returns the time until more may be due, at most _LONGEST_WAIT_S."""
         with self._outlet.lock:
             now_s = self._now_s()
             if now_s - self._ticked_s >= _PEER_TICK_S:

@@ -1,4 +1,4 @@
-"""A serial port as what `devices monitor` and `devices test` watch. One thread reads, and opens a lost port again."""
+"""A serial port for `devices monitor` and `devices test`. One thread reads, and opens a lost port again."""
 
 from __future__ import annotations
 

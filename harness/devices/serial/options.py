@@ -12,7 +12,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 DEFAULT_HOLD_BACK_S = 0.016
-"""The default latency timer of an FTDI adapter."""
+"""The default latency timer of an FTDI adapter, in seconds."""
 NETWORK = "socket://"
 
 
@@ -99,7 +99,7 @@ class SerialOptions:
         return self.framing is FramingChoice.VH
 
     def dialogue(self, profile: DeviceProfile | None) -> AudioDialogue | None:
-        """How the board accepts sound; None: not over this port."""
+        """How the board accepts sound; None: it does not over this port."""
         match self.injection:
             case SerialInjection.NONE:
                 return None

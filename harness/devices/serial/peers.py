@@ -79,19 +79,22 @@ class Peer(Protocol):
         """The port is gone, or the board does not answer: a sound being sent ends."""
 
     def tick(self, now_s: float, error_s: float) -> str:
-        """Time has passed. Returns why the board counts as lost, or "". error_s: how late the thread may wake up."""
+        """Lets time pass. Returns why the board counts as lost; "" if it does not.
+
+        error_s: how late the thread may wake up.
+        """
 
     def received(self, data: bytes, stamp: Stamp) -> None:
-        """Takes what has arrived, and reports the observations."""
+        """Takes bytes that have arrived, and reports the observations."""
 
     def output(self, now_s: float) -> bytes:
-        """What to write now; asked again only when the port has taken all of it."""
+        """The bytes to write now. It is called again only when the port has accepted all of them."""
 
     def wait_s(self, now_s: float) -> float:
         """Time after which there may be more to write."""
 
     def prepared(self, waveform: Waveform) -> Any:
-        """The sound as `play` takes it; None if the board accepts none. Slow, and called without the lock."""
+        """The sound in the form that `play` needs; None if the board accepts none. Slow; called without the lock."""
 
     def play(self, play_id: str, sound: Any, now_s: float) -> None:
         """Begins a sound, and ends an earlier one."""
@@ -100,7 +103,7 @@ class Peer(Protocol):
         """Ends the sound being sent."""
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms sent; None when no sound is being sent."""
+        """RMS level of the last 100 ms sent; None when no sound is being sent."""
 
 
 def peer_for(
@@ -113,7 +116,10 @@ def peer_for(
     baud: int,
     clock: Clock,
 ) -> Peer:
-    """The peer that the options or the profile name. path: of the open port, whose latency timer enters the errors."""
+    """The peer that the options or the profile name.
+
+    path: path of the open port, whose latency timer adds to the errors of times. baud: its bit rate.
+    """
     hold_back_s, is_stated = hold_back(options, path)
     console = Console(profile, id, baud=None if is_pty(path) else baud, hold_back_s=hold_back_s, measured=is_stated)
     dialogue = options.dialogue(profile)
@@ -136,7 +142,7 @@ def peer_for(
 
 
 class FramedPeer:
-    """A board with the harness's framing. session: its state, with its counters."""
+    """A board with the harness's framing. session: the state of the board, and its counters."""
 
     def __init__(self, session: BoardSession, console: Console, outlet: DriverOutlet) -> None:
         self.session = session
@@ -210,7 +216,7 @@ class FramedPeer:
 class ConsolePeer:
     """A board that prints lines. It is ready as soon as its port is open.
 
-    rate_hz: of TFLM's dialogue; None when the board does not accept sound over the port.
+    rate_hz: sample rate of the sound in TFLM's dialogue; None if the board does not accept sound over the port.
 
         play ─► StimulusStarted, with the first `output` ─► all samples acknowledged ─► SETTLE_S later StimulusEnded
                                                         └─ `stop`, a refusal or a lost link: StimulusEnded(False)
@@ -318,7 +324,7 @@ class ConsolePeer:
                 self._report(self._add_place(observation))
 
     def _add_place(self, event: Observation) -> Observation:
-        """Adds the place on the audio line: the last sample acknowledged is the latest possible cause."""
+        """Adds the position in the sent audio: the last acknowledged sample is the latest possible cause."""
         if not isinstance(event, Wake | Transcript | Intent) or event.audio_s is not None or self.rate_hz is None:
             return event
         sample = self._dialogue.acknowledged if self._playing else 0

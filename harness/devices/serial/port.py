@@ -31,7 +31,7 @@ from harness.model.frozen import frozen
 
 @frozen
 class PortLocation:
-    """A path, and the USB serial number of the adapter behind it ("" if it has none)."""
+    """Where a port is now: its path, and the USB serial number of its adapter ("" if it has none)."""
 
     path: str
     usb_serial: str = ""
@@ -40,7 +40,7 @@ class PortLocation:
 def find_port(options: SerialOptions, usb_serial: str = "") -> PortLocation:
     """Finds the port; DeviceError when it is missing.
 
-    usb_serial: of the adapter used so far, which may have returned under another name.
+    usb_serial: serial number of the adapter used so far, which may now have another name.
     """
     if "://" in options.port:  # behind a network bridge
         return PortLocation(options.port)
@@ -97,7 +97,7 @@ def _name_of(port: ListPortInfo) -> str:
 
 USB_SERIAL = Path("/sys/bus/usb-serial/devices")
 _USB_FRAME_S = 0.001
-"""The host asks an adapter for bytes once per USB frame (full speed: 1 ms)."""
+"""Length of a USB frame at full speed, in seconds. The host asks an adapter for bytes once in each frame."""
 
 
 def hold_back(options: SerialOptions, path: str) -> tuple[float, bool]:
@@ -124,7 +124,7 @@ class PortLost(DeviceError):
 
 
 class OpenPort:
-    """The constructor opens the port exclusively; DeviceError when that fails.
+    """An open port. The constructor opens it exclusively; DeviceError when that fails.
 
     pyserial only sets the port up. Its reads wait for a full buffer, its writes stop half done, and it raises four
     kinds of errors for one unplugged cable.
@@ -196,12 +196,12 @@ def _connect_bridge(url: str) -> socket.socket:
 
 
 def is_pty(path: str) -> bool:
-    """A port without a baud rate."""
+    """Whether a path is a pseudo-terminal, which has no baud rate."""
     return os.path.realpath(path).startswith("/dev/pts/")
 
 
 def _open_exclusively(path: str, baud: int) -> serial.Serial:
-    """DeviceError, which names the program that has the port, when that fails."""
+    """Opens a port exclusively; DeviceError, which names the program that has the port, when that fails."""
     try:
         return serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
     except (OSError, termios.error, ValueError) as error:  # SerialException is an OSError
@@ -217,7 +217,7 @@ def _open_exclusively(path: str, baud: int) -> serial.Serial:
 
 
 def _file_error(path: str) -> tuple[str, str]:
-    """What a file is that is not a serial port, and the remedy."""
+    """The problem with a path that is not a serial port, and the remedy."""
     if stat.S_ISSOCK(os.stat(path).st_mode):
         remedy = "Start QEMU with -chardev socket,id=c,host=127.0.0.1,port=47011,server=on,wait=off"
         return f"{path} is a Unix socket", f"{remedy}, and write port: socket://127.0.0.1:47011"
@@ -236,7 +236,7 @@ FIRST_BYTES = 400  # Enough for a few log lines, by which a person recognises th
 
 
 def explain_silence(first: bytes, received_bytes: int) -> tuple[str, str]:
-    """What was received of a board that does not answer, and the remedy. first: at most FIRST_BYTES of all."""
+    """What a silent board has sent, in words, and the remedy. first: its first bytes, up to FIRST_BYTES."""
     if not received_bytes:
         remedy = (
             "Check its power, that TX and RX are not swapped, and that its firmware follows docs/reference/framing.md"
@@ -256,7 +256,7 @@ def explain_silence(first: bytes, received_bytes: int) -> tuple[str, str]:
 
 BY_ID = Path("/dev/serial/by-id")
 PSEUDO_TERMINALS = frozenset({"/dev/ptmx", "/dev/pts/ptmx"})
-"""What the creator of a pseudo-terminal has open."""
+"""The files that the creator of a pseudo-terminal has open."""
 
 
 def check_ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
@@ -300,7 +300,7 @@ def _check_port(path: str, lasting: dict[str, str], *, on_bench: bool) -> Check:
 
 
 def lasting_names() -> dict[str, str]:
-    """Device → its name by id, which stays the same on another USB socket."""
+    """Path of a port → its name in /dev/serial/by-id, which stays the same on another USB socket."""
     try:
         return {os.path.realpath(alias): str(alias) for alias in sorted(BY_ID.iterdir())}
     except OSError:
@@ -315,7 +315,7 @@ def _group_name(number: int) -> str:
 
 
 def _holders(path: str) -> Iterator[tuple[int, str]]:
-    """Number and name of each other process that has a port open, as far as this user may see them.
+    """Process id and name of each other process that has a port open, as far as this user may see them.
 
     The creator of a pseudo-terminal is its far end, not a second reader, even if it holds the near end open.
     """

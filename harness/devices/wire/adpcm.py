@@ -28,7 +28,7 @@ _STEPS = np.array([
 _MOVES = np.array([-1, -1, -1, -1, 2, 4, 6, 8], dtype=np.int32)
 _BIAS = 132
 _CLIP = 32635
-"""µ-law's bias (33 of G.711's 14 bits, in 16 bits), and the largest magnitude that fits 15 bits with it."""
+"""The bias of µ-law (G.711: 33 of 14 bits, here in 16 bits), and the largest magnitude that fits 15 bits with it."""
 
 
 class Encoding(IntEnum):
@@ -40,7 +40,7 @@ class Encoding(IntEnum):
 
 
 class EncodedSound:
-    """Samples to be cut into AUDIO data as the sender requests; `len()` is their count.
+    """Samples that are cut into AUDIO data as the sender requests; `len()` is their number.
 
     A chunk has `smallest` to `largest` samples; the last one may have fewer. ADPCM is encoded at once and cut on its
     own grid; an odd count gets one silent sample more.
@@ -76,7 +76,7 @@ class EncodedSound:
 
 
 def encode_ulaw(samples: Pcm) -> bytes:
-    """µ-law, one byte per sample."""
+    """The samples in µ-law, one byte for each."""
     wide = samples.astype(np.int32)
     magnitude = np.minimum(np.abs(wide), _CLIP) + _BIAS
     exponent = np.frexp(magnitude.astype(np.float64))[1] - 8  # magnitude is 132 … 32767, so 0 … 7
@@ -87,7 +87,7 @@ def encode_ulaw(samples: Pcm) -> bytes:
 
 
 def decode_ulaw(data: bytes) -> Pcm:
-    """Shape (len(data),)."""
+    """The samples in µ-law data, shape (len(data),)."""
     code = ~np.frombuffer(data, dtype=np.uint8).astype(np.int32) & 0xFF
     magnitude = ((((code & 0x0F) << 3) + _BIAS) << ((code >> 4) & 7)) - _BIAS
     return np.where(code & 0x80, -magnitude, magnitude).astype(np.int16)
@@ -121,7 +121,7 @@ def encode_adpcm(samples: Pcm, chunk: int = ADPCM_CHUNK) -> tuple[bytes, ...]:
 
 
 def _nibbles(columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], ...]:
-    """Nibbles, shape as columns (sample, frame), and the step index at the end of each frame."""
+    """The nibbles, in the shape of `columns` (sample, frame), and the step index at the end of each frame."""
     predictor, index = columns[0].copy(), starts.copy()
     nibbles = np.empty_like(columns)
     for row, target in enumerate(columns):

@@ -6,9 +6,9 @@ The sender resends everything from there. No I/O and no clock: it takes acknowle
     ── acknowledged ── next ── sent ── end ──►      to be sent next, sent at least once, given
            └────────── window ────────────┘
 
-Positions are samples on the *audio line*, which holds all sound since the driver opened. The board counts from its
-boot: position = its count + *offset*. After each `start`, a frame that no board expects has it report its count, and
-that gives the offset. A boot has several offsets if its link was lost meanwhile, each from a count on:
+Positions are samples on the *audio line*, which is all sound since the driver opened. The board counts from its boot:
+position = its count + *offset*. After each `start`, a frame that no board expects makes the board report its count,
+which gives the offset. If the link was lost during a boot, the boot has several offsets, each from a certain count on:
 
     audio line       1000 ───────── 3000 ─ sent, but lost ─ 3500 ────────►
     board's count       0 ───────── 2000                    2000 ────────►
@@ -25,7 +25,7 @@ from harness.devices.wire.adpcm import EncodedSound, Encoding
 from harness.model.frozen import frozen
 
 PROBE_SAMPLE = 1 << 63
-"""A first sample that no board expects: it drops the frame, and answers with the one that it expects."""
+"""A number of a first sample that no board expects: it drops the frame, and answers with the one that it expects."""
 # Longest wait for an acknowledgement. Chosen: far above a round trip, far below what makes a board count as lost.
 RESEND_S = 0.5
 # Shortest one, however short the round trips are. Chosen: a thread may wake up a few milliseconds late.
@@ -52,7 +52,7 @@ class AudioAnswer(Enum):
 
 @frozen
 class AudioChunk:
-    """Content of an AUDIO frame. first: in the board's count. count: samples in `data`."""
+    """Content of an AUDIO frame. first: its first sample, in the board's count. count: number of samples in `data`."""
 
     encoding: Encoding
     first: int
@@ -71,7 +71,7 @@ class _Piece:
 
 @frozen
 class _InFlightFrame:
-    """A frame that may still be answered. went_back: how often the sender had gone back when it left."""
+    """A frame that may still be answered. went_back: how often the sender had gone back when the frame was sent."""
 
     start: int
     end: int
@@ -81,9 +81,9 @@ class _InFlightFrame:
 class AudioSender:
     """The sound of one board. Not thread-safe: its owner holds a lock.
 
-    realtime: at most 0.1 s ahead of the clock. resend_s: longest wait before resending. It adapts down to the round
-    trips, but not below soonest_s; for a wire that loses nothing, soonest_s equals resend_s. Lost frames shrink the
-    amount under way and the chunks.
+    realtime: whether sound is sent in real time, at most 0.1 s ahead of the clock.
+    resend_s: longest wait before resending. It adapts down to the round trips, but not below soonest_s. For a wire that
+    loses nothing, soonest_s equals resend_s. After lost frames, less is under way, and in smaller chunks.
     end, sent, acknowledged: positions after the last sample given, sent at least once, and acknowledged.
     """
 
@@ -121,7 +121,7 @@ class AudioSender:
         return self._board_offset is not None
 
     def start(self, rate_hz: int, window: int, boot: str) -> None:
-        """Starts with a (new or known) boot: drops what was not heard; the next `due` asks what the board expects."""
+        """Starts with a new or known boot: drops unheard sound. The next `due` asks which sample the board expects."""
         if rate_hz <= 0 or window <= 0:
             raise ValueError(f"sample rate and window must be positive, not {rate_hz} and {window}")
         self.disconnect()
@@ -135,7 +135,7 @@ class AudioSender:
         self._progress_s = float("-inf")
 
     def disconnect(self) -> None:
-        """The connection or the boot is gone; nothing is due until `start`."""
+        """Records that the connection or the boot is gone; nothing is due until `start`."""
         self._pieces.clear()
         self.end = self._next = self.acknowledged = self.sent
         self._board_offset, self._timed_chunk, self._pace_start = None, None, None
@@ -160,15 +160,16 @@ class AudioSender:
         return self.end
 
     def audio_line_s(self, position: int) -> float:
-        """Seconds on the audio line."""
+        """A position on the audio line, in seconds."""
         if not self._rate_hz:
             return 0.0
         return self._audio_line_s + (position - self._base) / self._rate_hz
 
     def sample_s(self, sample: int) -> float | None:
-        """Seconds on the audio line of a sample in the board's count; None while that is unknown.
+        """Position of a sample of the board's count on the audio line, in seconds; None while that is unknown.
 
-        A board may have lost what was under way when the link was lost: what it heard before keeps its place.
+        When the link was lost, the board may have lost sound that was under way. Samples heard before keep their
+        positions.
         """
         if self._board_offset is None:
             return None
@@ -216,7 +217,7 @@ class AudioSender:
         return AudioAnswer.REPEATED
 
     def wait_s(self, now_s: float) -> float | None:
-        """Time until `due` may have a chunk without an acknowledgement, s; None: not before one, or `give`."""
+        """Time until `due` may have a chunk, s; None: not before an acknowledgement or `give`."""
         if not self._window:
             return None
         if self._board_offset is None:
@@ -231,7 +232,7 @@ class AudioSender:
         return min(waits, default=None)
 
     def _span(self) -> tuple[int, int] | None:
-        """Positions of the next chunk, when the board has room for it."""
+        """Start and end of the next chunk; None if there is none, or the board has no room for it."""
         piece = next((candidate for candidate in self._pieces if candidate.end > self._next), None)
         if piece is None:
             return None

@@ -23,9 +23,9 @@ from harness.model.observation import DeviceState, ListeningProved, LogLine, Obs
 from harness.model.time import Stamp
 
 PROOF_EVERY_S = 5.0
-"""Shortest interval between two reports that a device listens."""
+"""Shortest interval between two reports that a device listens, in seconds."""
 EARLY_S = 0.5
-"""A heartbeat of exactly that period is reported each time, even if it arrives slightly early or late."""
+"""How much earlier a heartbeat may come, in seconds, so that one with exactly that period is always reported."""
 
 
 class HeartbeatThrottle:
@@ -51,7 +51,7 @@ class HeartbeatThrottle:
         return True
 
     def link_lost(self) -> None:
-        """The next heartbeat is reported."""
+        """Makes the next heartbeat be reported."""
         self._reported_s = None
 
 
@@ -62,7 +62,7 @@ class LogLimit:
     """
 
     def __init__(self, source: str, per_s: float, burst: float) -> None:
-        """burst: lines that may come at once."""
+        """burst: number of lines that may come at once. per_s: rate that applies after these."""
         self.left_out = 0
         self._source, self._per_s, self._burst = source, per_s, burst
         self._tokens = burst
@@ -78,12 +78,12 @@ class LogLimit:
         return True
 
     def is_calm(self, now_s: float) -> bool:
-        """Whether half of the burst would be accepted: sooner, more may be left out soon."""
+        """Whether half of a burst would be accepted again, so that lines are not likely to be left out soon."""
         self._refill(now_s)
         return self._tokens >= self._burst / 2
 
     def report(self, stamp: Stamp) -> LogLine:
-        """How many were left out; counts anew."""
+        """The log line with the number of lines that were left out; the count starts again."""
         count, self.left_out = self.left_out, 0
         lines = "1 line was" if count == 1 else f"{count} lines were"
         return LogLine(self._source, stamp, f"{lines} left out: more than {exact(self._per_s)} per second")
@@ -98,16 +98,16 @@ _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _PIECE_BYTES = 4096  # Read at once, so that what is held stays small.
 _KEPT_CHARACTERS = 2000
-"""Characters of an unmapped line that the log keeps."""
+"""Number of characters of an unmapped line that the log keeps."""
 _BITS_A_BYTE = 10
-"""On a serial line: a start bit, eight data bits and a stop bit."""
+"""Bits for a byte on a serial line: a start bit, eight data bits and a stop bit."""
 _BURST_S = 2.0
-"""The log lines of this time may come at once."""
+"""The burst of log lines is as many as the rate allows in this time, in seconds."""
 _BUFFERS_S = 0.004
-"""What a board's own buffer and the polls of a bus may add."""
+"""Delay that a board's own buffer and the polling of a bus may add, in seconds."""
 _UNREAD_EVERY_S = 0.2  # Chosen: reports of unread lines stay readable.
 _BEHIND_S = 0.05
-"""A line that begins so soon after one whose pieces came apart may have waited for it."""
+"""A line that begins this soon after one whose pieces arrived separately may have waited for it, in seconds."""
 _ONE_LINE_S = 1.0
 """Pieces of a line that arrive farther apart were not written at once: the first one may be a prompt."""
 
@@ -131,7 +131,8 @@ def text_share(data: bytes) -> float:
 class Console:
     """Reads one device's console by its profile; without a profile every line is a LogLine.
 
-    lines: whole lines. too_long: lines not read, each reported as Unread. garbage: lines with bytes that are not text.
+    lines, too_long, garbage: numbers of complete lines, of too long ones (each reported as Unread), and of those with
+    bytes that are not text.
     Call `feed(b"", now)` when nothing arrives, so that rules that wait for further lines time out.
     """
 
@@ -145,10 +146,10 @@ class Console:
         measured: bool = True,
         event_timeout_s: float = EVENT_TIMEOUT_S,
     ) -> None:
-        """baud: rate of a real line, where a line's length delays it; None: no such delay.
+        """baud: bit rate of a serial port, where long lines take time; None: they do not.
 
-        hold_back_s: how long an adapter may hold a line back. measured: hold_back_s is measured, not assumed.
-        event_timeout_s: silence that cuts a Wyoming event off.
+        hold_back_s: how long an adapter may hold a line back. measured: whether that was measured, not assumed.
+        event_timeout_s: silence after which an incomplete Wyoming event counts as cut off.
         """
         self.lines = self.too_long = self.garbage = 0
         self._settings = profile.console if profile is not None else ConsoleSettings()
@@ -171,16 +172,16 @@ class Console:
         self._unread_at_s: float | None = None
         self._line = bytearray()
         self._first_piece: tuple[Stamp, int] | None = None
-        """Arrival of the first piece of the unfinished line, and its bytes."""
+        """Arrival of the first piece of the unfinished line, and its length in bytes."""
         self._standstill: tuple[float, float] | None = None
-        """From when to when the wire stood still, as the pieces of a line that came apart show."""
+        """Start and end of the last time in which the wire stood still, which separate pieces of a line show."""
         self._dropped_bytes = 0
         per_s = self._settings.log_lines_per_s
         self._log_limit = LogLimit(source, per_s, max(1.0, per_s * _BURST_S))
 
     @property
     def slow(self) -> int:
-        """Searches that were ended by their time limit."""
+        """Number of searches that their time limit ended."""
         return self._rules.slow
 
     def feed(self, data: bytes, stamp: Stamp) -> tuple[Observation, ...]:
@@ -194,7 +195,7 @@ class Console:
         return tuple(observations)
 
     def flush(self, stamp: Stamp) -> tuple[Observation, ...]:
-        """What is still held back: an unfinished line, an observation that waits for more lines, a count."""
+        """The observations that are still held back: of an unfinished line, or waiting for more lines, or a count."""
         observations = [observation for reading in self.read_rest(stamp) for observation in self._log(reading)]
         observations += self._report_lost(stamp, at_once=True)
         return (*observations, self._log_limit.report(stamp)) if self._log_limit.left_out else tuple(observations)
@@ -217,7 +218,7 @@ class Console:
         return readings
 
     def read_rest(self, stamp: Stamp) -> list[LineReading]:
-        """`flush`, line by line."""
+        """Like `flush`, line by line."""
         return [*self._end_line(stamp), *self._rules.flush()]
 
     def _text(self, data: bytes, stamp: Stamp) -> Iterator[LineReading]:
@@ -254,7 +255,10 @@ class Console:
         return self._map(text, stamp, stamp, len(raw))
 
     def _map(self, raw: str, stamp: Stamp, first: Stamp, size: int) -> list[LineReading]:
-        """stamp: when its end arrived. first, size: when its first piece arrived, and the bytes of that."""
+        """Applies the rules to a line.
+
+        stamp: when its end arrived. first, size: when its first piece arrived, and the bytes in that piece.
+        """
         self.lines += 1
         transit_s = size * self._byte_s + self._hold_back_s
         if self._byte_s or self._hold_back_s:

@@ -1,8 +1,8 @@
 """Converts a device's times to the host's clock, with error bounds, from pings.
 
-The device reads its clock between the sending of a ping and the arrival of the answer. This gives a bar of half the
-round trip about its middle. The bars of many pings, with the possible drift between them, bound the true time from both
-sides. The estimate is a line through the tenth of the pings with the shortest round trips.
+The device reads its clock at some time between the sending of a ping and the arrival of the answer. So each ping gives
+an error bar: the middle of the round trip, ± half of it. The bars of many pings, with the possible drift between them,
+bound the true time from both sides. The estimate is a line through the tenth of the pings with the fastest answers.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Floats = npt.NDArray[np.float64]
 KEPT_PINGS = 600  # Ten minutes at one a second.
 _FEWEST = 16
 _SHARE = 10
-"""One in this many of the kept pings is used for the fit, and at least the fewest."""
+"""The fit uses one in _SHARE of the kept pings, the best ones, but at least _FEWEST."""
 MOST_DRIFT = 0.1
-"""A clock that counts ticks may lose this much, s per s."""
+"""Largest drift, in s per s: a clock that counts ticks may lose this much."""
 _WANDER = 1e-6
 """Change of a crystal's drift within the minutes considered, s per s."""
 _STEP_S = 1e-6
-"""The device counts µs."""
+"""Resolution of the device's times: it counts µs."""
 _JUMP_S = 2e-5
-"""A ping that lies this far outside of the bounds shows that the clock has jumped."""
+"""A ping that lies this far outside of the bounds, in seconds, shows that the clock has jumped."""
 _LINE_SPAN_S = 0.2
-"""The pings of a shorter span give no slope."""
+"""Pings within a shorter span, in seconds, give no slope."""
 _GROWTH = 1.25
 """Each gap of a burst is this many times as long as the one before."""
 _UNANSWERED_S = 0.2
@@ -48,9 +48,9 @@ class PingResult(Enum):
 
 @frozen
 class ClockFit:
-    """host = offset_s + device / (1 + skew_ppm · 10⁻⁶): the skew is positive for a fast device.
+    """The fit of one boot's clock: host = offset_s + device / (1 + skew_ppm · 10⁻⁶). A fast device has a positive skew.
 
-    error_s: bound of a conversion's error at the time of the last ping.
+    error_s: bound on the error of a conversion at the time of the last ping.
     """
 
     boot: str
@@ -200,7 +200,7 @@ class DeviceClock:
 
 @lru_cache(maxsize=KEPT_PINGS // _SHARE)
 def _pairs(count: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """First and second number of every pair of so many."""
+    """The indices of every pair of `count` things, as two arrays."""
     first, second = np.triu_indices(count, 1)
     return first, second
 
@@ -229,7 +229,7 @@ class PingSchedule:
         self._unanswered = False
 
     def wait_s(self, now_s: float) -> float:
-        """Until the next ping is due; 0 when it is."""
+        """Time until the next ping is due, s; 0 when it is due."""
         if self._pings_left <= 0 and now_s - self._last_burst_s >= self._every_s:
             self.burst()
         step_s = self._period_s

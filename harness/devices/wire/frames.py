@@ -120,7 +120,7 @@ class Decoder:
 
     @property
     def holds(self) -> int:
-        """Bytes of what may become a frame."""
+        """Number of bytes held that may become a frame."""
         return len(self._buffer)
 
     def feed(self, received: bytes) -> list[WireFrame | bytes]:
@@ -170,5 +170,8 @@ class Decoder:
 
 
 def _may_be_frame(segment: bytes) -> bool:
-    """False when the type byte is known and invalid; it is in the first run, since no type is 0."""
+    """Whether bytes may be the start of a frame: not if their type byte is there and invalid.
+
+    The type byte is in the first run, since no type is 0.
+    """
     return segment[0] > 1 and (len(segment) < 2 or segment[1] in _KINDS)

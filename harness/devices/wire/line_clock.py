@@ -26,37 +26,38 @@ from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 KEPT, BIN_S = 64, 0.25
-"""Bins that are kept, and the device time of each."""
+"""Number of bins that are kept, and the length of each in device time, in seconds."""
 CRYSTAL_DRIFT = 200e-6
 """Drift of two crystals of 100 ppm, s per s."""
 TICKS_DRIFT = 0.1
 """A clock that counts ticks may lose this much, s per s. Assumed until lines show less."""
 UNSURE_DRIFT = 0.01
-"""A drift that is known less exactly, in s per s, is not used."""
+"""A drift whose error is larger, in s per s, is not used."""
 BY_A_JUMP = 1.5
-"""A step of 1 in points that span 1 changes their slope by no more."""
+"""Largest change of the slope of points that span 1, if some of them are off by a step of 1."""
 BY_LATE_POINTS = 1.5
-"""Late points far from the others give nearly all of a slope, and the others may have some of their own."""
+"""Factor for the part of a slope that late points far from the others cause; the others may have a slope of their own.
+"""
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
 """Least bins, and least device time between the first and the last, for a drift to be fitted."""
 STEP_BACK_S = 0.05
-"""Two cores may write their lines in the wrong order."""
+"""How far device times may go back, in seconds: two cores may write their lines in the wrong order."""
 DOUBT = 0.002
 """Probability that the envelope is farther above the truth than stated."""
 MOST_SPREADS = 3.0
-"""The most that the envelope may lie above the truth, in spreads."""
+"""Largest distance of the envelope above the truth, in spreads."""
 MANY, EVEN = 32, 0.4
-"""With this many bins, a mean delay of that share of the spread shows that there were delays of every length."""
+"""With at least MANY bins, a mean delay of EVEN times the spread shows that there were delays of every length."""
 CREDIBLE_S = 1.0
-"""Longest credible delay. Times that differ by more are not the device's clock."""
+"""Longest credible delay, in seconds. Times that differ by more are not those of the device's clock."""
 VAGUE_S = 0.25
-"""An arrival that is known less exactly says nothing about the clock."""
+"""An arrival with a larger error, in seconds, shows nothing about the clock."""
 USUAL = 0.1
-"""A delay that this share of the lines exceeds is usual."""
+"""The usual delay is the one that this share of the lines exceeds."""
 UNPROVEN_S = 0.12
-"""Assumed delay of the first lines, if it was not measured."""
+"""Assumed delay of the first lines, in seconds, if it was not measured."""
 JUMP_BINS = 5
-"""After this many late quarters of a second in a row, the device's clock has stood still."""
+"""This many late bins in a row show that the device's clock has stood still."""
 
 _HMS = re.compile(r"(?:(\d+):)?(\d+):(\d\d):(\d\d)(?:[.,]([\d,]+))?")
 _UNITS = {ClockKind.S: 1.0, ClockKind.MS: 1e-3, ClockKind.US: 1e-6, ClockKind.AUDIO_S: 1.0, ClockKind.AUDIO_MS: 1e-3}
@@ -96,9 +97,10 @@ def _hours(text: str) -> DeviceTime | None:
 
 @dataclass(slots=True)
 class _Bin:
-    """The lowest and the highest upper bound of the offset within a quarter of a second, each with its device time.
+    """The lowest and the highest upper bound of the offset within one bin, each with its device time.
 
-    width: of the lowest one: longest possible time from writing to reading.
+    high_at_s, high: device time and value of the lowest one. late_at_s, late: those of the highest one.
+    width: for the lowest one, longest possible time from writing to reading.
     """
 
     start_s: float
@@ -110,14 +112,14 @@ class _Bin:
 
 
 class LineClock:
-    """Takes every line with a device time. Starts again after the clock has jumped, or stood still.
+    """The clock of a device, from every line with a device time. It starts again if the clock jumps or stands still.
 
-    A clock that has stood still makes all lines late. Until it is certain, a line that is later than usual may have
-    been written at any time before its arrival.
+    If the clock stands still, all later lines seem late. Until that is certain, a line that is later than usual may
+    have been written at any time before its arrival.
     """
 
     def __init__(self, hold_back_s: float = 0.0, unproven_s: float = 0.0) -> None:
-        """hold_back_s: the adapter's share of the stated errors.
+        """hold_back_s: the adapter's part of the stated errors.
 
         unproven_s: assumed delay of the first lines, if hold_back_s was not measured.
         """
@@ -130,7 +132,7 @@ class LineClock:
 
     @property
     def spread_s(self) -> float | None:
-        """How much later than the promptest line others arrived, s; None while there are too few lines."""
+        """How much later other lines arrived than the fastest one, s; None while there are too few lines."""
         if len(self._bins) < PROVEN_POINTS:
             return None
         slope, _ = self._drift()
@@ -171,7 +173,7 @@ class LineClock:
         self._fit = None
 
     def stamp(self, time: DeviceTime, stamp: Stamp) -> Stamp:
-        """When the line was written; the interval of its arrival, and of a delay before it, if the clock is unknown."""
+        """When the line was written. If the clock is unknown: its arrival, and a possible delay before that."""
         d = time.device_s
         unproven = Stamp(stamp.at_s - self._unproven_s / 2, stamp.error_s + self._unproven_s / 2)
         if not self._bins:
@@ -208,7 +210,10 @@ class LineClock:
         return high < self._fit_offset(d, slope, drift, self._bin_lateness(d, slope))[0]
 
     def _is_lost(self, d: float, low: float) -> bool:
-        """Whether so many lines in a row are incredibly late that the clock has stood still; one may be two, joined."""
+        """Whether JUMP_BINS lines in a row are incredibly late, so that the clock has stood still.
+
+        Fewer are not enough, since a line may consist of two that were joined.
+        """
         slope, drift = self._drift()
         is_late = bool(self._bins) and low > self._envelope(d, slope, drift)[0] + CREDIBLE_S
         self._strays = (self._strays + 1) % JUMP_BINS if is_late else 0
@@ -222,7 +227,7 @@ class LineClock:
         return _usually_most(above[:-JUMP_BINS])
 
     def _envelope(self, d: float, slope: float, drift: float) -> tuple[float, _Bin]:
-        """The lowest upper bound of the offset at a device time, and where it comes from."""
+        """The lowest upper bound of the offset at a device time, and the bin that gives it."""
         return min(
             (
                 (bucket.high + slope * (d - bucket.high_at_s) + drift * abs(d - bucket.high_at_s), bucket)
@@ -232,7 +237,7 @@ class LineClock:
         )
 
     def _bin_lateness(self, d: float, slope: float) -> list[float]:
-        """How far above the promptest line the latest one of each bin came."""
+        """For each bin, how much later its latest line arrived than the fastest line of all."""
         prompt = min(bucket.high + slope * (d - bucket.high_at_s) for bucket in self._bins)
         return [bucket.late + slope * (d - bucket.late_at_s) - prompt for bucket in self._bins]
 
@@ -306,7 +311,7 @@ class LineClock:
 
 
 def _fit_line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:
-    """The slope of the line through the points, what it leaves of each point, and the slope's standard error."""
+    """The slope of the line through the points, the residual of each point, and the standard error of the slope."""
     n = len(xs)
     mean_x, mean_y = sum(xs) / n, sum(ys) / n
     spread = sum((x - mean_x) ** 2 for x in xs)
@@ -317,11 +322,11 @@ def _fit_line(xs: list[float], ys: list[float]) -> tuple[float, list[float], flo
 
 
 def _usual_slope(xs: list[float], ys: list[float]) -> float:
-    """The median of the slopes between points that are half of them apart: few late points do not change it."""
+    """The median of the slopes between points that are half of all points apart: few late points do not change it."""
     half = len(xs) // 2
     return statistics.median((ys[i + half] - ys[i]) / (xs[i + half] - xs[i] or BIN_S) for i in range(len(xs) - half))
 
 
 def _usually_most(numbers: list[float], share: float = USUAL) -> float:
-    """The highest, without the share of them that is highest."""
+    """The highest of the numbers, after the highest `share` of them is left out."""
     return sorted(numbers)[-1 - int(share * len(numbers))]

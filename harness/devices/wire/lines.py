@@ -31,7 +31,7 @@ from harness.model.time import Stamp
 
 
 class MappingError(Exception):
-    """A message lacks what a rule needs; the text says what."""
+    """A message lacks something that a rule needs; the text says what."""
 
 
 SLOT = "slot_"
@@ -41,7 +41,11 @@ _FALSE = {"false", "0", "no", "partial"}
 
 @frozen
 class LineFields:
-    """Groups by name (a later line does not overwrite an earlier one), slots in their order, and times."""
+    """The values gathered from the lines of an observation.
+
+    groups: name → text (a later line does not overwrite an earlier one). slots: (name, value), in their order.
+    device_s, audio_s: times in the lines. block_score: best score of a block. None: not given.
+    """
 
     groups: dict[str, str] = field(default_factory=dict)
     slots: tuple[tuple[str, str], ...] = ()
@@ -148,7 +152,7 @@ LOST = "the device reports that lines were lost"
 
 
 def lines_lost(count: str) -> int:
-    """How many, as a device says it; 1 where it does not."""
+    """The number of lost lines that a device reports; 1 if it reports no number."""
     return int(count) if count.isascii() and count.isdecimal() and 0 < len(count) < 10 else 1
 
 
@@ -161,13 +165,13 @@ _AUDIO_UNIT = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}
 
 @frozen
 class LineReading:
-    """The result of one line. rule: number of the rule that matched, from 0; None: none did.
+    """The result of one line.
 
-    why: The problem, if a rule matched but gave nothing, or the line was cut.
-    device_s: Time in the line.
-    unread: The line was not read.
-    waiting: An observation waits for further lines.
-    level: A threshold has read the line; its state in words.
+    rule: number of the rule that matched, from 0; None: none did.
+    why: the problem, if a rule matched but gave nothing, or the line was cut; else "".
+    device_s: time in the line; None without one. unread: whether the line was not read.
+    waiting: whether an observation waits for further lines.
+    level: state of the threshold that has read the line, in words; "" if none has.
     """
 
     text: str
@@ -183,7 +187,7 @@ class LineReading:
 
 @dataclass(slots=True)
 class _Rule:
-    """A rule with compiled expressions. slow: searches that exceeded the time limit."""
+    """A rule with compiled expressions. slow: number of searches that exceeded the time limit."""
 
     number: int
     mapping: LineMapping
@@ -211,7 +215,7 @@ class _OpenObservation:
 class LineRules:
     """The rules of one console, in order: the first that matches a line is applied.
 
-    slow: searches ended by their time limit; three of them disable a rule.
+    slow: number of searches that their time limit ended; three of them disable a rule.
     """
 
     def __init__(
@@ -239,7 +243,7 @@ class LineRules:
         return len(self._rules)
 
     def take(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
-        """The results of a line (`text`: without colours) and of what it completes; its own result is the last."""
+        """The results of a line, after those of observations that it completes. text: the line without colours."""
         results = self.expire(stamp.at_s)
         time = self._line_time(text)
         if time is not None:
@@ -263,7 +267,7 @@ class LineRules:
         return [self._close(pending) for pending in overdue]
 
     def flush(self) -> list[LineReading]:
-        """Observations that still wait, with what they have."""
+        """Observations that still wait for lines, with the values so far."""
         return [self._close(pending) for pending in list(self._pending)]
 
     def _levels(self, text: str, raw: str, arrival: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
@@ -387,7 +391,7 @@ class LineRules:
         return self._complete(pending)
 
     def _complete(self, pending: _OpenObservation) -> LineReading:
-        """The observation for what was gathered; if that is not enough, none, with the reason."""
+        """The observation from the gathered values; if they are not enough, none, with the reason."""
         rule, mapping, fields = pending.rule, pending.rule.mapping, pending.fields
         nothing = LineReading("", pending.at, (), rule.number, "", fields.device_s)
         if mapping.block is not None:

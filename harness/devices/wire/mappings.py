@@ -46,11 +46,11 @@ from harness.model.time import Stamp
 
 MAX_PAYLOAD_BYTES = 65536
 ANYTHING = "*"
-"""In `when`: any value."""
+"""Stands for any value in `when`."""
 _SHOWN = 300
 _LONGEST_TYPE = 1000  # Chosen: far above real ones. Patterns take quadratic time, which is a stall for 60,000.
 _PRINTED = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', data=(?P<data>\{.*\}), payload=")
-"""A Wyoming event in the log of a program. A detection has a line of its own, too."""
+"""A Wyoming event in the log of a program, except a detection, which has a line of its own."""
 _PATTERN = re.compile(r"\*|\{(\w+)\}")
 
 
@@ -155,7 +155,7 @@ def observations(
 
 
 def message_of(line: str) -> dict[str, PlainValue] | None:
-    """The JSON object at the end of a line, after any text of a log, or an event as Python prints it; None without."""
+    """The JSON object at the end of a line, after any text of a log; or an event as Python prints it. None without."""
     begins = line.find("{")
     if begins < 0:
         return None
@@ -201,7 +201,7 @@ def by_type(
 
 @functools.lru_cache(maxsize=256)
 def _type_pattern(text: str) -> re.Pattern[str]:
-    """A type in which `*` matches any text, and {name} captures it."""
+    """The expression for a type in which `*` matches any text, and {name} captures it."""
     parts, end = [], 0
     for hole in _PATTERN.finditer(text):
         parts += [re.escape(text[end : hole.start()]), f"(?P<{hole[1]}>.+?)" if hole[1] else ".*?"]
@@ -222,7 +222,10 @@ def _observation(
     source: str,
     captured: Mapping[str, str] = MappingProxyType({}),
 ) -> Observation | None:
-    """None when a condition of the rule does not hold. captured: fields that the message's type gives."""
+    """The observation for a message; None when a condition of the rule does not hold.
+
+    captured: fields that the message's type gives.
+    """
     for pointer, expected in mapping.when:
         try:
             if _text(resolve_pointer(document, pointer)) != expected and expected != ANYTHING:

@@ -27,7 +27,7 @@ class PayloadError(HarnessError):
 
 
 class ErrorCode(IntEnum):
-    """NOT_UNDERSTOOD: the board heard something and understood nothing, which is evidence."""
+    """The code of an error event. NOT_UNDERSTOOD: the board heard something and understood nothing; it is evidence."""
 
     BAD_COMMAND = 1
     NOT_UNDERSTOOD = 2
@@ -80,7 +80,12 @@ class EventAck:
 
 @frozen
 class BoardHello:
-    """boot: 8 hex digits on a serial port. window: samples that may be unacknowledged. serial: the board's number."""
+    """A board's description of itself and of its current boot.
+
+    protocol: version of the framing. boot: id of the boot; 8 hex digits on a serial port. time_us: time since boot.
+    rate_hz: sample rate of the sound that it accepts; 0: none. window: number of samples that may be unacknowledged.
+    serial: the board's serial number.
+    """
 
     protocol: int
     boot: str
@@ -104,7 +109,7 @@ class Pong:
 class AudioAck:
     """Every sample below `next` was heard and processed. events: number of the last event so far.
 
-    command: number of the last command carried out; None if each has its own acknowledgement.
+    command: number of the last command that was carried out; None if each has its own acknowledgement.
     """
 
     next: int
@@ -114,7 +119,7 @@ class AudioAck:
 
 @frozen
 class WakeMessage:
-    """score: 0–1. Over MQTT a board may omit time, sample and score."""
+    """The board woke. score: 0–1. Over MQTT, a board may omit time, sample and score (None)."""
 
     time_us: int | None
     sample: int | None
@@ -179,7 +184,7 @@ Message = ToBoard | FromBoard
 EVENTS = frozenset(
     {FrameKind.WAKE, FrameKind.TRANSCRIPT, FrameKind.INTENT, FrameKind.RESPONSE, FrameKind.STATUS, FrameKind.ERROR}
 )
-"""Events: numbered by the board, to be acknowledged."""
+"""The frames of events, which the board numbers, and which must be acknowledged."""
 
 STATES = (
     DeviceState.IDLE,

@@ -26,7 +26,10 @@ FRAME_TIMEOUT_S = 0.5  # a frame that is incomplete by then is not a frame
 
 @frozen
 class StreamSegment:
-    """The body of a frame, or bytes outside frames. is_payload: whether they are of the payload of a Wyoming event."""
+    """The body of a frame, or bytes outside of frames.
+
+    is_payload: whether these are part of the payload of a Wyoming event.
+    """
 
     content: bytes
     is_frame: bool
@@ -41,7 +44,7 @@ class FrameFinder:
         self._buffer = bytearray()
         self._held_since_s = 0.0
         self.broken_count = 0
-        """Heads without a valid frame: wrong length, checksum or tail."""
+        """Number of heads without a valid frame: length, checksum or tail is wrong."""
 
     def feed(self, received: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete. at_s: arrival, to time out incomplete frames."""
@@ -95,7 +98,7 @@ class FrameFinder:
         return frame_bytes if least_bytes <= frame_bytes <= layout.max_bytes else _NOT_A_FRAME
 
     def _body(self, frame: bytes) -> bytes | None:
-        """None: its tail or its checksum is wrong."""
+        """The body of a frame; None if its tail or its checksum is wrong."""
         layout = self._layout
         if not frame.endswith(layout.tail):
             return None
@@ -130,7 +133,7 @@ def checksum(kind: Checksum, data: bytes) -> int:
 
 
 def _partial_head(stream: bytes, head: bytes, position: int) -> int:
-    """Where a head may start at the end of the stream; otherwise the end itself."""
+    """The position at which a head may start at the end of the stream; otherwise the end itself."""
     for size in range(min(len(head) - 1, len(stream) - position), 0, -1):
         if stream.endswith(head[:size]):
             return len(stream) - size
@@ -138,17 +141,18 @@ def _partial_head(stream: bytes, head: bytes, position: int) -> int:
 
 
 EVENT_TIMEOUT_S = 2.0
-"""An event still incomplete after this silence was cut off, since a new connection starts with a header.
-That is if several connections share the stream."""
+"""An event still incomplete after this silence, in s, was cut off: a new connection starts with a header.
+This holds if several connections share the stream."""
 _NEWLINE = b"\n"
 
 
 class WyomingEvents:
     """Finds events in a stream; holds at most `max_bytes` of an event, and nothing of a payload.
 
-    payloads: whether the segments contain the payloads, each in pieces after its event. timeout_s: infinite for the
-    stream of one connection, which may stand still within an event but never starts anew.
-    broken_count: events that were cut off, or whose data are not a JSON object.
+    payloads: whether the segments contain the payloads, each in pieces after its event.
+    timeout_s: silence that cuts an event off; infinite for the stream of one connection, which may stand still within
+    an event but never starts anew.
+    broken_count: number of events that were cut off, or whose data are not a JSON object.
     """
 
     def __init__(self, max_bytes: int, *, payloads: bool = False, timeout_s: float = EVENT_TIMEOUT_S) -> None:

@@ -69,7 +69,7 @@ class TflmDialogue:
             self._unsent, self._step = ["!TEST"], TflmStep.TEST
 
     def abandon(self) -> None:
-        """Ends without sending the rest. The device still waits, so the next sound requests test mode again."""
+        """Ends the sound without sending the rest. The device still waits, so the next one requests test mode again."""
         self._step, self._line_bytes, self._data = TflmStep.NOTHING, 0, b""
         self._unsent.clear()
 
@@ -101,7 +101,7 @@ class TflmDialogue:
             self._fail(f"no answer for {exact(ANSWER_LIMIT_S)} s to !{self._command}")
 
     def output(self, sample_limit: int, now_s: float) -> bytes:
-        """What to write now; sample_limit: data lines wait until they end below it."""
+        """The bytes to write now. sample_limit: data lines that end beyond this sample wait."""
         if not self._unsent:
             return b""
         if self._step is TflmStep.ACKNOWLEDGEMENT and self._sent_bytes // 2 > sample_limit:

@@ -23,9 +23,9 @@ _PAIR = re.compile(r"([A-Za-z_]\w*)=([-+]?\d+(?:\.\d+)?)(?![\w.])")
 
 @frozen
 class StateChange:
-    """at: between the last certain reading of the state before and its own first one.
+    """A change of the state of a threshold. before: the previous state; None for the first state.
 
-    before: None for the first state.
+    at: lies between the last certain reading of the previous state and the first reading of the new one.
     """
 
     name: str
@@ -35,14 +35,14 @@ class StateChange:
 
     @property
     def line(self) -> str:
-        """For the rules of the profile. What was there at first did not begin then, so its line is a different one."""
+        """The line for the profile's rules. The first state began before it was seen, so its line is different."""
         if self.before is None:
             return f"{self.name} at first: {self.state}"
         return f"{self.name}: {self.state}, before: {self.before}"
 
 
 class ThresholdState:
-    """One threshold of one connection.
+    """The current state of one threshold of one connection.
 
     A state stays while its numbers lie within its ranges, widened by the hysteresis. After that, the first state whose
     ranges hold begins, and counts once it has lasted for its minimum length. If no range holds, nothing changes.
