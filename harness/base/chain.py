@@ -5,8 +5,8 @@ that the writer adds when it closes: the number and hash of the last row. It sho
 The hashes have no key. Someone who rewrites all rows, all hashes and the seal leaves no trace here, but changes the
 last hash. To prove more, keep the last hash elsewhere.
 
-The chain of a session's log begins at FIRST. Files beside it begin at the hash of what they belong to, so that those of
-another session show. Earlier versions began them at FIRST, too.
+The chain of a session's log begins with FIRST. The chains of files beside it begin with the hash of the file to which
+they belong, which shows files of another session. Earlier versions began these with FIRST, too.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from harness.model.frozen import frozen
 
 COLUMN = "chain"
 Link = tuple[int, int, float, float, str, str]
-"""seq, run, at_s, wall_s, kind, body: what the hash of a row covers, after the hash of the previous row."""
+"""(seq, run, at_s, wall_s, kind, body) of a row: the hash covers these, after the hash of the previous row."""
 FIRST = bytes(32)
-"""What a chain begins at that is tied to nothing."""
+"""The hash with which a chain begins that is tied to no other file."""
 _NUMBERS = struct.Struct(">qqddI")
 
 
@@ -57,9 +57,9 @@ def begin_chain(connection: sqlite3.Connection) -> None:
 
 
 def last_link(connection: sqlite3.Connection, first: Callable[[], bytes] = lambda: FIRST) -> bytes:
-    """The hash of the last row, over all earlier rows, those of earlier versions too; sqlite3.Error.
+    """The hash of the last row, over all earlier rows, including those of earlier versions; sqlite3.Error.
 
-    first: what the chain begins at; asked only when no row has a hash.
+    first: returns the hash with which the chain begins; called only when no row has a hash.
     """
     last_row = connection.execute(
         f"SELECT seq, {COLUMN} FROM entries WHERE {COLUMN} IS NOT NULL ORDER BY seq DESC LIMIT 1"
@@ -74,7 +74,7 @@ def last_link(connection: sqlite3.Connection, first: Callable[[], bytes] = lambd
 
 @frozen
 class Seal:
-    """The last row when a writer closed. sha256: its hash, hex."""
+    """The end of a file when its writer closed it. rows: number of the last row. sha256: its hash, in hexadecimal."""
 
     rows: int
     sha256: str
@@ -82,7 +82,7 @@ class Seal:
 
 _SEAL: TypeAdapter[Seal] = TypeAdapter(Seal)
 _SEAL_BYTES = 1000
-"""Far more than a seal has."""
+"""Largest size of a seal file that is read; a real one is far smaller."""
 
 
 def seal_of(database: Path) -> Path:
@@ -127,17 +127,17 @@ class ChainCheck:
     """Takes the rows of one file in order, and reports where their hashes do not match."""
 
     def __init__(self, seal: Seal | None, first: bytes = FIRST) -> None:
-        """first: the hash that the chain is tied to."""
+        """seal: of the file; None without one. first: the hash with which the chain must begin."""
         self._seal, self._first = seal, first
         self._links = tuple(dict.fromkeys((first, FIRST)))
         self._last = 0
         self.sealed_from: int | None = None
-        """The first row with a hash; None without any."""
+        """Number of the first row with a hash; None without any."""
         self._wrong: list[int] = []
         self._bare: list[int] = []
         self._fits_seal = False
         self.tied = True
-        """False when the chain fits, and begins at FIRST instead, as in earlier versions."""
+        """False if the chain is right, but begins with FIRST, as in earlier versions."""
 
     def take(self, row: Link, stored: bytes | None) -> None:
         seq = row[0]
@@ -184,7 +184,7 @@ class ChainCheck:
             yield f"row {self._seal.rows}, or an earlier row, has changed since it was sealed: the SHA-256 differs"
 
     def notes(self) -> Iterator[str]:
-        """What the check cannot show."""
+        """What the check cannot show, in sentences."""
         if not self._last:
             return
         if self.sealed_from is None:

@@ -1,8 +1,9 @@
 """Starts, watches and ends child processes.
 
-A child leads its own process session. So Ctrl-C at the terminal reaches only us, and a child can be ended together
-with all that it started. Our own programs end at the end of standard input, so they end with us. A program of others
-is `guarded`: it runs below guard.py, which kills all that the program has started when we die.
+A child leads its own process session. So Ctrl-C at the terminal reaches only this process, and a child can be ended
+together with everything that it started. The harness's own programs end when their standard input ends, so they end
+with this process. Any other program is `guarded`: it runs below guard.py, which kills everything that the program has
+started when this process dies.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from harness.model.numbers import exact
 
 _GUARD = str(Path(__file__).with_name("guard.py"))
 _TAIL_BYTES = 1 << 16
-"""At most so much of the error output is read for its last line: a child may have written gigabytes."""
+"""Bytes of the error output that are read to find its last line: a child may have written gigabytes."""
 _POLL_S = 0.01
 _EXITING = 0x4
 """Linux's flag PF_EXITING: no code of the process runs any more."""
@@ -132,7 +133,7 @@ class ChildProcess:
         return last_line(os.pread(self._error_file.fileno(), end - first, first))
 
     def await_ready(self, ready: Callable[[], bool], limit_s: float) -> str:
-        """Waits until it is ready. Returns the reason why it is not, with its last line, or "" for success."""
+        """Waits until the child is ready. Returns "", or the reason why it is not, with its last line."""
         deadline_s = time.monotonic() + limit_s
         while not ready():
             if not self.alive:
@@ -143,16 +144,16 @@ class ChildProcess:
         return ""
 
     def wait(self, limit_s: float) -> bool:
-        """Waits for its end; returns whether it came in time."""
+        """Waits until the child ends. Returns whether it did within limit_s."""
         deadline_s = time.monotonic() + limit_s
         while self.alive and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
         return not self.alive
 
     def end(self, grace_s: float = 0.0) -> str:
-        """Kills it and all that it has started. Returns its last line.
+        """Kills the child and everything that it has started. Returns its last line.
 
-        With grace_s, it is first asked to end and has that time for it. From any thread, and also again.
+        With grace_s, the child is first asked to end, and gets that time. May be called from any thread, and again.
         """
         with self._end_lock:
             if self._final_error_line is not None:
@@ -177,13 +178,13 @@ class ChildProcess:
             os.kill(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kills it and all that it has started; its pipes stay open."""
+        """Kills the child and everything that it has started; its pipes stay open."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
 
     def leave(self) -> None:
-        """Lets it outlive us, without a warning that it was never reaped."""
+        """Lets the child outlive this process, without a warning that it was never reaped."""
         if self.alive:
             self._process.returncode = 0  # Popen warns of a child without one; from here on, `status` is not its own
         else:
@@ -193,7 +194,7 @@ class ChildProcess:
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
-    """The command line of one of our programs, by its module. Modules in the working folder are left out."""
+    """The command line of one of the harness's programs, by its module. Modules in the working folder are not found."""
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
@@ -228,7 +229,7 @@ class KnownProcess:
         return self.boot_id == boot_id() and start_ticks(self.pid) == self.start_ticks
 
     def ending(self) -> bool:
-        """True if it was killed and has not ended yet, which takes a while on a busy host."""
+        """Whether the process was killed but has not ended yet, which takes a while on a busy host."""
         return self.alive() and _is_ending(self.pid)
 
     def await_exit(self, limit_s: float = 5.0) -> None:
@@ -242,7 +243,7 @@ class KnownProcess:
             return float(file.read().split()[0]) - self.start_ticks / os.sysconf("SC_CLK_TCK")
 
     def end(self, patience_s: float = 3.0) -> bool:
-        """Asks it to end, then kills it; True when it has ended. Never touches another process."""
+        """Asks the process to end, then kills it. Returns whether it has ended. Never affects another process."""
         for signal_number, limit_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
             if not self.alive():
                 return True
@@ -278,7 +279,7 @@ def read_process(path: Path) -> KnownProcess | None:
 
 
 def start_detached(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
-    """Starts a process that outlives us; Ctrl-C or a closed terminal does not reach it. Returns its pid."""
+    """Starts a process that outlives this one; Ctrl-C or a closed terminal does not reach it. Returns its pid."""
     child = ChildProcess(arguments, stdin=subprocess.DEVNULL, stdout=None, stderr=log, environment=environment)
     child.leave()
     return child.pid
@@ -296,7 +297,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes that a process started and that these started, as far as they still run. Source: proc(5)."""
+    """The running processes that a process started, directly or through others. Source: proc(5)."""
     pids = []
     for children in glob.glob(f"/proc/{pid}/task/*/children"):  # of each of its threads
         with contextlib.suppress(OSError):  # it has just ended

@@ -13,9 +13,9 @@ from harness.model.record import ByKind, Record
 T = TypeVar("T")
 
 EVENTS_SCHEMA = "voice-harness.events.1"
-"""Of rows as JSON lines. Kinds and fields are added; another change makes another schema."""
+"""The schema of rows as JSON lines. Kinds and fields may be added; any other change makes another schema."""
 _LONG = 1_000_000
-"""Bytes or characters; only the plan of a session of hundreds of trials is longer."""
+"""Length of a long message in bytes or characters; only the plan of a session with hundreds of trials is longer."""
 RECORDS: TypeAdapter[Record] = TypeAdapter(Annotated[Record, ByKind()])
 
 

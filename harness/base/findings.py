@@ -32,7 +32,7 @@ KeyPath = Sequence[str | int]
 
 
 class Keys(BaseModel):
-    """A mapping in a file. A validation context collects the known keys of each mapping, by identity of the mapping."""
+    """The keys of a mapping in a file. The validation context collects the known keys of each mapping, by identity."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
@@ -105,7 +105,7 @@ class Findings:
                 self.note(detail, (), _known_keys(detail, content, known_keys))
 
     def note(self, detail: ErrorDetails, above: KeyPath, known_keys: Sequence[str]) -> None:
-        """Notes one of pydantic's errors in our own words; `above` is the path of the validated value."""
+        """Notes one of pydantic's errors in the harness's words. above: path of the validated value."""
         path = (*above, *detail["loc"])
         last = str(detail["loc"][-1]) if detail["loc"] else ""
         match detail["type"]:
@@ -122,7 +122,7 @@ class Findings:
 
 
 def try_validate(model: type[KeysT], content: object) -> KeysT | None:
-    """The written mapping as its model; None if it is wrong, which was noted with the whole file."""
+    """A mapping as its model; None if it is wrong, which was already noted for the whole file."""
     try:
         return model.model_validate(content)
     except ValidationError:
@@ -196,7 +196,7 @@ def _order(problem: InputError) -> tuple[str, int, int]:
 
 
 def _child(node: Node, step: str | int) -> tuple[Node | None, Mark | None]:
-    """One step down. Steps that are not keys (pydantic's names for branches of a union) lead nowhere."""
+    """The child at a step, and the place of its key. None for steps that are not keys, as pydantic names unions."""
     match node.value, step:
         case dict() as entries, str() if step in entries:
             return entries[step], node.keys[step]
@@ -221,12 +221,15 @@ MAX_TEXT = 1000
 
 
 def validation_error(problem: str, remedy: str) -> PydanticCustomError:
-    """A problem in our own words, for a validator to raise."""
+    """A problem in the harness's words, for a validator to raise."""
     return PydanticCustomError("written", "{what}", {"what": problem, "remedy": remedy})
 
 
 def enum_validator(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
-    """Turns a word into a member of the enum. For other words, and those in `never`, the error names the nearest."""
+    """A validator that turns a word into a member of the enum. Its error for another word names the most similar one.
+
+    never: members that are not allowed.
+    """
     choices = [member.value for member in kind if member not in never]
 
     def member_of(value: Any) -> StrEnum:
@@ -280,7 +283,7 @@ Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"p
 
 
 def kind_of(path: Path) -> FileKind:
-    """The kind of a file; InputError if it is not a file of ours or not YAML."""
+    """The kind of a file; InputError if it is not one of the harness's files, or not YAML."""
     return kind_of_tree(strict_yaml.parse(strict_yaml.read_bytes(path), str(path)), str(path))
 
 
@@ -297,11 +300,11 @@ def kind_of_tree(tree: Node, file: str) -> FileKind:
 
 
 SAMPLES = ".samples.yaml"
-"""Suffix of files in which the monitor collects samples: part of a profile, to paste into one."""
+"""Suffix of the files in which the monitor collects samples. Each is a part of a profile, to be pasted into one."""
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a YAML file is not one of ours: no key names a kind of file, and the first key resembles none."""
+    """Whether a YAML file is not one of the harness's: no key names a kind of file, and the first resembles none."""
     if path.name.endswith(SAMPLES):
         return True
     try:
@@ -327,12 +330,12 @@ def _expect(kind: FileKind, tree: Node, file: str) -> None:
 
 
 def optional(description: str, **limits: Any) -> Any:
-    """The field of an optional key, None by default; limits: as for `Field`."""
+    """The field of an optional key, which is None by default. limits: further arguments of `Field`."""
     return Field(default=None, description=description, **limits)
 
 
 def preset(default: Any, description: str, **limits: Any) -> Any:
-    """The field of a key with a default; limits: as for `Field`."""
+    """The field of a key with a default. limits: further arguments of `Field`."""
     return Field(default=default, description=description, **limits)
 
 
@@ -341,7 +344,8 @@ def read_content(
 ) -> tuple[str, Plain, Findings]:
     """SHA-256 (hex) of a file, its content, and the problems of its keys, which are not raised yet.
 
-    may_be_null: where null is allowed. InputError if it is not YAML or of another kind.
+    may_be_null: returns whether the value at a key path may be null. InputError if the file is not YAML or of another
+    kind.
     """
     content = strict_yaml.read_bytes(path)
     tree = strict_yaml.parse(content, str(path))
@@ -354,9 +358,9 @@ def read_content(
 
 
 def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
-    """The keys of a file in which no value is empty, and its findings, to add further problems to.
+    """The keys of a file in which no value may be empty, and its findings, to which further problems can be added.
 
-    InputProblems with every mistake in the keys; InputError if it is not YAML or of another kind.
+    InputProblems with every mistake in the keys; InputError if the file is not YAML or of another kind.
     """
     _, plain, findings = read_content(path, kind, model)
     findings.refuse()

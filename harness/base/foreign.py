@@ -1,4 +1,4 @@
-"""Text that we did not write (device lines, transcripts, file names, notes), sanitised for a terminal."""
+"""Text from elsewhere (device lines, transcripts, file names, notes), sanitised for a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ESCAPES = re.compile(
 
 
 def strip_terminal_codes(line: str) -> str:
-    """What a terminal shows of a line: without colours, and with what was erased or overwritten gone.
+    """A line as a terminal shows it: without colours, and without text that was erased or overwritten.
 
     A shell moves the cursor back over its prompt before it prints a line. For matching only: the rest is not sanitised.
     """
@@ -56,15 +56,15 @@ def strip_terminal_codes(line: str) -> str:
 
 
 ON_A_PAGE = "\n\t\u200c\u200d\ufe0e\ufe0f"
-"""Signs that a page may hold as they are: line ends, and the joiners of words and emoji."""
+"""Characters that a page may contain unchanged: line ends, and the joiners of words and emoji."""
 
 
 def plain_text(text: str, limit: int = 500, kept: str = "") -> str:
     """One line of printable text of at most `limit` characters; what a terminal might obey becomes an escape.
 
     Controls, ESC and C1, bidirectional and zero-width characters become visible escapes (`\\e`, `\\x07`, `\\u202e`).
-    Long runs of combining marks are shortened. A longer text ends in an ellipsis, never inside an escape. kept: signs
-    that stay as they are (`ON_A_PAGE`).
+    Long runs of combining marks are shortened. A longer text ends in an ellipsis, never inside an escape. kept:
+    characters that stay as they are (`ON_A_PAGE`).
     Print the result without markup: brackets are not escaped.
     """
     if limit < 1:

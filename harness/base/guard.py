@@ -1,4 +1,4 @@
-"""Runs a program that ends when our parent ends, for whatever reason: `guard.py PARENT_PID PROGRAM ARGUMENTS…`.
+"""Runs a program that ends when this script's parent ends, for any reason: `guard.py PARENT_PID PROGRAM ARGUMENTS…`.
 
 A separate script with few imports, which adds about 30 ms per start. It leads the process session of the program and
 of everything that the program starts. When the parent dies, even by SIGKILL, the kernel signals this script, which
@@ -17,9 +17,9 @@ _PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
 
 
 def main(parent: int, command: list[str]) -> int:
-    """Runs a program until it or our parent ends. Returns its exit status, or ends by the same signal.
+    """Runs a program until it or the parent ends. Returns its exit status, or ends by the same signal as the program.
 
-    NOT_STARTED, with the reason on stderr, if it cannot be started. Does not touch its standard streams.
+    Returns NOT_STARTED, with the reason on stderr, if it cannot be started. Does not use its standard streams.
     """
 
     def down(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""Results of checks."""
+"""The results of checks of a host or a bench."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Level(StrEnum):
-    """OK. WARN: may disturb a measurement, or is needed only sometimes. FAIL: does not work."""
+    """The level of a result. WARN: it may disturb a measurement, or matters only sometimes. FAIL: it does not work."""
 
     OK = "ok"
     WARN = "warn"
@@ -22,7 +22,7 @@ class Level(StrEnum):
 
 @frozen
 class Check:
-    """One result. remedy: what to do if it is not OK."""
+    """The result of one check. says: the result in words. remedy: what to do if it is not OK; "" otherwise."""
 
     name: str
     level: Level
@@ -34,7 +34,8 @@ class Check:
 
 
 def check_each(name: str, connections: Iterable[tuple[str, T]], attempt: Callable[[T], str]) -> Iterator[Check]:
-    """Checks connections, each an id with its options: OK with what `attempt` returns, FAIL if it raises."""
+    """Checks connections, each an id with its options. A check is OK, with the text that `attempt` returns, or FAIL if
+    that raises."""
     for id, options in connections:
         try:
             answer = attempt(options)

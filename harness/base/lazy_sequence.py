@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class LazySequence(Sequence[T]):
-    """make: makes the item at an index, from 0."""
+    """A sequence whose items are made on access. make: makes the item at an index, from 0."""
 
     def __init__(self, length: int, make: Callable[[int], T]) -> None:
         self._indexes, self._make = range(length), make

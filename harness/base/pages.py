@@ -26,7 +26,7 @@ _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def _escape_controls(value: object) -> object:
-    """Text with signs that control a terminal or turn the direction of writing is shown by their escapes."""
+    """A value for a page. In texts, characters that control a terminal or the direction of writing become escapes."""
     return plain_text(value, 2000) if type(value) is str and _CONTROL.search(value) else value
 
 

@@ -31,12 +31,12 @@ def runtime_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Folder for what can be recreated (rendered speech)."""
+    """Folder for files that can be recreated (rendered speech)."""
     return _of_user("XDG_CACHE_HOME", ".cache")
 
 
 def config_folder() -> Path:
-    """Folder for what belongs to this user (rater keys)."""
+    """Folder for files that belong to this user (rater keys)."""
     return _of_user("XDG_CONFIG_HOME", ".config")
 
 
@@ -104,14 +104,14 @@ def sound_environment(sound_server: str) -> dict[str, str]:
 
 YAML = (".yaml", ".yml")
 MOST_COMPARED = 2000
-"""Names of a folder that are compared with that of a missing file."""
+"""Largest number of names in a folder that are compared with that of a missing file."""
 
 
 def similar_path(path: Path, suffixes: tuple[str, ...] = ()) -> str:
-    """The remedy for a path that does not exist: the most similar one in its folder, if any is like it.
+    """The remedy for a path that does not exist: the most similar one in its folder, if any is similar.
 
-    suffixes: of the files that may be meant; () for all, and for folders. YAML files may also be meant that are in
-    `scenarios` or `devices`, here or shipped.
+    suffixes: suffixes of the files that may be meant; () for all, and for folders. YAML files in `scenarios` or
+    `devices`, here or shipped, are also considered.
     """
     import difflib  # here, since errors are rare
 
@@ -152,11 +152,11 @@ class SessionFolder:
         self.path = path
         self.database = path / "log.sqlite"
         self.rescue = path / "log.rescue.sqlite"
-        """All rows, when the log was deleted or replaced during a run; the next resume makes it the log."""
+        """All rows, if the log was deleted or replaced during a run. The next resume makes this file the log."""
         self.lock = path / "writer.lock"
         self.clips = path / "clips"
         self.judgments = path / "judgments.sqlite"
-        """Judgments of its responses; does not exist before the first one."""
+        """Judgments of the session's responses; does not exist before the first one."""
         self.inputs = path / "inputs"
         """Copies of the scenario, the bench and the device profiles, for people."""
         self.resolved = path / "resolved.json"
@@ -164,7 +164,7 @@ class SessionFolder:
         self.summary = path / "session.json"
         """Versions, hashes and seeds."""
         self.manifest = path / "manifest.json"
-        """Of the archive that it was unpacked from; does not exist in a session that began here."""
+        """Manifest of the archive from which the session was unpacked; does not exist in a session that began here."""
         self.engine = path / "engine.json"
         """The process that runs the session, and its socket; removed when it ends."""
         self.engine_output = path / "engine.log"

@@ -1,4 +1,4 @@
-"""Converts our frozen types to plain JSON and back, by their declared fields."""
+"""Converts the harness's frozen types to plain JSON and back, by their declared fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """A whole number; true and false are not numbers in JSON or YAML."""
+    """Whether a value is a whole number; true and false are not numbers in JSON or YAML."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -85,5 +85,5 @@ def _from_plain(kind: Any, plain_value: Any) -> Any:
 
 
 def refuse_constant(name: str) -> float:
-    """`parse_constant` of a strict reader: ValueError, since NaN and Infinity are not JSON."""
+    """The `parse_constant` of a strict reader: raises ValueError, since NaN and Infinity are not JSON."""
     raise ValueError(f"{name} is not JSON")

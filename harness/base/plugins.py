@@ -43,7 +43,7 @@ _REMOVED = {
     (Group.DRIVERS, "network_bursts"): "Learn the device's chime (docs/how-to/measure-a-black-box.md), or let a "
     "program print the traffic for the driver `command` (docs/how-to/watch-a-light.md)",
 }
-"""What replaces a plug-in of an earlier version."""
+"""A plug-in of an earlier version → what to use instead."""
 
 
 def _points(group: Group) -> EntryPoints:
@@ -58,7 +58,7 @@ def _find_entry_points(group: Group, path: tuple[str, ...]) -> EntryPoints:
 
 @lru_cache(maxsize=4)
 def _all_points(path: tuple[str, ...]) -> Any:
-    """Those of every group, of a type that depends on the version of Python: something with `select`.
+    """The entry points of all groups. Their type depends on the version of Python; it has a method `select`.
 
     Searching all packages takes tens of milliseconds, however few groups are wanted, so it happens once per sys.path.
     """
@@ -98,9 +98,10 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
 
 
 def import_extra(package: str, subject: str, extra: str, note: str = "") -> Any:
-    """Imports a third-party package of an extra of ours; PluginError, with the command to install it, if that fails.
+    """Imports a third-party package that an extra installs; PluginError, with the command to install it, if that fails.
 
-    subject: as in "the recogniser moonshine". note: about the package, in brackets.
+    subject: what needs the package, such as "the recogniser moonshine". note: a remark about it, in brackets; "" for
+    none.
     """
     try:
         return import_module(package)
@@ -112,9 +113,9 @@ def import_extra(package: str, subject: str, extra: str, note: str = "") -> Any:
 
 @lru_cache(maxsize=32)
 def pip_install(extra: str, module: str = "") -> str:
-    """The command that installs what an extra of ours contains, or of that the library with this module.
+    """The command that installs the libraries of an extra, or only the one with this module.
 
-    It names the libraries, never this package: no index has it yet, and a stranger may register it there.
+    It names the libraries, never this package: no index has it yet, and a stranger may register the name there.
     """
     libraries = sorted(_libraries(extra))
     name = module.partition(".")[0].replace("_", "-")

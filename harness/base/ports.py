@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # importing the log's rows would take an evaluation worker lo
     from harness.model.understanding import Prediction, Utterance
 
 Sink: TypeAlias = "Callable[[Observation], None]"
-"""Where a driver puts its observations. May be called from any thread; never blocks, never raises."""
+"""The function to which a driver passes its observations. It may be called from any thread, never blocks and never
+raises."""
 
 
 @runtime_checkable
@@ -26,7 +27,7 @@ class NamesHostParts(Protocol):
     """A driver whose options name what this host must have: a port, a variable with a password."""
 
     def demand_host(self, options: Any) -> None:
-        """InputError, or DeviceError for a port, if it is missing. A static method: there is no device yet."""
+        """Raises InputError, or DeviceError for a port, if something is missing. Static: no device exists yet."""
 
 
 class Clock(Protocol):
@@ -87,7 +88,7 @@ class Stimulates(Protocol):
         """Stops the sound within 50 ms; StimulusEnded(complete=False) follows. Does nothing if nothing is playing."""
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms or so that were played, for a meter; None if closed."""
+        """RMS level of the last 100 ms or so that were played, for a meter; None if closed."""
 
 
 @runtime_checkable
@@ -97,7 +98,7 @@ class Hears(Protocol):
     id: str
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
-        """Takes the sound that we play and its start time, so that it is not mistaken for the device."""
+        """Takes a sound that the harness plays, and its start time, so that it is not mistaken for the device."""
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         """The sound of [start_s, end_s) on the host clock, and the exact host time of its first sample.
@@ -128,7 +129,7 @@ class KeepsSound(Protocol):
     """A driver whose device sends the sound of its microphone."""
 
     def keep_sound(self, save: Callable[[Waveform, float], Clip]) -> None:
-        """Called once, before `open`. save: `SessionLog.save_clip`; then the driver reports SoundKept."""
+        """Called once, before `open`. save: `SessionLog.save_clip`, after which the driver reports SoundKept."""
 
 
 class SessionLog(Protocol):
@@ -147,7 +148,7 @@ class Renders(Protocol):
     """Renders the sound of a recipe; the same recipe gives the same samples."""
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
-        """VoiceError or InputError if it cannot."""
+        """The sound of a recipe; VoiceError or InputError if it cannot be rendered."""
 
 
 class Voice(Protocol):
@@ -170,7 +171,7 @@ class SpeechDetector(Protocol):
     frame_samples: ClassVar[int]
 
     def is_speech(self, frame: npt.NDArray[np.int16]) -> bool:
-        """Shape (frame_samples,), at rate_hz, level already normalised."""
+        """Whether a frame is speech. frame: shape (frame_samples,), at rate_hz, with a normalised level."""
 
     def reset(self) -> None: ...
 
@@ -185,7 +186,7 @@ class Recogniser(Protocol):
         """Whether the packages that it needs are installed; fast, imports none of them."""
 
     def transcribe(self, waveform: Waveform) -> str:
-        """The words, or "" if there are none. Any rate."""
+        """The words in a sound of any rate; "" if there are none."""
 
 
 class WakeEngine(Protocol):
@@ -248,7 +249,7 @@ class ScoreStream(Protocol):
     """A state of a `ScoresSound`. The scores do not depend on the sizes of the pieces of sound."""
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        """Shape (n,), at the engine's rate; any n."""
+        """Takes sound, shape (n,), at the engine's rate; any n."""
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """Scores since the last take, one track per phrase; positions count from `begin`.
@@ -278,7 +279,7 @@ class Understands(Protocol):
     """A recogniser of commands or of words: one file, one answer."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
-        """None if nothing was understood. EngineError if it failed."""
+        """What was understood in a file; None if nothing was. EngineError if the engine failed."""
 
 
 class AudioUnderstander(OfflineEngine, Understands, Protocol):
@@ -309,7 +310,7 @@ class LearnsFromSound(AudioUnderstander, Protocol):
         """
 
     def save(self, folder: Path) -> None:
-        """Writes all that loading needs into an empty folder; no format that runs code when read."""
+        """Writes everything that loading needs into an empty folder, in no format that runs code when it is read."""
 
 
 class IntentClassifier(Protocol):
@@ -330,13 +331,13 @@ class IntentClassifier(Protocol):
         """
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Shape (texts, labels), 0–1, independent of each other."""
+        """The probability of each label for each text: shape (texts, labels), 0–1, independent of each other."""
 
 
 class Understander(Protocol):
     """A model of text → intents and BIO slots. Plug-ins: entry points of `harness.understanders`.
 
-    settings: as in `IntentClassifier`. One process and one thread.
+    settings: only the given ones, with checked texts, as in `IntentClassifier`. It lives in one process and one thread.
     """
 
     settings: ClassVar[tuple[Setting, ...]]
@@ -353,8 +354,8 @@ class Understander(Protocol):
         """One prediction per text. Unknown words are not an error; a text without words has no intent."""
 
     def save(self, folder: Path) -> None:
-        """Writes all that `load` needs into an empty folder; no format that runs code when read."""
+        """Writes everything that `load` needs into an empty folder, in no format that runs code when it is read."""
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """InputError, with the file, if the folder has no model of this kind or a damaged one."""
+        """The model in a folder; InputError, with the file, if there is none of this kind, or a damaged one."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 REST_S = 180.0
-"""A longer time without a key is a rest."""
+"""A longer time without a key is a rest, in seconds."""
 BACK_S = 1.0
-"""An answer this soon after a rest was decided during it, at an unknown time."""
+"""If an answer follows a rest this soon, in seconds, the rater decided during the rest, at an unknown time."""
 
 
 class Presence:
-    """Keys, plays and page loads are signs of activity. All times come from the given clock."""
+    """Measures the time from signs of activity: keys, plays and page loads. All times come from the given clock."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
@@ -30,7 +30,7 @@ class Presence:
         self._sign_s = now_s
 
     def begin(self) -> None:
-        """Another response is shown."""
+        """Starts with another response, which is now shown."""
         now_s = self._now_s()
         if now_s - self._sign_s > REST_S:
             self._busy_since_s = now_s

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 HostFacts = tuple[tuple[str, str], ...]
-"""(name, value). Facts of several hosts hold a name more than once."""
+"""(name, value) of each fact. The facts of several hosts may contain a name more than once."""
 _VECTORS = {
     "avx": "AVX",
     "avx2": "AVX2",
@@ -25,7 +25,7 @@ _VECTORS = {
     "i8mm": "I8MM",
     "sve": "SVE",
 }
-"""Names in /proc/cpuinfo of the instructions for which libraries of neural models choose their code."""
+"""Flag in /proc/cpuinfo → name of the instruction set, for those by which libraries of neural models choose code."""
 
 
 def host_facts(cpuinfo: str | None = None) -> HostFacts:

@@ -10,7 +10,7 @@ from harness.base.plain_json import is_integer
 from harness.model.numbers import exact
 
 GREATEST = 1e15
-"""A whole number up to here is exact as a float."""
+"""The greatest number that is accepted; whole numbers up to it are exact as floats."""
 LONGEST_NAME = 200
 
 
@@ -30,7 +30,7 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def demand_protocol(message: dict[str, Any], text: str, protocol: int) -> None:
-    """The first line names the protocol that the program speaks."""
+    """Raises ProtocolFault if the first line names another protocol than this one."""
     if "protocol" not in message:
         raise ProtocolFault(f"does not begin with a hello of protocol {protocol}, but with {short(text)}")
     if message["protocol"] != protocol:
@@ -38,7 +38,7 @@ def demand_protocol(message: dict[str, Any], text: str, protocol: int) -> None:
 
 
 def demand_number(message: dict[str, Any], key: str, low: float, high: float) -> float:
-    """A number from low to high."""
+    """The number of a key, from low to high; ProtocolFault for anything else."""
     value = message.get(key)
     if not (isinstance(value, float) or is_integer(value)) or not abs(value) < GREATEST:  # also if NaN
         raise ProtocolFault(f"sent {key} that is not a finite number: {short(json.dumps(value))}")
@@ -48,7 +48,7 @@ def demand_number(message: dict[str, Any], key: str, low: float, high: float) ->
 
 
 def demand_name(message: dict[str, Any], key: str, otherwise: str | None = None) -> str:
-    """A name of a hello, at most 200 characters."""
+    """A name in a program's first line, at most 200 characters. otherwise: the name if it is missing; None: error."""
     value = message.get(key, otherwise)
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME:
         raise ProtocolFault(f"sent a hello without a valid {key}")
@@ -56,5 +56,5 @@ def demand_name(message: dict[str, Any], key: str, otherwise: str | None = None)
 
 
 def short(text: str) -> str:
-    """The beginning of a text, quoted, escaped for a terminal."""
+    """The beginning of a text, quoted and sanitised for a terminal."""
     return repr(plain_text(text, 80))

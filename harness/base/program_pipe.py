@@ -19,23 +19,23 @@ from harness.model.numbers import exact
 
 LONGEST_LINE = 1 << 20
 _MOST_UNREAD = 8 << 20
-"""Bytes of one line, and of all lines that wait to be read: a program that writes without end is stopped."""
+"""Largest size of one line, and of all unread lines, in bytes; a program that writes without end is stopped."""
 _CHUNK = 1 << 16
 HANG_REMEDY = "Check whether it is waiting for something. For a longer limit: -s hang-limit-s=N"
 _LAST_WORDS = 8
-"""Lines of standard error that an error quotes."""
+"""Number of lines of standard error that an error quotes."""
 _GRACE_S = 0.5
-"""How long `close` lets a program exit by itself after its input has ended."""
+"""How long `close` waits for a program to exit after its input has ended, in seconds."""
 _EXIT_S = 2.0
-"""How long an error waits for the exit status of a program that has closed its streams."""
+"""How long an error waits for the exit status of a program that has closed its streams, in seconds."""
 
 
 class ProgramPipe:
     """A running program: lines come out, bytes go in. Reading and writing never block each other.
 
-    command: program (a path) and arguments. hang_s: time limit without progress. who, fed: what the program is and what
-    it is sent, for messages. remedy: for a program that hangs. Every fault is an EngineError with the command and its
-    last output on stderr, and ends the process.
+    command: program (a path) and arguments. hang_s: time limit without progress.
+    who, fed: what the program is, and what it is sent, in messages. remedy: what to do if it hangs.
+    Every fault is an EngineError with the command and its last output on stderr, and ends the process.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ProgramPipe:
         return self._finalizer.alive and self._child.status is None
 
     def send(self, content: bytes) -> None:
-        """Returns when the pipe has taken everything. Keeps what the program writes in that time."""
+        """Returns when the pipe has accepted all bytes. Lines that the program writes in that time are kept."""
         rest = memoryview(content)
         deadline = time.monotonic() + self._hang_s
         while rest:
@@ -105,7 +105,7 @@ class ProgramPipe:
         return lines
 
     def read_line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
-        """The next line; None at the end of its output. waiting_for: for the message, as in "has not sent …"."""
+        """The next line; None at the end of the output. waiting_for: what has not come, for the message."""
         deadline = time.monotonic() + limit_s
         while not self._lines and not self._ended_output:
             self._poll_until(deadline, limit_s, waiting_for, remedy)
@@ -151,14 +151,14 @@ class ProgramPipe:
         self._finalizer()
 
     def _poll_until(self, deadline: float, limit_s: float, waiting_for: str, remedy: str = "") -> None:
-        """Waits for any progress. EngineError at the deadline. Output on stderr does not extend it."""
+        """Waits for any progress; EngineError at the deadline. Output on stderr does not count as progress."""
         remaining_s = deadline - time.monotonic()
         if remaining_s <= 0:
             raise self.fault(f"{waiting_for} within {exact(limit_s)} s", remedy or self._remedy)
         self._read_ready(remaining_s)
 
     def pause(self, limit_s: float) -> None:
-        """Reads for that time, also if nothing more can come."""
+        """Reads for limit_s, or waits if nothing more can come."""
         if not self._selector.get_map() or not self._read_ready(limit_s):
             time.sleep(limit_s / 4)  # without a stream left to read, nothing waits; callers poll
 
@@ -223,9 +223,10 @@ class ProgramPipe:
 
 
 def program_command(option: str, text: str, example: str, by_interpreter: str) -> tuple[str, ...]:
-    """Program, by its full path, and arguments, split as a shell splits them, or the path of a file.
+    """The program, by its full path, and its arguments. text: both, split as a shell splits them; or a path to a file.
 
-    InputError if there is no such program; option: where it was named; example, by_interpreter: what to write instead.
+    InputError if there is no such program. For its message, option: the option with this text; example: a right text;
+    by_interpreter: a right text for a script that cannot be executed itself.
     """
     example = f"Name a command: {example}"
     try:
@@ -250,7 +251,7 @@ def program_command(option: str, text: str, example: str, by_interpreter: str) -
 
 
 def show_command(command: tuple[str, ...]) -> str:
-    """The command as a shell would take it, escaped for a terminal."""
+    """The command as one would type it into a shell, sanitised for a terminal."""
     return plain_text(shlex.join(command), 300)
 
 

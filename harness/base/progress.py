@@ -1,4 +1,4 @@
-"""Progress of work that may take seconds: where it is done, it is marked here; a command draws it for a person."""
+"""Progress of work that may take seconds: the code that does the work reports it here, and a command draws it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 Drawing: TypeAlias = Callable[[str, int, int], None]
-"""Takes what is done, how many items are finished, and of how many (0: not known)."""
+"""Draws progress: called with the task in words, the number of finished items, and that of all (0: not known)."""
 
 _drawing: ContextVar[Drawing | None] = ContextVar("drawing", default=None)
 
 
 def tracked(items: Iterable[T], task: str, total: Callable[[], int] | None = None) -> Iterable[T]:
-    """The items; while somebody draws, each is reported before it is worked on.
+    """The items. While progress is drawn, each is reported before it is returned.
 
-    total: their number, where they do not know it themselves; called only while somebody draws.
+    total: returns their number, if `len` cannot; called only while progress is drawn.
     """
     if (drawing := _drawing.get()) is None:
         return items
@@ -32,7 +32,7 @@ def _report(items: Iterable[T], task: str, total: int, drawing: Drawing) -> Iter
 
 
 def step(task: str) -> None:
-    """Reports the beginning of work that cannot be counted."""
+    """Reports the beginning of work without countable items."""
     if (drawing := _drawing.get()) is not None:
         drawing(task, 0, 0)
 

@@ -29,13 +29,13 @@ from harness.model.record import Entry, JudgmentGiven, Record
 
 APPLICATION_ID = 0x56484C47  # "VHLG"
 BATCH = 500
-"""Rows that one query reads."""
+"""Number of rows that one query reads."""
 SMALL_ROOM_BYTES = 1 << 20
-"""With less space than this, a failed write counts as a full disk."""
+"""If less space is left, in bytes, a failed write counts as a full disk."""
 
 
 Row = tuple[int, int, float, float, str]
-"""seq, run, at_s, wall_s, body."""
+"""A stored row: (seq, run, at_s, wall_s, body)."""
 
 
 class HasKind(Protocol):
@@ -48,10 +48,13 @@ T = TypeVar("T", bound=HasKind)
 
 @frozen
 class RowFormat(Generic[T]):
-    """The kind of rows in a file. whole: what it is a part of; name: of the file, for people.
+    """The kind of rows in a file.
 
-    other_version, unreadable: what to do about a file of another version, and about a row that cannot be read. id_of:
-    the key that identifies a record sent twice; None if duplicates are allowed.
+    application_id, version: as in SQLite's header of the file.
+    whole: what the file is a part of, for people. name: what the file is called, for people.
+    other_version, unreadable: remedies for a file of another version, and for a row that cannot be read.
+    adapter: converts records. id_of: returns the key that identifies a record that is sent twice; None if a record may
+    be stored twice.
     """
 
     application_id: int
@@ -64,7 +67,7 @@ class RowFormat(Generic[T]):
     id_of: Callable[[T], str | None]
 
     def record(self, row: Row, path: Path) -> T:
-        """The record of a row; LogError naming the row when it cannot be read."""
+        """The record of a row; LogError, which names the row, when it cannot be read."""
         if not is_time(row[2], row[3]):
             raise LogError(f"{path}: row {row[0]} {OF_NO_CLOCK}", remedy=self.unreadable)
         try:
@@ -73,7 +76,7 @@ class RowFormat(Generic[T]):
             raise LogError(f"{path}: row {row[0]} cannot be read: {error.what}", remedy=self.unreadable) from error
 
     def text(self, record: T) -> str:
-        """The body of its row; LogError when it cannot be written as text."""
+        """The body of a record's row; LogError when it cannot be written as text."""
         try:
             return encode(self.adapter, record).decode("utf-8")
         except PydanticSerializationError as error:
@@ -83,7 +86,7 @@ class RowFormat(Generic[T]):
 
 OF_NO_CLOCK = "has an impossible time"
 _FARTHEST_S = 6e10
-"""Seconds. Farther from 1970, no date can be written."""
+"""Largest distance of a time from 1970, in seconds; beyond it, no date can be written."""
 
 
 def is_time(at_s: float, wall_s: float) -> bool:
@@ -119,9 +122,9 @@ _SCHEMA = (
 )
 
 _OURS = {"".join(sql.split()) for sql in (*_SCHEMA, _SCHEMA[0].replace("NULL,\n        chain BLOB", "NULL"))}
-"""Without spaces; those of a table of an early version, with a column that was added later, are the same."""
+"""The harness's schema without spaces. An early version's table has the same text, with a column added later."""
 _SCHEMA_BYTES, _SCHEMA_STEPS = 100_000, 100_000
-"""Far above what reading our own schema takes."""
+"""Limits on reading a schema, in bytes and in steps of SQLite, far above what the harness's own schema takes."""
 _FOREIGN = "Do not use this file: somebody changed its tables, or it is not a log"
 _RECOVER = "Keep the folder, and work on a copy: sqlite3 FILE .recover"
 _BATCH_BYTES = 16_000_000
@@ -139,7 +142,7 @@ def open_for_writing(path: Path, content: RowFormat[Any] = SESSION, wait_s: floa
 
     Creates the schema in an empty file.
     wait_s: how long it waits for other processes, here and at every later statement. LogError when the file is damaged,
-    foreign or of another version, or held for longer; LogFull.
+    foreign or of another version, or another process holds it for longer. LogFull when the disk is full.
     """
     try:
         # Not only the thread that opens it: its owners have locks, so that one thread at a time uses it.
@@ -185,9 +188,9 @@ def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[Non
 def open_for_reading(
     path: Path, *, may_be_blank: bool = False, content: RowFormat[Any] = SESSION
 ) -> sqlite3.Connection:
-    """A read-only connection that sees what is committed while a writer goes on; LogError.
+    """A read-only connection, which sees rows that a writer commits later; LogError.
 
-    may_be_blank: accept a file without a schema, as one without rows.
+    may_be_blank: whether to accept a file without a schema, as one without rows.
     """
     if not path.is_file():
         raise LogError(f"{path} does not exist", remedy=f"Name the folder of {content.whole}")
@@ -224,9 +227,10 @@ _raised: list[BaseException] = []
 
 
 def _steps() -> Iterator[int]:
-    """Says to SQLite that it may go on, until a signal comes.
+    """Lets SQLite continue until a signal comes.
 
-    SQLite swallows what a signal raises in a function of ours. A generator catches it where it waits, in its `try`.
+    SQLite swallows an exception that a signal handler raises in a Python function that it calls. This generator catches
+    such an exception where it waits, in its `try`.
     """
     while True:
         try:
@@ -237,7 +241,7 @@ def _steps() -> Iterator[int]:
 
 
 def raise_signal() -> None:
-    """Raises what a signal raised while SQLite was at work; call it after an error of SQLite."""
+    """Raises the exception of a signal handler that ran during SQLite's work; call it after an error of SQLite."""
     if _raised:
         raise _raised.pop()
 
@@ -245,21 +249,24 @@ def raise_signal() -> None:
 def read_rows(
     path: Path, content: RowFormat[T], after_seq: int = 0, *, may_be_blank: bool = False
 ) -> Iterator[tuple[Row, T]]:
-    """Committed rows after a seq, by whichever process, with their records, ordered; LogError."""
+    """Rows after a seq that any process has committed, with their records, in order; LogError."""
     with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
         for row in raw_rows(connection, path, after_seq):
             yield row, content.record(row, path)
 
 
 def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False) -> Iterator[Entry]:
-    """Entries of a session or of its judgments, as `read_rows`. kinds: as `raw_rows`."""
+    """Entries after a seq, of a session's log or the file beside it, in order; LogError.
+
+    kinds: SQL list of the kinds to read; "" for all.
+    """
     with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection:
         for row in raw_rows(connection, path, after_seq, kinds):
             yield entry_of(row, path)
 
 
 def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
-    """Rows after a seq as they stand, in order, read in batches; LogError. kinds: SQL of a list; "" for all."""
+    """Stored rows after a seq, in order, read in batches; LogError. kinds: SQL list of their kinds; "" for all."""
     chosen = f"AND kind IN ({kinds})" if kinds else ""
     query = f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? {chosen} ORDER BY seq LIMIT ?"
     while True:
@@ -283,7 +290,7 @@ def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: 
 
 
 def first_hash(path: Path) -> bytes:
-    """The hash of a session's first row, which the chain of its judgments begins at; LogError."""
+    """The hash of a session's first row, with which the chain of its judgments begins; LogError."""
     with closing(open_for_reading(path)) as connection, translate_errors(path):
         column = COLUMN if is_chained(connection) else "NULL"
         query = f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries WHERE seq = 1"
@@ -292,14 +299,14 @@ def first_hash(path: Path) -> bytes:
 
 
 def entry_of(row: Row, path: Path) -> Entry:
-    """The entry of (seq, run, at_s, wall_s, body); LogError naming the row when it cannot be read."""
+    """The entry of a stored row; LogError, which names the row, when it cannot be read."""
     return Entry(*row[:4], SESSION.record(row, path))
 
 
 def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[Any] = SESSION) -> None:
-    """LogError when the database holds other rows, or rows of another version, or anything that we do not write.
+    """Raises LogError if a database has other rows, or another version, or anything that the harness does not write.
 
-    A view or a generated column in a file from others would be computed with each row that is read.
+    A view or a generated column in a file from elsewhere would be computed for each row that is read.
     """
     with _limit_schema_work(connection, path):
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -321,7 +328,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
 
 @contextmanager
 def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Bounds what reading a schema takes; LogError when it takes more than ours."""
+    """Limits the work of reading a schema; LogError when it exceeds _SCHEMA_STEPS."""
     connection.execute("PRAGMA trusted_schema=OFF")
     longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
     # Returns 0 this many times, then 1, which ends the query. Not a Python function: SQLite would swallow what a signal
@@ -353,7 +360,7 @@ def explain(error: sqlite3.Error, path: Path) -> NoReturn:
 
 
 def explanation(error: sqlite3.Error, path: Path) -> LogError:
-    """What the error means for people, with a remedy. Raises what a signal raised, if that is the cause."""
+    """The error in words, with a remedy. If a signal is the cause, its exception is raised."""
     raise_signal()
     code: int = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR_WRITE and _no_room(path)):
@@ -365,9 +372,9 @@ def explanation(error: sqlite3.Error, path: Path) -> LogError:
 
 
 def _demand_no_journal(path: Path) -> None:
-    """LogError when a rollback journal lies beside the file: SQLite would play it back, and remove what it names.
+    """Raises LogError if there is a rollback journal beside the file: SQLite would play it back, and delete files.
 
-    A process that makes the file has one for a moment.
+    A process that creates the file has such a journal for a moment.
     """
     give_up_s = threads.monotonic() + 2.0
     while _has_bytes(path, "-journal"):
@@ -378,13 +385,13 @@ def _demand_no_journal(path: Path) -> None:
 
 
 def missing_guards(connection: sqlite3.Connection) -> list[str]:
-    """Names of the triggers that keep rows as they are, and that are gone or were changed; sqlite3.Error."""
+    """Names of the triggers against changes of rows that are missing or were changed; sqlite3.Error."""
     triggers = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")}
     return [guard.split()[2] for guard in _GUARDS if guard not in triggers]
 
 
 def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
-    """Requests a write-ahead log; the resulting mode. SQLite does not wait for other processes here."""
+    """Requests a write-ahead log. Returns the resulting mode. SQLite does not wait for other processes here."""
     give_up_s = threads.monotonic() + wait_s
     while True:
         try:
@@ -419,21 +426,21 @@ INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES
 
 
 def insert(connection: sqlite3.Connection, row: Link, previous: bytes) -> bytes:
-    """Adds a row to the open transaction; its hash. previous: the hash of the previous row."""
+    """Adds a row to the open transaction. Returns its hash. previous: hash of the previous row."""
     link = row_hash(previous, row)
     connection.execute(INSERT, (*row, link))
     return link
 
 
 WAIT_S = 30.0
-"""How long a writer waits for another one's commit."""
+"""How long a writer waits for another one's commit, in seconds."""
 
 
 class SharedRows(Generic[T]):
-    """A file of rows that several processes add to; thread-safe. LogError when it cannot be written; LogFull.
+    """A file of rows to which several processes add; thread-safe. LogError when it cannot be written; LogFull.
 
-    path: of the file. demand: raises LogError when the folder is not what it has to be. first: what the chain begins
-    at.
+    path: path of the file. demand: raises LogError when the folder is not the right one.
+    first: returns the hash with which the chain begins.
     """
 
     def __init__(
@@ -445,9 +452,9 @@ class SharedRows(Generic[T]):
         self._open()
 
     def add(self, records: Sequence[T]) -> list[Row]:
-        """Writes rows all or none, at the cost of one, and returns when they are on the disk.
+        """Writes rows, all or none, as fast as one, and returns them when they are on the disk.
 
-        A record that is there already is not written again: its row comes back.
+        A record that is already in the file is not written again; its row is returned.
         """
         rows: list[Row] = []
         with self._lock, translate_errors(self._path):
@@ -477,7 +484,7 @@ class SharedRows(Generic[T]):
         return rows
 
     def close(self) -> None:
-        """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
+        """Seals the end of the file; LogFull or LogError when that fails, though the rows are safe."""
         with self._lock:
             place, self._opened = self._opened, None
             try:
@@ -495,7 +502,7 @@ class SharedRows(Generic[T]):
         self._opened = place_of(self._path)
 
     def _reopen_if_replaced(self) -> None:
-        """Opens the file anew where another has taken its place; LogError when its folder is gone, or it is closed."""
+        """Opens the file again if another has taken its place; LogError if its folder is gone, or this is closed."""
         if self._opened is None:
             raise LogError(f"{self._path} is closed", remedy="Open it again")
         if place_of(self._path) != self._opened:
@@ -517,12 +524,12 @@ FilePlace = tuple[tuple[int, int], ...]
 
 
 def place_of(path: Path) -> FilePlace | None:
-    """Which file this is, with its write-ahead log; None when one of them is gone."""
+    """The identity of a file and of its write-ahead log; None when one of them is missing."""
     return place_and_size(path)[0]
 
 
 def place_and_size(path: Path) -> tuple[FilePlace | None, int]:
-    """As `place_of`, with the size of the file in bytes."""
+    """The identity of a file, as `place_of` gives it, and its size in bytes."""
     try:
         file, log = os.stat(path), os.stat(f"{path}-wal")
     except OSError:

@@ -1,4 +1,4 @@
-"""Leaving at a signal, in order and at the latest after a while; and stopping as a job of a shell."""
+"""Exits at a signal, in an orderly way but after a limited time; and stops as a job of a shell."""
 
 from __future__ import annotations
 

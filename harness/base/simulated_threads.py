@@ -1,7 +1,7 @@
 """Threads in simulated time: one runs at a time, and hands over only where it waits.
 
-The order is defined. Of the threads whose condition holds, the one that has waited longest goes on. If none holds, time
-passes until the next wait ends. Nothing sleeps, and equal programs run equally.
+The order is deterministic. Of the threads whose condition holds, the one that has waited longest continues. If no
+condition holds, time advances until the next wait ends. Nothing really sleeps, and equal programs run equally.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 from harness.base.threads import Bell, using
 
 TICK_S = 1e-9
-"""The shortest wait: shorter ones may be lost in the rounding of the time, which then stands still."""
+"""The shortest wait, in seconds. Rounding could lose shorter ones, so that time would stand still."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -29,7 +29,11 @@ class _SimulationOver(BaseException):
 
 
 class _SimulatedThread:
-    """One thread of the simulation. holds, due_s: what it waits for, and until when. held: how the wait ended."""
+    """One thread of the simulation.
+
+    holds, due_s: the condition for which it waits, and until when. held: whether the condition held when the wait
+    ended.
+    """
 
     def __init__(self) -> None:
         self.baton = threading.Lock()
@@ -41,9 +45,9 @@ class _SimulatedThread:
 
 
 class SimulatedThreads:
-    """A world with a time of its own. The thread that makes it is the first of its threads.
+    """A simulation with its own time. The thread that creates it is the first of its threads.
 
-    With `with`; at the end, threads that still wait are ended.
+    Use it in a `with` block; at the end, threads that still wait are ended.
     """
 
     def __init__(self, now_s: float = 1000.0) -> None:
@@ -75,24 +79,24 @@ class SimulatedThreads:
         return self._wall_s + self._now_s
 
     def set_wall(self, by_s: float) -> None:
-        """Somebody sets the host's clock on, or back if negative."""
+        """Simulates that somebody sets the host's clock, forward by by_s or, if that is negative, back."""
         self._wall_s += by_s
 
     def sleep(self, duration_s: float) -> None:
         self.wait(lambda: False, duration_s)
 
     def stall(self, lasts_s: float) -> None:
-        """The host stands still: no thread goes on for a time. Calls do happen."""
+        """Simulates a stall of the host: no thread continues for lasts_s. Calls scheduled by `call_at` still happen."""
         self._stands_until_s = max(self._stands_until_s, self._now_s + lasts_s)
 
     def call_at(self, due_s: float, call: Callable[[], object]) -> None:
-        """Calls at that time, before waits that end then; those of one moment in their order. A call must not wait."""
+        """Schedules a call at due_s, before waits that end then. Calls at one time keep their order; none may wait."""
         heapq.heappush(self._calls, (max(due_s, self._now_s), next(self._order), call))
 
     def wait(self, holds: Callable[[], object], limit_s: float | None = None) -> bool:
-        """Hands over until something holds, at most for a time; whether it holds. RuntimeError if nothing can happen.
+        """Lets other threads run until `holds` is true, at most for limit_s. Returns whether it is.
 
-        `holds` is asked between the turns of other threads, so it must not wait.
+        `holds` is called between the turns of other threads, so it must not wait. RuntimeError if nothing can happen.
         """
         if self._over:
             raise _SimulationOver
@@ -122,14 +126,14 @@ class SimulatedThreads:
             raise RuntimeError("every thread waits for another one")
 
     def _switch(self, own_thread: _SimulatedThread | None, following: _SimulatedThread | None) -> None:
-        """Lets another thread go on. Returns when it is this one's turn again. own_thread: None if this one ends."""
+        """Lets another thread continue. Returns when it is this one's turn again. own_thread: None if this one ends."""
         if following is not None:
             following.baton.release()
         if own_thread is not None:
             own_thread.baton.acquire()
 
     def _next(self) -> _SimulatedThread | None:
-        """Takes the thread that goes on from those that wait, and lets time pass until there is one."""
+        """The waiting thread that continues; lets time advance until there is one."""
         while self._waiting:
             if self._now_s < self._stands_until_s:
                 if self._calls and self._calls[0][0] <= self._stands_until_s:
@@ -165,7 +169,7 @@ class SimulatedThreads:
         return strand
 
     def begin(self, thread: threading.Thread, target: Callable[[], object]) -> Callable[[], None] | None:
-        """What a thread of the simulation is to run, which goes on at its next turn; None if it needs no thread."""
+        """The function that a simulated thread must run, which starts at its next turn; None if none is needed."""
         strand = _SimulatedThread()
         strand.thread = thread
         self._waiting.append(strand)
@@ -255,7 +259,7 @@ class _Thread(threading.Thread):
 
 
 class _Lock:
-    """Reentrant. A program that works with a lock that is not works with it, too."""
+    """A lock, which is reentrant: a program for which a plain lock is enough works with it, too."""
 
     def __init__(self, world: SimulatedThreads) -> None:
         self._world = world

@@ -69,12 +69,12 @@ _CAUSES = (
 )
 """Part of the parser's message → the cause in the file, and what to do."""
 _OPENED = ("unexpected end of stream", "could not find expected ':'", "but got '<stream end>'")
-"""Errors reported where the construct began, not where the parser noticed."""
+"""Errors that are reported where the construct began, not where the parser noticed them."""
 
 
 @frozen
 class Mark:
-    """Line and column, both from 1."""
+    """A position in a file: line and column, both from 1."""
 
     line: int
     column: int
@@ -124,7 +124,7 @@ def parse(content: bytes, file: str) -> Node:
 
 
 def first_key(content: bytes) -> str:
-    """The first key of a file that may be wrong further on; "" if it does not begin with a key. Stops there."""
+    """The first key of a file, whose rest may be wrong and is not read; "" if it does not begin with a key."""
     try:
         for event in yaml.parse(_text(content[:MAX_BYTES], ""), yaml.SafeLoader):
             if isinstance(event, yaml.ScalarEvent):

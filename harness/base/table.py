@@ -16,17 +16,19 @@ from harness.model.numbers import NOTHING
 
 Row = TypeVar("Row")
 NO_LABEL = "(none)"
-"""The group of what has no label."""
+"""The name of the group of rows without a label."""
 
 
 @frozen
 class Field(Generic[Row]):
     """A column of a table.
 
-    - key: its name in JSON; "" leaves it out there. title: its head in text and pages, with the unit;
-      "" leaves it out there.
-    - value: of a row, for JSON. text: for people; default: the value itself, "n/a" without one.
-    - left, gives_way: as of `text_table.Column`. main: what a page prints bold.
+    - key: its name in JSON; "" leaves it out there.
+    - title: its heading in text and on pages, with the unit; "" leaves it out there.
+    - value: returns the value of a row, for JSON. text: returns it as text, for people. Default: the value itself,
+      "n/a" for None.
+    - left: whether it is aligned left. gives_way: order in which text drops columns, highest first; 0: never.
+    - main: whether a page prints it in bold.
     """
 
     key: str
@@ -49,7 +51,7 @@ FULL, THIN = "█", "▏"
 
 
 def bar(value: float | None, width: int) -> str:
-    """So many full columns of a share; a share that is not nothing is never drawn as nothing."""
+    """A share as a bar of at most `width` columns; a share above 0 is never drawn as nothing."""
     if not value or width < 1:
         return ""
     return FULL * round(value * width) or THIN
@@ -63,8 +65,8 @@ Plot = tuple[float | None, tuple[float, float] | None]
 class Table(Generic[Row]):
     """Columns and rows; the first column is a label of foreign text (`text_table`).
 
-    ends: cells of closing rows. plots: for each row, what a page draws beside it, on a scale from 0 to `scale`.
-    bars: text draws them, too, where it has room; `plots` then has the values of `ends`, too.
+    ends: cells of closing rows. plots: for each row, the value that a page draws beside it, on a scale from 0 to
+    `scale`. bars: whether text draws these too, if it has room; `plots` then also has the values of `ends`.
     """
 
     kind: ClassVar = "table"
@@ -110,7 +112,7 @@ class Table(Generic[Row]):
 
     @property
     def cells(self) -> list[list[str]]:
-        """A text for each row and titled column; not escaped."""
+        """The text of each row and column with a title; not sanitised."""
         return [[field.cell(row) for field in self.titled] for row in self.rows]
 
     def json(self) -> list[dict[str, Any]]:
@@ -125,14 +127,15 @@ class Table(Generic[Row]):
 
 LEAST_CROSSED, WIDEST_CROSSED = 14, 40
 Cell = tuple[str, str]
-"""A text and a text below it, each "" where there is none; safe."""
+"""A text, and a second one below it, each "" if there is none. Both must be safe."""
 
 
 @frozen
 class CrossTable:
-    """Labels of two groupings crossed. title: what the cells are. corner: the grouping of the rows.
+    """A table of one grouping by another. title: what the cells contain. corner: name of the grouping of the rows.
 
-    columns: labels. rows: a label and a cell for each column. ends: the same, of all.
+    columns: labels of the other grouping. rows: (label, a cell for each column). ends: closing rows, such as totals, in
+    the same form.
     """
 
     kind: ClassVar = "crossed"
@@ -143,7 +146,7 @@ class CrossTable:
     ends: Sequence[tuple[str, Sequence[Cell]]] = ()
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
-        """Text for a terminal, in as many tables below each other as the width asks for."""
+        """Text for a terminal, split into several tables, one below the other, if the width requires it."""
         side = max(LEAST_CROSSED, min(WIDEST_CROSSED, width // 5))
         above = max(LEAST_CROSSED, min(WIDEST_CROSSED, (width - side) // len(self.columns) - len(GAP)))
         heads = [shown(label, above) for label in self.columns]
@@ -166,7 +169,7 @@ class CrossTable:
 
 
 def _two_lines(row: tuple[str, Sequence[Cell]], part: slice) -> Iterator[Sequence[str]]:
-    """A row of a matrix; the second line only where a cell has a text below."""
+    """The lines of a row; there is a second one only if a cell has a second text."""
     label, cells = row
     yield (label, *(above for above, _ in cells[part]))
     if any(below for _, below in cells[part]):
@@ -178,7 +181,10 @@ ARROW = " → "
 
 @frozen
 class Occurrences:
-    """What occurred how often, the most frequent first. rows: foreign texts, joined by an arrow, and their number."""
+    """How often things occurred, the most frequent first.
+
+    rows: (foreign texts, which an arrow joins; number of occurrences).
+    """
 
     kind: ClassVar = "occurrences"
     title: str
@@ -207,7 +213,7 @@ class Occurrences:
 
 @frozen
 class Notes:
-    """Names with their texts, safe ones. A text without a name is a sentence, and may be foreign.
+    """Notes: (name, text), which must be safe. A text with the name "" is a sentence, and may be foreign.
 
     at: the column at which texts begin in a terminal.
     """
@@ -226,7 +232,7 @@ Part = Table[Any] | CrossTable | Occurrences | Notes
 
 @frozen
 class Section:
-    """Parts that belong together. key, title: its anchor and heading on a page; text has blank lines between parts."""
+    """Parts that belong together. key, title: anchor and heading on a page. Text has blank lines between the parts."""
 
     key: str
     title: str

@@ -1,4 +1,4 @@
-"""Text files and pipes of any size: their encoding and lines, and the faults in them, told together up to a limit.
+"""Text files and pipes of any size: their encoding and lines, and their faults, reported together up to a limit.
 
 A line ends with a line feed, a carriage return, or both. Uses memory for one block and the longest line.
 
@@ -6,8 +6,8 @@ Comma-separated text is written so that a spreadsheet shows it unchanged and nev
 = + - @, a tab or a line end gets a leading apostrophe. One that begins with an apostrophe gets another one, so that
 removing one restores every text (`harness rate judgments import` does). A signed number is not a formula.
 
-All tables of others are read by `CsvRows`. Cells are separated by commas, in a .tsv file by tabs. The first line can
-declare another separator, as spreadsheets do: `sep=;`. One that is not declared is not guessed.
+`CsvRows` reads all tables from elsewhere. Cells are separated by commas, in a .tsv file by tabs. The first line can
+declare another separator, as spreadsheets do: `sep=;`. A separator that is not declared is not guessed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from harness.base.places import similar_path
 from harness.model.errors import InputError, InputProblems, Place
 
 BLOCK = 1 << 18
-"""Bytes per read. A pipe may return fewer, which are passed on at once."""
+"""Number of bytes for each read. A pipe may return fewer, which are passed on at once."""
 LONGEST_LINE = 1 << 22
-"""Characters. A longer line suggests that the file is not text, or has lost its line ends."""
+"""Characters in the longest line. A longer one suggests that the file is not text, or has lost its line ends."""
 
 COMMENT = ";;"
 """Start of a line that is a comment, not a transcript."""
@@ -43,9 +43,10 @@ _FAULT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud80
 
 
 class LineBlock(NamedTuple):
-    """Whole lines, without their ends. first: number of the first, from 1. faulty: some contain characters of no text.
+    """Complete lines, without their ends. first: number of the first line, from 1.
 
-    cut: the last line is only the beginning of a line that is too long.
+    faulty: whether some contain characters that are not text. cut: whether the last one is only the beginning of a line
+    that is too long.
     """
 
     first: int
@@ -55,7 +56,7 @@ class LineBlock(NamedTuple):
 
 
 def checked_encoding(name: str, file: str = "") -> str:
-    """The canonical name of an encoding; InputError, for the file to read, if no text encoding has that name."""
+    """The canonical name of an encoding; InputError if no text encoding has that name. file: named in the error."""
     try:
         "".encode(name)
         codecs.getincrementaldecoder(name)
@@ -164,8 +165,8 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = False, as_written: bool = False) -> str:
     """The text of a file, each line ended by a line feed (unless as_written), without a byte order mark.
 
-    encoding: default UTF-8. InputError when the file cannot be read, or is empty (unless may_be_empty).
-    InputProblems with line and column of every line that holds anything but text (`fault_in`).
+    encoding: None is UTF-8. InputError when the file cannot be read, or is empty (unless may_be_empty).
+    InputProblems with line and column of every line that contains anything but text (`fault_in`).
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
@@ -178,9 +179,9 @@ def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = F
 def read_text_and_faults(
     path: Path, encoding: str | None = None, *, as_written: bool = False
 ) -> tuple[str, dict[int, InputError]]:
-    """As `read_text`, but lines that hold anything but text are reported and left as they are.
+    """The text of a file, as `read_text` gives it, and line number → fault; faulty lines are left as they are.
 
-    A byte that is not UTF-8 becomes half a character (surrogateescape).
+    A byte that is not UTF-8 becomes a lone surrogate (surrogateescape).
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
@@ -212,12 +213,12 @@ def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_wr
 
 
 def encoding_name(encoding: str | None) -> str:
-    """The name that travels with the transcripts: as given, or UTF-8."""
+    """The name of an encoding as stored with the transcripts: as given, or UTF-8."""
     return encoding or UTF_8
 
 
 def read_bytes(path: Path) -> bytes:
-    """All that a file holds; InputError when it cannot be read."""
+    """The content of a file; InputError when it cannot be read."""
     place = Place(str(path))
     try:
         if path.is_dir():
@@ -232,23 +233,23 @@ def read_bytes(path: Path) -> bytes:
 
 
 def refuse_endless(file: Path | int, name: str) -> None:
-    """InputError for a device that never ends, such as /dev/zero. file: its path or descriptor; OSError."""
+    """Raises InputError for a device that never ends, such as /dev/zero. file: its path or descriptor; OSError."""
     status = os.stat(file)
     if stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) in _ENDLESS:
         raise InputError("this device never ends", place=Place(name), remedy="Name a file")
 
 
 _ENDLESS = {(1, 5), (1, 7), (1, 8), (1, 9)}
-"""/dev/zero, full, random and urandom on Linux."""
+"""(major, minor) device numbers of /dev/zero, full, random and urandom on Linux."""
 
 
 def empty(path: Path) -> InputError:
-    """A file that holds nothing."""
+    """The error for an empty file."""
     return InputError("the file is empty", place=Place(str(path)), remedy="Check the program that writes it")
 
 
 def _refuse(content: bytes, codec: str, path: Path) -> None:
-    """Names the first fault of every line."""
+    """Raises InputProblems with the first fault of every line."""
     if codec == UTF_8 and content.startswith(_UTF_16):
         remedy = "The file looks like UTF-16: --encoding utf-16"
         raise InputError("the file is not UTF-8", place=Place(str(path), 1, 1), remedy=remedy)
@@ -299,7 +300,7 @@ class Problems:
 
     @property
     def listed(self) -> tuple[InputError, ...]:
-        """Those that are kept, then one error on how many there are beside them."""
+        """The problems that are kept, then one error with the number of the others."""
         if not self._omitted:
             return tuple(self._kept)
         summary = "and 1 more problem" if self._omitted == 1 else f"and {self._omitted} more problems"
@@ -359,19 +360,20 @@ _OF_POWERSHELL = "#TYPE "
 """Start of a line that PowerShell writes before the header."""
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 _LONGEST_CELL = 1 << 27
-"""Characters."""
+"""Largest number of characters in a cell."""
 TABS = ".tsv"
 
 
 def separator_of(file: str) -> str:
-    """What separates the cells of a file that declares nothing: tabs in a .tsv file, else commas."""
+    """The separator of the cells in a file that declares none: tabs in a .tsv file, else commas."""
     return "\t" if file.lower().endswith(TABS) else ","
 
 
 class CsvRows:
-    """The filled rows of a table, each with the line in which it begins. Notes what is not CSV. Iterate once.
+    """The rows of a table that are not empty, each with the number of the line in which it begins. Iterate only once.
 
-    lines: with their ends, or without. separator: unless the first line declares another one (`sep=;`).
+    lines: lines of the table; line ends do not matter. separator: used unless the first line declares another one
+    (`sep=;`). problems: gets everything that is not CSV.
     """
 
     def __init__(self, lines: Iterable[str], problems: Problems, separator: str = ",") -> None:
@@ -408,7 +410,7 @@ class CsvRows:
             yield line, row
 
     def number(self, cell: str) -> str:
-        """A number as Python reads it. Where commas do not separate cells, one may stand for the decimal point."""
+        """A number in the form that Python reads. If commas do not separate cells, one may be the decimal point."""
         cell = cell.strip()
         return cell.replace(",", ".") if self._separator != "," and _DECIMAL_COMMA.fullmatch(cell) else cell
 
@@ -443,12 +445,12 @@ class CsvRows:
 
 
 def _is_open(cell: str) -> bool:
-    """Whether a cell goes on in the next line."""
+    """Whether a cell continues in the next line."""
     return cell.startswith('"') and cell.count('"') % 2 == 1
 
 
 def _unquote(cell: str) -> str:
-    """A cell between tabs. Common Voice doubles a quote but does not enclose its cell; spreadsheets do both."""
+    """The text of a cell between tabs. Common Voice doubles quotes without enclosing cells; spreadsheets do both."""
     if '"' not in cell:
         return cell
     inside = cell[1:-1]

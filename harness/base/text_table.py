@@ -51,7 +51,10 @@ def fit(text: str, width: int) -> str:
 
 @frozen
 class Column:
-    """left: aligned left. gives_way: order in which columns are dropped, highest first; 0: never."""
+    """A column of a table. left: whether it is aligned left.
+
+    gives_way: order in which columns are dropped on a narrow screen, highest first; 0: never.
+    """
 
     title: str
     left: bool = False
@@ -114,7 +117,7 @@ def text_table(
 
 
 def _least_label(labels: set[str]) -> int:
-    """Columns that labels need so that no two of them look the same."""
+    """The width that labels need so that no two of them look the same."""
     widths = range(LEAST_LABEL, WIDEST_LABEL)
     return next(
         (width for width in widths if len({shown(label, width) for label in labels}) == len(labels)), WIDEST_LABEL
@@ -155,7 +158,7 @@ def labelled_lines(name: str, lines: Iterable[str], indent: int = NOTES) -> list
 
 
 def shortened(lines: Sequence[str], most: int, hint: str = "") -> list[str]:
-    """The first `most` lines, then the number of the others. hint: what shows them (`; --csv lists all`)."""
+    """The first `most` lines, then a line with the number of the rest. hint: how to see it (`; --csv lists all`)."""
     omitted = len(lines) - most
     return [*lines[:most], f"and {omitted:,} more{hint}"] if omitted > 0 else list(lines)
 
@@ -167,7 +170,8 @@ def separated(*blocks: Iterable[str]) -> Iterator[str]:
 
 
 def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]:
-    """`first`, then numbers of one unit by size, then the rest by letters and the numbers among them; "" last."""
+    """Labels in order: `first`, then numbers with the same unit by size, then the rest by letters and by the numbers in
+    them; "" is last."""
     head = [label for label in first if label in labels]
     rest = [label for label in labels if label and label not in first]
     numbers = {label: number for label in rest if (number := _NUMBER.fullmatch(label))}

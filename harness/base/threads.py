@@ -1,7 +1,7 @@
-"""Threads, waits and the monotonic clock, for everything that has a part in a session.
+"""Threads, waits and the monotonic clock, for all code that runs in a session.
 
 By default they are the standard library's. Within `using` they are those of a simulation, which is deterministic and
-sleeps nowhere: see simulated_threads.py.
+never sleeps: see simulated_threads.py.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class Stream(Protocol):
 
 
 class Bell(Protocol):
-    """Waits for a stream, and is rung by those who want that wait to end."""
+    """Waits for a stream; ringing it ends the wait."""
 
     def ring(self) -> None:
-        """Ends the wait, or the next one. Nothing happens after `close`."""
+        """Ends the current wait, or the next one. Does nothing after `close`."""
 
     def wait(self, stream: Stream | None, limit_s: float, *, writes: bool = False) -> tuple[bool, bool]:
         """Whether the stream can be read, which includes its end, and with `writes` whether it can be written."""
 
     def close(self) -> None:
-        """To be called when nobody waits."""
+        """Closes the bell; call it when nothing waits for it."""
 
 
 class Threads(Protocol):
-    """Where threads and waits come from; each method is as its namesake of the standard library."""
+    """A source of threads and waits. Each method works as the one of that name in the standard library."""
 
     def thread(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> threading.Thread:
         """A daemon, not started yet."""
@@ -62,7 +62,7 @@ class Threads(Protocol):
 
 
 class _HostBell:
-    """A pipe beside the stream."""
+    """A bell that waits for the stream and for a pipe, into which `ring` writes."""
 
     def __init__(self) -> None:
         self._pipe_ends: tuple[int, ...] = os.pipe()
@@ -141,7 +141,7 @@ class HostThreads:
 
 
 class _ThreadLocal(threading.local):
-    """Each thread has its own: one outside of a simulation keeps those of the host."""
+    """The source of each thread. A thread outside of a simulation keeps that of the host."""
 
     threads: Threads = HostThreads()
 
@@ -151,7 +151,7 @@ _here = _ThreadLocal()
 
 @contextmanager
 def using(threads: Threads) -> Iterator[None]:
-    """What this thread makes meanwhile takes its threads and waits from there."""
+    """Within the block, everything that this thread creates takes its threads and waits from that source."""
     previous, _here.threads = _here.threads, threads
     try:
         yield
@@ -160,7 +160,7 @@ def using(threads: Threads) -> Iterator[None]:
 
 
 def current() -> Threads:
-    """Where threads and waits come from at this moment."""
+    """The source of threads and waits at this moment."""
     return _here.threads
 
 
@@ -206,7 +206,7 @@ def bell() -> Bell:
 
 
 class DelayedCall:
-    """Calls something once when a time is over, unless it is cancelled before; a daemon."""
+    """Calls a function once, after a time, unless it is cancelled before; runs as a daemon thread."""
 
     def __init__(self, after_s: float, target: Callable[..., object], *args: Any, name: str = "") -> None:
         self._cancelled = event()

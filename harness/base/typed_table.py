@@ -16,7 +16,10 @@ from harness.model.frozen import frozen
 
 
 class ColumnContent(StrEnum):
-    """What a column holds. LIST: texts, in CSV joined by semicolons, or as a JSON list if one contains a semicolon."""
+    """The type of a column's values.
+
+    LIST: texts; in CSV joined by semicolons, or a JSON list if one of them contains a semicolon.
+    """
 
     TEXT = "text"
     WHOLE = "whole number"
@@ -30,7 +33,7 @@ Value = str | int | float | bool | tuple[str, ...] | None
 
 @frozen
 class TypedTable:
-    """rows: a value per column. An absent value is None, and an absent list is empty."""
+    """A table. columns: (name, type). rows: one value for each column; None if absent, and () for an absent list."""
 
     columns: tuple[tuple[str, ColumnContent], ...]
     rows: tuple[tuple[Value, ...], ...]
@@ -45,7 +48,7 @@ def _columns_of(table: TypedTable) -> Iterable[list[Value]]:
 def csv_of(table: TypedTable, decimals: Mapping[str, int] | None = None) -> bytes:
     """Comma-separated text with a header, in UTF-8; safe to open in a spreadsheet (`safe_csv`).
 
-    decimals: of a column's numbers, by its name. Default: as many as it takes.
+    decimals: name of a column → number of decimals of its numbers. Default: as many as each number needs.
     """
     header = [name for name, _ in table.columns]
     column_decimals = [(decimals or {}).get(name) for name in header]
@@ -54,7 +57,7 @@ def csv_of(table: TypedTable, decimals: Mapping[str, int] | None = None) -> byte
 
 
 def jsonl_of(table: TypedTable) -> bytes:
-    """An object in each line, in ASCII; what is absent is null."""
+    """One JSON object in each line, in ASCII; absent values are null."""
     names = [name for name, _ in table.columns]
     lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=True) for row in table.rows)
     return "".join(line + "\n" for line in lines).encode("ascii")
@@ -63,7 +66,7 @@ def jsonl_of(table: TypedTable) -> bytes:
 def parquet_of(table: TypedTable, schema_name: str | None = None) -> bytes:
     """Parquet with typed columns; HarnessError when the library for it is not installed.
 
-    schema_name: kept as `schema` in the file's metadata.
+    schema_name: stored as `schema` in the file's metadata; None: not stored.
     """
     demand_parquet()
     import pyarrow

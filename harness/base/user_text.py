@@ -1,6 +1,6 @@
-"""What people write (comments, notes, marks, reasons, answers, names): one rule, wherever it comes in.
+"""Texts that people write (comments, notes, marks, reasons, answers, names): the same rule for all of them.
 
-A text is kept as it was written, in composed form (NFC), with "\\n" as line end. `foreign.plain_text` and the formats
+A text is stored as it was written, in composed form (NFC), with "\\n" as line end. `foreign.plain_text` and the formats
 of files make it safe where it is shown. A text that is too long is refused, never cut.
 """
 
@@ -14,13 +14,13 @@ from harness.model.errors import InputError
 
 LONGEST_WRITTEN = 10_000
 LONGEST_NAME = 100
-"""Characters."""
+"""Largest number of characters in a name."""
 _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 _JOINERS = str.maketrans("", "", "\u200c\u200d")
 
 
 def checked_text(text: str, subject: str = "the comment") -> str:
-    """The text to keep; "" if it is blank. InputError: too long, or it holds what no file can keep.
+    """The text to store; "" if it is blank. InputError if it is too long, or contains what no file can store.
 
     subject: names the text in the error.
     """
@@ -40,7 +40,7 @@ def to_nfc(text: str) -> str:
 
 
 def required_text(text: str, subject: str) -> str:
-    """As `checked_text`, for a text that must not be blank."""
+    """The text to store, as `checked_text` gives it; InputError if it is blank."""
     clean_text = checked_text(text, subject)
     if not clean_text:
         raise InputError(f"{subject} is empty", remedy="Write something")
@@ -48,7 +48,7 @@ def required_text(text: str, subject: str) -> str:
 
 
 def person_name(text: str, subject: str) -> str:
-    """The name of a person as it is kept, without blanks around it; InputError. subject: such as "rater name"."""
+    """The name of a person to store, without surrounding blanks; InputError. subject: such as "rater name"."""
     name = unicodedata.normalize("NFC", text).strip()
     if not name or len(name) > LONGEST_NAME or not name.translate(_JOINERS).isprintable():
         raise InputError(f"{text!r} is not a valid {subject}", remedy=f"Write 1 to {LONGEST_NAME} printable characters")
@@ -56,13 +56,13 @@ def person_name(text: str, subject: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Equal for all spellings of one name: `Ann` and `ann`, composed and decomposed letters."""
+    """A key that is equal for all spellings of a name: `Ann` and `ann`, composed and decomposed letters."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
     return " ".join(folded.translate(_JOINERS).split())
 
 
 def known_name(name: str, known_names: Iterable[str]) -> str:
-    """The first of the known names that is the same name; without one, the name itself."""
+    """The first of the known names that is another spelling of this name; if there is none, the name itself."""
     key = name_key(name)
     return next((other for other in known_names if name_key(other) == key), name)
 

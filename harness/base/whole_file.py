@@ -1,8 +1,7 @@
 """Atomic files and folders: complete or absent, even if the program is killed while it writes.
 
-They are written under a temporary name in the same folder, synced to disk and renamed, which also survives a power
-cut. Special files such as /dev/stdout or a named pipe are written directly. A symbolic link stays, and its target is
-written.
+They are written under a temporary name in the same folder, synced to disk and renamed, which also survives a power cut.
+Special files such as /dev/stdout or a named pipe are written directly. A symbolic link is kept, and its target written.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ FREE_SPACE_LOG_IS_SAFE = f"{FREE_SPACE}; what was acknowledged is safe"
 
 @contextmanager
 def disk_errors(problem: str, remedy: str = FREE_SPACE_LOG_IS_SAFE) -> Iterator[None]:
-    """Turns OSError into LogFull or LogError. remedy: for a full disk."""
+    """Turns OSError into LogFull or LogError. problem: text of the error. remedy: what to do about a full disk."""
     try:
         yield
     except OSError as error:
@@ -39,7 +38,7 @@ def disk_errors(problem: str, remedy: str = FREE_SPACE_LOG_IS_SAFE) -> Iterator[
 
 
 def demand_folder(target: Path) -> None:
-    """InputError if the folder of a file or folder to write does not exist."""
+    """Raises InputError if the folder in which to write a file or folder does not exist."""
     if not os.path.isdir(target.parent):
         problem = f"the folder {target.parent} does not exist"
         remedy = f"Create it: mkdir -p {shlex.quote(str(target.parent))}"
@@ -57,7 +56,7 @@ def _part_prefix(target: Path) -> str:
 
 
 def temporary_paths_of(target: Path) -> list[Path]:
-    """Existing temporary paths of the target: a process writes it, or was killed while it wrote it; OSError."""
+    """Existing temporary paths of the target: a process writes them, or was killed while it did; OSError."""
     prefix = _part_prefix(target)
     return sorted(
         path
@@ -68,9 +67,9 @@ def temporary_paths_of(target: Path) -> list[Path]:
 
 @contextmanager
 def temporary_path(target: Path) -> Iterator[Path]:
-    """A temporary name under which to make a file or folder, to be renamed; removes what remains at the end.
+    """A temporary path at which to create a file or folder, to be renamed. Removes what is left of it at the end.
 
-    Make it inside the `with`: a signal between creation and clean-up would otherwise leave it behind.
+    Create it inside the `with`: a signal between creation and clean-up would otherwise leave it behind.
     """
     part = temporary_path_for(target)
     try:
