@@ -1,4 +1,4 @@
-"""The file of a calibration of a loudspeaker or a microphone (YAML beside the bench), and what it is measured with.
+"""The file of a calibration of a loudspeaker or a microphone (YAML beside the bench), and the sounds to measure with.
 
 0 dBFS is the level of a full-scale square wave, as everywhere (`sound.level`). A signal of L dBFS then has
 `spl_at_0_dbfs` + L dB SPL at the calibrated place.
@@ -27,15 +27,15 @@ from harness.sound.level import a_weighting_of
 
 RATE_HZ = 48_000  # That of the harness's streams: the signal is played without resampling.
 LOWEST_HZ, HIGHEST_HZ = 100.0, 8000.0
-"""Band of the pink noise: what small loudspeakers can play, and what meters weigh alike."""
+"""Band of the pink noise: small loudspeakers can play it, and all weightings of meters treat it similarly."""
 TONE_HZ = 1000.0  # Where A and C weighting change nothing.
 RAMP_S = 0.5
 QUIETEST_SPL, LOUDEST_SPL = 30.0, 130.0
-"""Readings outside are mistakes: of the meter's range, or of the decimal point."""
+"""Readings of a meter outside of these are mistakes, such as a wrong range or decimal point, in dB SPL."""
 QUIETLY_DBFS = -40.0
-"""Level of noise whose weighting is computed: any that does not clip."""
+"""Level of the noise for which the weighting is computed; any level that does not clip will do."""
 SAME_DB = 0.05
-"""Levels that differ by less are printed alike."""
+"""Levels that differ by less look the same when printed."""
 
 
 class CalibrationKeys(Keys):
@@ -86,14 +86,17 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def _weighting_db(keys: CalibrationKeys) -> float:
-    """C changes noise of this band by less than 0.3 dB, and a tone of 1 kHz has the same level by every weighting."""
+    """Weighted minus unweighted level of the sound that was measured; only noise with A weighting differs from 0.
+
+    C changes noise of this band by less than 0.3 dB, and a tone of 1 kHz has the same level in every weighting.
+    """
     if keys.weighting != "A" or keys.signal == "1 kHz":
         return 0.0
     return a_weighting_of(noise_of(keys.signal, QUIETLY_DBFS, 4 * RAMP_S))
 
 
 def write_calibration(path: Path, keys: CalibrationKeys) -> None:
-    """Writes it as YAML; every text is quoted, so it is read as it was."""
+    """Writes a calibration as YAML. Every text is quoted, so that it is read back unchanged."""
     lines = [f"# 0 dBFS = {fixed(keys.reading_db - keys.level_dbfs, 1)} dB({keys.weighting}) SPL"]
     for name, value in keys.model_dump(exclude_none=True).items():
         lines.append(f"{name}: {value}" if isinstance(value, float) else f'{name}: "{_escape(value)}"')
@@ -128,13 +131,16 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
 
 
 def settings_of(equipment: Equipment) -> str:
-    """What a loudspeaker's level depends on in the bench, such as `gain_db -6, output 2`; "" for nothing."""
+    """The settings in the bench on which a loudspeaker's level depends: `gain_db -6, output 2`; "" for none."""
     settings = ((name, getattr(equipment.options, name, "")) for name in ("gain_db", "output", "equaliser"))
     return ", ".join(f"{name} {value if isinstance(value, str) else exact(value)}" for name, value in settings if value)
 
 
 def unfit(equipment: Equipment, calibration: Calibration, today: date | None) -> str:
-    """Why a calibration does not hold for a loudspeaker or a microphone, or "". today: None: it may have expired."""
+    """Why a calibration does not apply to a loudspeaker or a microphone; "" if it does.
+
+    today: None does not check whether it has expired.
+    """
     measured = (calibration.loudspeaker, calibration.sound_device)
     if measured != (equipment.id, equipment.sound_device):
         return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
@@ -172,9 +178,10 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
 def problem_of(
     speaker: Equipment, level_spl: float | None, level_dbfs: float, today: date, noise_dbfs: float | None = None
 ) -> str:
-    """Why a loudspeaker cannot play a level, or "".
+    """Why a loudspeaker cannot play a sound at a level; "" if it can.
 
-    level_spl: the same as the scenario states it; None: in dBFS. noise_dbfs: of noise with it, which adds to its level.
+    level_dbfs: its level. level_spl: the same in dB SPL, if the scenario states it so; None: it states dBFS.
+    noise_dbfs: level of noise that is played with it, and adds to its level; None: there is none.
     """
     calibration = speaker.calibration
     if calibration is None:

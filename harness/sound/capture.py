@@ -21,15 +21,16 @@ from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, Supervis
 _OVERFLOWS = 0x1 | 0x2
 """PortAudio's flags paInputUnderflow and paInputOverflow."""
 _REPORT_ERROR_S = 0.0005
-"""Error of a report on a direct path."""
+"""Error of a reported latency on a direct path, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Samples of one callback: float32 (n,) in [−1, 1) at 48 kHz.
+    """The samples of one callback: float32 (n,) in [−1, 1) at 48 kHz.
 
-    first_sample counts from the start of the stream, without gaps within an epoch. A new epoch begins when the
-    stream or samples were lost. at_s ± error_s: CLOCK_MONOTONIC of the first sample at the converter.
+    first_sample: number of the first sample, from the start of the stream, without gaps within an epoch.
+    epoch: number of the epoch; a new one begins when the stream or samples were lost.
+    at_s, error_s: when the first sample was at the converter, on CLOCK_MONOTONIC, ± error_s.
     """
 
     first_sample: int
@@ -76,7 +77,7 @@ class Capture:
 
     @property
     def child_pid(self) -> int | None:
-        """Process that PyAudio lives in; None when closed or between two processes."""
+        """Id of the process in which PyAudio runs; None when closed or between two processes."""
         return self._stream.child_pid
 
     def open(self) -> None:
@@ -135,7 +136,7 @@ class Capture:
             self._give(packet)
 
     def _keep_unsettled(self, packet: Packet) -> None:
-        """Keeps blocks from before the times had settled: a caller of on_back may cut from just before it."""
+        """Keeps blocks from before the times have settled: a caller of on_back may need sound from just before it."""
         self._times_are_settled = self._clock.settled
         if packet.number & _OVERFLOWS:
             self._unsettled.clear()  # their position is unknown
@@ -154,7 +155,8 @@ class Capture:
 
 _FILL_FROM_S = 0.005
 _FILL_LIMIT_S = 0.25
-"""Missing samples of a length between these are replaced by silence, so that later samples keep their time."""
+"""If samples of a length from _FILL_FROM_S to _FILL_LIMIT_S are missing, silence replaces them: later ones keep their
+time."""
 
 
 class RingBuffer:

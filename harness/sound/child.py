@@ -1,4 +1,4 @@
-"""The process that PyAudio lives in: `python -m harness.sound.child capture|playback|devices …`.
+"""The process in which PyAudio runs: `python -m harness.sound.child capture|playback|devices …`.
 
 A frozen sound server hangs PortAudio's calls, and closing a stream under a reader can crash. The engine therefore
 never calls PortAudio itself, and ends this process when it falls silent. It uses only the standard library, so that
@@ -34,14 +34,14 @@ from harness.model.frozen import frozen
 from harness.sound.sound_devices import NO_DEVICE, PULSE, SoundDevice, find, of_server
 
 HEAD: Final = struct.Struct("<BIIQddI")
-"""kind, number, frames, first sample, moment, reported, length."""
+"""The fields of a head: kind, number, frames, first sample, moment, reported, length."""
 
 
 class PacketKind(IntEnum):
-    """What a packet is about. The first two go to the child, the others come from it."""
+    """The kind of a packet. The first two go to the child, the others come from it."""
 
     PLAY = 1
-    """number: of the play. Payload: its samples."""
+    """Play a sound. number: number of the play. Payload: its samples."""
     STOP = 2
     OPENED = 3
     """The stream runs. reported: the latency that PortAudio states, in seconds."""
@@ -50,21 +50,21 @@ class PacketKind(IntEnum):
     TICK = 5
     """One playback callback, as BLOCK without samples."""
     STARTED = 6
-    """A play begins at stream sample `first_sample`. number: of the play."""
+    """A play begins at stream sample `first_sample`. number: number of the play."""
     ENDED = 7
     """A play ended just before sample `first_sample`. frames: 1 if complete, 0 if stopped."""
     FAILED = 8
     """The child reports an error and exits. Payload: JSON object with `what` and `remedy`."""
     LOST = 9
-    """frames: samples that were dropped because the reader of the pipe was too slow."""
+    """Samples were dropped because the reader of the pipe was too slow. frames: their number."""
 
 
 @frozen
 class Packet:
-    """One message.
+    """One message between engine and child. The kind of packet says what number, frames and payload are.
 
-    moment_s: CLOCK_MONOTONIC on entry of the callback. reported_s: PortAudio's converter time of the first sample of
-    the block, minus moment_s.
+    first_sample: number of a sample, from the start of the stream. moment_s: CLOCK_MONOTONIC at the start of the
+    callback. reported_s: PortAudio's converter time of the block's first sample, minus moment_s.
     """
 
     kind: PacketKind
@@ -83,7 +83,7 @@ class Packet:
 
 
 class PacketReader:
-    """Turns bytes into whole packets, whatever their source."""
+    """Turns bytes from any source into complete packets."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -118,18 +118,18 @@ SAMPLE_BYTES = 2  # Of 16-bit samples.
 REALTIME_PRIORITY = 5  # Of 1 to 99. Low, since any real-time priority comes before all ordinary processes.
 PACTL_LIMIT_S = 1.0  # Chosen: two calls to a frozen server leave most of LIST_LIMIT_S for PortAudio's own list.
 BACKLOG_LIMIT_S = 30.0
-"""Limit for packets that the engine has not read yet. Further packets are dropped and reported."""
+"""Length of the sound that the engine may leave unread, in seconds. Further blocks are dropped and reported."""
 
 _ErrorHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)
 _JackHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
 def _no_alsa_chatter(_file: bytes, _line: int, _function: bytes, _error: int, _text: bytes) -> None:
-    """ALSA writes a line for every device that PortAudio cannot open while probing."""
+    """Ignores a message of ALSA, which writes one for every device that PortAudio cannot open while it probes them."""
 
 
 def _no_jack_chatter(_text: bytes) -> None:
-    """JACK writes several lines when it does not run."""
+    """Ignores a message of JACK, which writes several when it does not run."""
 
 
 # Kept here: the libraries would call a handler even after Python has freed it.
@@ -161,7 +161,7 @@ def raise_priority() -> None:
 
 
 TICKS_AT_ONCE = 5
-"""Ticks of an idle stream are written this many at a time: neither process then wakes for each callback."""
+"""Ticks of an idle stream are written this many at a time, so that the processes do not wake for each callback."""
 IDLE_AFTER = 100
 """A stream is idle after this many callbacks without a play; by then the last one has left all buffers."""
 
@@ -177,7 +177,7 @@ class PacketOutlet:
         self._waiting = 0
 
     def put(self, packet: Packet, *, can_wait: bool = False) -> None:
-        """can_wait: for TICKS_AT_ONCE like it, or for the next that cannot."""
+        """Adds a packet. can_wait: it may wait until there are TICKS_AT_ONCE of them, or one that cannot wait."""
         # Only blocks hold sound, which fills the memory. The engine needs each of the other packets.
         if packet.kind is PacketKind.BLOCK and len(self._packets) > self._backlog:
             self._lost_frames += packet.frames
@@ -192,7 +192,7 @@ class PacketOutlet:
             self._bell.put(None)
 
     def take_all(self) -> bytes:
-        """All packets that were put, encoded; waits for the first that cannot wait."""
+        """All packets that were added, encoded. Waits for the first one that cannot wait."""
         self._bell.get()
         # Those that are here now, since callbacks go on adding.
         return b"".join(self._packets.popleft().encode() for _ in range(len(self._packets)))
@@ -206,19 +206,22 @@ class PacketOutlet:
 
 @frozen
 class Output:
-    """The output that a sound goes to, from 1, of a device that is opened with that many; the others are silent."""
+    """The output of a device to which a sound goes, while its other outputs are silent.
+
+    number: number of the output, from 1. count: number of outputs with which the device is opened.
+    """
 
     number: int = 1
     count: int = 1
 
     @classmethod
     def written(cls, text: str) -> Output:
-        """The output that a text such as 3/8 names."""
+        """The output in a text such as 3/8 (number/count)."""
         number, _, count = text.partition("/")
         return cls(int(number), int(count))
 
     def frames(self, mono: bytes) -> bytes:
-        """Samples of one output, with silence on the others."""
+        """Samples for all outputs: the sound for this one, and silence for the others."""
         if self.count == 1:
             return mono
         frames = bytearray(len(mono) * self.count)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MARGIN_DB = 15.0
 _BRIDGE_FRAMES = 15
-"""Frames of 10 ms: silence within a chime."""
+"""Longest silence within a chime, in frames of 10 ms."""
 _DECAY_DB = 25.0
 REMEDY = "Record it again in a quieter room"
 SPAN = "Give the span of the chime: --from FILE --start S --end S"
@@ -75,7 +75,10 @@ def _read_keys(path: Path) -> tuple[bytes, EarconKeys, Findings]:
 
 
 def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
-    """The chimes with their sound. source: id for their reports. InputError for a missing, changed or unusable file."""
+    """The chimes with their sound. source: id of the source under which they are reported.
+
+    InputError for a missing, changed or unusable file.
+    """
     from harness.sound import recordings
 
     for sound in earcons.sounds:
@@ -106,7 +109,7 @@ def _learned(source: str, meaning: EarconMeaning, chime: Waveform, threshold: fl
 
 
 def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
-    """InputError if two chimes would be found in each other."""
+    """Raises InputError if one of two chimes would be detected in the other."""
     from harness.sound.earcons import likeness
 
     for earcon, other in combinations(earcons, 2):
@@ -160,7 +163,7 @@ def cut_chime(recording: Waveform) -> Waveform:
 
 
 def _is_tonal(recording: Waveform, span: tuple[int, int]) -> bool:
-    """Whether a span is tones only; a voice is not."""
+    """Whether a part of a recording consists only of tones, as a voice does not."""
     from harness.sound.frames import ANALYSIS_HZ, WINDOW_SAMPLES, filled_share, is_tonal
     from harness.sound.recordings import at_rate
 
@@ -170,9 +173,10 @@ def _is_tonal(recording: Waveform, span: tuple[int, int]) -> bool:
 
 
 def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) -> tuple[Path, Path]:
-    """Writes the chime, and names it in the device's YAML file, which keeps its other chimes. Paths of YAML and WAV.
+    """Writes a chime, and adds it to the device's YAML file, which keeps its other chimes.
 
-    InputError, and nothing is written, if the chime cannot be detected, or sounds like another one.
+    Returns the paths of the YAML and the WAV file. InputError, and nothing is written, if the chime cannot be detected
+    or sounds like another one.
     """
     from harness.sound import recordings
 
@@ -192,7 +196,7 @@ def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) ->
 
 
 def as_wave(waveform: Waveform) -> bytes:
-    """A WAV file of 24 bits."""
+    """The content of a WAV file with 24 bits per sample."""
     import soundfile
 
     content = io.BytesIO()

@@ -21,24 +21,30 @@ _HALF_TAPS = 256
 _BAND_DB, _BAND_HZ = 20.0, 400.0
 """The band of an earcon: its frequencies within 20 dB of the strongest, and 400 Hz around them."""
 _HOP = ANALYSIS_HZ // 10
-"""New sound is judged when this many samples have come."""
+"""New sound is searched when this many samples have arrived."""
 _AROUND = ANALYSIS_HZ // 8
 _LEAST_ERROR_S = 0.002
 _DROP, _LEAST_DROP, _MOST_DROP = 2.5, 0.05, 0.5
-"""The error of a time reaches to the farthest start within 125 ms whose score is that near to the best. It grows with
-what the best score lacks to 1, since noise or reverberation may have cost the true start its height."""
+"""The error of a time extends to the farthest start within 125 ms whose score is nearly the best.
+
+It may be lower by a share of _DROP · (1 − best score), between _LEAST_DROP and _MOST_DROP. Noise or reverberation may
+lower the score of the true start.
+"""
 _ECHO_S = 1.0
 _ECHO_SHARE = 0.5
-"""A find within this time of the last one, with less than this share of its energy, is its reverberation."""
+"""A detection within _ECHO_S of the last one is its reverberation if it has less than this share of its energy."""
 _QUIETEST = 1e-9
-"""Mean square of the band (−90 dBFS) below which nothing is searched for."""
+"""Mean square of the band (−90 dBFS) below which no chime is searched for."""
 
 _Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedEarcon:
-    """A chime of a device. samples: (n,) at 16 kHz, from its first to its last sample. source: id for its reports."""
+    """A learned chime of a device.
+
+    source: id under which it is reported. samples: its sound, (n,) at 16 kHz. threshold: least score of a detection.
+    """
 
     source: str
     meaning: EarconMeaning
@@ -48,7 +54,10 @@ class LearnedEarcon:
 
 @frozen
 class EarconDetection:
-    """An earcon from sample `start` (fractional) to `end`. score: 0–1. error_s: of the start."""
+    """An earcon in the sound, from sample `start` (may be fractional) to `end`. score: 0–1.
+
+    error_s: bound on the error of its start.
+    """
 
     earcon: LearnedEarcon
     start: float
@@ -65,9 +74,9 @@ class _MatchedFilter:
         self.earcon = earcon
         self.length = len(earcon.samples)
         self.next = 0
-        """The first start that is not judged yet."""
+        """The first start that was not searched yet."""
         self.least = 0.0
-        """Least energy of a find that is not reverberation of the last one."""
+        """Least energy of a detection that is not reverberation of the last one."""
         self._taps = band_taps(earcon.samples)
         # The ends of the filtered earcon belong to it only as far as the earcon itself reaches.
         padded = np.pad(earcon.samples.astype(np.float64), _HALF_TAPS)
@@ -80,7 +89,7 @@ class _MatchedFilter:
     def scores(self, samples: Mono) -> tuple[_Values, _Values]:
         """Score of each start from sample _HALF_TAPS on, and the energy in the band from there.
 
-        samples: _HALF_TAPS more than needed at both ends.
+        samples: must have _HALF_TAPS more samples than needed at both ends.
         """
         in_band = self._filter(samples.astype(np.float64))
         correlation = np.abs(correlate(in_band, self._template))
@@ -110,7 +119,7 @@ def likeness(earcon: LearnedEarcon, other: LearnedEarcon) -> float:
 
 
 class EarconFinder:
-    """Takes samples in order. The latest earcon is found at most its length and about 0.15 s after its end.
+    """Finds earcons in samples, which it takes in order. It reports one at most its length and 0.15 s after its end.
 
     Of overlapping earcons, the one with the highest score counts.
     """
@@ -130,7 +139,7 @@ class EarconFinder:
 
     @property
     def settled(self) -> int:
-        """No earcon that is not reported yet begins before this sample."""
+        """The sample before which no earcon begins that is not reported yet."""
         judged = min((matcher.next for matcher in self._filters), default=self._end)
         return judged if self._match is None else min(judged, self._match[1] - _AROUND)
 
@@ -169,7 +178,7 @@ class EarconFinder:
         return earcons
 
     def _judge(self, matcher: _MatchedFilter) -> None:
-        """Judges all starts for which there is enough sound."""
+        """Searches all starts for which there is enough sound."""
         end = self._end - matcher.length - _HALF_TAPS + 1
         if end <= matcher.next:
             return

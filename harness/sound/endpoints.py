@@ -49,14 +49,14 @@ EndpointEvent = SpeechOnset | SpeechOffset | ToneDetection
 
 @frozen
 class EndpointRules:
-    """What counts as speech. Milliseconds and dB.
+    """The rules for what counts as speech, in milliseconds and dB.
 
-    - min_speech_ms: frames that the detector must call speech
+    - min_speech_ms: least length of the frames that the detector calls speech
     - bridge_ms: longest pause within one span
-    - hold_ms: how long an onset is watched before it is reported
+    - hold_ms: how long an onset is observed before it is reported
     - earcon_max_ms: longest tonal sound that is not speech
-    - rise_db: minimum over the noise floor
-    - depth_db: frames that are quieter than the loudest by more than this are not part of the speech
+    - rise_db: least level above the noise floor
+    - depth_db: frames that are quieter than the loudest one by more than this are not part of the speech
     """
 
     min_speech_ms: int = 60
@@ -72,7 +72,7 @@ def _count(milliseconds: float) -> int:
 
 
 class Endpoints:
-    """Takes frames in order and yields what it found, late by a known and bounded time. Positions are exact.
+    """Takes frames in order and yields speech and tones, late by a known and bounded time. Positions are exact.
 
     Sound above the floor becomes speech when the detector accepts enough of its frames and it is not only tones.
     Its onset is the first frame of the rise of energy before the detector's first speech frame.
@@ -99,7 +99,7 @@ class Endpoints:
         return self._open_onset is not None
 
     def forget_from(self, frame: float) -> None:
-        """Drops unreported sound from this frame on: it was the harness's own stimulus."""
+        """Drops unreported sound from this frame on, since it was the harness's own stimulus."""
         if self._open_onset is None and self._stretch and self._stretch[-1].index >= frame:
             remaining = [sound_frame for sound_frame in self._stretch if sound_frame.index < frame]
             self.reset()
@@ -167,7 +167,7 @@ class Endpoints:
             del self._stretch[: -2 * self._bridge]
 
     def _is_tonal_only(self, tones: list[list[SoundFrame]], length: int, quiet: bool) -> bool:
-        """Still undecided: almost all of the sound is tones, and the rest may be their decay."""
+        """Whether almost all of the sound is tones, and the rest may be their decay."""
         tonal = sum(map(len, tones))
         loud = sum(map(len, self._loud_runs()))
         return tonal > 0.8 * loud and (quiet or length <= self._earcon_max)

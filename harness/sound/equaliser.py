@@ -11,18 +11,18 @@ from harness.model.stimulus import Samples, Waveform
 _FLOAT64 = npt.NDArray[np.float64]
 
 CENTRES_HZ = (125, 160, 200, 250, 315, 400, 500, 630, 800, 1000, 1250, 1600, 2000, 2500, 3150, 4000, 5000, 6300)
-"""Nominal centres of the third-octave bands (IEC 61260) of speech that calibration noise fills."""
+"""Nominal centre frequencies (IEC 61260) of the third-octave bands of speech that calibration noise contains."""
 MOST_BOOST_DB = 6.0  # Chosen: each dB makes all other bands a dB quieter, since the highest gain becomes 0 dB.
 MOST_CUT_DB = 12.0
 ABOVE_NOISE_DB = 10.0
-"""Below this level above the room's noise, a band is not measured."""
+"""A band is not measured if it is less than this above the room's noise."""
 LOWEST_DB = -40.0  # Chosen: `inverse` gives −18 dB at most, a person may write more.
 TAPS = 2048  # At 48 kHz they resolve 23 Hz: less than the width of the lowest band, 29 Hz.
 _HALF_BAND = 2 ** (1 / 6)  # A sixth of an octave to each side of the centre.
 
 
 def band_levels(samples: Samples, rate_hz: int) -> _FLOAT64:
-    """Mean square in each band, dB; of one second at least."""
+    """Mean square of a sound in each band, dB. samples: at least one second."""
     power = np.square(np.abs(np.fft.rfft(samples.astype(np.float64)))) / len(samples) ** 2 * 2
     hertz = np.fft.rfftfreq(len(samples), 1 / rate_hz)
     edges = [(centre / _HALF_BAND, centre * _HALF_BAND) for centre in CENTRES_HZ]
@@ -30,9 +30,9 @@ def band_levels(samples: Samples, rate_hz: int) -> _FLOAT64:
 
 
 def response(recorded: Waveform, played: Waveform, quiet: Waveform) -> _FLOAT64:
-    """Response from a loudspeaker to a microphone in each band, dB around a mean of 0; NaN where it is not measured.
+    """Response from a loudspeaker to a microphone in each band, dB, with a mean of 0; NaN where it is not measured.
 
-    quiet: what the microphone hears without the sound.
+    recorded, quiet: what the microphone records with and without the sound. played: the sound.
     """
     signal, floor = (band_levels(waveform.samples, waveform.rate_hz) for waveform in (recorded, quiet))
     response_db = np.where(
@@ -66,9 +66,10 @@ def parse(text: str) -> tuple[tuple[float, float], ...]:
 
 
 class Equaliser:
-    """A minimum-phase filter with the gains of `parse`, between them linear in dB over the logarithm of frequency.
+    """A minimum-phase filter with the gains that `parse` gives.
 
-    Below the first and above the last frequency their gains hold.
+    Between its frequencies, the gain in dB is linear over the logarithm of the frequency. Below the first and above the
+    last one, it is constant.
     """
 
     def __init__(self, text: str) -> None:

@@ -12,7 +12,10 @@ _Samples = npt.NDArray[Any]
 
 
 def convolve(samples: _Samples, taps: _Samples) -> npt.NDArray[Any]:
-    """The convolution where the taps lie wholly within the samples, (n − taps + 1,), by FFT. Real if both are."""
+    """The convolution, by FFT, at all places where the taps lie within the samples: shape (n − taps + 1,).
+
+    It is real if both are.
+    """
     # The next power of two. A convolution by FFT is circular: only the values before `valid` wrap around.
     size = 1 << (len(samples) - 1).bit_length()
     valid = slice(len(taps) - 1, len(samples))
@@ -36,7 +39,7 @@ def analytic(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.complex128]:
 
 
 def low_pass_taps(count: int, cutoff_hz: float, rate_hz: float) -> npt.NDArray[np.float64]:
-    """A linear-phase low-pass by a Kaiser window with β = 8, of gain 1 at 0 Hz. count: odd."""
+    """The taps of a linear-phase low-pass: Kaiser window with β = 8, gain 1 at 0 Hz. count: odd number of taps."""
     taps = np.sinc(2 * cutoff_hz / rate_hz * (np.arange(count) - count // 2)) * np.kaiser(count, 8.0)
     return np.asarray(taps / taps.sum())
 
@@ -73,7 +76,7 @@ class HighPass:
         self._state = np.zeros(2)
 
     def feed(self, samples: _Samples) -> npt.NDArray[np.float64]:
-        """The block, filtered. samples: of the block's length."""
+        """Filters the next block. samples: as many as the filter's block length."""
         output = self._matrix @ np.concatenate((samples, self._state))
         self._state = output[-2:]
         return np.asarray(output[:-2])

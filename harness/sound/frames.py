@@ -54,7 +54,7 @@ def is_tonal(shares: Sequence[float]) -> bool:
 SILENT_DBFS = -90.0  # The last bit of 16-bit sound.
 _FLOOR_WINDOW_S, _FLOOR_RISE_DB_PER_S = 4.0, 6.0
 _FLOOR_PERCENTILE, _FLOOR_BIAS_DB = 0.15, 1.2
-"""The percentile lies below the mean of noise by this bias, which is added."""
+"""The percentile that gives the floor, and what is added to it, since it lies below the mean level of noise."""
 
 
 class NoiseFloor:
@@ -75,7 +75,7 @@ class NoiseFloor:
 
     @property
     def dbfs(self) -> float:
-        """dBFS; SILENT_DBFS before the first frame and in digital silence."""
+        """The noise floor; SILENT_DBFS before the first frame and in digital silence."""
         return SILENT_DBFS if self._floor_dbfs is None else self._floor_dbfs
 
     def feed(self, level_dbfs: float) -> float:
@@ -116,7 +116,7 @@ class Normaliser:
         self._peak_dbfs = -200.0
 
     def gain_db(self, level_dbfs: float, floor_dbfs: float) -> float:
-        """level_dbfs: of the frame that the gain is for."""
+        """The gain for the next frame. level_dbfs: level of that frame. floor_dbfs: noise floor."""
         self._peak_dbfs = max(level_dbfs, self._peak_dbfs - self._release_db)
         return max(min(NOISE_DBFS - floor_dbfs, SPEECH_DBFS - self._peak_dbfs, MAX_GAIN_DB), -MAX_GAIN_DB)
 
@@ -200,10 +200,11 @@ _QUIETEST = 1e-10  # −100 dBFS, below SILENT_DBFS: it only keeps the logarithm
 
 @frozen
 class SoundFrame:
-    """10 ms of sound. index: from 0; the first sample is index·160 at 16 kHz.
+    """10 ms of sound. index: number of the frame, from 0; its first sample is index·160 at 16 kHz.
 
-    level_dbfs: above 120 Hz. filled: `filled_share` of the 32 ms that end with this frame. It is 1.0 for frames at
-    the noise floor, where it is not calculated. masked: the frame may contain the harness's own stimulus.
+    level_dbfs, floor_dbfs: its level above 120 Hz, and the noise floor. filled: `filled_share` of the 32 ms that end
+    with this frame; 1.0 for frames at the noise floor, for which it is not computed.
+    speech: whether the detector calls it speech. masked: whether it may contain the harness's own stimulus.
     """
 
     index: int

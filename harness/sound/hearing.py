@@ -30,13 +30,13 @@ from harness.sound.level import rms_dbfs
 from harness.sound.stream_clock import RATE_HZ
 
 EARLIEST_S, LATEST_S = -0.1, 0.3
-"""When the sound may arrive, relative to the playback timestamp of its departure."""
+"""When a sound may arrive at the microphone, relative to the playback timestamp of its start, in seconds."""
 LEAST_CORRELATION = 0.3
 PATH_S = 0.04  # Chosen: a longer path costs more, since `echo` solves a system of as many equations as it has samples.
 _BEFORE_S = 0.004  # Of the path, before the direct sound.
 _RIDGE = 1e-5  # Keeps the equations solvable at frequencies that the stimulus lacks.
 _DECAY_DB = 1.2
-"""Decay of a room's sound in 10 ms, at a reverberation time of half a second."""
+"""How much a room's sound decays in 10 ms, if the reverberation time is half a second."""
 _SPAN_SAMPLES = 3200  # 0.2 s.
 _ASTRAY = int(0.35 * ANALYSIS_HZ)  # Sound that is displaced further comes after _WATCHED.
 _RESEMBLANCE = 0.4
@@ -48,14 +48,14 @@ _WELL_OUT_DB = -40.0
 
 @frozen
 class StimulusLocation:
-    """The stimulus begins at `start` (fractional sample) of the recording; correlation 0–1."""
+    """The stimulus begins at sample `start` (may be fractional) of the recording. correlation: 0–1."""
 
     start: float
     correlation: float
 
 
 def locate(recording: Mono, stimulus: Mono) -> StimulusLocation | None:
-    """The place of best normalised cross-correlation; None if either is silent or too short.
+    """The position with the highest normalised cross-correlation; None if either sound is silent or too short.
 
     recording: 16 kHz, longer than the stimulus. Every lag that keeps the whole stimulus inside it is tried. Both are
     differentiated first, which makes the peak of speech narrow. A parabola through it gives fractions of a sample.
@@ -113,9 +113,9 @@ def _levels_db(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def find_unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: float) -> npt.NDArray[np.bool_] | None:
-    """Per frame of 10 ms: does the residual exceed what a longer path or distortion would explain?
+    """For each frame of 10 ms, whether the residual exceeds what a longer path or distortion would explain.
 
-    None if the stimulus could not be removed: what is left is not well below it.
+    None if the stimulus could not be removed, since the rest of it is not much weaker.
     """
     residual_db = _levels_db(residual.astype(np.float64))
     echo_db = _levels_db(echo_)
@@ -146,12 +146,11 @@ def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
 def displaced_own_sound(
     cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift: int
 ) -> npt.NDArray[np.bool_]:
-    """Per frame of 10 ms: is the residual the harness's own sound, displaced by up to 0.35 s?
+    """For each frame of 10 ms, whether the residual is the harness's own sound, displaced by up to 0.35 s.
 
-    A recording with gaps or repeats (an overloaded computer) displaces sound beyond the reach of the filter. Each
-    span of 0.2 s with telling frames is compared with the stimulus around it. Sample 0 of `cleaned` is sample `shift`
-    of the stimulus. If most spans match, all of them count as own sound: missing a word of the device is better than
-    inventing one.
+    Gaps or repetitions in a recording (on a busy computer) displace sound farther than the filter reaches. Each span of
+    0.2 s with unexplained frames (`telling`) is compared with the stimulus around it. Sample 0 of `cleaned` is sample
+    `shift` of the stimulus. If most match, all count as own sound: better to miss a word than to invent one.
     """
     frames = np.zeros(len(telling), np.bool_)
     around = np.pad(stimulus, (_ASTRAY, _ASTRAY + _SPAN_SAMPLES))
@@ -174,7 +173,7 @@ def displaced_own_sound(
 
 
 def without_short_runs(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Telling frames without runs shorter than 0.1 s (over gaps of 60 ms): edges of gaps, not words or earcons.
+    """The unexplained frames without runs shorter than 0.1 s (over gaps of 60 ms), which are edges of gaps, not words.
 
     A run that reaches the end may continue, so it stays.
     """
@@ -201,7 +200,7 @@ _SOON = int(0.08 * ANALYSIS_HZ)
 
 @frozen
 class LocatedPlay:
-    """The first sample of the stimulus lies at `start` (fractional, 16 kHz) of the recording."""
+    """The first sample of a stimulus is sample `start` (may be fractional, at 16 kHz) of the recording."""
 
     play_id: str
     start: float
@@ -212,7 +211,7 @@ class LocatedPlay:
 class GatedSound:
     """Sound for the detector: samples (n,) at 16 kHz, and whether each may contain the harness's own stimulus.
 
-    removed: the stimulus was removed, so that what is masked is only what its removal left.
+    removed: whether the stimulus was removed, so that masked samples contain only remains of it.
     """
 
     samples: Mono
@@ -264,10 +263,10 @@ class OwnVoiceGate:
         return self._origin + len(self._samples)
 
     def expect(self, play_id: str, samples: Mono, start: int, *, reported: bool = False) -> None:
-        """A stimulus (16 kHz) whose first sample leaves at sample `start` of the recording, by the host clocks.
+        """Announces a stimulus (16 kHz) whose first sample is played at sample `start` of the recording, by the clocks.
 
         If it began before the recording (start < 0: the stream was interrupted), only the rest is searched for.
-        reported: its place was already reported.
+        reported: whether its position was already reported.
         """
         skipped = 0 if start >= 0 else min(len(samples), -start - int(EARLIEST_S * ANALYSIS_HZ))
         stimulus = _Stimulus(play_id, samples, start, reported=reported, skipped=skipped)
@@ -277,7 +276,7 @@ class OwnVoiceGate:
         self._stimuli.sort(key=lambda stimulus: stimulus.expected)
 
     def feed(self, samples: Mono, floor_dbfs: float) -> list[GatedSound]:
-        """Takes the next samples; returns what can be passed on now. New places of stimuli are added to `heard`."""
+        """Takes the next samples. Returns sound that can be passed on now. Adds stimuli that it finds to `heard`."""
         self._samples = np.concatenate((self._samples, samples))
         passed: list[GatedSound] = []
         while self._stimuli:
@@ -314,7 +313,7 @@ class OwnVoiceGate:
             self._passed_to = end
 
     def _locate(self, stimulus: _Stimulus) -> bool:
-        """Searches for the stimulus once enough of it has passed. True if it was found or given up."""
+        """Searches for the stimulus once enough of it has passed. Returns whether it was found or given up."""
         if stimulus.located or stimulus.failed:
             return True
         part = stimulus.samples[stimulus.skipped :][:_PIECE]
@@ -397,10 +396,10 @@ _ONSET_ERROR_S = (0.150, 0.130, 0.080, 0.030)
 _END_ERROR_S = (0.300, 0.250, 0.120, 0.040)
 
 _FAINTER_DB = 15.0
-"""Where the own voice was removed, what is fainter than the learned chime by this is an artefact (measured: 40 dB)."""
+"""Where the stimulus was removed, a chime fainter than the learned one by more is an artefact (measured: 40 dB)."""
 _BEFORE_CHIME = ANALYSIS_HZ // 8  # 125 ms: as far as the error of a chime's time reaches (`earcons._AROUND`).
 _RINGS = int(0.15 * ANALYSIS_HZ)
-"""How long a chime rings on: it is masked for as long after its end."""
+"""How long a chime reverberates, in samples: it is masked for that long after its end."""
 
 
 class ChimeFilter:
@@ -427,7 +426,7 @@ class ChimeFilter:
         return chimes
 
     def _is_real(self, chime: EarconDetection) -> bool:
-        """Whether it is more than the removal of the harness's own voice left, which may ring faintly like a chime."""
+        """Whether it is a chime, not remains of the harness's own stimulus, which may faintly resemble one."""
         span = self._leftover[max(0, round(chime.start) - self._origin) : round(chime.end) - self._origin]
         return not span.any() or chime.level_dbfs > rms_dbfs(chime.earcon.samples) - _FAINTER_DB
 
@@ -450,7 +449,7 @@ class ChimeFilter:
 
 @dataclass(slots=True, eq=False)
 class _OwnPlay:
-    """A stimulus at 16 kHz, by the host clock. It continues while a recording is interrupted."""
+    """A stimulus at 16 kHz, by the host's clock. It continues while a recording is interrupted."""
 
     play_id: str
     samples: Mono
@@ -496,7 +495,7 @@ class Hearing:
         return self._floor_dbfs
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
-        """A stimulus leaves at `starts_at_s`. Call this at most about 0.15 s late."""
+        """Announces a stimulus that is played from `starts_at_s` on. Call this at most about 0.15 s late."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, ANALYSIS_HZ).astype(np.float32)
         own_play = _OwnPlay(play_id, samples, starts_at_s)
         self._own_plays = [play for play in self._own_plays if play.over_s > starts_at_s] + [own_play]
@@ -511,7 +510,7 @@ class Hearing:
         return start
 
     def interrupted(self) -> tuple[Observation, ...]:
-        """The recording stops here. Speech that was going on ends with the last sample; held sound is dropped."""
+        """Ends the recording. Speech that has not ended ends with the last sample; sound that is held is dropped."""
         if self._epoch is None:
             return ()
         observations: tuple[Observation, ...] = ()
@@ -560,7 +559,7 @@ class Hearing:
             self._chimes.reset()
 
     def _chime_observations(self, chime: EarconDetection) -> Iterator[Observation]:
-        """A chime is not speech. What it means is a report of its device."""
+        """The observations for a chime: the chime itself, and what it means as a report of its device."""
         earcon, score, level_dbfs = chime.earcon, chime.score, chime.level_dbfs
         start, end = self._stamp(chime.start, chime.error_s), self._stamp(chime.end, chime.error_s)
         yield Earcon(self._source, start, end, level_dbfs, earcon.source, meaning=earcon.meaning.value, score=score)

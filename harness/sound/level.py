@@ -17,7 +17,7 @@ from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
 
 FLOOR_DBFS = -120.0
-"""The level that is shown for digital silence."""
+"""The level that stands for digital silence."""
 SILENCE_PEAK = 1e-5
 """A waveform that never exceeds this (−100 dBFS) is silent: below the last bit of 16-bit sound."""
 # P.56, 8.1 and table 1: time constant of the envelope, hangover, margin between active level and threshold.
@@ -30,7 +30,7 @@ FULL_SCALE = 32767 / 32768
 
 @frozen
 class ActiveLevel:
-    """RMS level over the time with speech, and that time's share of the whole (0 to 1)."""
+    """RMS level over the time with speech. activity: that time as a share of the whole (0 to 1)."""
 
     level_dbfs: float
     activity: float
@@ -39,8 +39,8 @@ class ActiveLevel:
 class ConstantStretches:
     """Finds stretches of a sound in which every sample has the same value, while its blocks pass.
 
-    stretches: first sample and end of each, in order of their first samples. values: of each stretch that has one
-    value, once all blocks have passed; 0 for digital silence.
+    stretches: (first sample, end) of each, in the order of their first samples.
+    values: value of each stretch with only one value, once all blocks have passed; 0 is digital silence.
     """
 
     def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
@@ -55,7 +55,7 @@ class ConstantStretches:
         return not self._pending
 
     def observe_blocks(self, blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
-        """The same blocks."""
+        """Observes the blocks, and yields them unchanged."""
         for block in blocks:
             self._compare(block)
             yield block
@@ -134,7 +134,7 @@ def rms_dbfs(samples: Samples) -> float:
 
 
 _POLES_HZ = (20.598997, 107.65265, 737.86223, 12194.217)
-"""f1 to f4 of IEC 61672-1, annex E."""
+"""The frequencies f1 to f4 of A-weighting, IEC 61672-1, annex E."""
 
 
 def a_weight_db(hertz: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -150,7 +150,7 @@ def a_weight_db(hertz: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def a_weighting_of(waveform: Waveform) -> float:
-    """A-weighted level of a sound less its unweighted level, dB; 0 for silence."""
+    """A-weighted level of a sound minus its unweighted level, dB; 0 for silence."""
     power = np.abs(np.fft.rfft(waveform.samples.astype(np.float64))) ** 2
     if not power.any():
         return 0.0
@@ -199,12 +199,12 @@ def refuse_clipping(waveform: Waveform, level_dbfs: float, name: str, *, as_reco
 
 _FRAME_S = 0.02
 _LEAST_RANGE_DB = 10.0
-"""Between quiet and loud frames. Below it, noise hides where speech ends."""
+"""Least difference between quiet and loud frames; if it is smaller, noise hides where speech ends."""
 _BELOW_LOUD_DB, _ABOVE_QUIET_DB = 30.0, 6.0
 
 
 def quiet_end_s(samples: npt.NDArray[np.int16], rate_hz: int) -> float | None:
-    """How long a sound is quiet before its end, s, to 20 ms. None if its loud and quiet parts differ too little.
+    """How long a sound is quiet at its end, s, in steps of 20 ms. None if its loud and quiet parts differ too little.
 
     The last loud frame is at most 30 dB below the loudest ones (95th percentile) and at least 6 dB above the quietest
     (10th). Where these are less than 12 dB apart, it lies above their middle.
@@ -259,7 +259,7 @@ def _smooth(x: npt.NDArray[np.float64], time_constant: float) -> npt.NDArray[np.
 
 
 def _active_samples(envelope: npt.NDArray[np.float64], threshold: float, hangover: int) -> int:
-    """How many samples lie at or above the threshold, or no more than the hangover after one that does."""
+    """Number of samples at or above the threshold, or at most `hangover` samples after such a sample."""
     edges = np.flatnonzero(np.diff(envelope >= threshold, prepend=False, append=False))
     if not len(edges):
         return 1  # the level divides by it

@@ -1,8 +1,8 @@
 """Tables of recordings: CSV and TSV with a header, JSON lines, Parquet, and the lists of Kaldi and Common Voice.
 
-A row names one recording. Every other cell is what is known of it. Common Voice keeps the recordings of `validated.tsv`
-in the folder `clips` beside it. Kaldi keeps what is known of those of `wav.scp` in files beside it: the words in
-`text`, the talkers in `utt2spk`.
+A row names one recording; its other cells describe that. Common Voice keeps the recordings of `validated.tsv` in the
+folder `clips` beside it. Kaldi describes the recordings of `wav.scp` in files beside it: the words in `text`, the
+talkers in `utt2spk`.
 Sources: https://kaldi-asr.org/doc/data_prep.html; Common Voice's `CorporaCreator`, which doubles quotes in its tables.
 """
 
@@ -24,12 +24,12 @@ KALDI = ".scp"
 MANIFESTS = (".csv", TABS, KALDI, ".jsonl", ".parquet")
 AUDIO = ("audio", "audio_file", "audio_filepath", "file", "filename", "path", "wav")
 FOREIGN_LISTS = (TABS, KALDI)
-"""Lists that cannot be one path in each line."""
+"""Suffixes of lists that are not simply one path in each line."""
 TEXT = ("text", "sentence", "transcript", "transcription", "reference")
 """Columns with the words of a recording."""
 ID = "id"
 _TIMES = ("_s", "_ms")
-"""Ends of columns that hold times."""
+"""Endings of the names of columns with times."""
 _CLIPS = "clips"
 _TALKERS = "utt2spk"
 _SEGMENTS = "segments"
@@ -39,7 +39,7 @@ _IN_ARCHIVE = re.compile(r"\.ark:\d+(\[.*\])?$")
 
 @frozen
 class ManifestRow:
-    """A row. line: in the file, or the number of the row. cells: by column, without surrounding blanks."""
+    """A row. line: its line in the file, or the number of the row. cells: column → cell, without surrounding blanks."""
 
     line: int
     cells: dict[str, str]
@@ -47,7 +47,7 @@ class ManifestRow:
 
 @frozen
 class Manifest:
-    """A table. header: its columns, and the line that names them."""
+    """A table. header: names of its columns. line: the line of the file with these names."""
 
     file: str
     header: tuple[str, ...]
@@ -56,15 +56,15 @@ class Manifest:
 
 
 def column_of(header: Sequence[str], names: Sequence[str]) -> str | None:
-    """The first of the names that is a column, in any case, as the header writes it."""
+    """The first of the names that is a column, in upper or lower case, as the header writes it; None if none is."""
     columns = {column.lower(): column for column in reversed(header)}
     return next((columns[name] for name in names if name in columns), None)
 
 
 def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True) -> Manifest:
-    """InputError, or InputProblems with the line of each, for a file that is not a table.
+    """The table in a file; InputError, or InputProblems with the line of each, if it is not a table.
 
-    padded: a row of a table may be shorter than its header.
+    padded: whether a row may be shorter than the header.
     """
     lower = path.lower()
     if lower.endswith(KALDI):
@@ -102,7 +102,7 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
 
 
 def _find_clips(path: str, header: Sequence[str], rows: Sequence[ManifestRow]) -> None:
-    """Names each recording of a table of Common Voice as it is found, converted or not."""
+    """Sets the path of each recording in a table of Common Voice to the file that exists, converted or not."""
     folder = os.path.dirname(path)
     if (audio := column_of(header, AUDIO)) is None or not os.path.isdir(os.path.join(folder, _CLIPS)):
         return
@@ -167,7 +167,7 @@ def _text(value: object) -> str:
 
 
 def _kaldi(path: str, encoding: str | None) -> Manifest:
-    """wav.scp with what stands beside it. Commands and archives, which Kaldi allows, are refused."""
+    """The table of a wav.scp with the files beside it. Commands and archives, which Kaldi allows, are refused."""
     problems = Problems(path)
     sound_by_id: dict[str, tuple[int, str]] = {}
     for line, id_, name in _pairs(path, encoding):
@@ -202,7 +202,7 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
 
 
 def _pairs(path: str, encoding: str | None) -> Iterator[tuple[int, str, str]]:
-    """The line, first word and rest of each filled line."""
+    """(line number, first word, rest) of each line that is not empty."""
     for number, line in enumerate(read_text(Path(path), encoding).split("\n"), 1):
         if fields := line.split(maxsplit=1):
             yield number, fields[0], fields[1].strip() if len(fields) > 1 else ""

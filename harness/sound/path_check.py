@@ -28,7 +28,7 @@ _FLOAT64 = npt.NDArray[np.float64]
 
 @frozen
 class FoundChirp:
-    """Where a known sound lies in a recording: `sample` may be fractional; correlation 0–1."""
+    """The position of a known sound in a recording. sample: may be fractional. correlation: 0–1."""
 
     sample: float
     correlation: float
@@ -64,7 +64,7 @@ def find(recording: Samples, probe: Samples) -> FoundChirp:
 
 
 HEARD_FROM = 0.5
-"""A chirp counts as heard from this correlation. Noise alone stays below 0.1."""
+"""Least correlation of a chirp that counts as heard. Noise alone stays below 0.1."""
 LEAD_S = 0.25
 TAIL_S = 0.75
 """The search for a chirp begins LEAD_S before its start. TAIL_S covers the longest expected path (wireless: 0.5 s)."""
@@ -74,7 +74,7 @@ SPREAD_REMEDY = "Close other programs that use sound, avoid wireless links, or u
 
 
 def spread_ms(delays_ms: Sequence[float]) -> float | None:
-    """The difference between the longest and the shortest delay; None of fewer than two.
+    """The difference between the longest and the shortest delay; None for fewer than two.
 
     `loop_delay_spread_ms_max` is its limit, in the checks of a bench and here: latencies are no more exact than this.
     """
@@ -83,10 +83,10 @@ def spread_ms(delays_ms: Sequence[float]) -> float | None:
 
 @frozen
 class ChirpMeasurement:
-    """One chirp.
+    """One chirp that was heard.
 
-    round_trip_ms: from the call to play to its arrival at the microphone. path_ms: from its playback timestamp to its
-    arrival. level_dbfs: RMS of the recording over the chirp.
+    round_trip_ms: time from the call of `play` to its arrival at the microphone. path_ms: time from its playback
+    timestamp to its arrival. level_dbfs: RMS level of the recording during the chirp.
     """
 
     round_trip_ms: float
@@ -97,7 +97,11 @@ class ChirpMeasurement:
 
 @frozen
 class PathCheck:
-    """Result of a check. stamp_error_ms: the error that the timestamps state. xruns: sum over both streams."""
+    """The result of a check.
+
+    played: number of chirps. heard: those that were found. stamp_error_ms: the error stated by the timestamps.
+    xruns: number of underruns and overruns in both streams. faults: losses of the path, in words.
+    """
 
     speaker: str
     microphone: str
@@ -111,7 +115,7 @@ class PathCheck:
 
     @property
     def ok(self) -> bool:
-        """Every chirp was heard, and the path was never lost."""
+        """Whether every chirp was heard, and the path was never lost."""
         return len(self.heard) == self.played and not self.faults
 
     @property

@@ -82,7 +82,7 @@ class Playback:
 
     @property
     def child_pid(self) -> int | None:
-        """Process that PyAudio lives in; None when closed or between two processes."""
+        """Id of the process in which PyAudio runs; None when closed or between two processes."""
         return self._stream.child_pid
 
     def open(self) -> None:
@@ -117,7 +117,7 @@ class Playback:
         self._stream.send(Packet(PacketKind.STOP))
 
     def played_s(self, play_id: str) -> float | None:
-        """Seconds of a play that had left at the latest callback; None before its start and after its end."""
+        """Seconds of a play that had been played at the latest callback; None before its start and after its end."""
         with self._lock:
             play = next((candidate for candidate in self._plays.values() if candidate.play_id == play_id), None)
         if play is None or play.start is None or not self._clock.settled:
@@ -126,7 +126,7 @@ class Playback:
         return None if played_samples < 0 else min(played_samples, len(play.samples)) / RATE_HZ
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms that left, in dBFS (full sine: −3.01, silence: −120); None when closed or lost."""
+        """RMS level of the last 100 ms that were played (full sine: −3.01, silence: −120); None when closed or lost."""
         if not self._stream.running or not self._clock.settled:
             return None
         end = self._clock.sample_at(self._now_s)

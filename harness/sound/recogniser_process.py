@@ -51,12 +51,12 @@ class RecogniserProcess:
 
     @property
     def pid(self) -> int | None:
-        """The current child."""
+        """Process id of the current child; None if there is none."""
         child = self._child
         return child.pid if child is not None and child.alive else None
 
     def transcribe_later(self, waveform: Waveform, done: ResultCallback) -> None:
-        """Returns at once. `done` is called once, in order."""
+        """Queues a waveform, and returns at once. `done` is called once for each, in order."""
         self._jobs.put((waveform, done))
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class RecogniserProcess:
             raise EngineError(f"the recogniser {self._entry} did not answer in time and was ended")
 
     def _end_child(self) -> str:
-        """The last output of the child."""
+        """Ends the child. Returns its last output."""
         child, self._child = self._child, None
         return "" if child is None else child.end()
 
@@ -171,7 +171,7 @@ class _ChildDied(Exception):
 
 
 def serve(recogniser: Recogniser, source: BinaryIO, sink: BinaryIO) -> None:
-    """The child: answers until the source ends."""
+    """Runs in the child: transcribes waveforms from `source` until that ends."""
     while len(head := source.read(HEAD.size)) == HEAD.size:
         rate_hz, size = HEAD.unpack(head)
         content = source.read(size)

@@ -1,4 +1,4 @@
-"""Recordings that are played: which files are valid, the same for `validate` and for a run.
+"""Recordings that a session plays: which files are valid, by the same rules for `validate` and for a run.
 
 Unlike in an evaluation (sound_files), any encoding and rate is allowed. Files are rejected if they are truncated,
 damaged or contain no usable sound.
@@ -32,11 +32,11 @@ Block = npt.NDArray[np.float32]
 
 LONGEST_S = 3600.0  # At 48 kHz, 700 MB of memory, since a recording is read whole.
 _READ_SAMPLES = 4096
-"""Samples that are read at once from a damaged file: those of the call that fails are lost."""
+"""Number of samples that are read at a time from a damaged file; those of the read that fails are lost."""
 _FLAC_MOST_HZ = 655_350  # A frame of FLAC states its rate in 16 bits, in tens of Hz.
 _BLOCK = 1 << 18
 _LONGEST_STEP_S = 0.1
-"""A shorter sound of one value may be an impulse response."""
+"""A sound with only one value that is shorter, in seconds, may be an impulse response."""
 
 
 def read(path: str) -> Waveform:
@@ -80,7 +80,7 @@ def assumed(path: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _measure(path: str, *_: int) -> float | InputError:
-    """What `check` returns or raises. Time of change, size and inode are arguments, so that they are in the key."""
+    """What `check` returns or raises. The further arguments (time of change, size, inode) are part of the cache key."""
     try:
         with opened(path, ForwardFile) as file:
             return sum(len(block) for block in _blocks(file, path)) / int(file.samplerate)
@@ -167,8 +167,9 @@ def _refusal(path: str, detail: str) -> InputError:
 def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     """Writes what can be decoded of a mono recording, up to its damage or end, to a new FLAC file.
 
-    Returns the seconds that were kept, and those that the header declares if that is known to be more. Returns None if
-    nothing can be kept, or the recording is refused for another reason than damage. InputError if the target exists.
+    Returns the seconds that were written, and those that the header declares, or None unless these are more. Returns
+    None if nothing can be decoded, or the recording is refused for another reason than damage. InputError if the target
+    exists.
     """
     if target.exists():
         raise InputError("this file already exists", place=Place(str(target)), remedy="Choose another folder")

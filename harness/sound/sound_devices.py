@@ -22,9 +22,11 @@ PULSE = "pulse"
 
 @frozen
 class SoundDevice:
-    """A device as PortAudio shows it. rate_hz: its default, as reported.
+    """A sound device, as PortAudio lists it.
 
-    server_name: name of a sink or source of PulseAudio or PipeWire, which PortAudio reaches by the device `index`.
+    inputs, outputs: numbers of its channels. rate_hz: its default sample rate, as reported.
+    server_name: name of a sink or source of PulseAudio or PipeWire, which PortAudio reaches through the device `index`;
+    "" for other devices.
     """
 
     index: int
@@ -36,7 +38,7 @@ class SoundDevice:
 
 
 def of_server(devices: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
-    """Sinks and sources of a sound server, by their own names; empty without ALSA's plug-in `pulse`."""
+    """The sinks and sources of a sound server as devices; [] without ALSA's plug-in `pulse`."""
     pulse = next((device for device in devices if device.name == PULSE), None)
     if pulse is None:
         return []
@@ -46,7 +48,7 @@ def of_server(devices: Sequence[SoundDevice], sinks: Sequence[str], sources: Seq
 
 
 def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server: str = "system") -> SoundDevice:
-    """The device of that name that plays (or records): exact, or the only one that contains it in any case.
+    """The device with that name that plays (or records): exact, or the only one that contains it, in any case.
 
     SoundError lists the available names, the most similar first; without any, it says what to do on this sound server.
     """
@@ -83,12 +85,12 @@ NO_DEVICE = {
     "the bench",
     "virtual_lab": "Restart the virtual lab: harness admin lab down, then harness admin lab up",
 }
-"""What to do where the sound server of a bench has no device."""
+"""Sound server of a bench → what to do if it has no device."""
 LIST_LIMIT_S = 10.0
 
 
 def sound_parts(bench: Bench) -> list[Equipment]:
-    """What names a sound device on the bench, each once."""
+    """The equipment of a bench that names a sound device, each once."""
     parts = (*bench.loudspeakers, bench.microphone, bench.monitor)
     parts_by_id = {part.id: part for part in parts if part is not None and hasattr(part.options, "sound_device")}
     return list(parts_by_id.values())

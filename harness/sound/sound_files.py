@@ -32,9 +32,10 @@ from harness.sound.wave_file import MARK_BYTES, UnusableSound, WaveSound, cut_of
 Samples = npt.NDArray[np.int16]
 
 BLOCK_SAMPLES = 960_000
-"""60 s at 16 kHz. Longer blocks leave the processor's cache, shorter ones need more calls (bench_sound_files.py)."""
+"""Samples in a block: 60 s at 16 kHz. Longer ones exceed the processor's cache, shorter ones need more calls
+(bench_sound_files.py)."""
 HELD_BYTES = 1 << 20
-"""Files up to this size (33 s at 16 kHz) are read, not mapped: a map takes longer than the copy."""
+"""Files up to this size (33 s at 16 kHz) are read, not mapped, which would take longer."""
 _DECODED_BLOCK = 1 << 17
 _OWN_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
 NO_TOTAL = 1 << 62
@@ -104,7 +105,7 @@ class ForwardFile(soundfile.SoundFile):  # type: ignore[misc]
 
 
 class _CallbackFile:
-    """A file that libsndfile reads by callbacks, which must not raise. An error ends the file and is kept."""
+    """A file that libsndfile reads by callbacks, which must not raise. An error ends the file and is stored."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -186,7 +187,7 @@ def _decode(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
 def decode(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
     """All blocks of an open file; LibsndfileError if it is damaged within the samples that its header declares.
 
-    Bytes after those are not sound: many FLAC files have a tag there, at which the decoder loses sync.
+    Bytes after those samples are not sound: many FLAC files have a tag there, at which the decoder loses sync.
     """
     count = 0
     while True:
@@ -204,7 +205,11 @@ def decode(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
 
 
 PcmSource = MappedWave | StreamedWave | DecodedFile
-"""16-bit mono samples of one file. samples, rate_hz: of the file; assumed: see WaveLayout; blocks: once, in order."""
+"""A source of the 16-bit mono samples of one file.
+
+samples, rate_hz: number of samples and sample rate of the file. assumed: what was assumed about its length (see
+`WaveLayout`); "" for nothing. blocks: yields the samples once, in order.
+"""
 
 
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
@@ -216,7 +221,7 @@ def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
 
 @functools.lru_cache(maxsize=64)
 def _is_own(device: int) -> bool:
-    """Whether a device holds a local file system, where reading cannot fail because of a network."""
+    """Whether a device has a local file system, from which reading cannot fail because of a network."""
     device_id = f"{os.major(device)}:{os.minor(device)}"
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
@@ -264,16 +269,18 @@ _KINDS = {
 
 
 class OpenSound(AbstractContextManager["OpenSound"]):
-    """An open sound file. A context manager.
+    """An open sound file, which is a context manager.
 
-    samples, rate_hz: exact, of the file. sha256: of its bytes, "" unless it was requested. assumed: see WaveLayout."""
+    samples, rate_hz: exact number of samples and sample rate of the file. sha256: hash of its bytes; "" unless it was
+    requested. assumed: what was assumed about its length, for people; "" for nothing.
+    """
 
     def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int, sha256: str = "") -> None:
         self._file, self._source, self._engine_rate_hz = file, source, rate_hz
         self.samples, self.rate_hz, self.sha256 = source.samples, source.rate_hz, sha256
         self.assumed = source.assumed
         self.constant: ConstantStretches | None = None
-        """Looks at the file's own samples while they are read, if set."""
+        """Observes the file's own samples while they are read; None: nothing does."""
 
     def blocks(self) -> Iterator[Samples]:
         """Its samples at the engine's rate, mono int16, shape (n,), n > 0, perhaps read-only. Call it once.
@@ -296,7 +303,7 @@ class OpenSound(AbstractContextManager["OpenSound"]):
 def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False) -> OpenSound:
     """Opens a file, or an address of a store, for an engine that listens at rate_hz.
 
-    hashed: also calculates the sha256 of the bytes. A short file is read once for both. A long file is read for the
+    hashed: whether to compute the SHA-256 of the bytes. A short file is read once for both. A long file is read for the
     hash first, and the system may cache it. A file in a store is copied to this computer, so that it is sent once.
     UnusableSound if the file is not usable. InputError if the package of a store is not installed.
     """

@@ -33,7 +33,7 @@ def local_path(path: str) -> str | None:
 
 
 def kind_of_store(address: str) -> str:
-    """The part of an address before `://`, for each link of a chain. It decides which packages are needed."""
+    """The part of an address before `://`, for each address in a chain. It decides which packages are needed."""
     return "::".join(link.partition("://")[0] for link in address.split("::"))
 
 
@@ -67,7 +67,7 @@ def open_address(address: str) -> BinaryIO:
 class _StoreFile(io.RawIOBase):
     """A file in a store whose errors are all OSErrors.
 
-    open_file: fsspec's OpenFile. Kept, since the files below it (of a zip, say) close with it.
+    open_file: fsspec's OpenFile. It is kept, since files below it (such as those in a ZIP file) are closed with it.
     """
 
     def __init__(self, open_file: Any) -> None:

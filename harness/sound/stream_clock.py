@@ -17,29 +17,29 @@ from harness.sound.child import Packet
 WINDOW_S = 1.0
 WINDOWS = 12
 FIT_FROM = 5
-"""Number of windows before the clock estimates drift."""
+"""Number of windows from which on the clock estimates drift."""
 DRIFT_LIMIT = 500e-6
 """Largest drift of a sound card against the host, s per s. A fit that gives more is cut to it."""
 SETTLED_S = 0.3
 LATE_S = 0.008
-"""If deliveries are later than this for all of GAP_S, it is not jitter: samples are missing."""
+"""If all deliveries during GAP_S are later than this, samples are missing: it is not jitter."""
 GAP_S = 0.8
 EARLY_S = 0.005
-"""Deliveries earlier than this are not drift: the stream jumped ahead."""
+"""If a delivery is earlier than this, the stream has jumped ahead: it is not drift."""
 BASE_ERROR_S = 0.0002
 FIRST_SPREAD_S = 0.001
-"""Assumed disagreement of anchors while there is only one."""
+"""Assumed difference between anchors while there is only one, in seconds."""
 FILLED_S = 0.1
-"""The buffers are full by then. Early deliveries after it have another reason."""
+"""Time after which the buffers are full, in seconds. Later early deliveries have another reason."""
 STEP_S = 0.002
 """A delivery earlier than the anchor by this much is a step: jitter and drift move the anchor by less."""
 AHEAD_LIMIT_S = 0.05
-"""The buffers of the harness do not grow by more than this."""
+"""Largest growth of the harness's buffers, in seconds."""
 _RECENT = 128  # More callbacks than come in GAP_S: 80 of 10 ms.
 
 
 class SampleClock:
-    """Takes (sample, time at which it was delivered or requested); gives the time of any sample.
+    """The clock of a stream. It takes (sample, time of its delivery or request), and gives the time of any sample.
 
     The offset of a delivery is its time minus sample / rate. A host can only deliver late, so the least offsets are
     closest to the truth:
@@ -78,14 +78,14 @@ class SampleClock:
 
     @property
     def ahead_s(self) -> float:
-        """How much earlier deliveries have become since the buffers were full.
+        """How much earlier deliveries have become since the buffers were full, in seconds.
 
-        Either all were late at first, or a buffer has grown and the sound itself did not become earlier.
+        Either all deliveries were late at first, or a buffer has grown while the sound itself did not become earlier.
         """
         return self._ahead_s
 
     def observe(self, sample: int, moment_s: float) -> float:
-        """Takes one delivery; returns the seconds of sound that were just found missing, usually 0.0.
+        """Takes one delivery. Returns the seconds of sound that turn out to be missing, usually 0.0.
 
         `sample` and `moment_s` never decrease. After a gap the clock starts afresh and is not settled.
         """
@@ -130,7 +130,7 @@ class SampleClock:
         return nominal + self._expected_s(nominal), BASE_ERROR_S + self._spread_s
 
     def doubt_s(self, sample: int) -> float:
-        """By how much that sample may have been later than `time_of` gives, ≥ 0, from the observations so far.
+        """How much later than `time_of` a sample may have been, in seconds, ≥ 0, by the observations so far.
 
         Late deliveries count as jitter until they have been late for GAP_S. But samples may also be missing: at most
         as much as the smallest delay of the deliveries since. ValueError before the first observation.
@@ -182,7 +182,7 @@ class SampleClock:
 RATE_HZ = 48000  # The virtual lab's: clients at another rate are resampled, and no longer bit-exact.
 _REPORTS = 48
 _ENOUGH = 5
-"""PortAudio's reports: at most this many are collected, and from this many on they are compared."""
+"""Of PortAudio's reports, at most _REPORTS are collected, and they are compared from _ENOUGH on."""
 _AGREE_S = 0.01
 _PLAUSIBLE_S = 0.5
 """Reports are used if all of them lie within _AGREE_S, and if the latency that they give is shorter than this."""
@@ -190,7 +190,10 @@ _PLAUSIBLE_S = 0.5
 
 @frozen
 class Latency:
-    """Converter time of a sample minus the time of its callback. Negative for capture; correct within ± error_s."""
+    """The latency of a stream. shift_s: converter time of a sample minus the time of its callback, ± error_s.
+
+    It is negative for capture.
+    """
 
     shift_s: float
     error_s: float
@@ -199,15 +202,15 @@ class Latency:
 class StreamClock:
     """A `SampleClock` of callbacks, shifted from the time of the callback to the time at the converter.
 
-    assumed: the latency unless reports give a better one. report_error_s: the error of reports that agree; None if
-    reports are not used on this path.
+    assumed: the latency that is used unless reports give a better one. report_error_s: error of reports that agree;
+    None if reports are not used on this path.
     """
 
     def __init__(self, assumed: Latency, report_error_s: float | None) -> None:
         self._count = SampleClock(RATE_HZ)
         self._report_error_s = report_error_s
         self._reports: list[float] = []
-        """Converter times of samples, each minus the sample's time in the stream."""
+        """Reported converter times of samples, each minus the sample's time in the stream."""
         self._none_reported = True
         self.latency = assumed
 
@@ -235,7 +238,7 @@ class StreamClock:
         return at_s + self.latency.shift_s, error_s + self.latency.error_s
 
     def left(self, sample: int) -> tuple[float, float]:
-        """When a played sample left, and the error, which is larger than in `time_of` while the pace is uncertain.
+        """When a played sample left, and the error of that: larger than in `time_of` while the pace is uncertain.
 
         Samples leave in order, and none is left out. They may leave later if buffers ran empty, but never earlier.
         Earlier callbacks mean that buffers have grown, or that all previous callbacks were late.
@@ -249,7 +252,7 @@ class StreamClock:
         return self._count.sample_at(moment_s - self.latency.shift_s)
 
     def _weigh(self, counted_s: float) -> None:
-        """counted_s: the sample's time by the count, to compare reports."""
+        """Compares the reports, and uses their latency if they agree. counted_s: the sample's time by the count."""
         if self._report_error_s is None or len(self._reports) < _ENOUGH:
             return
         middle_s = statistics.median(self._reports) - counted_s

@@ -24,10 +24,10 @@ from harness.sound.child import Output, Packet, PacketKind, PacketReader
 from harness.sound.sound_devices import environment_of, list_command
 
 SILENT_S = 0.6
-"""Without a callback for this long, the sound server counts as dead or frozen."""
+"""Without a callback for this long, in seconds, the sound server counts as dead or frozen."""
 OPEN_LIMIT_S = 4.0
 FIRST_OPEN_LIMIT_S = 8.0
-"""For the first child: nothing is lost by waiting, and a busy host starts a process slowly."""
+"""Time limit for the first child, in seconds: nothing is lost by waiting, and a busy host starts a process slowly."""
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)  # Short: sound was back within 0.41 s of the repair of a server (measured).
 CLOSE_LIMIT_S = 1.5  # A driver closes within 2 s (`ports.Driver`): this leaves 0.5 s for the rest.
 SETTLE_LIMIT_S = 3.0
@@ -42,7 +42,7 @@ class StreamOwner(Protocol):
     """Takes the packets of a stream. Called by the watching thread only."""
 
     def opened(self, packet: Packet, resumed: bool) -> None:
-        """The stream of a child runs, for the first time or again after a fault. Sample counts begin at 0."""
+        """The stream of a child runs. resumed: again after a fault. Sample counts begin at 0."""
         ...
 
     def received(self, packet: Packet) -> None: ...
@@ -93,7 +93,7 @@ class SupervisedStream:
 
     @property
     def running(self) -> bool:
-        """Whether callbacks come."""
+        """Whether the stream runs, so that callbacks come."""
         return self._running
 
     @property
@@ -105,7 +105,7 @@ class SupervisedStream:
         """Returns when the owner's times have settled.
 
         SoundError if the stream fails, or takes longer than FIRST_OPEN_LIMIT_S to open or SETTLE_LIMIT_S to settle.
-        no_flow_problem: what is wrong if it runs but nothing flows, for the error message.
+        no_flow_problem: the problem if the stream runs but no callbacks come, for the error message.
         """
         if self._thread is not None:
             raise SoundError(f"the stream of {self._device!r} is already open")
@@ -252,7 +252,7 @@ class SupervisedStream:
         )
 
     def _take_packets(self, packets: Iterable[Packet], lost: bool) -> str:
-        """Passes packets to the owner. Returns the problem that the child reported, or ""."""
+        """Passes packets to the owner. Returns the problem that the child reported; "" if it reported none."""
         for packet in packets:
             if packet.kind is PacketKind.FAILED:
                 return self._failure_text(packet)

@@ -11,13 +11,13 @@ from harness.model.stimulus import Waveform
 
 SLOWER = 0.75
 _FRAME_S = 0.03
-"""Two periods of a low voice, and too short for a speech sound to be heard twice."""
+"""Length of a frame in seconds: two periods of a low voice, and too short for a speech sound to be heard twice."""
 _SEARCH_S = 0.01
-"""A frame may come from this much earlier or later: one period of a voice of 100 Hz."""
+"""A frame may be taken from this much earlier or later, in seconds: one period of a voice of 100 Hz."""
 
 
 def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
-    """The same speech, 1 / tempo times as long, within one frame of 30 ms. tempo: 0.5 to 2, ValueError otherwise.
+    """The same speech, 1 / tempo times as long, to within one frame of 30 ms. tempo: 0.5 to 2, ValueError otherwise.
 
     Frames are placed half a frame apart. Each comes from near the position that the tempo requires, where it best
     matches the natural continuation of the previous frame. Periods of the voice therefore join smoothly.

@@ -3,10 +3,10 @@
 Sources: Multimedia Programming Interface and Data Specifications 1.0 (RIFF, PCM), Microsoft's mmreg.h
 (WAVE_FORMAT_EXTENSIBLE), EBU Tech 3306 (RF64) and ITU-R BS.2088 (BW64).
 
-`find_sound` decides the length for every reader: it compares the sizes in the header with the file's own. A file that
-has less sound than its header declares is truncated and rejected. Otherwise an hour would count of which only half was
-heard. Where the header names no length, or is known to be wrong, the sound extends to the end of the file, and
-`assumed` says so.
+`find_sound` decides the length for every reader: it compares the sizes in the header with the size of the file. A file
+with less sound than its header declares is truncated and rejected. Otherwise a whole hour would count although only
+half of it was heard. If the header names no length, or is known to be wrong, the sound extends to the end of the file,
+and `assumed` says so.
 """
 
 from __future__ import annotations
@@ -38,29 +38,30 @@ _GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
 """The bytes after the two bytes of a format in WAVE_FORMAT_EXTENSIBLE's SubFormat."""
 _UNKNOWN_32 = 0xFFFFFFFF  # In RF64 and BW64: the chunk `ds64` has the size.
 _STREAMED = (range(0x7FFFF000, 0x80001000), range(0xFFFFF000, 0x100000000))
-"""Sizes that programs write which cannot know the length: SoX 0x7FFFF000, arecord 0x80000000, FFmpeg 0xFFFFFFFF, or
-such a size less that of the header."""
+"""Sizes written by programs that do not know the length: SoX 0x7FFFF000, arecord 0x80000000, FFmpeg 0xFFFFFFFF, or such
+a size minus that of the header."""
 _WHOLE_FILE = (8, 36, 44)
-"""By how much a size is too big that counts parts of the shortest header."""
+"""How much too big a size may be, because it wrongly counts parts of the shortest header."""
 _CHUNK_NAMES = frozenset(
     b"fmt |data|fact|LIST|bext|cue |plst|smpl|inst|note|labl|ltxt|id3 |ID3 |iXML|axml|chna|JUNK|junk|PAD |FLLR|PEAK|"
     b"cart|umid|afsp|DISP|acid|strc|slnt|wavl|ds64|_PMX|AFAn|minf|elm1|regn|link".split(b"|")
 )
-"""Names of chunks that programs write, so that one with a wrong size is still recognised as a chunk."""
+"""Names of chunks that programs write, by which a chunk with a wrong size is still recognised."""
 _TAGS = (b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN")
-"""What programs append to a file without a chunk around it: ID3 tags of version 1 and 2, APE tags, lyrics."""
+"""Starts of tags that programs append to a file without a chunk around them: ID3 tags of version 1 and 2, APE, lyrics.
+"""
 _LEAST_REST_S = 0.1
-"""Fewer bytes after the sound that are neither a chunk nor a tag are not taken for sound."""
+"""If fewer seconds of bytes that are neither a chunk nor a tag follow the sound, they do not count as sound."""
 _RATE_BYTES = 32_000
-"""Bytes of a second where the header does not say it."""
+"""Bytes per second, if the header does not say it."""
 _PIECE = 1 << 20
 _MOST_CHUNKS = 1000
-"""Limit of chunks before the sound. A file with only empty chunks would otherwise take hours."""
+"""Largest number of chunks before the sound. A file with only empty chunks would otherwise take hours."""
 _LONGEST_FMT_BYTES = 4096  # WAVE_FORMAT_EXTENSIBLE has 40. A wrong size must not fill the memory.
 
 
 class UnusableSound(Exception):
-    """A file cannot be used for an evaluation. reason: the code in the log; detail: for people."""
+    """A file cannot be used for an evaluation. reason: the code in the log. detail: the reason in words."""
 
     def __init__(self, reason: RejectReason, detail: str) -> None:
         super().__init__(reason, detail)
@@ -73,8 +74,11 @@ class UnusableSound(Exception):
 
 @frozen
 class WaveSound:
-    """16-bit PCM, little endian, in a file. offset: of the first sample, in bytes. frames: exact. assumed: see
-    WaveLayout."""
+    """The sound of a file of 16-bit PCM, little endian.
+
+    offset: position of the first sample, in bytes. frames: exact number of frames. assumed: what was assumed about the
+    length, for people; "" for nothing.
+    """
 
     offset: int
     frames: int
@@ -85,9 +89,13 @@ class WaveSound:
 
 @frozen
 class WaveLayout:
-    """The sound of any WAVE file. form: content of the `fmt ` chunk, b"" without one before the sound. offset, size: in
-    bytes. assumed: where header and file do not agree, what was assumed, for people; else "". order: of the header's
-    bytes, as in `struct`."""
+    """The sound of any WAVE file.
+
+    form: content of the `fmt ` chunk; b"" if there is none before the sound.
+    offset, size: position and length of the sound, in bytes.
+    assumed: what was assumed because header and file do not agree, for people; "" if they do.
+    order: byte order of the header, as in `struct`.
+    """
 
     form: bytes
     offset: int
@@ -120,9 +128,9 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
 
 
 def find_sound(file: BinaryIO, length: int) -> WaveLayout:
-    """The sound in an open WAVE file of `length` bytes, of any encoding; the one place that decides its length.
+    """The sound in an open WAVE file of `length` bytes, of any encoding. Only this function decides its length.
 
-    Reads the headers of chunks, and what follows the sound as far as its first byte that is not 0.
+    Reads the headers of chunks, and the bytes after the sound up to the first that is not 0.
     UnusableSound: UNREADABLE if a chunk before the sound, or the sound, is beyond the end of the file.
     """
     file.seek(0)
@@ -166,7 +174,11 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
 
 @frozen
 class _Sizes:
-    """What a header declares, in bytes, where the sound begins, and the length of the file. long_data: of `ds64`."""
+    """The sizes in a header and of its file, in bytes.
+
+    data, riff: sizes of the `data` and RIFF chunks. long_data: size of the sound in a `ds64` chunk; None without.
+    at: where the sound begins. length: size of the file.
+    """
 
     data: int
     long_data: int | None
@@ -176,12 +188,12 @@ class _Sizes:
 
     @property
     def declared(self) -> int:
-        """The length of the sound."""
+        """The declared length of the sound."""
         return self.data if self.data != _UNKNOWN_32 or self.long_data is None else self.long_data
 
     @property
     def rest(self) -> int:
-        """What the file has from the beginning of its sound."""
+        """Number of bytes in the file from the beginning of its sound."""
         return self.length - self.at
 
     @property
@@ -234,7 +246,8 @@ def _is_streamed(size: int) -> bool:
 def _is_chunk(start: bytes, length: int, order: str) -> bool:
     """Whether bytes begin with the header of a chunk that fits into their length, or that has a known name.
 
-    The padding of the chunk before may come first."""
+    The padding byte of the previous chunk may come first.
+    """
     for offset in (0, 1):
         name, size = start[offset : offset + 4], start[offset + 4 : offset + 8]
         if name in _CHUNK_NAMES:
@@ -245,7 +258,7 @@ def _is_chunk(start: bytes, length: int, order: str) -> bool:
 
 
 def _is_zero(file: BinaryIO, offset: int) -> bool:
-    """Whether only zeros follow, as where a program had reserved space."""
+    """Whether only zeros follow, because a program had reserved space."""
     file.seek(offset)
     while piece := file.read(_PIECE):
         if piece.strip(b"\0"):
@@ -287,7 +300,7 @@ def _unreadable(detail: str) -> UnusableSound:
 
 
 class PlainWave:
-    """The sound of a WAVE file after a header that names its length: for readers that believe the header."""
+    """A WAVE file with a new header that names the right length, for readers that rely on the header."""
 
     def __init__(self, file: BinaryIO, layout: WaveLayout) -> None:
         form = layout.form + b"\0" * (len(layout.form) % 2)
@@ -326,7 +339,7 @@ _LONGEST_PAGE_BYTES = 65_307
 """The longest page of an Ogg stream."""
 _NO_SIZE = 0xFFFFFFFF  # What AU files declare if their length is unknown.
 _STREAMED_FORM = 0x7F000000
-"""A FORM chunk at least as long as SoX writes where it cannot know the length of an AIFF file."""
+"""SoX declares a FORM chunk of at least this size if it does not know the length of an AIFF file."""
 
 _DECODED = (b"fLaC", b"FORM", b".snd", b"dns.", b"caff", b"NIST_1A", b"ID3")
 """FLAC, AIFF, AU in both byte orders, CAF, SPHERE. A FLAC file may begin with an ID3 tag, as MP3 files do."""
@@ -410,7 +423,7 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
 
 
 def _is_known_rest(file: BinaryIO, offset: int) -> bool:
-    """Whether what follows the declared end of a file is a tag, or only zeros."""
+    """Whether the bytes after the declared end of a file are a tag, or only zeros."""
     file.seek(offset)
     return file.read(12).startswith(_TAGS) or _is_zero(file, offset)
 
@@ -474,7 +487,7 @@ _LONGEST_FRAME = 1 << 16
 
 
 def _flac_number(head: bytes) -> int | None:
-    """The coded number of the frame or sample with which a frame begins; None if the bytes begin no frame."""
+    """The coded number of the frame or sample in the head of a frame; None if the bytes are not one."""
     if len(head) < 17 or head[3] & 1:
         return None
     ones = 8 - (~head[4] & 0xFF).bit_length()
@@ -489,7 +502,7 @@ def _flac_number(head: bytes) -> int | None:
 
 
 def _crc(content: bytes, polynomial: int, bits: int) -> int:
-    """0 of bytes that end with their own checksum."""
+    """The checksum of bytes; 0 if they end with their own checksum."""
     crc, top, mask = 0, 1 << (bits - 1), (1 << bits) - 1
     for byte in content:
         crc ^= byte << (bits - 8)
@@ -510,5 +523,5 @@ def _ogg_ends(file: BinaryIO, length: int) -> bool:
 
 
 def _is_mpeg_layer_3(start: bytes) -> bool:
-    """A frame's sync word, a version that exists, layer III (ISO/IEC 11172-3, 2.4.1.3)."""
+    """Whether bytes begin with an MP3 frame: sync word, valid version, layer III (ISO/IEC 11172-3, 2.4.1.3)."""
     return len(start) > 1 and start[0] == 0xFF and start[1] & 0xE6 == 0xE2 and start[1] & 0x18 != 0x08

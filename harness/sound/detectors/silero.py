@@ -24,7 +24,7 @@ class SileroDetector:
         self._speech = False
 
     def is_speech(self, frame: npt.NDArray[np.int16]) -> bool:
-        """Shape (512,), at 16 kHz, level already normalised; ValueError for another shape."""
+        """Whether a frame is speech. frame: shape (512,), at 16 kHz, level already normalised; else ValueError."""
         if frame.shape != (self.frame_samples,):
             raise ValueError(f"a frame has shape ({self.frame_samples},), not {frame.shape}")
         probability = float(self._network.process_chunk(frame.tobytes()))

@@ -27,7 +27,7 @@ class WebrtcDetector:
         self.reset()
 
     def is_speech(self, frame: npt.NDArray[np.int16]) -> bool:
-        """Shape (320,), at 16 kHz, level already normalised; ValueError for another shape."""
+        """Whether a frame is speech. frame: shape (320,), at 16 kHz, level already normalised; else ValueError."""
         if frame.shape != (self.frame_samples,):
             raise ValueError(f"a frame has shape ({self.frame_samples},), not {frame.shape}")
         return bool(self._vad.is_speech(frame.tobytes(), self.rate_hz))

@@ -66,16 +66,16 @@ def _repeat(source: Waveform, samples: int) -> Waveform:
 
 
 FADE_S = 0.005
-"""Fade at both ends of a sound, so that it does not click."""
+"""Length of the fades at both ends of a sound, which prevent clicks, in seconds."""
 EXCERPTS, EXCERPT_S = 12, 5.0
-"""The level of a long recording is measured in this many excerpts, spread evenly over it."""
+"""Number of excerpts from which the level of a long recording is measured, and the length of each, in seconds."""
 PAUSES_S = (0.3, 1.5)
-"""Pause between two sayings, drawn uniformly."""
+"""Shortest and longest pause between two sayings, in seconds; it is drawn uniformly."""
 PIECE_MARGIN_S = 0.5
-"""Samples read beyond both ends of a piece, so that resampling does not change its edges."""
+"""How much is read beyond both ends of a piece, in seconds, so that resampling does not change its edges."""
 
 Speak = Callable[[Saying], Samples]
-"""A saying at the requested rate and level."""
+"""Renders a saying at the requested rate and level."""
 
 
 class Ambiences:

@@ -28,12 +28,12 @@ _CODECS = {
 
 
 def made_by() -> str:
-    """The version of what codes and decodes."""
+    """The version of the library that encodes and decodes."""
     return str(soundfile.__libsndfile_version__)
 
 
 def at_speed(waveform: Waveform, speed: float) -> Waveform:
-    """Played that many times as fast, so that its pitch changes too. Length: round(n / speed), within a sample."""
+    """The sound played faster by a factor, so that its pitch changes too. Length: round(n / speed), within a sample."""
     if speed == 1.0:
         return waveform
     resampled = soxr.resample(waveform.samples, waveform.rate_hz * speed, waveform.rate_hz, quality="VHQ")

@@ -50,10 +50,10 @@ from harness.sound.stimuli.ambience import FADE_S, Ambiences, make_noise
 from harness.sound.stimuli.rooms import heard_in
 
 MARGIN_S = 0.5
-"""Noise begins this long before a stimulus and ends this long after it."""
+"""Noise begins this long before a stimulus and ends this long after it, in seconds."""
 WINDOW_S = 0.005
 BELOW_ACTIVE_DB = 35.0
-"""Sound this far below the active speech level is not speech. Weak fricatives lie above, the noise of a voice below."""
+"""Sound this far below the active speech level is not speech. Weak fricatives are louder, a voice's noise is not."""
 ABOVE_FLOOR_DB = 8.0
 AT_LEAST_BELOW_DB = 20.0
 GUARD_S = 0.02
@@ -229,7 +229,7 @@ class Renderer:
         return rendered
 
     def key(self, recipe: StimulusRecipe) -> str:
-        """Hex SHA-256 of everything that decides the samples, of a recipe without an opening. The seed of its noise."""
+        """SHA-256 (hex) of everything that decides the samples of a recipe without an opening; it seeds the noise."""
         return hashlib.sha256(self._content(recipe).encode()).hexdigest()
 
     def voice(self, engine: str) -> Voice:
@@ -293,7 +293,7 @@ class Renderer:
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
     def _render_whole(self, recipe: StimulusRecipe) -> tuple[Waveform, tuple[Part, ...]]:
-        """A recording as it is. Where its phrase is said to end does not change what is heard."""
+        """A recording as it is. The stated end of its phrase does not change the sound."""
         assert isinstance(recipe.query, Recording)
         plain = replace(recipe, query=replace(recipe.query, phrase_end_s=None))
         waveform, parts = self._make(plain, seed=int(self.key(plain)[:16], 16))
@@ -470,7 +470,7 @@ def _check(recipe: StimulusRecipe) -> None:
 def _apply_placement(
     waveform: Waveform, level_dbfs: float, placement: Placement, speech_ends: int, label: str
 ) -> tuple[Waveform, float]:
-    """What the device hears of a stimulus, and its active speech level there.
+    """A stimulus as the device hears it, and its active speech level there.
 
     It is as long as the stimulus, or until the last reverberation of its speech.
     """
@@ -499,7 +499,7 @@ def _noise_under(
 
 
 def _turned_down(waveform: Waveform) -> Waveform:
-    """The waveform, as a whole so loud that it does not exceed full scale."""
+    """The waveform, turned down as a whole if it exceeds full scale."""
     peak = float(np.abs(waveform.samples).max(initial=0.0))
     return waveform if peak <= 1.0 else Waveform((waveform.samples / peak).astype(np.float32), waveform.rate_hz)
 

@@ -16,7 +16,7 @@ from harness.sound.recordings import at_rate
 from harness.sound.recordings import read as read_recording
 
 FIT_WITHIN = 0.05
-"""The reverberation time of the fitted room differs by at most this share."""
+"""The reverberation time of the fitted room may differ from the requested one by this share."""
 MOST_FITS = 12
 FIT_HZ = 16000
 _EARS = np.array(((0.71, 0.24, 0.55), (0.63, 0.81, 0.2), (0.4, 0.3, 0.66)))
@@ -28,11 +28,11 @@ _SHARES: dict[Pattern, float] = {
     Pattern.HYPERCARDIOID: 0.25,
     Pattern.FIGURE_EIGHT: 0.0,
 }
-"""Omnidirectional share p of the pattern p + (1 − p) cos."""
+"""Directivity → the omnidirectional share p of its pattern p + (1 − p) cos."""
 
 
 def heard_in(waveform: Waveform, placement: Placement) -> Waveform:
-    """What the device hears of it; longer by the reverberation, and without the delay of the direct sound.
+    """A sound as the device hears it: longer by the reverberation, and without the delay of the direct sound.
 
     In a box, the direct sound 1 m away has the level of the waveform. InputError if there is no sound from there,
     PluginError without the extra `rooms`.
@@ -47,7 +47,7 @@ def heard_in(waveform: Waveform, placement: Placement) -> Waveform:
 
 
 def made_by() -> str:
-    """The version of what simulates boxes."""
+    """The version of the library that simulates boxes."""
     return str(_pyroomacoustics().__version__)
 
 
@@ -58,7 +58,7 @@ def _pyroomacoustics() -> Any:
 
 
 def _response(placement: Placement, rate_hz: int) -> tuple[Samples, int]:
-    """The impulse response, and the sample of its direct sound."""
+    """The impulse response, and the number of the sample with the direct sound."""
     if placement.room.box is not None:
         return _simulate(placement.room.box, placement.distance_m, placement.angle_deg, rate_hz)
     response = at_rate(read_recording(placement.room.recorded[0].path), rate_hz).samples
