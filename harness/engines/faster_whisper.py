@@ -40,7 +40,7 @@ def packaged_model() -> Path:
 
 
 def verify(folder: Path, sha256: str) -> Path:
-    """The folder, if its model.bin has that SHA-256 (hex). PluginError otherwise."""
+    """Returns the folder if its model.bin has that SHA-256 (hex). PluginError otherwise."""
     path = folder / "model.bin"
     try:
         with path.open("rb") as file:
@@ -92,7 +92,7 @@ class FasterWhisper:
         return all(importlib.util.find_spec(name) for name in ("faster_whisper", _MODEL_PACKAGE))
 
     def expect(self, context: str) -> None:
-        """Makes words like these likelier, as if they had been said just before; "" for none."""
+        """Makes words such as those in `context` more likely, as if they had just been said; "" for none."""
         self._context = context or None
 
     def transcribe(self, waveform: Waveform) -> str:
@@ -117,8 +117,8 @@ class FasterWhisper:
     def encode(self, samples: Samples) -> Samples:
         """The encoder's output for up to 29 s at 16 kHz: shape (frames, width), a frame for each 20 ms.
 
-        Sound is encoded in its own length, with the silence around it that `transcribe` adds, too. Whisper's own 30 s
-        take 14 times as long for 3 s of sound.
+        Only the sound itself is encoded, with the silence around it that `transcribe` also adds. Whisper's window of
+        30 s takes 14 times as long for 3 s of sound.
         """
         features = self._model.feature_extractor(_surround(samples), padding=0)
         frames: Samples = np.asarray(self._model.encode(features), np.float32)[0]

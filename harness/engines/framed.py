@@ -1,4 +1,4 @@
-"""What engines share that hear sound in frames of one size."""
+"""Shared code of engines that take sound in frames of one size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Pcm = npt.NDArray[np.int16]
 
 
 class FrameCutter:
-    """Cuts sound into frames of one size. taken: samples in the frames so far. rest: those after the last frame."""
+    """Cuts sound into frames of one size.
+
+    taken: number of samples in the frames so far. rest: the samples after the last frame.
+    """
 
     def __init__(self, samples: int) -> None:
         self._samples = samples
@@ -24,7 +27,7 @@ class FrameCutter:
         self.taken = 0
 
     def cut(self, samples: Pcm) -> Iterator[Pcm]:
-        """The whole frames; what is left waits for more."""
+        """The complete frames; the samples after them wait for more."""
         sound = np.concatenate([self.rest, samples])
         end = len(sound) // self._samples * self._samples
         self.rest = sound[end:]
@@ -34,9 +37,10 @@ class FrameCutter:
 
 
 class FrameSpotStream:
-    """A stream of an engine that names the phrases that end with a frame. spot_samples: assumed length of a phrase.
+    """A stream of an engine that reports which phrases end with a frame.
 
-    finish: takes the samples after the last frame at the end of the file, and names phrases too; None ignores them.
+    spot_samples: assumed length of a phrase. hear: takes a frame, and returns the phrases that end with it.
+    finish: takes the samples after the last frame at the end of a file, and also returns phrases; None ignores them.
     """
 
     def __init__(
@@ -77,7 +81,7 @@ def sha256_of(*files: Path) -> str:
 
 
 def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
-    """A folder with a model, which holds a match for each pattern; InputError that names what is missing."""
+    """The folder of a model, with a file for each pattern; InputError, which names what is missing, without."""
     folder = Path(model)
     if not model or not folder.is_dir():
         raise InputError(

@@ -1,4 +1,4 @@
-"""microWakeWord for offline evaluation: scores of files, by the package's interpreter or by our own kernel."""
+"""microWakeWord for offline evaluation: scores of files, by the package's interpreter or by the harness's kernel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ _MANIFEST = "https://esphome.io/components/micro_wake_word"
 
 @frozen
 class ModelFile:
-    """A model and the content of its manifest. None: not in the manifest."""
+    """A model and the content of its manifest.
+
+    cutoff: the model's own threshold. window: number of probabilities of which a score is the mean. None: not in the
+    manifest.
+    """
 
     path: Path
     phrase: str
@@ -125,7 +129,7 @@ def _manifest(path: Path) -> ModelFile:
 
 
 _SCALE = 0.0390625
-"""Factor that the package applies to its logged features."""
+"""Factor that the package applies to its logarithmic features."""
 
 
 class Streaming:
@@ -147,7 +151,7 @@ class Streaming:
         self._frames = 0
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
-        """Shape (n,), any n. Returns the probabilities of the steps that are now complete."""
+        """Takes samples, shape (n,), any n. Returns the probabilities of the steps that are now complete."""
         probabilities: list[float] = []
         for block in self._blocks.cut(samples):
             for features in self._features.process_streaming(block.tobytes()):
@@ -192,8 +196,10 @@ _SAMPLES = 24_000  # 24 stretches of different levels, three of them silent.
 
 
 def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
-    """What differs, in words, or "". Compares features of loud, faint and silent sound, and the last sums of a
-    synthetic input."""
+    """How the kernel's results differ from the package's, in words; "" if they do not.
+
+    Compares features of loud, faint and silent sound, and the last sums of a synthetic input.
+    """
     rng = np.random.default_rng(1)
     listener = Listener(replace(network, answer=np.arange(256, dtype=np.uint8)))
     levels = 10 ** rng.uniform(0, 5, _SAMPLES // 1000).repeat(1000)
@@ -318,7 +324,7 @@ class MicroScores:
         self._taken_scores = 0
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        """Shape (n,), any n. ValueError after `begin` was called again."""
+        """Takes samples, shape (n,), any n. ValueError after `begin` was called again."""
         if self._hears is None:
             raise ValueError("this stream has ended: the engine has begun another")
         for start in range(0, len(samples), _PIECE):

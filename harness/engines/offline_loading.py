@@ -40,8 +40,8 @@ def load_kernel(folder: Path, required_version: int) -> ctypes.CDLL:
 
 BY_ENDING = {".tflite": "microwakeword", ".onnx": "openwakeword", ".gram": "pocketsphinx_grammar",
              ".jsgf": "pocketsphinx_grammar"}  # fmt: skip
-"""Engine by the ending of a model file. `openwakeword:FILE.tflite` names the engine if two fit. The engine
-for grammars was removed; its error names the replacement."""
+"""Suffix of a model file → engine. `openwakeword:FILE.tflite` names the engine if two fit. The engine for grammars was
+removed; its error names the replacement."""
 _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 
@@ -84,7 +84,7 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
 
 
 def check_model(task: Task) -> None:
-    """Raises what the engine can know of its model without loading it. An engine that runs after others would
+    """Raises the errors of a model that the engine can find without loading it. An engine that runs after others would
     otherwise be refused hours later."""
     engine = engine_class(task.engine)
     if hasattr(engine, "check"):
@@ -132,10 +132,11 @@ _PACKAGES = {
 
 @frozen
 class CataloguedEngine:
-    """An engine that has an entry point. kind: None if the model decides (a program, a device).
+    """An engine that has an entry point.
 
-    missing: why it cannot be used here, and what to do, or "". operating_points: if all models have the same. An engine
-    with scores has them by model.
+    kind: None if the model decides it (a program, a device). version: that of its package; "" if not known.
+    operating_points: () unless all of its models have the same. missing: why it cannot be used here, and what to do; ""
+    if it can.
     """
 
     name: str
@@ -159,7 +160,7 @@ class CataloguedEngine:
 
 @frozen
 class LoadedEngine:
-    """The facts of a model that was loaded, or why it could not be."""
+    """The facts of a model that was loaded, or (in `missing`) why it could not be."""
 
     model: str
     facts: EngineFacts | None = None
@@ -205,7 +206,7 @@ def load_or_explain(text: str) -> LoadedEngine:
 
 
 def _kind(engine: type[OfflineEngine]) -> EngineKind | None:
-    """The class's own kind, or what its methods imply: an engine with scores or spots is a wake engine."""
+    """The kind that a class states, or that its methods imply: with scores or detections it is a wake engine."""
     if hasattr(engine, "kind"):
         kind: EngineKind | None = engine.kind
         return kind

@@ -33,13 +33,13 @@ from harness.model.errors import EngineError, InputError, PluginError, did_you_m
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
 
 STEP_SAMPLES = 1280
-"""Samples from one score to the next: 80 ms."""
+"""Number of samples from one score to the next: 80 ms."""
 CALL_SAMPLES = 1760
-"""Samples that the package passes to its mel model at a time."""
+"""Number of samples that the package passes to its mel model at a time."""
 FRAMES_A_STEP = 8  # Of 10 ms each.
 EMBEDDING_FRAMES = 76  # Input of the package's embedding model.
 KEPT_FRAMES = EMBEDDING_FRAMES - FRAMES_A_STEP
-"""Frames that an embedding shares with the previous one."""
+"""Number of frames that an embedding shares with the previous one."""
 _HOP_SAMPLES = 160  # 10 ms.
 _EMBEDDING_LAG_FRAMES = 4
 """The package computes its first embedding at its tenth call. Four frames remain from then on."""
@@ -63,7 +63,7 @@ class Features:
         self.silent_frames = self._mels(np.zeros(10 * STEP_SAMPLES + CALL_SAMPLES, np.float32), 11)
         """Frames of digital silence, more than an embedding needs, shape (88, mels)."""
         self.silent_embedding = self.embeddings(self.silent_frames[:EMBEDDING_FRAMES])
-        """Their embedding, shape (1, size)."""
+        """The embedding of silence, shape (1, size)."""
 
     def frames(self, samples: Array, steps: int) -> Array:
         """Frames of this many calls, shape (8 · steps, mels). samples: shape (1280 · steps + 480,), as 16-bit
@@ -83,7 +83,7 @@ class OnnxEmbedding:
         self._model = OnnxModel(translated)
 
     def __call__(self, frames: Array) -> Array:
-        """Shape (rows, mels) → (embeddings, size)."""
+        """The embeddings of frames: shape (rows, mels) → (embeddings, size)."""
         embeddings = self._model(mels=frames[np.newaxis, np.newaxis])
         return np.ascontiguousarray(embeddings[0, :, :, 0].T)
 
@@ -196,11 +196,11 @@ def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Ar
 
 FIRST_END = CALL_SAMPLES - STEP_SAMPLES
 STRETCH_STEPS = 150
-"""Steps that are computed at once (12 s), so that their convolutions fit into a core's cache."""
+"""Number of steps that are computed at once (12 s), so that their convolutions fit into a core's cache."""
 TOLERANCE_LOG_ODDS = 1e-3
 """Tolerance between the two paths' scores, in log odds: more than ten times the measured difference."""
 _FEW_ULP = 3e-7
-"""… and relative to the score: a float32 near 1 is not finer."""
+"""Tolerance relative to the score, in addition: a float32 near 1 has no finer resolution."""
 _CALLS_BEFORE_AN_EMBEDDING = 9  # The package computes its first embedding at its tenth call.
 
 
@@ -280,7 +280,8 @@ class CallByCall:
 class FastScores:
     """A sound in stretches that begin at the same samples however it is fed, so that the scores are the same.
 
-    decisive: thresholds. If the two paths could differ about a score so close to one, `exact` computes it.
+    decisive: the thresholds. If a score is so close to one of them that the two paths could differ about it, `exact`
+    computes it.
     """
 
     def __init__(
@@ -359,7 +360,7 @@ PATH = Setting(
 )  # fmt: skip
 PHRASE = Setting("phrase", SettingKind.TEXT, "", "the phrase that a model file detects (default: the file's name)")
 _ALIKE = 2e-3
-"""Embeddings are some tens in size; the two paths differ by 1e-4 in loud noise."""
+"""Tolerance between embeddings of the two paths. Their values are some tens; they differ by 1e-4 in loud noise."""
 
 
 class OpenWakeWordOffline:
@@ -471,7 +472,7 @@ def _model_file(package: Any, name: str) -> tuple[Path, bool]:
 
 
 def fastest_features(package_features: Any, mel: bytes, embedding: bytes) -> tuple[Features, str]:
-    """The kernel's features if it is built and right, else onnxruntime's; and their name."""
+    """The kernel's features if it is built and gives right results, else onnxruntime's; and the name of the path."""
     try:
         return checked_features(package_features, mel, embedding, kernel=True), f"kernel {KERNEL_VERSION}"
     except (NoKernel, PluginError):

@@ -14,23 +14,23 @@ from harness.model.errors import InputError
 
 EMBEDDING_SIZE = 96  # Output of the package's embedding model.
 MOST_WINDOWS = 80
-"""Embeddings that the package keeps. It never returns a score of a classifier that needs more."""
+"""Number of embeddings that the package keeps. It never returns a score of a classifier that needs more."""
 _CHECKED_WINDOWS = 5
 _ALIKE = 1e-4
 
 
 class Classifier(Protocol):
-    """Scores of many windows at once."""
+    """A classifier that scores many windows at once. windows: number of embeddings in a window."""
 
     windows: int
 
     def scores(self, windows: Array) -> Array:
-        """Shape (n, windows, 96) → (n,), 0–1."""
+        """The score, 0–1, of each window: shape (n, windows, 96) → (n,)."""
         ...
 
 
 class StreamingClassifier(Protocol):
-    """The package's own way: feed an embedding, take the scores that it completes."""
+    """A classifier as the package uses it: it takes an embedding, and returns the scores that this completes."""
 
     def process_streaming(self, embeddings: Array) -> Iterable[float]: ...
     def reset(self) -> None: ...
@@ -134,7 +134,7 @@ class _OnnxStreamingClassifier:
 
 
 def _batch(content: bytes, single: Classifier) -> Classifier | None:
-    """The model with an open batch dimension, or None if that changes its result for a window."""
+    """The model with a free batch dimension; None if that changes its result for a window."""
     try:
         free = OnnxClassifier(OnnxModel(content))
         seeded = np.random.default_rng(_CHECKED_WINDOWS)
@@ -159,7 +159,7 @@ def _tflite_windows(content: bytes) -> int:
 
 
 def _check_prepared(path: Path, interpreter: Any) -> None:
-    """ValueError for a file that the interpreter cannot run. The package does not check, and crashes."""
+    """Raises ValueError for a file that the interpreter cannot run. The package does not check that, and crashes."""
     model = interpreter.TfLiteModelCreateFromFile(str(path).encode())
     if not model:
         raise ValueError("the interpreter cannot read it")

@@ -46,7 +46,7 @@ def model_proto(
 
 
 def free_batch(content: bytes) -> bytes:
-    """The same model with the first dimension of its inputs and outputs open. ValueError for bytes that are not an
+    """The same model with the first dimension of its inputs and outputs free. ValueError for bytes that are not an
     ONNX model."""
     return _change(content, (7,), lambda graph: _change(graph, (11, 12), _free_value))
 
@@ -149,7 +149,7 @@ def _varint_field(number: int, value: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Negative numbers take ten bytes, as in two's complement of 64 bits."""
+    """A number as a varint. Negative numbers take ten bytes, as in two's complement of 64 bits."""
     value &= (1 << 64) - 1
     varint = bytearray()
     while value > 127:
@@ -229,7 +229,7 @@ class _Convolutions:
         self._names = {graph.inputs[0]: "mels"}
         self._padded: dict[int, int] = {}
         self._least: dict[int, str] = {}
-        """Floors still to be applied to a tensor: after its pool, which has fewer values."""
+        """Floors that are not yet applied to a tensor: its pool comes first, since it has fewer values after that."""
 
     def model(self) -> bytes:
         for operator in self._graph.operators:
@@ -270,7 +270,7 @@ class _Convolutions:
         self._names[result] = name
 
     def _pad(self, operator: Operator) -> None:
-        """Zeros beside the mel bands, which the following convolution adds itself."""
+        """Notes a padding with zeros beside the mel bands, which the following convolution adds itself."""
         widths = self._constant(operator.inputs[1]).reshape(-1, 2).tolist()
         left, right = widths[2]
         if left != right or any(any(pair) for place, pair in enumerate(widths) if place != 2):

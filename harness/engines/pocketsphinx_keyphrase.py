@@ -82,7 +82,7 @@ def _sounds(words: Iterable[str], own_file: str) -> tuple[Sounds, tuple[str, ...
 
 
 def _decoder(sounds: Sounds, phrases: str) -> Any:
-    """A search for the lines of a list of keyphrases, without a language model and silent on stderr."""
+    """A decoder that searches for the lines of a list of keyphrases, without a language model and silent on stderr."""
     with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
         words, keyphrases = Path(folder) / "words.dict", Path(folder) / "phrases.kws"
         lines = [
@@ -241,7 +241,7 @@ class _Search:
         return spots
 
     def end(self) -> None:
-        """The decoder is free for another search."""
+        """Ends the search, so that the decoder is free for another one."""
         if self._open:
             self._open = False
             self._decoder.end_utt()

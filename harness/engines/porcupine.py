@@ -29,7 +29,7 @@ LICENCE = "Apache-2.0; models under Picovoice's terms"
 
 
 class Porcupine:
-    """Finds packaged phrases, or those of .ppn files. model: one, or several separated by commas.
+    """Finds packaged phrases, or those of .ppn files. model: a phrase or file, or several separated by commas.
 
     Each file gets a new instance, since the package cannot reset one. PluginError without the package or its key,
     InputError for an unknown phrase.

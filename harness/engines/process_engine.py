@@ -55,7 +55,10 @@ _SERVED_REMEDY = (
 
 
 class Mode(Enum):
-    """SERVED: one process for many files, with heads around the sound. ONCE: one process per file, bare sound."""
+    """How the program runs. SERVED: one process for many files, with lines of JSON between the pieces of sound.
+
+    ONCE: one process for each file, which gets only the sound.
+    """
 
     SERVED = "served"
     ONCE = "once"
@@ -64,7 +67,7 @@ class Mode(Enum):
 class EngineConnection:
     """One engine, started when needed and restarted after a fault.
 
-    hello: what the engine declared of itself (SERVED), or `default_hello`, made from the settings (ONCE).
+    hello: what the engine declared about itself (SERVED), or `default_hello`, which is made from the settings (ONCE).
     start_limit_s: time limit for the hello. hang_limit_s: time limit without any progress.
     """
 
@@ -160,7 +163,7 @@ class FileExchange:
         self._ended = False
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        """Shape (n,), int16 at the engine's rate."""
+        """Takes samples, shape (n,), at the engine's rate."""
         for block in self._block_cutter.cut(samples):
             self._send(block)
         self._read_arrived_lines()
@@ -177,7 +180,7 @@ class FileExchange:
         return reports
 
     def abandon(self) -> None:
-        """Gives up the file and its process, since the process may have read any share of the file."""
+        """Gives up the file and ends the process, since it may have read any part of the file."""
         if not self._ended:
             self._ended = True
             self._pipe.end()
@@ -464,7 +467,7 @@ class _Tracks:
 
 
 def _check_settings(settings: Mapping[str, str], hello: EngineHello) -> None:
-    """Settings for mode once must not contradict a hello."""
+    """Raises InputError if settings for mode once contradict the hello."""
     for setting, value in ((KIND, hello.kind.value), (RATE, str(hello.rate_hz))):
         if settings.get(setting.name, value) != value:
             raise InputError(
@@ -489,7 +492,7 @@ def _rule(
 
 
 def _hash(command: tuple[str, ...]) -> str:
-    """sha256 over the command and the files that it names, so that a changed program or model is another engine."""
+    """SHA-256 over the command and the files that it names, so that a changed program or model is another engine."""
     digest = hashlib.sha256()
     for part in command:
         digest.update(part.encode() + b"\0")

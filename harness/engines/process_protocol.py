@@ -45,7 +45,7 @@ _RATES_HZ = (4000, 192_000)
 
 @frozen
 class DeclaredScores:
-    """Scores from 0 to 1, one every `step` samples; spots are those above the threshold."""
+    """How an engine reports scores (0–1): one every `step` samples; a detection is a score above the threshold."""
 
     threshold: float
     step: int
@@ -53,7 +53,11 @@ class DeclaredScores:
 
 @frozen
 class EngineHello:
-    """The engine's description of itself. lead_in_ms: None if it has none. carries_state: from file to file."""
+    """The engine's description of itself.
+
+    lead_in_ms: its lead-in; None if it has none. scores: None if it reports events instead of scores.
+    carries_state: whether its state is carried from file to file.
+    """
 
     name: str
     version: str
@@ -70,7 +74,7 @@ class EngineHello:
 class EngineEvent:
     """A detected phrase, a recognised text, or a frame with its text.
 
-    start and end in samples; start None if it was not sent. intents, slots: of a frame, else None.
+    start, end: in samples; None if not sent. intents, slots: None unless the engine reports frames.
     """
 
     text: str
@@ -83,7 +87,7 @@ class EngineEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineScores:
-    """Scores of a phrase, shape (n,); the first was known at sample `end`."""
+    """Scores of a phrase, shape (n,). end: the sample at which the first one was computed."""
 
     phrase: str
     end: int
@@ -108,7 +112,7 @@ Line = EngineEvent | EngineScores | FileCompletion | FileRefusal
 
 
 def begin(file: int) -> bytes:
-    """A file begins; files are numbered from 1."""
+    """The line with which a file begins. file: its number, from 1."""
     return _line({"begin": file})
 
 
@@ -118,12 +122,12 @@ def sound(samples: npt.NDArray[np.int16]) -> bytes:
 
 
 def end(file: int) -> bytes:
-    """The file ends."""
+    """The line with which a file ends."""
     return _line({"end": file})
 
 
 def hello_of(text: str) -> EngineHello:
-    """The first line."""
+    """The hello in an engine's first line; ProtocolFault."""
     message = parse_object(text)
     demand_protocol(message, text, PROTOCOL)
     kinds = [kind.value for kind in EngineKind]
@@ -154,9 +158,10 @@ def hello_of(text: str) -> EngineHello:
 
 
 def line_of(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False) -> Line:
-    """Any other line. sent_samples: those of the file so far; no result may lie beyond them.
+    """The content of any other line; ProtocolFault.
 
-    frames: whether the engine is of kind frame. Other engines may have keys of that name, which are ignored.
+    sent_samples: number of samples of the file that were sent so far; no result may lie beyond them.
+    frames: whether the engine reports frames. Other engines may use such keys for something else; they are ignored.
     """
     message = parse_object(text)
     if "done" in message:
@@ -203,7 +208,7 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -
 
 
 def _frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
-    """The intents, sorted and each once, and the slots in their order. Missing slots are none."""
+    """The intents, sorted and each once, and the slots in their order; () if there are none."""
     intents, slots = message.get("intents"), message.get("slots", [])
     if not isinstance(intents, list) or not all(_is_name(intent) and JOINT not in intent for intent in intents):
         raise ProtocolFault(f"sent intents that are not a list of names: {short(json.dumps(intents))}")
@@ -220,7 +225,7 @@ def _is_name(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it is a text that a file of predictions can hold."""
+    """Whether a value is a text that a file of predictions can contain."""
     return isinstance(value, str) and fault_in(value, Place(""), "utf-8") is None
 
 

@@ -80,14 +80,14 @@ class FasterWhisperOffline:
         return _transcript(texts, samples)
 
     def close(self) -> None:
-        """Nothing outlives a file."""
+        """Does nothing, since there is no state after a file."""
 
 
 class MoonshineOffline:
     """Words by Moonshine: the packaged English tiny model, or a model folder.
 
-    Its own speech detector is off, since it remembers the previous file. Ours picks the speech, in pieces of at most 20
-    s that are cut at pauses.
+    Its own speech detector is off, since it remembers the previous file. The harness's detector selects the speech, in
+    pieces of at most 20 s that are cut at pauses.
     """
 
     kind: ClassVar[EngineKind] = EngineKind.TRANSCRIPT
@@ -152,7 +152,7 @@ def _moonshine() -> Any:
 
 
 def _moonshine_folder() -> Path:
-    """The packaged model's, found without importing the package: that imports an HTTP client."""
+    """The folder of the packaged model, found without importing the package, which imports an HTTP client."""
     spec = find_spec("moonshine_voice")
     return Path(_moonshine().__file__ if spec is None or spec.origin is None else spec.origin).parent / "assets/tiny-en"
 

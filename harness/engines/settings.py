@@ -32,7 +32,7 @@ SPOT_DURATION = Setting(
     low=0, high=10_000,
 )  # fmt: skip
 OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)
-"""Settings of every wake engine with scores."""
+"""The settings of every wake engine with scores."""
 LONGEST_FILE = 1 << 20
 """Largest file, in bytes, that may hold a setting's value."""
 POINTS = 20  # As in the tool whose command line `harness evaluate` takes.
@@ -84,9 +84,9 @@ def number(settings: Mapping[str, str], setting: Setting) -> float:
 
 
 def operating_points(default: float) -> tuple[OperatingPoint, ...]:
-    """Twenty points around a model's own threshold (0–1, the tenth), evenly in log odds from 0.9999 to 0.0001.
+    """Twenty operating points around a model's own threshold, evenly spaced in log odds from 0.9999 to 0.0001.
 
-    1 is the strictest. `default` is exact; ValueError unless 0 < default < 1.
+    Point 1 is the strictest. The tenth is exactly `default`, the model's threshold; ValueError unless 0 < default < 1.
     """
     if not 0 < default < 1:
         raise ValueError(f"a threshold must be between 0 and 1, not {default}")

@@ -18,9 +18,9 @@ from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Setting
 
 RATE_HZ = 16000
 FRAME_SAMPLES = 1600
-"""100 ms, as the package's own microphone loop reads."""
+"""Number of samples in a frame: 100 ms, as in the package's own microphone loop."""
 TAIL_SAMPLES = 10560
-"""0.66 s of silence after a file, as in the package's example."""
+"""Number of samples of silence after a file: 0.66 s, as in the package's example."""
 KEYWORDS = Setting(
     "keywords", SettingKind.FILE, "", "file of keywords in the model's tokens (default: keywords.txt in the folder)"
 )
@@ -96,7 +96,7 @@ class SherpaOnnx:
         return FrameSpotStream(FRAME_SAMPLES, self._spot_samples, hear, finish)
 
     def close(self) -> None:
-        """Nothing outlives a file."""
+        """Does nothing, since there is no state after a file."""
 
 
 def _package() -> Any:

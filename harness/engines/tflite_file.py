@@ -18,7 +18,10 @@ class InvalidModelFile(ValueError):
 
 
 class FlatTable:
-    """A table at a place in the bytes, with fields by their number in the schema. Broken if it points outside."""
+    """A table at a position in the bytes. Its fields are read by their number in the schema.
+
+    InvalidModelFile if it points outside of the bytes.
+    """
 
     def __init__(self, content: bytes, place: int) -> None:
         self._content = content
@@ -99,7 +102,7 @@ class FlatTable:
 
 
 class Op(IntEnum):
-    """The operators in the models of our engines, by the schema's numbers."""
+    """The operators in the models of the harness's engines, by their numbers in the schema."""
 
     ADD = 0
     CONCATENATION = 2
@@ -141,9 +144,11 @@ Values = npt.NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
-    """A tensor. type: the schema's number (9: int8). values: of a constant. scales: shape (1,) or one per channel.
+    """A tensor.
 
-    values is None for results, and for constants of a type that no engine here uses.
+    type: number of its type in the schema (9: int8). values: the values of a constant; None for results, and for
+    constants of a type that no engine here uses.
+    scales, zero: its quantisation. scales has the shape (1,), or one value for each channel.
     """
 
     shape: tuple[int, ...]
@@ -155,7 +160,10 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """An operator of a graph: numbers of its tensors (-1: left out), and its options."""
+    """An operator of a graph. code: its number in the schema (`Op`).
+
+    inputs, outputs: indices of its tensors (-1: left out).
+    """
 
     code: int
     inputs: tuple[int, ...]
@@ -177,7 +185,10 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """tensors: by number. operators: in the order in which they run. inputs, outputs: numbers of tensors."""
+    """A graph of a model. operators: in the order in which they run.
+
+    inputs, outputs: indices of tensors in `tensors`.
+    """
 
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
@@ -186,7 +197,7 @@ class Graph:
 
 
 def read_model(content: bytes) -> tuple[Graph, ...]:
-    """The graphs of a model file; Broken if it is not one."""
+    """The graphs of a model file; InvalidModelFile if it is not one."""
     model = FlatTable.root(content, b"TFL3")
     codes = [max(code.number(0, "b", 0), code.number(3, "i", 0)) for code in model.tables(1)]
     buffers = model.tables(4)

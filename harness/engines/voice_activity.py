@@ -62,7 +62,7 @@ def speech_span(samples: Pcm) -> Span | None:
 def trimmed(samples: Pcm) -> tuple[Pcm, int] | None:
     """The speech with 0.3 s before and 0.2 s after it, and the sample at which that begins.
 
-    int16 at 16 kHz; a view, not a copy. None without speech.
+    samples: int16 at 16 kHz. The speech is a view, not a copy. None without speech.
     """
     span = speech_span(samples)
     if span is None:
@@ -74,7 +74,7 @@ def trimmed(samples: Pcm) -> tuple[Pcm, int] | None:
 def pieces(samples: Pcm, longest_s: float) -> Iterator[Span]:
     """Spans of at most `longest_s` that cover the whole file, each cut in the quietest 100 ms of its last third.
 
-    Shape (n,) at 16 kHz; [start, end) in samples. The same file gives the same cuts.
+    samples: shape (n,), at 16 kHz. A span is [start, end) in samples. The same file gives the same cuts.
     """
     longest = round(longest_s * RATE_HZ)
     start = 0

@@ -19,12 +19,12 @@ from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, S
 
 RATE_HZ = 16000
 BLOCK_SAMPLES = 4000
-"""As the package's examples read."""
+"""Number of samples in a block, as in the package's examples."""
 PHRASES = Setting(
     "phrases", SettingKind.TEXT, "", "the phrases of a grammar, separated by commas (default: any words)", scores=True
 )
 UNKNOWN = "[unk]"
-"""What a grammar hears in other speech."""
+"""The word that a grammar gives for other speech."""
 
 
 class VoskWords:
@@ -74,7 +74,7 @@ class VoskWords:
         return Said(" ".join(word["word"] for word in words), min(start, end), end, score)
 
     def close(self) -> None:
-        """Nothing outlives a file."""
+        """Does nothing, since there is no state after a file."""
 
     def _words(self, samples: Pcm) -> Iterator[dict[str, Any]]:
         grammar = (self._grammar,) if self._grammar else ()

@@ -1,4 +1,4 @@
-"""The C kernel, loaded with ctypes from beside this module; memory is owned here."""
+"""The C kernel, loaded with ctypes from beside this module, which owns the memory."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ class LayerKind(IntEnum):
 class Layer:
     """One convolution. weights: integers, (taps, inputs, outputs) for DENSE, else (taps, inputs).
 
-    start: shape (taps − stride, inputs), the frames before the first, relative to their zero.
-
-    multiplier: exact, of a sum, shape (outputs,). away: where the shift after it rounds halves away from zero, not up.
-
-    zero, low, high: of the output; low and high are relative to zero.
+    start: the frames before the first one, relative to their zero point, shape (taps − stride, inputs).
+    multiplier: exact factor by which a sum is scaled, shape (outputs,).
+    away: where the shift after it rounds halves away from zero, not up.
+    zero: zero point of the output. low, high: its limits, relative to that.
     """
 
     kind: LayerKind
@@ -62,7 +61,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelNetwork:
-    """stride: frames of features per step. answer: (256,), from the last layer's int8 + 128 to the model's output."""
+    """A network for the kernel. stride: frames of features per step. answer: the model's output for each value of the
+    last layer (int8 + 128), shape (256,)."""
 
     stride: int
     width: int
@@ -479,7 +479,7 @@ class Listener:
         self._rest = self._rest[:0]
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
-        """Shape (n,) at 16 kHz, any n. Returns the answers, shape (m,), as bytes."""
+        """Takes samples, shape (n,), at 16 kHz, any n. Returns the answers, shape (m,), as bytes."""
         sound = np.ascontiguousarray(samples, np.int16)
         answers = []
         if len(self._rest):
@@ -538,7 +538,7 @@ class _Memory:
 
 
 def _pack(network: KernelNetwork, memory: list[object]) -> int:
-    """The address of a network in the kernel's own form. memory: takes the memory of it and behind its pointers."""
+    """The address of a network in the kernel's form. memory: list to which all memory that it uses is added."""
     layers = (_CLayer * len(network.layers))(*(_packed_layer(layer, memory) for layer in network.layers))
     answer, levels = network.answer.copy(), quantised(network)
     first = ctypes.addressof(layers)
@@ -586,7 +586,7 @@ def _packed_layer(layer: Layer, memory: list[object]) -> _CLayer:
 
 
 def _fix_point(multiplier: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Mantissa of 31 bits and exponent, as the library rounds them."""
+    """The multipliers as mantissas of 31 bits and exponents, rounded as the library does."""
     fraction, exponent = np.frexp(multiplier)
     mantissa = np.floor(fraction * 2.0**31 + 0.5).astype(np.int64)
     overflows = mantissa == 1 << 31

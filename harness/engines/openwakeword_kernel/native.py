@@ -1,4 +1,4 @@
-"""The C kernel, loaded with ctypes from beside this module; memory is owned here."""
+"""The C kernel, loaded with ctypes from beside this module, which owns the memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convolution:
-    """A convolution. weights: [taps in time, taps beside, inputs, outputs]. beside: zeros on both sides of the
-    columns. The output is the maximum of x, slope · x and least."""
+    """A convolution. weights: [taps in time, taps across columns, inputs, outputs].
+
+    beside: number of columns of zeros on both sides. The output is the maximum of x, slope · x and least.
+    """
 
     weights: Array
     bias: Array
@@ -31,7 +33,7 @@ class Convolution:
 
 @frozen
 class Pool:
-    """The maximum over this many rows and columns."""
+    """A pooling layer: the maximum over this many rows and columns."""
 
     rows: int
     columns: int
@@ -146,7 +148,7 @@ class KernelEmbedding:
         self._memory: list[Array] = [np.zeros(0, np.float32) for _ in range(2)]
 
     def __call__(self, frames: Array) -> Array:
-        """Shape (rows, mels) → (embeddings, size), as a copy."""
+        """The embeddings of frames, as a copy: shape (rows, mels) → (embeddings, size)."""
         size = (len(frames) + _SPARE_ROWS) * self._widest
         if len(self._memory[0]) < size:
             self._memory = [np.zeros(size, np.float32) for _ in range(2)]
@@ -179,7 +181,7 @@ class KernelEmbedding:
     def _taps(
         self, layer: Convolution, weights: Array, now: Array, output: Array, *, axis: int, tiles: tuple[int, int]
     ) -> None:
-        """Three taps along the rows (0) or the columns (1); a column of zeros lies on each side."""
+        """Applies a layer with three taps along the rows (axis 0) or columns (1), with zeros on both sides."""
         step_in, step_out = _floats(now), _floats(output)
         lengths = (_TILE, 1) if axis == 0 else (1, _TILE)
         taps = _CTaps(
@@ -192,7 +194,7 @@ class KernelEmbedding:
         self._kernel.vh_three_taps(ctypes.byref(taps), start, output.ctypes.data)
 
     def _first(self, layer: Convolution, weights: Array, now: Array, output: Array, rows: int) -> None:
-        """A layer with one input channel."""
+        """Applies a layer with one input channel."""
         high, wide, _, outputs = layer.weights.shape
         padded = np.pad(now[:, :, 0], ((0, 0), (layer.beside, layer.beside)))
         self._kernel.vh_first(
@@ -201,7 +203,7 @@ class KernelEmbedding:
         )  # fmt: skip
 
     def _dense(self, layer: Convolution, weights: Array, now: Array, output: Array, rows: int) -> None:
-        """A layer that takes a whole row at once."""
+        """Applies a layer that takes a whole row at once."""
         inputs, outputs = now[:rows].reshape(rows, -1), output.shape[1] * output.shape[2]
         count = len(inputs)
         if count < _TILE:  # the kernel reads four rows
@@ -216,7 +218,7 @@ class KernelEmbedding:
         output[:rows] = product.reshape(rows, output.shape[1], output.shape[2])
 
     def _room(self, memory: Array, rows: int, columns: int, channels: int, padded: bool) -> Array:
-        """Where a layer's values go, with spare rows, and between two columns of zeros if the next layer needs them."""
+        """Memory for a layer's values, with spare rows, and with a column of zeros on both sides if padded."""
         shape = (rows + _SPARE_ROWS, columns + 2 * padded, channels)
         room: Array = memory[: shape[0] * shape[1] * shape[2]].reshape(shape)
         if not padded:
@@ -235,12 +237,12 @@ class KernelEmbedding:
 
 
 def _floats(values: Array) -> tuple[int, int]:
-    """Distances of rows and of columns."""
+    """Strides of rows and of columns, in floats."""
     return values.strides[0] // values.itemsize, values.strides[1] // values.itemsize
 
 
 def _beside(layer: Convolution, columns: int) -> bool:
-    """Whether it has three taps along the columns, in tiles."""
+    """Whether a layer has three taps along the columns, which the kernel computes in tiles."""
     return layer.weights.shape[:2] == (1, 3) and columns % _TILE == 0
 
 
@@ -266,7 +268,7 @@ def _pack(layer: Convolution, columns: int, channels: int) -> Array:
 
 
 def _blocks(weights: npt.NDArray[np.floating]) -> Array:
-    """[…, inputs, outputs] → […, outputs / 24, inputs, 24]."""
+    """The weights in blocks of 24 outputs: […, inputs, outputs] → […, outputs / 24, inputs, 24]."""
     *leading, inputs, outputs = weights.shape
     split = weights.reshape(*leading, inputs, outputs // _BLOCK, _BLOCK)
     return np.ascontiguousarray(np.moveaxis(split, -2, -3), np.float32)
