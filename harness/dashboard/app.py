@@ -33,7 +33,7 @@ from harness.session.log.reader import later_rows
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], EngineClient]
-"""Connects, from hello, on_message and on_closed. The connection's thread calls the last two."""
+"""Connects to the engine: takes hello, on_message and on_closed. The connection's thread calls the last two."""
 
 
 REDRAW_S = 0.2
@@ -43,7 +43,7 @@ LAST_WORD_WITHIN_S = 15.0
 
 
 class Dashboard(GuardedApp):
-    """Draws a fresh view five times a second; exits with the exit status of the command."""
+    """The dashboard's app. It draws a new view five times a second, and exits with the exit status of the command."""
 
     CSS_PATH = Path(__file__).with_name("dashboard.tcss")
     TITLE = "voice-harness"
@@ -113,7 +113,7 @@ class Dashboard(GuardedApp):
             self._leave_with_exit_code(view)
 
     def _redraw_for_an_answer(self) -> None:
-        """Show the effect of a key before the next redraw."""
+        """Shows the effect of a key before the next regular redraw."""
         if self.watch_.waits_for_an_answer:
             self.redraw()
 

@@ -1,4 +1,4 @@
-"""Rows of the log, one line of text each: the words of `RowWriter`, with a time and a colour."""
+"""Rows of the log as one line of text each: the words of `RowWriter`, with a time and a tone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ class LineTone(StrEnum):
 
 @frozen
 class EventLine:
-    """A row in words: printable text, not markup. renews: it replaces an earlier line with the same key."""
+    """A row in words: printable text, not markup.
+
+    late_blocks: number of late or lost blocks, if the line is about these. renews: a key; the line replaces an earlier
+    one with the same key. "": it replaces none.
+    """
 
     seq: int
     clock: str
@@ -35,7 +39,10 @@ class EventLine:
     renews: str = ""
 
     def after(self, before: EventLine) -> EventLine | None:
-        """Merges successive lines about late sound: a slow host writes hundreds of them."""
+        """The line that replaces the previous one, if this one renews it; else None.
+
+        Successive lines about late sound are merged too: a slow host writes hundreds of them.
+        """
         if self.renews and self.renews == before.renews:
             return self
         if not (self.late_blocks and before.late_blocks):
@@ -45,7 +52,7 @@ class EventLine:
 
 
 def event_line(entry: row.Entry, rows: RowWriter) -> EventLine | None:
-    """A row in words. None for proofs and stored stimuli: the wake screen shows them."""
+    """A row in words. None for proofs of listening and stored stimuli, which the wake screen shows."""
     text = rows.text(entry.record)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""One guard for every screen that labels: a key counts only if it was pressed after its item was drawn."""
+"""The guard for all screens with labelling keys: a key counts only if it was pressed after its item was drawn."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from textual.screen import Screen
 from harness.base.signals import stop_job
 
 REPEAT_S = 0.12
-"""The same key within this time is a key held down: keyboards repeat 10 to 40 times a second."""
+"""If the same key comes again within this time, in seconds, it is held down: keyboards repeat 10 to 40 times a second.
+"""
 FIRST_REPEAT_S = 0.75
-"""A keyboard begins to repeat after 0.2 to 0.66 s. Until then a held key looks like a single press."""
+"""A held key has begun to repeat within this time, in s: after 0.2 to 0.66 s. Until then it looks like one press."""
 MOST_KEYS = 4096
 TOO_FAST = "too fast: that was not on screen yet; press again"
 
 
 class KeyVerdict(Enum):
-    """UNSURE: possibly the first repeat of a held key; known after another REPEAT_S."""
+    """Whether a key counts. UNSURE: it may be the first repetition of a held key, which is known after REPEAT_S."""
 
     COUNTS = auto()
     TOO_EARLY = auto()
@@ -51,7 +52,7 @@ class KeyGuard:
         self._keys.append((event.key, event.time))
 
     def cover(self) -> Callable[[], None]:
-        """Another item will be drawn. Call the returned function once it is drawn."""
+        """Records that another item will be drawn. Call the returned function once it is drawn."""
         self.drawn_s = None
         self._drawings += 1
         return partial(self._draw, self._drawings)
@@ -69,7 +70,7 @@ class KeyGuard:
         return KeyVerdict.COUNTS
 
     def _press_times(self, event: events.Key) -> tuple[float, float]:
-        """When the key went down, and when it did if it proves to be held."""
+        """When the key was pressed, and when it was if it turns out to be held down."""
         keys, this_key = self._keys, (event.key, event.time)
         index = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == this_key), None)
         if index is None:
@@ -121,13 +122,13 @@ class GuardedApp(App[int]):
         self.cover()
 
     def in_sight(self, screen: Screen[None], item: object) -> None:
-        """The item that a key would label. Set it whenever the item is shown."""
+        """Sets the item that a key would label. Call it whenever an item is shown."""
         if self.screen is screen and item != self._shown_item:
             self._shown_item = item
             self.cover()
 
     def cover(self) -> None:
-        """The screen is drawn anew. Earlier keys are not meant for it."""
+        """Records that the screen will be drawn anew, so that earlier keys are not meant for it."""
         self.screen.call_after_refresh(self.guard.cover())
 
     def counts(self, event: events.Key, handle: Callable[[events.Key], object], tell: Callable[[str], object]) -> bool:

@@ -21,7 +21,10 @@ def new_id() -> str:
 
 @dataclass
 class ClipRead(Message):
-    """The shape of a clip; None when the clip cannot be read. gone: how somebody removed its sound; "" otherwise."""
+    """A clip was read, to draw its shape. peaks: 0–1; None when it cannot be read.
+
+    gone: who removed its sound, when and why; "" if nobody did.
+    """
 
     clip: Clip
     peaks: npt.NDArray[np.float32] | None
@@ -39,7 +42,7 @@ class CommandWanted(Message):
 
 @dataclass
 class NoticeWanted(Message):
-    """A notice to show above the keys. ok: True in green, False in red, None in yellow."""
+    """A notice to show above the keys. ok: True is shown in green, False in red, None in yellow."""
 
     text: str
     ok: bool | None = False
@@ -56,7 +59,7 @@ class SoundRead(Message):
 
 @dataclass
 class SoundEnded(Message):
-    """A play ended. fault: why the output was lost, or ""."""
+    """A sound has ended. number: number of the play. fault: why the output was lost; "" if it was not."""
 
     number: int
     fault: str
@@ -64,7 +67,7 @@ class SoundEnded(Message):
 
 @dataclass
 class SoundFailed(Message):
-    """A sound cannot be read, spoken or played. played: it should have played, not only been drawn."""
+    """A sound cannot be read, spoken or played. played: whether it should have been played, not only drawn."""
 
     number: int
     item_id: str
@@ -75,6 +78,6 @@ class SoundFailed(Message):
 
 @dataclass
 class RoomRead(Message):
-    """The sessions were read again. fault: why they cannot be read, or ""."""
+    """The sessions were read again. fault: why they cannot be read; "" if they can."""
 
     fault: str

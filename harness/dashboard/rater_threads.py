@@ -1,4 +1,4 @@
-"""Threads of a rater's screen, so that no key waits: what others wrote is read, and sounds are read and played."""
+"""Threads of a rater's screen, so that no key waits. They read what others have written, and read and play sounds."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class _PlayRequest:
 
 
 class ItemSounds:
-    """What plays, the position, and how much of the response was heard.
+    """Plays the sounds of an item, and knows the position and how much of the response was heard.
 
-    tell: posts a message to the screen, from any thread, never after `close`. Only the screen calls the rest.
+    tell: posts a message to the screen; called from any thread, never after `close`. Only the screen calls the methods.
     """
 
     def __init__(self, room: RatingRoom, player: RaterPlayer | None, tell: Callable[[Message], object]) -> None:

@@ -33,14 +33,15 @@ ACTIONS: dict[RaterAction, str] = {
 }
 
 DIGIT_ROW = dict(zip("&é\"'(-è_çà", "1234567890", strict=True))
-"""What the keys of the digits give on AZERTY without Shift."""
+"""Character of a digit key on an AZERTY keyboard without Shift → the digit."""
 NEEDS_SHIFT = "on this keyboard, the digits need Shift; the letters next to them do not"
 
 
 class AzertyDigitCheck:
-    """Asks once whether a sign is meant that AZERTY gives for a digit: there, `-` is the key of 6.
+    """Asks once whether a rater means a character or the digit on the same key of an AZERTY keyboard (`-` and 6).
 
-    Raters who have labelled with a digit or a letter know their keyboard, and are not asked. by_key: category of a key.
+    Raters who have labelled with a digit or a letter know their keyboard, and are not asked.
+    by_key: returns the category of a key; None if it has none.
     """
 
     def __init__(self, by_key: Callable[[str], Category | None]) -> None:
@@ -48,7 +49,7 @@ class AzertyDigitCheck:
         self._is_settled, self._asked_key = False, ""
 
     def question(self, key: str, category: Category) -> str:
-        """The question, or "" when the key labels."""
+        """The question to ask before a key gives a category; "" if it gives it at once."""
         of_digit = self._category_of_key(DIGIT_ROW[key]) if key in DIGIT_ROW else None
         self._is_settled = self._is_settled or of_digit in (None, category) or key == self._asked_key
         if self._is_settled:

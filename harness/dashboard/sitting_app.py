@@ -22,10 +22,11 @@ from harness.rating.rating_room import RatingRoom
 
 
 class SittingApp(GuardedApp):
-    """Leaving loses nothing: a judgment is on the disk before the next item shows.
+    """The app of a rater. Leaving it loses nothing: a judgment is on the disk before the next item is shown.
 
-    player: None for no sound; the caller closes it. names: show raters' names to an adjudicator. A signal that asks to
-    end leaves as a key does, which restores the terminal. The status is 128 plus the signal, as in shells.
+    player: None for no sound; the caller closes it. names: whether an adjudicator sees the raters' names.
+    ends_with: signals at which the app ends as with a key, which restores the terminal. The exit status is then 128
+    plus the signal, as in shells.
     """
 
     TITLE = "voice-harness"

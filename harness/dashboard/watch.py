@@ -1,4 +1,4 @@
-"""The dashboard's state, folded from the engine's messages. A frozen `View` of it is drawn.
+"""The dashboard's state, computed from the engine's messages. A frozen `View` of it is drawn.
 
 Does not import Textual. Call `receive` and `closed` from any thread, the rest from the drawing loop.
 """
@@ -40,14 +40,14 @@ from harness.wake.wake_progress import WakeProgress
 
 @frozen
 class DeclaredCriteria:
-    """Limits and sequential tests; none when the folder cannot be read."""
+    """The scenario's limits and sequential tests; none when the folder cannot be read."""
 
     limits: Limits = field(default_factory=Limits)
     stopping: Stopping = field(default_factory=Stopping)
 
 
 def read_declared(folder: Path) -> DeclaredCriteria:
-    """Reads the session in `folder`."""
+    """The limits and tests of the session in `folder`."""
     try:
         scenario = read_scenario(folder)
     except LogError:
@@ -59,7 +59,7 @@ AnswerCallback = Callable[[Answered], None]
 NOTICE_S = 8.0
 SLOW_S = 5.0
 CATCHING_UP_S = 0.15
-"""Time for rows at each redraw while many are to come; a key then waits no longer than for a redraw."""
+"""Time for reading rows at each redraw while many are still to come, in s. A key waits no longer than for a redraw."""
 MANY_ROWS = 10_000
 
 
@@ -73,9 +73,11 @@ class Notice:
 
 @frozen
 class View:
-    """One moment, as drawn. remaining_s: until the state times out. gone: why the engine is gone.
+    """The session at one moment, as it is drawn.
 
-    session_s: now on the session's clock, as the log's `at_s`.
+    session_s: the present time on the session's clock, as `at_s` in the log.
+    remaining_s: time until the state times out; None if it does not. meters: None without any.
+    goodbye: the engine's last message; None while it runs. gone: why the engine is gone; None while it is there.
     """
 
     progress: Progress
@@ -102,7 +104,7 @@ class View:
 
     @property
     def judged(self) -> Progress:
-        """The progress by which limits are judged: of a session that is only to be closed, as closing makes it."""
+        """The progress by which limits are judged; if the session only waits to be closed, that after closing it."""
         if self.all_played and self.progress.finished is None:
             return replace(self.progress, finished=EndReason.COMPLETED)
         return self.progress
@@ -121,7 +123,7 @@ class _Disconnect:
 
 
 class Watch:
-    """Messages in, view out. `now` is CLOCK_MONOTONIC of this host."""
+    """Takes messages, and gives a view. now: returns CLOCK_MONOTONIC of this host."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -132,7 +134,7 @@ class Watch:
         self._arrivals: queue.SimpleQueue[Message | _Disconnect] = queue.SimpleQueue()
         self._speed = 1.0
         self.last_seq = 0
-        """Of the rows received so far."""
+        """The last `seq` of the rows received so far."""
         self._pending_commands: dict[str, _Pending] = {}
         self._notice: tuple[Notice, float] | None = None
         self._rows = RowWriter()
@@ -215,7 +217,7 @@ class Watch:
                 pending.then(Answered(command_id, False, "the engine is gone"))
 
     def reconnected(self) -> None:
-        """A new connection follows one that was lost."""
+        """Records that a new connection follows one that was lost."""
         self._view = replace(self._view, gone=None)
 
     def expect(self, command: Command, label: str, then: AnswerCallback | None) -> None:
@@ -245,7 +247,7 @@ class Watch:
         return welcome is not None and self.last_seq < welcome.last_seq and not self.over
 
     def _count(self) -> None:
-        """Works out the results. While catching up, only a fifth of the time goes there: each trial makes it longer."""
+        """Computes the results. While catching up, it uses only a fifth of the time: many trials make it slow."""
         began_s = time.perf_counter()
         if self._catching_up and began_s < self._count_after_s:
             return

@@ -66,14 +66,14 @@ def level(value_dbfs: float | None) -> str:
 
 
 def heard_text(listening: ListeningSpec, limit: int = 60) -> str:
-    """The sound of a wake, command or ambient trial in words, escaped."""
+    """The sound of a wake, command or ambient trial in words, sanitised."""
     if listening.kind is TrialKind.AMBIENT:
         return f"ambient: {plain_text(listening.source, limit) or 'sound'}"
     return plain_text(listening.phrase, limit)
 
 
 def query_text(trial: Trial, limit: int = 200) -> str:
-    """The query, or the sound that devices hear, escaped and on one line."""
+    """The query, or the sound that devices hear, sanitised and on one line."""
     listening = trial.listening
     if listening is not None:
         command = plain_text(trial.reference, limit) if listening.kind is TrialKind.COMMAND else ""

@@ -23,7 +23,10 @@ _DOWN_WITHIN_S = 30.0
 
 
 class ManagedLab:
-    """The lab of HARNESS_LAB, started anew; LabError when it cannot start. keep: it runs on whatever happens."""
+    """The lab of HARNESS_LAB, started again; LabError when it cannot start.
+
+    keep: whether it keeps running after the command and its run have ended.
+    """
 
     def __init__(self, settings: Path, *, keep: bool = False) -> None:
         self._keeper = ChildProcess(python_command("harness.lab.keeper", str(settings)))
@@ -40,7 +43,7 @@ class ManagedLab:
             raise
 
     def keep_until_exit(self, pid: int) -> None:
-        """The lab also lives until this engine has ended."""
+        """Keeps the lab running until the engine with this pid has ended, too."""
         self._send_line(f"until {pid}")
 
     def _send_line(self, line: str) -> None:
@@ -52,7 +55,7 @@ class ManagedLab:
         self._keeper.leave()
 
     def end(self) -> None:
-        """Waits until the lab has stopped, if it is not to be kept."""
+        """Waits until the lab has stopped, unless it is kept."""
         self._keeper.stdin.close()
         self._keeper.wait(_DOWN_WITHIN_S)
         self._keeper.end()

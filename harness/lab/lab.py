@@ -43,7 +43,10 @@ _POLL_S = 0.05
 
 @frozen
 class PartStatus:
-    """One line of `harness admin lab status`. pid and uptime are None for a part that is not running."""
+    """One line of `harness admin lab status`. pid, uptime_s: None for a part that is not running.
+
+    health: its state in words. healthy: whether that is as it should be.
+    """
 
     name: str
     pid: int | None
@@ -66,7 +69,7 @@ class Lab:
         return self.folder / f"{_stem(part)}.log"
 
     def up(self, settings_path: Path | None = None, room: str | None = None) -> bool:
-        """Starts the parts that are not running; False if all were running. If it fails, it leaves nothing behind.
+        """Starts the parts that are not running. Returns False if all were. If it fails, nothing is left behind.
 
         If a part has died, only that part starts again, with the same room, port and settings. A session that uses
         the lab continues. InputError if the lab runs with other settings or another room than requested.
@@ -111,7 +114,7 @@ class Lab:
         return tuple(self._status(part) for part in PARTS)
 
     def fingerprint(self) -> bytes:
-        """Differs between starts of the lab; b"" while it is not running."""
+        """A value that differs between starts of the lab; b"" while it is not running."""
         try:
             return self._state_path.read_bytes()
         except FileNotFoundError:
@@ -143,7 +146,7 @@ class Lab:
         settings_path: Path | None,
         room: Room,
     ) -> None:
-        """state: what is known of a lab that lost these parts; {} when the whole lab starts."""
+        """Starts parts. state: content of the state file of a lab that lost these parts; {} to start a whole lab."""
         environment = LabSoundServer(self.folder).environment()
         if SOUND in parts:
             self._start_sound(room)
@@ -200,7 +203,10 @@ class Lab:
 
     @staticmethod
     def _refuse_others(state: Mapping[str, object], settings_path: Path | None, room: str | None) -> None:
-        """Settings or a room named by the user must match the running lab: another lab would spoil a measurement."""
+        """Raises InputError if settings or a room named by the user differ from those of the running lab.
+
+        Another lab would spoil a measurement.
+        """
         remedy = "Stop it first: harness admin lab down. Or run a second lab: set HARNESS_LAB to another folder"
         if settings_path is not None and _sha256(settings_path) != state.get("settings_sha256"):
             current_settings = state.get("settings") or "the default settings"

@@ -88,12 +88,12 @@ def named_room(name: str) -> Room:
 
 
 RATE_HZ = 48000
-"""At this rate sound passes bit-exact; PulseAudio resamples every other one."""
+"""Sample rate at which sound passes bit-exact; PulseAudio resamples every other rate."""
 START_LIMIT_S = 10.0
 _UNITY = 0x10000
 """PulseAudio's volume of 0 dB. Its scale is cubic in the amplitude."""
 _SOCKET_PATH_BYTES = 107
-"""Bytes of the path of a Unix socket: 108 with the zero at its end (unix(7))."""
+"""Longest path of a Unix socket in bytes: 108 with the zero at its end (unix(7))."""
 _PACKAGES = "Install them: apt-get install pulseaudio pulseaudio-utils libasound2-plugins"
 
 PCMS: dict[str, tuple[str, str]] = {
@@ -109,7 +109,7 @@ PCMS: dict[str, tuple[str, str]] = {
 
 
 class LabSoundServer:
-    """One daemon whose files lie in `folder` (created, mode 0700). All methods raise LabError with a remedy."""
+    """One daemon, whose files are in `folder` (created, mode 0700). All methods raise LabError with a remedy."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
@@ -202,7 +202,7 @@ class LabSoundServer:
         self.pid = None
 
     def use_room(self, room: Room) -> None:
-        """Sets the gain of every path. Kept when this object starts the server again."""
+        """Sets the gain of every path. The gains are kept when this object starts the server again."""
         for mouth, ears in LEGS.items():
             for ear in ears:
                 self.set_path_gain(mouth, ear, room.gain_db(mouth, ear))
@@ -343,7 +343,7 @@ class LabSoundServer:
 
 _PROTOCOL = "module-native-protocol-unix"
 _OPEN_DOOR = ("auth-anonymous=1", "auth-cookie-enabled=0")
-"""No cookie is needed: only its owner may enter the folder."""
+"""Options that allow clients without a cookie: only the owner may enter the folder of the socket."""
 
 _READER = ("parec", f"--rate={RATE_HZ}", "--channels=1", "--format=s16le", "--latency-msec=10")
 
@@ -364,7 +364,10 @@ _DAEMON = (
 
 
 def _alsa() -> tuple[str, ...]:
-    """One named PCM each, in one direction only, so that PortAudio shows speakers without inputs."""
+    """The lines of ALSA's configuration: one named PCM for each device, in one direction only.
+
+    PortAudio then lists speakers without inputs.
+    """
     lines = []
     for name, (direction, device) in PCMS.items():
         lines.append(f"pcm.{name} {{ type asym {direction}.pcm {{ type pulse device {device} }} }}")

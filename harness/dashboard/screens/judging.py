@@ -42,11 +42,11 @@ from harness.rating.rater_queue import ReopenableItem
 from harness.rating.rating_room import RatingRoom
 
 LOW = 20
-"""Screens with fewer lines leave out the answers given so far."""
+"""If a screen has fewer lines, the answers given so far are left out."""
 
 
 class AidPanel(Panel):
-    """Returns the final state when enter saves it, or None after escape or `key`, which opened it."""
+    """The decision aid. Returns the final state when enter saves it; None after escape or `key`, which opened it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
@@ -151,12 +151,12 @@ CURSOR_S = 1 / 15
 # Lines, and classes of judging.tcss.
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
 MOST_FOUND = 9
-"""Earlier responses offered at once: a digit chooses one."""
+"""Number of earlier responses that are offered at once; a digit selects one."""
 ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
 ON_AN_ITEM = frozenset(RaterAction) - ANYWHERE
 HEARING = {RaterAction.PLAY, RaterAction.PLAY_SLOWER, RaterAction.PLAY_QUERY, RaterAction.STOP}
 WRITING = ON_AN_ITEM - HEARING | {RaterAction.UNDO}
-"""Actions for the response that the rater saw."""
+"""Actions that concern the response on screen, which the rater must have seen."""
 
 
 class JudgingScreen(Screen[None]):
@@ -236,7 +236,7 @@ class JudgingScreen(Screen[None]):
         self._message, self._colour = message, colour
 
     def _show_message(self, view: SittingView) -> None:
-        """The answer to the last key, else the desk's message."""
+        """Shows the answer to the last key, else the desk's message."""
         message, colour = (self._message, self._colour) if self._message else (view.said, palette.GREEN)
         self.query_one(MessageLine).show(message, colour, break_due=view.break_due)
 
@@ -345,7 +345,7 @@ class JudgingScreen(Screen[None]):
             self.app.bell()
 
     def on_room_read(self, message: RoomRead) -> None:
-        """The room has read its files again. The item on screen stays while it is still open."""
+        """Shows changes after the room has read its files again. An item on screen that is still open stays."""
         message.stop()
         if message.fault:
             self._set_notice(f"updates cannot be read: {message.fault}")
@@ -427,7 +427,7 @@ class JudgingScreen(Screen[None]):
         self.app.push_screen(prompt, worded)
 
     def _transcript(self) -> None:
-        """Everything about the item in full."""
+        """Shows everything about the item in full."""
         view = self._desk.view
         if not view.draft.transcript_shown:
             self._desk.show_transcript()

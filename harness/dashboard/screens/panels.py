@@ -1,4 +1,4 @@
-"""What all screens have in common."""
+"""The base classes of screens, and the panels that several screens use."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Panel(ModalScreen[Any]):
     help_text: str = ""
 
     def show(self, view: View) -> None:
-        """Most panels do not change while they are open."""
+        """Draws a new view; by default nothing, since most panels do not change while they are open."""
 
     def dismiss(self, result: object = None) -> AwaitComplete:
         """Closes this panel, at most once: Textual would close whatever screen is on top, under a closed panel too.
@@ -97,7 +97,7 @@ SCROLL_KEYS = ("up", "down", "pageup", "pagedown", "home", "end", "space")
 
 
 class ReadingPanel(Panel):
-    """Arrows, page up, page down and space scroll; any other key goes back."""
+    """A panel with a text to read. Arrows, page up, page down and space scroll; any other key goes back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "page", "Page down")]
     DEFAULT_CSS = """

@@ -34,12 +34,15 @@ HELP = screen_text("asking.txt")
 EFFECT_HELP = screen_text("asking_effect.txt")
 SPEAKING_HELP = screen_text("speaking.txt")
 QuestionKey = tuple[str, int, Question]
-"""Trial, attempt, and subject."""
+"""Identifies a question: trial, attempt, and subject."""
 
 
 @frozen
 class _QuestionText:
-    """answers: key → text, word for the engine, and whether the operator describes what they saw."""
+    """The texts of a kind of question.
+
+    answers: key → (text, value for the engine, whether the operator then describes what they saw).
+    """
 
     title: str
     answers: dict[str, tuple[str, str, bool]]
@@ -121,7 +124,8 @@ class SpeakingPanel(QuestionPanel):
 
 
 class AskingPanel(QuestionPanel):
-    """A key answers; some open an input first. Closes when the engine has the answer, or stops waiting."""
+    """A question that a key answers; some keys open an input first. Closes when the engine has the answer, or stops
+    waiting for it."""
 
     AUTO_FOCUS = ""  # A hidden input would receive the keys.
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -57,7 +57,7 @@ def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
 
 
 def in_log(progress: Progress, judgment: Judgment) -> bool:
-    """True when the rows so far show the effect of a judgment."""
+    """Whether the rows so far show the effect of a judgment."""
     trial = progress.trial(judgment.trial_id)
     if trial is None:
         return True
@@ -66,7 +66,7 @@ def in_log(progress: Progress, judgment: Judgment) -> bool:
 
 
 LETTERS = {**CATEGORY_LETTERS, Category.SLOT_REQUEST: "t", Category.CORRECT_REJECTION: "e"}
-"""As of `CATEGORY_LETTERS`; here, o and j belong to the run."""
+"""The letters of the categories, as `CATEGORY_LETTERS`, except that o and j have another use during a run."""
 BY_LETTER = {letter: category for category, letter in LETTERS.items()}
 
 
@@ -89,7 +89,7 @@ class CategoryKeys(Painted):
 
 
 class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
-    """The query, the count and the comment in four lines, cut. The sound is what counts."""
+    """The query, the count and the comment, cut to four lines. The sound is what raters judge."""
 
     DEFAULT_CSS = "ItemText { height: 4; padding: 0 1; }"
 

@@ -45,7 +45,7 @@ WAKE_KEYS = (
     ("?", "help"),
     ("^q", "detach"),
 )
-"""Where there are wake trials. A mark is possible either way."""
+"""The keys on offer if there are wake trials. A mark can be set in any session."""
 
 
 class RunScreen(Sheet):

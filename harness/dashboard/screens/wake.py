@@ -46,7 +46,7 @@ def word_of(event: UnmatchedWake) -> tuple[str, str]:
 
 
 class UnmatchedList(RowList):
-    """The selection stays with its event while others come in above it."""
+    """The list of unmatched events. The selection stays with its event while others arrive above it."""
 
     BINDINGS: ClassVar[list[BindingType]] = move_keys(
         "Previous event", "Next event", "Latest event", ("move(1000000)", "Oldest event")
@@ -70,7 +70,7 @@ class UnmatchedList(RowList):
         return next((event for event in self._events if event.seq == self._seq), None)
 
     def show(self, wake: WakeProgress, caught_up: bool = True) -> None:
-        """caught_up: whether further events are new. Before that the selection follows the latest."""
+        """Shows the events. caught_up: whether further events are new; before that, the latest one is selected."""
         if wake.unmatched is self._events:
             return
         grown = len(wake.unmatched) != len(self._events)
@@ -101,7 +101,7 @@ class UnmatchedList(RowList):
         self._scroll_to_selected()
 
     def select_next(self, after: int) -> None:
-        """The next older event without a review, else the latest one without, else this one."""
+        """Selects the next older event without a review, else the latest without one, else this one."""
         index = next((n for n, event in enumerate(self._events) if event.seq == after), 0)
         waiting = [event for event in (*self._events[index + 1 :], *self._events[:index]) if event.word is None]
         if waiting:
@@ -175,7 +175,7 @@ KEYS = (
 KEYS_WHEN_OVER = (*(key for key in KEYS if key[0] != "p"), ("^q", "leave"))
 
 LEAST_EVENTS = 5
-"""Least lines of the list of events, however many devices there are."""
+"""Least number of lines of the list of events, however many devices there are."""
 
 HELP = screen_text("wake.txt")
 
@@ -220,7 +220,7 @@ class WakeScreen(Sheet):
         self._seen_seq = view.progress.seq
 
     def _room(self) -> int:
-        """Lines for the devices: the screen less the least lines of the list."""
+        """Number of lines for the devices: those of the screen minus the least lines of the list."""
         other_widgets = (
             widget
             for widget in self.children

@@ -30,7 +30,7 @@ from harness.session.wording import cut, interrupted_in_words
 
 
 class Painted(Widget):
-    """Subclasses set their value and call `refresh`. `paint` returns the text for the current width."""
+    """A widget that draws text. Subclasses set their value and call `refresh`; `paint` returns the text for a width."""
 
     DEFAULT_CSS = "Painted { text-wrap: nowrap; text-overflow: ellipsis; }"
 
@@ -105,7 +105,7 @@ def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list
 
 
 class RowList(ScrollView, can_focus=True):
-    """Subclasses give `count` and `line`. Only the visible rows are drawn."""
+    """A list that scrolls. Subclasses define `count` and `line`. Only the visible rows are drawn."""
 
     DEFAULT_CSS = """
     RowList {
@@ -126,7 +126,7 @@ class RowList(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def fit(self) -> None:
-        """Call it when the number of rows has changed."""
+        """Adapts the list to the number of rows. Call it when that has changed."""
         self.virtual_size = Size(self.scrollable_content_region.width, self.count)
         self.refresh()
         self.call_after_refresh(self.fit_bar)
@@ -135,7 +135,7 @@ class RowList(ScrollView, can_focus=True):
         self.call_after_refresh(self.fit_bar)
 
     def fit_bar(self) -> None:
-        """Textual updates a scroll bar when the list is scrolled, and not always when the list becomes lower."""
+        """Updates the scroll bar, which Textual does not always do when the list becomes lower."""
         bar = self.vertical_scrollbar
         bar.window_virtual_size = self.virtual_size.height
         bar.window_size = self.scrollable_content_region.height
@@ -271,7 +271,7 @@ def _attempt_of(number: int, trial: TrialProgress) -> str:
 
 
 def _operator_prompts(view: View, state: StateChanged) -> Iterator[str]:
-    """What needs the operator comes first, so that it is never cut off."""
+    """Words on what the operator must do. They come first, so that they are never cut off."""
     if state.word is StateWord.ASKING:
         yield "o shows the question"
     elif state.word is StateWord.PAUSED:
@@ -282,7 +282,7 @@ def _operator_prompts(view: View, state: StateChanged) -> Iterator[str]:
 
 
 class StateWordBanner(Showing[tuple[str, str]]):
-    """Letters of five lines, or of three where there is little room."""
+    """The state in letters of five lines, or of three if there is little room."""
 
     DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; }"
 

@@ -28,7 +28,7 @@ Row = tuple[str, Text]
 
 
 class JudgedItem(Showing[SittingView]):
-    """Labelled rows, folded where there is room, else cut with an ellipsis (`whole` has all of it)."""
+    """The item in rows with labels. Long rows wrap if there is room, else they end in an ellipsis."""
 
     DEFAULT_CSS = "JudgedItem { height: 1fr; padding: 0 1; }"
 
@@ -105,7 +105,7 @@ def _facts(item: Item) -> Text:
 
 
 def fold(rows: list[Row], console: Console, width: int, height: int) -> Text:
-    """Rows on at most `height` lines: the longest lose lines first, then the last rows go."""
+    """Rows on at most `height` lines: the longest rows lose lines first, then the last rows are left out."""
     room = max(1, width - _LABEL_WIDTH)
     visible_rows = [(label, text.wrap(console, room)) for label, text in rows[:height]]
     lines = [list(wrapped) for _, wrapped in visible_rows]
@@ -126,7 +126,7 @@ def fold(rows: list[Row], console: Console, width: int, height: int) -> Text:
 
 
 LONG_FROM = 40
-"""Columns from which the guide's tests are shown."""
+"""Least width in columns at which the guide's tests are shown."""
 
 
 class GuideKeys(Painted):
@@ -149,7 +149,7 @@ class GuideKeys(Painted):
         return Text("\n").join(lines)
 
     def _lines(self, width: int, height: int) -> list[Text]:
-        """The fullest that fits: tests below the names, short texts below them, or short texts beside them."""
+        """The most detailed lines that fit: tests below the names, short texts below them, or short texts beside."""
         heads, short = self._heads(), [GUIDE[category].short for category in Category]
         lines = [
             self._cut_line(Text.assemble(head, "  ", (text, palette.QUIET)), width)
@@ -195,7 +195,10 @@ _WAVE_LABEL = 22
 
 
 class MovingWave(Painted):
-    """What plays and the time on the left, the shape on the right; the loudest moment has full height."""
+    """The name of the sound that plays and the time on the left, its shape on the right.
+
+    The loudest moment has full height.
+    """
 
     DEFAULT_CSS = "MovingWave { height: 1; padding: 0 1; }"
 
@@ -221,7 +224,8 @@ class MovingWave(Painted):
         self.refresh()
 
     def move(self, sound: str, at_s: float | None) -> None:
-        """sound: the sound that plays, or "". at_s: position in the response; None for other sounds."""
+        """Moves the cursor. sound: name of the sound that plays; "" for none. at_s: position in the response; None for
+        other sounds."""
         if (sound, at_s) != (self._sound, self._position_s):
             self._sound, self._position_s = sound, at_s
             self.refresh()

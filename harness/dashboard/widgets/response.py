@@ -28,11 +28,11 @@ from harness.session.log.reader import removals
 from harness.statistics.text import measured
 
 SLICES = 600
-"""Fine enough for any width. Drawing takes the maximum of neighbours."""
+"""Number of slices of a clip: fine enough for any width. Drawing takes the maximum of neighbours."""
 
 
 def peaks(folder: Path, clip: Clip) -> npt.NDArray[np.float32] | None:
-    """Peaks of a clip, shape (≤ SLICES,), 0–1; None when its file is missing or damaged. folder: of the clips."""
+    """Peaks of a clip, shape (≤ SLICES,), 0–1; None when its file is missing or damaged. folder: with the clips."""
     try:
         samples = clip_samples(folder, clip)
     except LogError:
@@ -62,7 +62,7 @@ def bars(values: npt.NDArray[np.float32], width: int, height: int) -> list[str]:
 
 
 class ClipShape(Painted):
-    """Reads the clip once, in a thread. The loudest moment has full height."""
+    """The shape of a clip, which a thread reads once. The loudest moment has full height."""
 
     DEFAULT_CSS = "ClipShape { height: 3; }"
 

@@ -113,7 +113,7 @@ class FramePanel(Painted):
         self._attempts: tuple[AttemptProgress, ...] = ()
 
     def show(self, progress: Progress) -> None:
-        """The last attempt whose frame is decided, known or unknown, and earlier attempts of its take."""
+        """Shows the last attempt whose intents are known, or certain to stay unknown, and earlier ones of its take."""
         if progress.last_frame is None:
             return
         trial_id, take_number, attempt_number = progress.last_frame
@@ -372,7 +372,7 @@ class TrialList(RowList):
 
     @property
     def in_sight(self) -> bool:
-        """True when the selected trial is among the rows that are drawn."""
+        """Whether the selected trial is among the visible rows."""
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         return top <= self._selected < top + height
 

@@ -59,7 +59,7 @@ class SittingProgress(Showing[SittingView]):
 
 
 class DraftLine(TextLine):
-    """Draft values that the labelling key saves."""
+    """The draft values, which are saved with the next category."""
 
     def show(self, view: SittingView) -> None:
         draft = view.draft
@@ -89,7 +89,7 @@ class Trouble(Showing[tuple[str, str]]):
     """
 
     def show(self, value: tuple[str, str] | None) -> None:
-        """The fault, and the remedy."""
+        """Shows a fault. value: the fault and the remedy; None hides them."""
         self.set_class(value is not None, "-shown")
         super().show(value)
 
@@ -103,7 +103,7 @@ class Trouble(Showing[tuple[str, str]]):
 
 
 class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):
-    """The keys that work now, folded."""
+    """The keys that work now, wrapped onto several lines if needed."""
 
     DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 3; padding: 0 1; background: $panel; }"
 

@@ -1,4 +1,4 @@
-"""The field for what a person writes: it holds the text as it is, and shows every character safely in one line."""
+"""The input for texts of people: it keeps a text unchanged, and shows every character safely on one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 
 _SHOWN = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
 TOGETHER_S = 0.02
-"""Keys of pasted text arrive faster than anybody types."""
+"""Keys that arrive within this time, in seconds, are pasted text: nobody types as fast."""
 _UNSEEN = "·"
 """Stands for a character that a terminal does not show, such as a joiner."""
 
@@ -35,12 +35,12 @@ def _cells(character: str) -> int:
 
 
 def _is_text(character: str | None) -> bool:
-    """Whether a key writes: also a joiner, or a blank of another width."""
+    """Whether a key enters a character, which may be a joiner or a blank of another width."""
     return character is not None and len(character) == 1 and character >= " " and character != "\x7f"
 
 
 class VerbatimInput(Input):
-    """`value` is what was typed or pasted, with all its lines. Line ends become LF; nothing else is changed.
+    """An input whose `value` is the typed or pasted text with all its lines. Only line ends change, to LF.
 
     Enter runs the screen's action `send`, escape `leave`, in the order of the keys: bindings would run later, when this
     field has taken further keys. Some terminals do not mark pasted text. There, a character that arrives together with

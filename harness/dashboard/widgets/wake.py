@@ -50,12 +50,12 @@ _ACCEPTS = {
     "false_accepts_test": "test",
     "min_exposure_hours": "",
 }
-"""Short names of limits, beside the result that they limit; rates are per hour."""
+"""Short names of limits, shown beside the result that they limit; rates are per hour."""
 
 
 @frozen
 class LimitText:
-    """`≤ 5 %`, and its verdict."""
+    """A limit as text, such as `≤ 5 %`, and its verdict."""
 
     text: str
     verdict: LimitVerdict
@@ -79,7 +79,7 @@ def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit])
 
 _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # Added to U+2800, by row and column.
 LEAST_BAND = 3
-"""Least dots of a band with a free line."""
+"""Least height of a band with a line of its own, in dots."""
 
 # The present band and the limit end at five eighths of the height at most, so that wider bands show above them.
 _HEADROOM = 1.6
@@ -97,7 +97,7 @@ class Point:
 
 
 def nice_top(value: float) -> float:
-    """The least round number that is at least the value, which is > 0."""
+    """The smallest round number that is not below the value, which is > 0."""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     scale = 10.0 ** math.floor(math.log10(value))
@@ -203,7 +203,7 @@ def span_s(marks: Sequence[TimelineMark], columns: int) -> float:
 def timeline(marks: Sequence[TimelineMark], width: int, now_s: float | None = None) -> Text:
     """One line: how far back it reaches, and the marks up to the last one.
 
-    now_s: on the clock of the marks; sound after it is not drawn.
+    now_s: the present time on the clock of the marks; sound after it is not drawn.
     """
     columns = max(1, width - LABEL)
     if now_s is not None:
@@ -237,21 +237,21 @@ def _draw(mark: TimelineMark, begins: float, span: float, cells: list[tuple[str,
 
 
 FIGURES = 30
-"""Columns of the results in words, left of the plot."""
+"""Width of the results in words, left of the plot, in columns."""
 SCALE = 6
-"""Columns of the plot's scale, right of it."""
+"""Width of the plot's scale, right of it, in columns."""
 LONGEST_NAME = 20
 COMPACT, FULL, TALL = 1, 2, 4
-"""Lines for each rate."""
+"""Number of lines for each rate, in the three layouts of a block."""
 
 
 def lines_of(figure_lines: int) -> int:
-    """Lines of a block with this many lines for each rate."""
+    """Number of lines of a block with this many lines for each rate."""
     return 2 * figure_lines + (2 if figure_lines == COMPACT else 3)
 
 
 class DeviceBlocks(RowList):
-    """As much of each device as fits, the same for all. Scrolls when even the least does not fit."""
+    """A block for each device, with as many details as fit, the same for all. Scrolls if even the fewest do not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll_up", "Up", show=False),
@@ -271,7 +271,7 @@ class DeviceBlocks(RowList):
         return len(self._rows)
 
     def show(self, view: View, room: int) -> None:
-        """room: lines of the screen for all blocks together."""
+        """Shows a view. room: lines of the screen for all blocks together."""
         width = max(20, self.scrollable_content_region.width)
         shown = (id(view.wake), view.declared, int(view.session_s), view.over, view.all_played, width, room)
         if shown == self._shown:
@@ -394,7 +394,7 @@ def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
 
 
 def _proof(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
-    """Whether listening is proved, and since when."""
+    """Words on whether listening is proved, and since when."""
     last = device.listening_proved_s
     if last is None:
         return Text("listening unproven", style=palette.YELLOW)

@@ -39,7 +39,7 @@ _FRAMES_PER_BUFFER = 960  # 20 ms: half the work of the usual 10 ms, and low lat
 
 
 class StateFile:
-    """Publishes the state of the assistant for `harness admin lab status`. Replaced whole, at least every second."""
+    """A file with the assistant's state for `harness admin lab status`, replaced as a whole at least every second."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -144,7 +144,7 @@ def context(wake_phrase: str) -> str:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Host and port of "host:port"; ("", 0) of ""."""
+    """Host and port of "host:port"; ("", 0) for ""."""
     host, _, port = text.partition(":")
     if port and not port.isdecimal():
         raise LabError(f"{text!r} is not a broker address", remedy="Write host:port")

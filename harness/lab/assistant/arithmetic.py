@@ -1,4 +1,4 @@
-"""Sums and per cent. Also normalises texts for matching: lower case, digits, no punctuation."""
+"""Sums and percentages. Also normalises texts for matching: lower case, digits, no punctuation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUM = re.compile(rf"\b{_N} ({'|'.join(pattern for pattern, _ in _OPERATORS)}) {
 
 @frozen
 class LatestResult:
-    """The number in the latest answer."""
+    """The number in the latest answer, to which a follow-up may refer."""
 
     value: float
 
@@ -145,7 +145,7 @@ def say_list(names: list[str]) -> str:
 
 
 def _digits(words: list[str]) -> list[str]:
-    """Runs of number words become digits. "a" stays, and so does "and" outside a number."""
+    """The words, with digits in place of number words. "a" stays, and so does "and" outside of a number."""
     tokens: list[str] = []
     position = 0
     while position < len(words):

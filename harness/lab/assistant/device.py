@@ -5,8 +5,9 @@
       └─ nothing said ─┴── nothing to say ──┘                  └─ open reply ──► DIALOGUE_OPEN ──query──► THINKING
 
 Sound, recognised words and the ends of its own sounds are calls in one queue, so that only the loop changes the state.
-A wake event ends what it says and starts a new query, whose number makes a late result of the earlier one void. A
-timer that is due rings from IDLE: SPEAKING and DIALOGUE_OPEN alternate until a word ends it, or all rings are over.
+A wake event stops its speech and starts a new query. Queries are numbered, so that a late result of an earlier one is
+ignored. A timer that is due rings from IDLE: SPEAKING and DIALOGUE_OPEN alternate until a word ends it, or all rings
+are over.
 """
 
 from __future__ import annotations
@@ -44,20 +45,20 @@ from harness.sound.playback import Playback
 _log = logging.getLogger("assistant")
 _TICK_S = 0.05
 _TALKATIVE = 12
-"""How often an assistant that keeps talking repeats its answer: well over `response_max_s`."""
+"""How often an assistant that keeps talking repeats its answer, so that it exceeds `response_max_s` by far."""
 _BREATH_S = 0.3
-"""Pause between its sentences when it keeps talking: shorter than any sensible `end_silence_ms`."""
+"""Pause between its sentences when it keeps talking, in seconds: shorter than any sensible `end_silence_ms`."""
 _RING_PAUSE_S = 2.0
-"""Pause between two rings, in which it listens for a word that ends them."""
+"""Pause between two rings, in seconds, in which it listens for a word that ends them."""
 HEARTBEAT_S = 5.0
-"""How often it reports that it hears."""
+"""Interval of its reports that it hears, in seconds."""
 ODD = "Percent of the purple has been minuted."
-"""What it says with odd words, whatever it did."""
+"""The answer with the fault ODD_WORDS, whatever it did."""
 
 
 @frozen
 class _Utterance:
-    """The current speech, and whether the assistant listens afterwards."""
+    """The assistant's current speech. open: whether it listens afterwards."""
 
     play_id: str
     open: bool
@@ -65,14 +66,17 @@ class _Utterance:
 
 @frozen
 class _Announcement:
-    """The announcement of a timer or alarm, and the number of rings left."""
+    """The announcement of a timer or alarm. left: number of rings left."""
 
     text: str
     left: int
 
 
 class AssistantDevice:
-    """`run` is the loop. Any thread may call `hear`, `lose` and `end_play`. restart: set by a fault."""
+    """The assistant. `run` is its loop. Any thread may call `hear`, `lose` and `end_play`.
+
+    restart: set when a fault requires a restart.
+    """
 
     def __init__(
         self,
@@ -121,15 +125,15 @@ class AssistantDevice:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def hear(self, samples: npt.NDArray[np.int16]) -> None:
-        """The microphone's next samples, at 16 kHz, shape (n,)."""
+        """Takes the microphone's next samples, at 16 kHz, shape (n,)."""
         self._calls.put(lambda: self._process_samples(samples))
 
     def lose(self, *, back: bool) -> None:
-        """The microphone was lost, or is back."""
+        """Records that the microphone was lost, or (back) that it has returned."""
         self._calls.put(lambda: self._change_microphone(back))
 
     def end_play(self, play_id: str) -> None:
-        """The assistant's own sound has ended."""
+        """Records that one of the assistant's own sounds has ended."""
         self._calls.put(lambda: self._on_spoken(play_id))
 
     def _process_samples(self, samples: npt.NDArray[np.int16]) -> None:

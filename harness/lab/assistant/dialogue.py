@@ -35,7 +35,11 @@ _ONE_MORE = re.compile(
 
 @frozen
 class Reply:
-    """text: "" says nothing. open: it listens without its wake phrase. frame: what it understood."""
+    """The assistant's reply to a query.
+
+    text: the words to say; "" says nothing. open: whether it then listens without its wake phrase.
+    frame: the intents and slots that it understood.
+    """
 
     text: str
     open: bool = False
@@ -44,7 +48,7 @@ class Reply:
 
 @frozen
 class UserState:
-    """Timers, alarms and list, as the dialogue keeps them for its user."""
+    """The user's timers, alarms and list, as the dialogue keeps them."""
 
     timers: tuple[Timer, ...]
     alarms: tuple[Alarm, ...]
@@ -52,7 +56,7 @@ class UserState:
 
 
 class Dialogue:
-    """Holds the skills and what they share: the last subject, and whether it waits for an answer."""
+    """The skills, and what they share: the last subject, and the question to which the assistant awaits an answer."""
 
     def __init__(self, settings: AssistantSettings) -> None:
         self._settings = settings
@@ -126,19 +130,19 @@ class Dialogue:
         return bool(_CLOSING.fullmatch(query) or _CLOSING_WORD.search(query) or _THANKS.fullmatch(query))
 
     def spoken(self, moment: Moment) -> None:
-        """Its reply has ended: memory and the wait for an answer count from now."""
+        """Records that its reply has ended: the times of memory and of the wait for an answer start now."""
         if self._awaits_s is not None:
             self._awaits_s = moment.now_s + self._settings.dialogue_s
         self._memory.renew(moment.now_s)
 
     def close(self) -> None:
-        """Nobody answered: drops the question and forgets its subject."""
+        """Drops the question that nobody answered, and forgets its subject."""
         self._awaits_s = None
         self._slot = ""
         self._memory.forget()
 
     def due(self, moment: Moment) -> tuple[str, ...]:
-        """What timers and alarms have to say now. Each is returned once."""
+        """The announcements of timers and alarms that are due. Each is returned once."""
         return self.timers.due(moment)
 
     def _answer_in_dialogue(self, query: str, moment: Moment) -> Reply | None:

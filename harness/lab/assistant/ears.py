@@ -28,20 +28,20 @@ RATE_HZ = 16000
 _BEFORE_HIT_S = 1.0
 _BEFORE_SPEECH_S = 0.3
 _AFTER_SPEECH_S = 0.2
-"""Sound that is kept around speech."""
+"""Sound that is kept around speech, in seconds."""
 _LEAST_SPEECH_S = 0.2
 _PATIENCE_S = 4.0
-"""How long it waits for the query after the wake phrase."""
+"""How long it waits for the query after the wake phrase, in seconds."""
 _SECOND_HIT_S = 1.5
 _GUARD_S = 0.2
-"""How long after its own voice it hears nothing."""
+"""How long it hears nothing after its own voice, in seconds."""
 _OVER_FLOOR_DB = 6.0
 _QUIETEST_DBFS = -72.0
 
 
 @frozen
 class PhraseDetection:
-    """The wake phrase was detected; score 0–1."""
+    """The wake phrase was detected. score: 0–1; None if the engine gives none."""
 
     phrase: str
     score: float | None
@@ -49,7 +49,7 @@ class PhraseDetection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpokenRequest:
-    """Speech has ended. after_s: time since its end."""
+    """A request was spoken. after_s: time since its end."""
 
     waveform: Waveform
     after_s: float
@@ -57,7 +57,7 @@ class SpokenRequest:
 
 @frozen
 class NoRequest:
-    """It listened, and nobody spoke."""
+    """The assistant listened, and nobody spoke."""
 
 
 EarsEvent = PhraseDetection | SpokenRequest | NoRequest
@@ -70,7 +70,7 @@ class _Mode(Enum):
 
 
 class Ears:
-    """Takes 16 kHz samples. Listens after the wake phrase, or when `listen` is called."""
+    """The assistant's hearing. It takes 16 kHz samples, and listens after the wake phrase, or after `listen`."""
 
     def __init__(self, engine: WakeEngine, detector: SpeechDetector, settings: AssistantSettings) -> None:
         if engine.rate_hz != RATE_HZ or detector.rate_hz != RATE_HZ:

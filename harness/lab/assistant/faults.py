@@ -13,7 +13,8 @@ from harness.model.frozen import frozen
 class FaultEffect:
     """The effect of the faults on one query: the words it understands, and how it answers.
 
-    actions: of all faults that apply. slips: the faults of understanding that apply, for `frame.misunderstood`.
+    text: the words that it understands. late_s: how much later it answers. actions: actions of all faults that apply.
+    slips: faults of understanding that apply, for `frame.misunderstood`.
     """
 
     text: str
@@ -25,7 +26,7 @@ class FaultEffect:
 class Faults:
     """Applies the rules of the settings in order, and counts how often each was used.
 
-    use_counts: the counts from before a restart, so that a rule for one time applies only once.
+    use_counts: the counts from before a restart, so that a rule with `times: 1` applies only once.
     """
 
     def __init__(self, rules: Sequence[FaultRule], seed: int, use_counts: Sequence[int] = ()) -> None:
@@ -43,7 +44,7 @@ class Faults:
         return bool([number for number in self._numbers(missing_wake=True) if self._strikes(number, wake, None)])
 
     def degrade(self, wake: int, text: str) -> FaultEffect:
-        """The effect on the text recognised after that wake event. `when` matches the text as recognised."""
+        """The effect of the faults on the text recognised after that wake event. `when` matches the recognised text."""
         heard_text, late_s, actions = text, 0.0, set()
         slips: list[FaultRule] = []
         for number in self._numbers(missing_wake=False):

@@ -1,4 +1,4 @@
-"""What the assistant understood of a query, as it reports it, and what it remembers between queries."""
+"""The intents and slots that the assistant understood, as it reports them, and its memory between queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from harness.model.understanding import Slot, joined
 
 @frozen
 class ReportedFrame:
-    """intents: sorted, without repetition; () if nothing was understood. slots: in the order of the words."""
+    """What the assistant understood of a query.
+
+    intents: sorted, without repetition; () if nothing was understood. slots: in the order of the words.
+    """
 
     intents: tuple[str, ...] = ()
     slots: tuple[Slot, ...] = ()
@@ -24,13 +27,13 @@ class ReportedFrame:
         return ReportedFrame(tuple(sorted({*self.intents, *other.intents})), (*self.slots, *other.slots))
 
     def as_sent(self) -> dict[str, PlainValue]:
-        """As it is sent: intents joined with `#` ("" for none), and slots as a list, which may repeat a name."""
+        """The fields of a report: intents joined with `#` ("" for none); slots as a list, which may repeat a name."""
         slots: list[PlainValue] = [{"name": slot.concept, "value": slot.value or ""} for slot in self.slots]
         return {"name": joined(self.intents), "slots": slots}
 
 
 NOTHING = ReportedFrame()
-"""Words were recognised, but nothing was understood."""
+"""The frame if words were recognised, but nothing was understood."""
 
 
 def frame(intent: str, *slots: tuple[str, str]) -> ReportedFrame:
@@ -67,9 +70,9 @@ T = TypeVar("T")
 
 @frozen
 class Moment:
-    """Now: monotonic seconds, and the local wall clock.
+    """A moment: monotonic seconds, and the local wall clock.
 
-    called_s: when the user began to speak (wake phrase, or answer to a question); None: now.
+    called_s: when the user began to speak (the wake phrase, or the answer to a question); None: at this moment.
     """
 
     now_s: float
@@ -83,9 +86,10 @@ class Moment:
 
 @frozen
 class SkillAnswer:
-    """What a skill says, and what it understood (`frame`).
+    """A skill's answer. text: the words to say. frame: the intents and slots that it understood.
 
-    subject: what a follow-up may refer to. asks: the text is a question, and the dialogue stays open.
+    subject: to what a follow-up may refer; None if to nothing. asks: whether the text is a question, so that the
+    dialogue stays open.
     """
 
     text: str
@@ -95,7 +99,10 @@ class SkillAnswer:
 
 
 class Memory:
-    """The last subject. Forgotten some time after the answer about it, or at once by `forget`."""
+    """Remembers the last subject, until some time after the answer about it, or until `forget`.
+
+    memory_s: that time.
+    """
 
     def __init__(self, memory_s: float) -> None:
         self._memory_s = memory_s
@@ -104,13 +111,13 @@ class Memory:
         self._ends_s = float("-inf")
 
     def keep(self, subject: object, now_s: float, wait_s: float | None = None) -> None:
-        """Remembers it for wait_s (default: the memory's duration)."""
+        """Remembers a subject for wait_s (None: the memory's duration)."""
         self._subject = subject
         self._duration_s = self._memory_s if wait_s is None else wait_s
         self._ends_s = now_s + self._duration_s
 
     def begin_query(self, moment: Moment) -> None:
-        """A user speaks: what has expired by then is dropped, and the rest is kept while the user speaks."""
+        """Records that the user speaks: an expired subject is dropped, another one is kept while the user speaks."""
         if moment.began_s > self._ends_s:
             self.forget()
         else:

@@ -15,10 +15,10 @@ from harness.sound.level import at_level
 
 RATE_HZ = 48000  # The lab's (`sound_server.RATE_HZ`).
 PAUSE_S = 1.6
-"""Pause in a two-part answer: longer than the default `end_silence_ms`."""
+"""Pause in a two-part answer, in seconds: longer than the default `end_silence_ms`."""
 MUSIC_S = 30.0
 TUNE = (0, 4, 7, 12, 11, 7, 4, 2, 5, 9, 12, 9, 7, 4, 2, -1)
-"""Half tones above A."""
+"""The notes of the tune, in semitones above A."""
 _FADE_S = 0.01
 
 

@@ -1,6 +1,6 @@
 """The assistant's reports over MQTT: `vh/<device>/{wake,transcript,intent,response,status,heartbeat}`, as JSON.
 
-`vh/<device>/state/<name>` is one value of its state, retained.
+`vh/<device>/state/<name>` has one value of its state, as a retained message.
 
 Every message has `boot` (new at each start), `seq` (from 1, over all topics but heartbeat) and `time` (monotonic
 seconds of its host). The last will on `status` is {"state": "gone"}.
@@ -21,7 +21,7 @@ from harness.model.bench import PlainValue
 
 
 class Reporter:
-    """Publishes with QoS 1. Messages wait while the broker is away. host: "" publishes nothing."""
+    """Publishes reports with QoS 1. They wait while the broker is not reachable. host: "" publishes nothing."""
 
     def __init__(self, device: str, reports: frozenset[ReportKind], host: str, port: int) -> None:
         self.boot = uuid.uuid4().hex[:12]
@@ -52,13 +52,13 @@ class Reporter:
         self._client.publish(topic, json.dumps({**head, **fields}), qos=1, retain=is_retained)
 
     def beat(self) -> None:
-        """Publishes a heartbeat. It is lost while the broker is away, since a late one would be wrong."""
+        """Publishes a heartbeat. It is lost while the broker is not reachable, since a late one would be wrong."""
         if self._client is not None and ReportKind.HEARTBEAT in self._reports:
             heartbeat = {"boot": self.boot, "time": round(time.monotonic(), 4)}
             self._client.publish(self._topic(ReportKind.HEARTBEAT), json.dumps(heartbeat), qos=0)
 
     def wait_connected(self, limit_s: float) -> bool:
-        """Waits for the broker. True at once if there is nothing to report."""
+        """Waits for the broker. Returns whether it is connected; True at once if there is nothing to report."""
         deadline = time.monotonic() + limit_s
         while self._client is not None and not self._client.is_connected():
             if time.monotonic() > deadline:

@@ -21,8 +21,8 @@ from harness.model.stimulus import VoiceSpec
 class ReportKind(StrEnum):
     """What the assistant reports over MQTT, each on its own topic.
 
-    INTENT: what it understood, including nothing. HEARTBEAT: its ears work. STATE: timers, alarms and the list, when
-    they change.
+    INTENT: what it understood, also if that is nothing. HEARTBEAT: that it hears. STATE: timers, alarms and the list,
+    when they change.
     """
 
     WAKE = "wake"
@@ -72,13 +72,13 @@ _IN_OTHER_WORDS = (FaultAction.MISHEAR, FaultAction.OTHER_INTENT, FaultAction.WR
 class FaultRule:
     """Applies `action` if all conditions of the rule hold.
 
-    - when: regular expression to find in the recognised text
-    - wakes: numbers of wake events since the start, from 1
-    - probability: 0–1, drawn with the settings' seed
-    - times: at most that often; None: always
+    - when: regular expression to find in the recognised text; None: any text
+    - wakes: numbers of the wake events to which it applies, from 1 at the start; None: all
+    - probability: probability that it applies, 0–1, drawn with the settings' seed
+    - times: how often it applies at most; None: no limit
     - heard_as: other words for MISHEAR, an intent for OTHER_INTENT, a value for WRONG_VALUE
-    - slot: of LOSE_SLOT and WRONG_VALUE; "" is the first slot
-    - late_s: of LATE
+    - slot: name of the slot that LOSE_SLOT or WRONG_VALUE changes; "" is the first slot
+    - late_s: how much later it answers with LATE
     """
 
     action: FaultAction
@@ -96,9 +96,11 @@ class AssistantSettings:
     """All settings. The defaults are a well-behaved assistant that reports everything.
 
     - memory_s: how long it remembers a question for a follow-up
-    - dialogue_s: how long it listens after asking back
+    - dialogue_s: how long it listens after it has asked a question
     - rings: how often a timer or alarm rings unless it is stopped
-    - mqtt: "lab", "host:port", or "" for none
+    - endpoint_ms: silence that ends a query
+    - query_max_s: length of the longest query
+    - mqtt: broker for its reports: "lab", "host:port", or "" for none
     - microphone, speaker: names of sound devices
     """
 

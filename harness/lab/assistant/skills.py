@@ -1,4 +1,4 @@
-"""What the assistant can do. A skill takes plain words and returns an answer, or None if it does not apply."""
+"""The assistant's skills. A skill takes plain words and returns an answer, or None if it does not apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from harness.model.frozen import frozen
 
 
 class Skill(Protocol):
-    """Without side effects, except on what it keeps for its user (timers, a list). Queries come from `words.plain`."""
+    """A skill. It has no side effects except on the data that it keeps for its user (timers, a list).
+
+    query: a text from `normalised_query`.
+    """
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
 
@@ -61,7 +64,7 @@ class ClockSkill:
 
 
 def spoken_time(time: datetime) -> str:
-    """12-hour clock, e.g. "1 05 p.m."."""
+    """A time on the 12-hour clock, as spoken, such as "1 05 p.m."."""
     hour = time.hour % 12 or 12
     half = "a.m." if time.hour < 12 else "p.m."
     minutes = f" oh {time.minute}" if time.minute < 10 else f" {time.minute}"
@@ -240,7 +243,7 @@ class TimerSkill:
 
 
 def _time_slot(hour: int, minute: int, half: str | None) -> str:
-    """For example "7:30 am", "1", "14"."""
+    """The value of a time slot, such as "7:30 am", "1" or "14"."""
     return f"{hour}{f':{minute:02}' if minute else ''}{f' {half}' if half else ''}"
 
 
