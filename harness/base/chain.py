@@ -127,7 +127,7 @@ class ChainCheck:
     """Takes the rows of one file in order, and reports where their hashes do not match."""
 
     def __init__(self, seal: Seal | None, first: bytes = FIRST) -> None:
-        """seal: of the file; None without one. first: the hash with which the chain must begin."""
+        """seal: the file's seal; None without one. first: the hash with which the chain must begin."""
         self._seal, self._first = seal, first
         self._links = tuple(dict.fromkeys((first, FIRST)))
         self._last = 0

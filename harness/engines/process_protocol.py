@@ -55,7 +55,7 @@ class DeclaredScores:
 class EngineHello:
     """The engine's description of itself.
 
-    lead_in_ms: its lead-in; None if it has none. scores: None if it reports events instead of scores.
+    lead_in_ms: length of its lead-in; None if it has none. scores: None if it reports events instead of scores.
     carries_state: whether its state is carried from file to file.
     """
 

@@ -200,7 +200,7 @@ class AttemptFinished(AttemptRow):
       transcript.
     - wake_delay: from the end of the wake phrase to the wake event.
     - latency: from the end of the query to the device's first speech.
-    - length: of the response.
+    - length: length of the response.
     - cause: why it ended so, in words; "" if the outcome says it all.
     - understood: what the device understood of the expected intents and slots; None if the trial expects none.
     - first_sound: from the end of the query to the first sound, also a chime. None if there was no sound, and in logs

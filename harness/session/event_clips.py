@@ -54,7 +54,7 @@ class _Sound:
 
 @frozen
 class _WantedClip:
-    """A clip to cut. seq: of the event's row. player: id of what played the sound.
+    """A clip to cut. seq: number of the event's row. player: id of what played the sound.
 
     at_s: time of the event on the host's clock. line_s: its position in the audio sent to the device; None if the sound
     went through the air. since_s: when the clip was requested.

@@ -321,7 +321,7 @@ class TrialMachine(Take):
                 return None
 
     def _listens_until(self, attempt: Attempt) -> float:
-        """Until when a response may come; without a voice, until a report comes, or not at all if only people answer."""
+        """Latest moment of a response. Without a voice: until a report comes, or not at all if only people answer."""
         end = attempt.query_end
         until_s = (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
         if self.trial.responds:

@@ -32,7 +32,7 @@ SLICES = 600
 
 
 def peaks(folder: Path, clip: Clip) -> npt.NDArray[np.float32] | None:
-    """Peaks of a clip, shape (≤ SLICES,), 0–1; None when its file is missing or damaged. folder: with the clips."""
+    """Peaks of a clip, shape (≤ SLICES,), 0–1; None when its file is missing or damaged. folder: the clips' folder."""
     try:
         samples = clip_samples(folder, clip)
     except LogError:

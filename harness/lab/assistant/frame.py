@@ -99,9 +99,9 @@ class SkillAnswer:
 
 
 class Memory:
-    """Remembers the last subject, until some time after the answer about it, or until `forget`.
+    """Remembers the last subject until some time after the answer about it, or until `forget`.
 
-    memory_s: that time.
+    memory_s: length of that time.
     """
 
     def __init__(self, memory_s: float) -> None:

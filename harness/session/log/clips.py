@@ -56,7 +56,7 @@ MISSING = "is missing"
 
 @frozen
 class ClipFinding:
-    """A fault in a clip that a row names. seq: of the row. name: of the clip. what: the fault, in words."""
+    """A fault in a clip that a row names. seq: number of the row. name: the clip's file. what: the fault, in words."""
 
     seq: int
     name: str

@@ -353,7 +353,7 @@ def removals(folder: Path) -> dict[str, str]:
 class Redaction:
     """The parts of a clip that were silenced.
 
-    spans_s: (start, end) in seconds. sha256: of the changed file. what: when, who and why, as the end of a sentence.
+    spans_s: (start, end) in seconds. sha256: hash of the changed file. what: when, who and why, to end a sentence.
     """
 
     spans_s: tuple[tuple[float, float], ...]
