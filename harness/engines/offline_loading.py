@@ -134,7 +134,7 @@ _PACKAGES = {
 class CataloguedEngine:
     """An engine that has an entry point.
 
-    kind: None if the model decides it (a program, a device). version: that of its package; "" if not known.
+    kind: None if the model decides it (a program, a device). version: version of its package; "" if not known.
     operating_points: () unless all of its models have the same. missing: why it cannot be used here, and what to do; ""
     if it can.
     """

@@ -112,7 +112,7 @@ Line = EngineEvent | EngineScores | FileCompletion | FileRefusal
 
 
 def begin(file: int) -> bytes:
-    """The line with which a file begins. file: its number, from 1."""
+    """The line with which a file begins. file: number of the file, from 1."""
     return _line({"begin": file})
 
 

@@ -120,7 +120,7 @@ class LabellingOrder(StrEnum):
 class AnnotationProject:
     """The choices that are made for a whole project when it is created.
 
-    - utterances: their number.
+    - utterances: number of utterances in the project.
     - proposal: when annotators who label by hand see the proposals.
     - annotators: who may take part; () means anyone.
     - per_utterance: how many annotators label an utterance: 1, or 2. double_share: share of the utterances, drawn with

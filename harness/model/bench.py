@@ -196,8 +196,7 @@ class Framing(StrEnum):
 class ConsoleSettings:
     """How a device's console is read.
 
-    baud: bit rate of a serial port, unless the bench file sets another. max_line_bytes: a longer line is cut and not
-    mapped.
+    baud: default bit rate of a serial port. max_line_bytes: a longer line is cut and not mapped.
     time, clock: an expression with the group `time`, tried on every line, and how that group is read.
     log_lines_per_s: how many unmapped lines the session log keeps; the others are counted. topic: MQTT topic whose
     messages are lines of the console.

@@ -152,7 +152,7 @@ def nearest(word: object, known_words: Collection[str], *, listed: str = "Known"
 
 
 def demand_main_options(rows: Iterable[tuple[str, object, str, object]]) -> None:
-    """InputError for an option that would be ignored: it is given, and what it belongs to is not.
+    """Raises InputError for an option that would be ignored, since the option it belongs to is not given.
 
     rows: the option, whether it is given, what it belongs to, and whether that is given.
     """

@@ -320,7 +320,7 @@ class Evaluation:
 def file_number(number: int, conditions: int) -> int:
     """The number of a file among those of its kind, the same in every condition.
 
-    number: number of the file in a condition (see `Evaluation.condition`). conditions: how many there are; 0 if files
+    number: number of the file in a condition (see `Evaluation.condition`). conditions: number of conditions; 0 if files
     are played unaltered.
     """
     return number // max(1, conditions)

@@ -502,7 +502,7 @@ class Waveform:
 class Clip:
     """A FLAC file in the session's clips/ folder. name: file name.
 
-    samples: their number. start_s: time of the first sample, on the host's monotonic clock.
+    samples: number of samples. start_s: time of the first sample, on the host's monotonic clock.
     """
 
     name: str

@@ -63,7 +63,7 @@ class PackedFile:
 class PackManifest:
     """The first member of an archive: what the archive contains.
 
-    harness: version of the harness that packed it. rows, clips: their numbers. sealed: whether every row has its hash.
+    harness: version of the harness that packed it. rows, clips: number of each. sealed: whether every row has its hash.
     """
 
     harness: str

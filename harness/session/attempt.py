@@ -61,7 +61,7 @@ _OF_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
 class RecognitionVerdict:
     """What the evidence says about recognition.
 
-    heard: the words that the device understood; None if not known. counts: their errors against the reference.
+    heard: words that the device understood; None if not known. counts: errors of `heard` against the reference.
     """
 
     recognition: Recognition

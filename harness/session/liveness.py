@@ -237,7 +237,7 @@ class Liveness:
         )
 
     def _sign(self, device: str, sign: Observation | None = None, *, reacted: bool = False) -> None:
-        """Records a sign of life. sign: None if it follows from the end of the trial. reacted: it is a reaction."""
+        """Records a sign of life. sign: None if it follows from the end of the trial. reacted: it was a reaction."""
         life = self._life_signs[device]
         if sign is not None:
             at_s = sign.at.at_s

@@ -384,9 +384,7 @@ def _trial_cells(trial: TrialProgress, name: str, plays: Sequence[Play]) -> tupl
 
 
 def outcome_in_words(trial: TrialProgress, plays: Sequence[Play] = ()) -> str:
-    """A trial's result. With `plays`, from a wake trial: `hit`, `double`, `false reject` or `1 of 2 hit`; from a probe:
-    `heard` or `unheard`.
-    """
+    """A trial's result: with plays `hit`, `double`, `false reject`, `1 of 2 hit`; of a probe `heard`, `unheard`."""
     readings = [play.reading for play in plays if play.kind in (TrialKind.WAKE, TrialKind.PROBE)]
     if trial.outcome is Outcome.COUNTED and readings:
         hits = sum(reading.hit is not None for reading in readings)

@@ -135,7 +135,7 @@ class TalkerFolder:
     def missing(self, prompts: Iterable[str]) -> list[str]:
         """The prompts that this talker has not read with these values of the further columns.
 
-        A prompt that occurs several times is read as often.
+        A prompt that occurs several times is to be read as many times.
         """
         own_columns = {"talker": self._talker, **self._extra_columns}
         recorded = Counter(row["phrase"] for row in self._rows if own_columns.items() <= row.items())

@@ -180,7 +180,7 @@ def problem_of(
 ) -> str:
     """Why a loudspeaker cannot play a sound at a level; "" if it can.
 
-    level_dbfs: its level. level_spl: the same in dB SPL, if the scenario states it so; None: it states dBFS.
+    level_dbfs: level of the sound. level_spl: the same in dB SPL, if the scenario states it so; None: it states dBFS.
     noise_dbfs: level of noise that is played with it, and adds to its level; None: there is none.
     """
     calibration = speaker.calibration

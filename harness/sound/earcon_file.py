@@ -91,7 +91,7 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
 
 
 def _learned(source: str, meaning: EarconMeaning, chime: Waveform, threshold: float, path: str) -> LearnedEarcon:
-    """InputError if the chime cannot be detected. path: of its file, for the error."""
+    """Raises InputError if the chime cannot be detected. path: the chime's file, named in the error."""
     from harness.sound.earcons import LONGEST_S, SHORTEST_S, LearnedEarcon
     from harness.sound.frames import ANALYSIS_HZ
     from harness.sound.level import is_silent

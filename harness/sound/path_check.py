@@ -99,8 +99,9 @@ class ChirpMeasurement:
 class PathCheck:
     """The result of a check.
 
-    played: number of chirps. heard: those that were found. stamp_error_ms: the error stated by the timestamps.
-    xruns: number of underruns and overruns in both streams. faults: losses of the path, in words.
+    played: number of chirps. heard: the chirps found in the recording.
+    stamp_error_ms: the error stated by the timestamps. xruns: number of underruns and overruns in both streams.
+    faults: losses of the path, in words.
     """
 
     speaker: str

@@ -119,7 +119,7 @@ PROBE_SLACK_S = 60.0
 class ListeningProofs:
     """All proofs that a device listened.
 
-    own: its own reports. woken: phrases that woke it; None if the plan has no probes.
+    own: reports of the device itself. woken: phrases that woke it; None if the plan has no probes.
     doubtful: ambient plays since the last phrase that woke it. The next such phrase may prove that it heard them.
     """
 

@@ -216,7 +216,7 @@ class DeviceWake:
     - false_accepts: before review: every unmatched event that counts, without those that a rule explains.
     - after_review: only events that are unreviewed or were confirmed. events: (word, number), None for unreviewed.
     - in_vocabulary_events, uncounted_events: unmatched events in wake trials and commands that count, and in others.
-    - ambient_events_outside: unmatched events outside of exposure. pending_events: those in the current attempt.
+    - ambient_events_outside: unmatched events outside of exposure. pending_events: events in the current attempt.
     - exposure_s: ambient sound that counts. unproven_s: ambient sound without proof of listening, which does not.
     - delays: from the end of the phrase to its event.
     - commands: share that was understood, of those played; the rest is `substituted` or `missed`.

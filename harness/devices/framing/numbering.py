@@ -287,9 +287,9 @@ EventNumbers = ResentEvents | DeliveredEvents
 class NumberingResult:
     """What the numbers of a message show.
 
-    duplicate: it is a repetition. rebooted: the device has restarted. missing: number of messages missing before it.
-    late: it belongs to an earlier boot. rival: id of a second boot that sends under the same name: two devices use it;
-    "" if there is none.
+    duplicate: whether the message is a repetition. rebooted: whether the device has restarted.
+    missing: number of messages missing before it. late: whether it belongs to an earlier boot.
+    rival: id of a second boot that sends under the same name: two devices use it; "" if there is none.
     """
 
     duplicate: bool = False

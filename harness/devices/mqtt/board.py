@@ -54,7 +54,7 @@ def encode_message(message: messages.ToBoard, number: int, owner: str) -> tuple[
 
 
 BOARD_TOPICS = frozenset(("hello", "ack", "pong", "wake", "transcript", "intent", "response", "status", "error", "log"))
-"""The topics of a board below its own. Others may be mapped by its profile."""
+"""Topics below a board's own topic that the harness reads itself. The board's profile may map others."""
 
 
 def read(topic: str, payload: bytes) -> ReceivedMessage:

@@ -99,7 +99,7 @@ def _hours(text: str) -> DeviceTime | None:
 class _Bin:
     """The lowest and the highest upper bound of the offset within one bin, each with its device time.
 
-    high_at_s, high: device time and value of the lowest one. late_at_s, late: those of the highest one.
+    high_at_s, high: device time and value of the lowest bound. late_at_s, late: the same of the highest bound.
     width: for the lowest one, longest possible time from writing to reading.
     """
 

@@ -97,7 +97,7 @@ def scaled_score(text: str, scale: float) -> float | None:
 
 
 def is_final(text: str) -> bool:
-    """Whether a transcript is final, as a device says it; it is where the device does not."""
+    """Whether a transcript is final, from the device's word for it; if the device sends none, it is final."""
     return text.strip().lower() not in _FALSE
 
 

@@ -77,7 +77,7 @@ def without_covered(filters: Iterable[str]) -> tuple[str, ...]:
 
 
 def _covers(wide: str, narrow: str) -> bool:
-    """Whether a filter matches all that another one matches."""
+    """Whether the filter `wide` matches every topic that `narrow` matches."""
     return topic_matches(wide, narrow) and (wide.endswith("#") or not narrow.endswith("#"))
 
 
@@ -242,7 +242,7 @@ def _observation(
         return "" if pointer is None else _field_text(resolve_pointer(document, pointer))
 
     def optional(name: str) -> str:
-        """Value of a field that a message may lack: what else it reports still counts."""
+        """Value of a field that a message may lack; without it, the rest of the message still counts."""
         try:
             return text(name, None)
         except MappingError:

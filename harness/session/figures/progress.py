@@ -259,7 +259,7 @@ class Progress:
     - trials: in the order of playing. running: id of the current trial; None between trials.
     - last_response: trial, take and attempt of the last stored response.
     - last_frame: trial, take and attempt of the last attempt about whose intents nothing more can become known.
-    - runs, faults, pauses: their numbers. engine_failed: whether the last engine has failed.
+    - runs, faults, pauses: number of each. engine_failed: whether the last engine has failed.
     - late_sound: late and lost blocks. unread: number of lost lines and messages of devices.
     - stalls: number of stalls of the host. longest_stall_s: length of the longest.
     - boards: what the devices report about themselves. A device that was exchanged has two entries.
