@@ -86,7 +86,7 @@ def command(
         "Exit with status 1 if a device's share of wrong responses is above SHARE.", callback=share, metavar="SHARE"
     ),
     bound: LimitTarget = option(
-        "Compare limits with the share, an end of its 95 % interval, or safe: the stricter end.",
+        "What limits apply to: the share (point), an end of its 95 % interval, or safe: the stricter end.",
         "--limits-on",
         former=("--bound",),
         default=LimitTarget.POINT,

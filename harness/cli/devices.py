@@ -167,7 +167,7 @@ def test(
     *,
     profile: str | None = argument(required=False),
     every: bool = flag("Test all profiles that a bench can name.", "--all"),
-    seconds: float = option("Time to watch the device.", within=(0.5, 86400), default=10.0),
+    seconds: float = option("How long to watch the device, s.", within=(0.5, 86400), default=10.0),
     reach: DeviceReach,
 ) -> None:
     """Run the samples of PROFILE (an id or a path). With --port, --address or --driver, also watch a real device.

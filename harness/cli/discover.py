@@ -31,7 +31,7 @@ To search longer: harness admin devices discover --seconds 30"""
 @verb("discover")
 def discover(
     *,
-    seconds: float = option("Time to listen to the network.", within=(0.5, 600), default=5.0),
+    seconds: float = option("How long to listen to the network, s.", within=(0.5, 600), default=5.0),
     as_json: bool = json_option("Print a JSON list instead of a table."),
 ) -> None:
     """Find voice devices, brokers and USB serial ports, and print the `harness init` command for each.

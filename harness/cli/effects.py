@@ -97,7 +97,7 @@ def command(
     listing: bool = flag("Only list, even on a terminal.", "--list"),
     as_json: bool = json_option("Print the list as one JSON object."),
     answer: tuple[str, str] | None = option(
-        "right, partial, wrong or unknown (cannot tell).", type=_ANSWERS, metavar="TRIAL WORD"
+        "Record TRIAL's effect: right, partial, wrong or unknown (cannot tell).", type=_ANSWERS, metavar="TRIAL WORD"
     ),
     detail: str = option("With --answer: what the device did.", "--comment", former=("--detail",), default=""),
     by: str | None = option("Name of the observer.", "--observer", former=("--by",), show_default="your user name"),
@@ -175,7 +175,7 @@ def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, observer:
 
     before = item.answers[-1] if item.answers else None
     if before is not None:
-        overruled = f"overrules {before[1].word.value} by {before[1].by}"
+        overruled = f"overrules {before[1].by}, who answered {before[1].word.value}"
         detail = f"{detail} ({overruled})" if detail else overruled
     row = EffectAnswered(item.trial.id, item.take, item.attempt, word, observer, detail)
     with closing(JudgmentLog(item.folder)) as log:
@@ -183,7 +183,7 @@ def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, observer:
     line = f"{plain_text(item.trial.id, 80)}: {word.value}, by {plain_text(observer, 40)}"
     if before is not None:
         earlier_observer, word_then = plain_text(before[1].by, 40), before[1].word.value
-        return f"{line}. It overrules {word_then} by {earlier_observer} at {clock(before[0])}"
+        return f"{line}. It overrules {earlier_observer}, who answered {word_then} at {clock(before[0])}"
     if item.evidence.source is EffectSource.DEVICE and item.evidence.word is not word:
         return f"{line}. It overrules the device: {plain_text(item.evidence.said, 200)}"
     return line

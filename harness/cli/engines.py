@@ -115,7 +115,7 @@ def _points_of(entry: CataloguedEngine) -> str:
         first, last = entry.operating_points[0], entry.operating_points[-1]
         return f"{first.number} ({exact(first.threshold, 4)}) to {last.number} ({exact(last.threshold, 4)})"
     if _has_points_per_model(entry):
-        return "1 to 20, by model"
+        return "1 to 20 per model"
     return "if it reports scores" if entry.kind is None else "–"
 
 

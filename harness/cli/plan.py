@@ -225,7 +225,7 @@ def _plan_false_rejects(request: PlanOptions, below: float, effect: float) -> Pl
         talkers = fields["talkers_without_rejects"] = voices_for_claim(below, per_talker, confidence)
         lines.append(
             f"  Reports allow for any correlation: they need {talkers:,} talkers with {per_talker:,} utterances each, "
-            "and no false reject"
+            "and no false rejects"
         )
     return fields, lines
 

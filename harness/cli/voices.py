@@ -68,7 +68,7 @@ def say(
     language: str | None = option("Language as a BCP 47 tag.", show_default="the voice's own"),
     level_dbfs: float = option("Active speech level in dBFS.", default=-26.0),
     rate_hz: int = option("Sample rate, Hz.", default=48000),
-    out: Path | None = output_option("Write a 16-bit WAV file here."),
+    out: Path | None = output_option("16-bit WAV file to write."),
 ) -> None:
     """Speak TEXT as a trial would play it. Print the level, duration and parts of the stimulus.
 

@@ -77,7 +77,7 @@ class LabelSet:
                 return f"{label.id} must be the only label"
         for first, second in self.never_together:
             if first in intents and second in intents:
-                return f"{first} and {second} exclude each other"
+                return f"{first} and {second} are mutually exclusive"
         return ""
 
 

@@ -263,7 +263,7 @@ class ClusterWorkers:
             if time.monotonic() > until_s:
                 addresses = sorted(self._address_by_future.values())
                 raise EngineError(
-                    f"workers do not answer: {shortened_list(addresses) or 'there are none'}",
+                    f"workers do not answer: {shortened_list(addresses) or 'none are connected'}",
                     remedy="Check whether they are busy with other work, or have stopped",
                 )
         self._demand_alike(facts)

@@ -163,7 +163,7 @@ class EvaluationFiles:
             complete = JournalFile(self.journal).complete
         except InputError:
             return ways
-        return ways if complete else f"It is partial: continue it with --resume. {ways}"
+        return ways if complete else f"It is incomplete: continue it with --resume. {ways}"
 
 
 def _is_log(path: Path) -> bool:

@@ -37,7 +37,7 @@ METRICS = {
     "interrupted_attempts": "Attempts that a lost connection or a restart of a device interrupted",
     "requests_whole": "Requests that arrived whole, by the pause after their wake phrase",
     "requests_known": "Requests known to have arrived whole or cut, by the pause after their wake phrase",
-    "duration_seconds": "Quantiles of wake delays, latencies and times to the first sound; p95 from 20, p99 from 100",
+    "duration_seconds": "Quantiles of wake delay, latency and time to first sound; p95 from 20 values, p99 from 100",
     "duration_of": "Number of durations",
 }
 Labels = Mapping[str, str]

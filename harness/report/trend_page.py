@@ -243,7 +243,7 @@ def _chart(id_: str, trend: Trend, sessions: Sequence[TrendSession]) -> Chart | 
     sentences = [f"{change.change.value.capitalize()} from session {places[change.at]}: {change_text(trend, change)}."
             for change in trend.changes] or ["No change is shown."]  # fmt: skip
     if not whole:
-        sentences.append("No band: some sessions have too little for an interval.")
+        sentences.append("No band: some sessions have too little data for an interval.")
     curves = [("each session, with its 95 % interval" if whole else "each session", line, band if whole else []),
               ("level between changes", level, [])]  # fmt: skip
     return chart(id_, f"{trend.followed.name}, {unit}", "session (#)", " ".join(sentences), curves)

@@ -246,7 +246,7 @@ class BenchKeys(Keys):
         0.0, "The run pauses before a trial while the sessions' disk has less free space, GB.", ge=0, le=100_000
     )
     level_tolerance_db: float | None = optional(
-        "An attempt whose level at the microphone is off by more than this does not count and is repeated, dB. The "
+        "An attempt whose level at the microphone is off by more than this many dB does not count and is repeated. The "
         "loudspeakers and the microphone must be calibrated at the same place. Default: no check.",
         gt=0,
         le=20,

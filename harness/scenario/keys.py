@@ -109,7 +109,7 @@ class RepromptKeys(Keys):
     )
     operator_wait_s: float | None = optional("Time to wait for the operator's answer, s. Default 60.", ge=0, le=86_400)
     max_interruptions: int | None = optional(
-        "Interruptions after which the harness gives up a trial. Default 5.", ge=0, le=1000
+        "Interruptions after which the harness gives up on a trial. Default 5.", ge=0, le=1000
     )
     speak_within_s: float | None = optional(
         "Time within which a talker must begin to speak before the prompt is shown again, s. Default 20.", ge=1, le=600
@@ -521,7 +521,7 @@ class LimitsKeys(Keys):
         "Queries recognised at the first attempt, as a share of the decided ones, 0-1."
     )
     min_answered_share: Share | None = optional(
-        "Queries with a response to what was understood, or not assessed; share of the decided ones, 0-1."
+        "Queries answered when recognised or not assessed, as a share of the decided ones, 0-1."
     )
     min_effect_share: Share | None = optional("Correct effects, as a share of those known when the run ends, 0-1.")
     min_understood_share: Share | None = optional(

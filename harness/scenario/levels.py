@@ -121,7 +121,7 @@ def _unplayable(
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
         noise_dbfs = calibration.dbfs(spl) if calibration else 0.0
         if problem := problem_of(speaker, spl, noise_dbfs, today):
-            yield f"the loudspeaker {speaker.id!r} cannot play noise of {exact(spl)} dB SPL", problem
+            yield f"the loudspeaker {speaker.id!r} cannot play noise at {exact(spl)} dB SPL", problem
             return
     elif isinstance(noise, NoiseSpec):
         noise_dbfs = noise.dbfs(dbfs)
@@ -134,7 +134,7 @@ def _unplayable(
         if noise_speaker.position in noise.positions and (noise_calibration := noise_speaker.calibration) is not None:
             own_dbfs = noise_dbfs + noise.gain_db(calibration or noise_calibration, noise_calibration)
             if problem := problem_of(noise_speaker, None, own_dbfs, today):
-                yield f"the loudspeaker {noise_speaker.id!r} cannot play noise of {fixed(own_dbfs, 1)} dBFS", problem
+                yield f"the loudspeaker {noise_speaker.id!r} cannot play noise at {fixed(own_dbfs, 1)} dBFS", problem
 
 
 def _levels(

@@ -86,7 +86,7 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
     for language in languages:
         if not says_numerals(language):
             yield (
-                f"numerals cannot be read in {language}: under spoken, digits match only digits. "
+                f"numerals cannot be read in {language}: under `spoken`, digits match only digits. "
                 "Add the other wordings to `alternatives`"
             )
         elif scenario.recognised.rewriting is not None and primary(language) != ENGLISH:

@@ -276,7 +276,7 @@ def _named_errors(archive: Path) -> Iterator[None]:
     except InputError as error:
         raise InputError(error.what, place=Place(str(archive)), remedy=error.remedy) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as error:
-        refused = _refusal(f"it is cut short or altered: {error}")
+        refused = _refusal(f"it has been truncated or altered: {error}")
         raise InputError(refused.what, place=Place(str(archive)), remedy=refused.remedy) from error
 
 

@@ -202,7 +202,7 @@ class EventClips:
     def _save(self, request: _WantedClip, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
         """Runs in the clips' thread."""
         clip: Clip | None = None
-        why = "the sound around it is not kept any more"
+        why = "the sound around it is no longer kept"
         try:
             excerpt = cut()
             if excerpt is not None and len(excerpt[0].samples):

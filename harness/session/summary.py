@@ -163,7 +163,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
 
     progress: includes later answers of people (`log.reader.later_rows`).
     """
-    lines = ["The run failed at its start: nothing was played."] if progress.failed_at_start else []
+    lines = ["The run failed at the start: nothing was played."] if progress.failed_at_start else []
     if any(trial.trial.listening is None for trial in progress.trials) or not progress.trials:
         lines += trial_table([trial for trial in progress.trials if trial.trial.listening is None])
         if frames := frame_table(progress):
@@ -499,7 +499,7 @@ def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tupl
     why = held(limits)
     if progress.finished is not EndReason.COMPLETED:
         ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
-        ended = "failed at its start" if progress.failed_at_start else ended
+        ended = "failed at the start" if progress.failed_at_start else ended
         why = f"the run {ended}; {progress.totals.finished_in_words} are finished"
     disturbed, words = progress.totals.disturbed, [why]
     if disturbed.count:

@@ -171,7 +171,7 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
     places = {part.calibration.at: part.id for part in parts if part.calibration}
     if len(places) > 1:
         places_text = ", ".join(f"{name} at {place!r}" for place, name in places.items())
-        remedy = "Calibrate them at the same place, where the microphone stands"
+        remedy = "Calibrate them all at one place, where the microphone is"
         findings.add(key_path, f"levels at different places cannot be compared ({places_text})", remedy, key=True)
 
 

@@ -69,5 +69,5 @@ def test_effect_outcome_overrules_the_spoken_answer(tmp_path: Path) -> None:
         group, ["effects", str(folder), "--answer", "timer.r1", "right", "--observer", "bob"]
     )
     assert overruled.exit_code == 0, overruled.output
-    assert "It overrules wrong by ann at " in overruled.output
+    assert "It overrules ann, who answered wrong at " in overruled.output
     assert effects_of(folder).items[0].evidence.word is EffectOutcome.RIGHT

@@ -281,7 +281,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
         frames = _of_trials(_read(path, stack), gold)
         says_words = any(utterance.words for utterance in frames.utterances)
         if not any(is_annotated(utterance) for utterance in frames.utterances):
-            remedy = "Give it as --heard, with --model, if a recogniser wrote it"
+            remedy = "If a recogniser wrote it, pass it with --heard, and add --model"
             raise InputError("this has neither intents nor slots", place=Place(path), remedy=remedy)
         systems.append(ComparedSystem(name, SystemKind.SOUND, frames, frames if says_words else None))
     if live is not None:

@@ -60,7 +60,7 @@ def train(
     *,
     data: Path = option("Folder with the splits train and, optionally, dev.", required=True, metavar="FOLDER"),
     out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
-    understander: str = option("Plug-in: crf, transformer; with --audio ctc.", default=DEFAULT, metavar="NAME"),
+    understander: str = option("Plug-in: crf or transformer; with --audio, ctc.", default=DEFAULT, metavar="NAME"),
     audio: tuple[Path, ...] = repeatable(
         "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
     ),

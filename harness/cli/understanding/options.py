@@ -40,7 +40,7 @@ def separator_option() -> Any:
 
     def checked(ctx: click.Context, param: click.Parameter, value: str) -> str:
         if not value:
-            raise InputError("--separator is empty", remedy="Omit it, or write the character before specifiers")
+            raise InputError("--separator is empty", remedy="Omit it, or give the character that precedes specifiers")
         return value
 
     return option("Character before the specifier of a concept.", default="-", callback=checked)

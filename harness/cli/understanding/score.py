@@ -44,7 +44,7 @@ class ScoreSources:
     )
     gold_format: CorpusFormat | None = option("Format of --gold.", show_default=_BY_SUFFIX)
     pred_format: CorpusFormat | None = option("Format of --pred.", show_default=_BY_SUFFIX)
-    split: str | None = option("Split of the folders to score: train, dev, test.", metavar="NAME")
+    split: str | None = option("Split to score, if folders are given: train, dev or test.", metavar="NAME")
     groups: str | None = option(
         "More groups: a CSV file with a header, such as id,voice,level_dbfs.", metavar="FILE.csv"
     )

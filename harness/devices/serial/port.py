@@ -77,7 +77,7 @@ def _locate(path: str, usb_serial: str) -> PortLocation:
         if usb_serial in ("", serial_here):
             return PortLocation(path, serial_here)
         # After a restart of a hub, two adapters may have each other's names.
-        problem = f"{path} is not the adapter {usb_serial} any more"
+        problem = f"{path} is no longer the adapter {usb_serial}"
     moved = next((port.device for port in ports if usb_serial and port.serial_number == usb_serial), None)
     if moved is None:
         raise DeviceError(problem, remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")

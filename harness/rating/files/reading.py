@@ -225,7 +225,7 @@ def _number(cell: object) -> float | None:
         case datetime():
             number = _moment(cell.isoformat())
     if not math.isfinite(number):
-        remedy = "Write a number, such as 12.5; a time is a Unix time, or 2026-01-31T10:00:00Z"
+        remedy = "Write a number, such as 12.5; for a time, Unix time or 2026-01-31T10:00:00Z"
         raise WrongCell(f"{shown(str(cell))} is not a number", remedy)
     return number
 

@@ -213,7 +213,7 @@ class _CtmReader:
     def _check_closed(self) -> None:
         opening, self._open = self._open, None
         assert opening is not None
-        self._problems.add(opening.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the last of them")
+        self._problems.add(opening.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the alternatives")
 
 
 _IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)

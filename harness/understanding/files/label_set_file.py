@@ -91,7 +91,7 @@ class LabelSetKeys(Keys):
     intro: Text = preset("", "What annotators read first.")
     may_be_empty: bool = preset(False, "Whether an utterance may have no label. Default false.")
     labels: list[LabelKeys] = Field(min_length=1, max_length=MOST_LABELS, description="The labels, in display order.")
-    never_together: list[list[LabelId]] = preset([], "Pairs of labels that exclude each other: [[one, other], …].")
+    never_together: list[list[LabelId]] = preset([], "Pairs of mutually exclusive labels: [[one, other], …].")
     concepts: list[ConceptKeys] = preset(
         [], "Concepts of slots to mark in the words. Default: no slots.", max_length=MOST_LABELS
     )

@@ -264,7 +264,7 @@ class CtcUnderstander:
             encoded = [_example(utterance, sound_of, encoder, alphabet, intents) for utterance in train]
         examples = [example for example in encoded if example is not None]
         if unheard := len(encoded) - len(examples):
-            tell(f"{counted(unheard, 'sound')} silent or longer than 28 s, left out")
+            tell(f"left out {counted(unheard, 'sound')}: silent or longer than 28 s")
         without = sum(example.target is None for example in examples)
         if without == len(examples):
             raise InputError(

@@ -53,7 +53,7 @@ function refusal() {
   const alone = JSON.parse(main().dataset.alone).find((one) => given.includes(one));
   if (alone !== undefined && given.length > 1) return `Not allowed: ${alone} must be the only label`;
   const pair = JSON.parse(main().dataset.never).find(([one, other]) => given.includes(one) && given.includes(other));
-  return pair ? `Not allowed: ${pair[0]} and ${pair[1]} exclude each other` : "";
+  return pair ? `Not allowed: ${pair[0]} and ${pair[1]} are mutually exclusive` : "";
 }
 
 // Words of slots

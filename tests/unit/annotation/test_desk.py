@@ -50,7 +50,7 @@ def label(desk: AnnotationDesk, *labels: str) -> str:
     [
         ((), "an utterance needs at least one label"),
         (("well", "thank"), "well must be the only label"),
-        (("play", "stop"), "play and stop exclude each other"),
+        (("play", "stop"), "play and stop are mutually exclusive"),
     ],
 )
 def test_label_rules_are_shown_at_once_and_block_saving(labels: tuple[str, ...], refusal: str) -> None:

@@ -66,7 +66,7 @@ def test_label_rules_apply_to_reopened_utterances() -> None:
     desk = bench.desk(again=("u1",))
     desk.toggle("stop")
     assert not desk.save()
-    assert desk.view.said == "play and stop exclude each other"
+    assert desk.view.said == "play and stop are mutually exclusive"
     assert bench.commits == []
 
 

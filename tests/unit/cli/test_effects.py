@@ -70,8 +70,8 @@ def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> No
     closed = harness("effects", folder)
     assert (closed.exit_code, closed.stdout) == (0, "1 effect, all known.\n")
     overruled = harness("effects", folder, "--answer", "t1", "right", "--observer", "bob")
-    assert "It overrules partial by ann at " in overruled.stdout
-    assert answers(folder)[-1].detail == "overrules partial by ann"
+    assert "It overrules ann, who answered partial at " in overruled.stdout
+    assert answers(folder)[-1].detail == "overrules ann, who answered partial"
     assert effects_of(folder).items[0].evidence.word is EffectOutcome.RIGHT
 
 

@@ -146,7 +146,7 @@ def test_a_run_that_fails_to_start_leaves_no_limit_open(tmp_path: Path) -> None:
     folder = prepare(INPUTS / "deaf.yaml", INPUTS / "bench.yaml", tmp_path)
     written(folder, (FaultMet("engine", "the board does not answer"),), now_s=lambda: 1.0, wall_s=lambda: 1.7e9)
     shown = harness("show", folder)
-    assert "The run failed at its start: nothing was played." in shown.output
+    assert "The run failed at the start: nothing was played." in shown.output
     assert "UNDECIDED recognised" in shown.output
     assert "OPEN" not in shown.output
 
@@ -320,7 +320,7 @@ def test_plan_takes_power_and_talkers_into_account() -> None:
     assert rejects["utterances_clustered"] == pytest.approx(rejects["utterances"] * 2.9, abs=1)
     assert rejects["talkers_without_rejects"] == 30
     text = said("--fr-below", "5%", "--per-talker", "20")
-    assert "they need 30 talkers with 20 utterances each, and no false reject" in text
+    assert "they need 30 talkers with 20 utterances each, and no false rejects" in text
     assert "a new talker for each utterance" in said("--fr-below", "5%")
     refused = CliRunner().invoke(command, ["--fr-below", "5%", "--correlation", "0.5"])
     assert "--correlation needs --per-talker" in str(refused.exception)

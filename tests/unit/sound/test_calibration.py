@@ -127,9 +127,9 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
         (None, ", level_spl: 60", "matrix: {axes: {position: [near, far]}}", "'far' cannot play 60 dB SPL"),
         (None, ", level_spl: 80, noise: {kind: pink, snr_db: -15}", "", "95.1 dB with its noise is above"),
         (None, ", level_spl: 80", "matrix: {axes: {noise: [null, {kind: pink, snr_db: -15}]}}", "95.1 dB with its"),
-        (None, ", noise: {kind: pink, level_spl: 93}", "", "'near' cannot play noise of 93 dB SPL: 93.0 dB is above"),
+        (None, ", noise: {kind: pink, level_spl: 93}", "", "'near' cannot play noise at 93 dB SPL: 93.0 dB is above"),
         (None, ", level_spl: 88, noise: {kind: pink, level_spl: 87}", "", "90.5 dB with its noise is above"),
-        ("", ", noise: {kind: pink, level_spl: 60}", "", "'near' cannot play noise of 60 dB SPL: it is not calibrated"),
+        ("", ", noise: {kind: pink, level_spl: 60}", "", "'near' cannot play noise at 60 dB SPL: it is not calibrated"),
         (None, "", OPENED.format("level_dbfs: -2"), "'near' cannot play -2 dBFS: 91.7 dB is above"),
         (None, "", OPENED.format("level_spl: 91"), "'near' cannot play 91 dB SPL: 91.0 dB is above"),
         (None, "", SOAK.format(", level_dbfs: -2") + "matrix: {axes: {position: [far]}}", "91.7 dB is above"),
@@ -248,7 +248,7 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
     [
         ("snr_db: 6, positions: [rear]", "", "no loudspeaker at 'rear'"),
         ("snr_db: 6, positions: [left]", "  - {query: q, evidence: none}", "apply to wake trials and commands"),
-        ("level_spl: 80, positions: [left]", "", "'far' cannot play noise of -5.0 dBFS: 80.0 dB is above its max_spl"),
+        ("level_spl: 80, positions: [left]", "", "'far' cannot play noise at -5.0 dBFS: 80.0 dB is above its max_spl"),
     ],
 )
 def test_noise_that_other_loudspeakers_cannot_play_is_refused(

@@ -59,7 +59,7 @@ def test_another_board_that_takes_the_name_of_a_lost_one_is_not_opened(
     assert find_port(SerialOptions(port=str(path))) == PortLocation(str(path), "B")
     assert find_port(SerialOptions(port=str(path)), usb_serial="A") == PortLocation("/dev/ttyUSB1", "A")
     ports.pop()
-    with pytest.raises(DeviceError, match="is not the adapter A any more"):
+    with pytest.raises(DeviceError, match="is no longer the adapter A"):
         find_port(SerialOptions(port=str(path)), usb_serial="A")
     with pytest.raises(DeviceError, match="no port matches"):
         find_port(SerialOptions(usb="10c4:ea60"), usb_serial="A")

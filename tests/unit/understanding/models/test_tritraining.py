@@ -134,7 +134,7 @@ def test_undone_decisions_are_not_counted() -> None:
 def test_votes_match_a_slow_reference_implementation(may_be_empty: bool) -> None:
     draw = np.random.default_rng(4)
     three = [draw.random((300, 2)) for _ in range(3)]
-    excluded = "a and b exclude each other"
+    excluded = "a and b are mutually exclusive"
 
     def refusal(intents: Intents) -> str:
         return excluded if len(intents) == 2 else "" if intents or may_be_empty else "empty"

@@ -83,7 +83,7 @@ def test_a_struck_one_is_labelled_by_hand_with_the_proposal_in_sight(ann: Browse
     ("labels", "why"),
     [
         (["filler", "booking"], "filler must be the only label"),
-        (["yes_please", "information"], "yes_please and information exclude each other"),
+        (["yes_please", "information"], "yes_please and information are mutually exclusive"),
         ([], "an utterance needs at least one label"),
     ],
 )
