@@ -13,11 +13,10 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import demand_folder
+from harness.cli.streams import STREAM
 from harness.model.errors import InputError
 from harness.model.numbers import exact
 
-STREAM = "-"
-"""Standard output."""
 HELP_LINES = 40
 """Longer, a help shows the usual options only."""
 _WHOLE = "harness.whole_help"

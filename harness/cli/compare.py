@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from harness.base.whole_file import WholeFile
-from harness.cli.command import STREAM
 from harness.cli.options import A_FILE, argument, choose_one, json_option, option, target_option, verb
-from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting, width
+from harness.cli.streams import STREAM, drawn_progress, print_lines, readable, refuse_overwriting, width
 from harness.model.errors import InputError
 
 WORSE = 1  # Exit status, as for a limit that failed.

@@ -113,7 +113,7 @@ def _record(microphone: str, sound_server: str, seconds: float) -> Waveform:
         try:
             sound, _ = ring.cut(begins_s, begins_s + seconds, wait_s=seconds + 3)
         except SoundError as error:
-            raise SoundError(error.what, remedy="; ".join(faults) or error.remedy) from error
+            raise SoundError("; ".join([error.what, *faults]), remedy=error.remedy) from error
     finally:
         capture.close()
     return sound

@@ -14,11 +14,10 @@ from harness.base.whole_file import disk_errors, write_atomically
 from harness.cli.judgments import print_file
 from harness.cli.options import argument, flag, option, verb
 from harness.cli.sessions import figures_of, session_folder
-from harness.cli.streams import drawn_progress
+from harness.cli.streams import STREAM, drawn_progress
 from harness.model.errors import HarnessError, InputError, LogError, Place
 from harness.model.numbers import counted
 
-STDOUT = "-"
 BY_DEVICE = BY_SESSION = ""
 
 
@@ -87,11 +86,11 @@ def command(
     from harness.wake.wake import comparisons
 
     others = (junit_target, metrics_target, csv_target, parquet_target, events_target)
-    as_json, to_stdout = json_target is not None, (json_target, target, *others).count(STDOUT)
+    as_json, to_stdout = json_target is not None, (json_target, target, *others).count(STREAM)
     printed = bool(to_stdout)
     if to_stdout > 1:
         raise InputError("only one output can go to standard output", remedy="Give the others a file name")
-    if parquet_target == STDOUT:
+    if parquet_target == STREAM:
         raise InputError("Parquet cannot go to standard output", remedy="Name a file")
     logs = target is not None or (not any(others) and junit_target is None and trn_folder is None and not as_json)
     if words and not logs:
@@ -139,19 +138,19 @@ def command(
                     f"the log of {name} does not add up: {'; '.join(wrong)}",
                     remedy="Please report this; nothing was written",
                 )
-            if target == STDOUT:
+            if target == STREAM:
                 sys.stdout.write(text)
                 continue
             path = Path(target) if target else Path(f"{_file_name(figures.started.session_id)}.{_file_name(name)}.log")
             _write(path, text)
             click.echo(f'Writing log to "{plain_text(str(path))}"', err=printed)
             click.echo(summary(log), err=printed)
-        if target != STDOUT:
+        if target != STREAM:
             for line in pairs_with_trials(comparisons(figures.wake, every_pair=True)):
                 click.echo(line, err=printed)
     if json_target is not None:
         content = json.dumps(figures_as_json(figures, devices, reviewed=reviewed), ensure_ascii=True) + "\n"
-        if json_target == STDOUT:
+        if json_target == STREAM:
             sys.stdout.write(content)
         else:
             write_atomically(Path(json_target), content.encode())
@@ -161,7 +160,7 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
     from harness.report import junit
 
     report = junit.junit(folder)
-    if target == STDOUT:
+    if target == STREAM:
         sys.stdout.buffer.write(report)
         sys.stdout.buffer.flush()
         return
@@ -177,7 +176,7 @@ def _metrics(folder: Path, target: str, *, quiet: bool) -> None:
 
     with drawn_progress():
         metrics = prometheus(read_session(folder, later_rows(folder)), read_scenario(folder))
-    if target == STDOUT:
+    if target == STREAM:
         sys.stdout.write(metrics)
         return
     write_atomically(Path(target), metrics.encode())
@@ -192,14 +191,14 @@ def _trials(folder: Path, csv_target: str | None, parquet_target: str | None, *,
         demand_parquet()
     figures = figures_of(folder)
     table = trial_table(*figures)
-    if csv_target == STDOUT:
+    if csv_target == STREAM:
         print_file(trials_csv(*figures))
     elif csv_target is not None:
         write_atomically(Path(csv_target), trials_csv(*figures))
     if parquet_target is not None:
         write_atomically(Path(parquet_target), parquet_of(table, TRIALS_SCHEMA))
     for target in (csv_target, parquet_target):
-        if target not in (None, STDOUT):
+        if target not in (None, STREAM):
             click.echo(f'Writing {counted(len(table.rows), "row")} to "{plain_text(str(target))}"', err=quiet)
 
 
@@ -218,7 +217,7 @@ def _events(folder: Path, target: str, *, quiet: bool) -> None:
         row = {"file": file, "seq": entry.seq, "run": entry.run, "at_s": entry.at_s, "wall_s": entry.wall_s}
         lines.append(json.dumps(row | RECORDS.dump_python(entry.record, mode="json")))
     content = "".join(line + "\n" for line in lines).encode()
-    if target == STDOUT:
+    if target == STREAM:
         print_file(content)
         return
     write_atomically(Path(target), content)

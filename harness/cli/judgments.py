@@ -21,12 +21,11 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import rated_sessions, session_folder
-from harness.cli.streams import drawn_progress, refuse_overwriting, standard_output
+from harness.cli.streams import STREAM, drawn_progress, refuse_overwriting, standard_output
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.numbers import counted
 
-STDOUT = "-"
 LONGEST_LINE = 100_000
 MOST_REPEATED = 20
 """The most repeated rows that are named."""
@@ -62,7 +61,7 @@ def export(
 
     if csv_file == jsonl_file == parquet_file is None:
         raise InputError("no output file is given", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
-    if parquet_file == STDOUT or csv_file == jsonl_file == STDOUT:
+    if parquet_file == STREAM or csv_file == jsonl_file == STREAM:
         raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Name a file")
     if parquet_file is not None:
         demand_parquet()
@@ -77,13 +76,13 @@ def export(
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
     ]  # fmt: skip
     for target, content_of in outputs:
-        if target == STDOUT:
+        if target == STREAM:
             print_file(content_of(table))
         elif target is not None:
             write_atomically(Path(target), content_of(table))
             rows, count = counted(len(table.rows), "row"), number_counting(table)
             counting = f"{counted(count, 'judgment')} {'counts' if count == 1 else 'count'}"
-            click.echo(f'Writing {rows} to "{plain_text(target)}"; {counting}', err=STDOUT in (csv_file, jsonl_file))
+            click.echo(f'Writing {rows} to "{plain_text(target)}"; {counting}', err=STREAM in (csv_file, jsonl_file))
 
 
 @verb("import", parent=command)

@@ -20,7 +20,8 @@ import click
 
 from harness.base.places import shipped_folder
 from harness.base.whole_file import WholeFile
-from harness.cli.command import STREAM, Command, Option
+from harness.cli.command import Command, Option
+from harness.cli.streams import STREAM
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact

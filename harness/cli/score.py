@@ -14,7 +14,7 @@ import click
 from harness.base.text_table import shown
 from harness.cli import streams
 from harness.cli.options import EnumChoice, demand_limits, flag, option, repeatable, share, target_option, verb
-from harness.cli.streams import STDIN, InputFile, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
+from harness.cli.streams import STREAM, InputFile, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, AlignmentSelection, MarkScope, SpeakerPairing, TextUnit, TranscriptFormat
 from harness.model.errors import InputError, demand_main_options
 from harness.model.frozen import frozen
@@ -248,7 +248,7 @@ def command(
         streams.put(json_target, pieces(systems, comparisons, by_groups))
     if html_target is not None:
         _write_page(systems, html_target, reference)
-    if STDIN not in targets:
+    if STREAM not in targets:
         streams.print_lines(_lines(systems, comparisons, by_groups, alignments, confusions))
     if max_wer is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
@@ -453,7 +453,7 @@ def _write_page(systems: Sequence[SourcedScoring], target: str, reference: str) 
     from harness.transcripts.reports.html import page, write_html
 
     title = f"{systems[0].scoring.unit.capitalize()} errors against {reference}"
-    if target == STDIN:
+    if target == STREAM:
         streams.print_pieces([page(systems, title, reference)])
     else:
         write_html(systems, Path(target), title=title, references=reference)

@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.text_file import checked_encoding, is_comment, refuse_endless
 from harness.base.whole_file import WholeFile
 from harness.cli.options import argument, flag, option, output_option, verb
-from harness.cli.streams import STDIN_NAME, demand_reader, is_one_place, refuse_overwriting
+from harness.cli.streams import STDIN_NAME, STREAM, demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.transcripts.snor import SnorForm, homophone
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 EXIT_PROBLEMS = 2  # As for wrong usage and unreadable files.
 READER_GONE = 141  # the status that shells report when the reader of a pipe has gone
-STREAM = "-"
 MOST_LISTED = 50
 MAX_MESSAGE_CHARS = 2000
 LONGEST_ESCAPE = len(r"\U0001f600")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,12 +16,11 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.places import lab_state
 from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, option, output_option, repeatable, verb
-from harness.model.errors import LabError
+from harness.model.errors import InputError, LabError, Place
 from harness.model.numbers import fixed, seconds
 
 if TYPE_CHECKING:
     from harness.model.bench import Bench
-    from harness.model.errors import InputError
     from harness.session.talker import Talker, TalkerFolder
 
 _SERVER = option(
@@ -79,7 +79,11 @@ def list_recordings(
     from harness.sound import recordings
 
     files = list(_sound_files(paths))
-    refused = [(*file, error) for file in files if (error := _refusal(file[0])) is not None]
+    refused = [(path, name, error) for path, name in files if (error := _refusal(path)) is not None]
+    names = Counter(name for _, name, _ in refused)
+    if rescue is not None and len(names) < len(refused):
+        problem = f"several recordings would be rescued as {names.most_common(1)[0][0]}"
+        raise InputError(problem, place=Place(str(rescue)), remedy="Name a folder that contains all of them")
     rows: list[dict[str, object]] = []
     for path, name, error in refused:
         row: dict[str, object] = {"file": str(error.place), "what": error.what, "remedy": error.remedy}
@@ -139,7 +143,6 @@ def _as_flac(name: Path) -> Path:
 
 
 def _refusal(path: Path) -> InputError | None:
-    from harness.model.errors import InputError
     from harness.sound import recordings
 
     try:
@@ -175,7 +178,6 @@ def check(
 
 def recording_device(bench: Bench | None, microphone: str | None, sound_server: str | None) -> tuple[str, str]:
     """The sound device that records, and its sound server: as asked for, else the bench's."""
-    from harness.model.errors import InputError
     from harness.sound.sound_devices import list_command
 
     server = sound_server or (bench.sound_server if bench is not None else "system")
@@ -207,7 +209,7 @@ def record(
     """Record a person who reads PROMPTS, a text file with a prompt on each line.
 
     Each prompt is shown. The speech that follows is detected, checked and saved without a key press. If it is
-    clipped, too quiet or missing, the prompt is shown again, at most three times. A scenario plays the recordings with
+    clipped, too quiet or missing, the prompt is shown again, three times in all. A scenario plays the recordings with
     `recordings: FOLDER/list.csv`. After an interruption, run the same command to continue.
 
     Exit status: 0 everything is recorded · 1 some prompts are missing · 3 the microphone cannot be used.
@@ -219,36 +221,36 @@ def record(
     from harness.session.talker import LIST, Talker, TalkerFolder, read_prompts
 
     texts = read_prompts(prompts)
-    folder = TalkerFolder(output, talker, _name_devices(columns))
+    folder = TalkerFolder(output, talker, _parse_columns(columns))
     bench = load_bench(bench_file) if bench_file is not None else None
     device, server = recording_device(bench, microphone, sound_server)
     due = folder.missing(texts * takes)
-    missing = 0
+    failed = 0
     clock = HostClock()
-    listener = Microphone("mic", MicrophoneOptions(device), BenchSurroundings(clock, server, 0, output, None))
+    microphone_driver = Microphone("mic", MicrophoneOptions(device), BenchSurroundings(clock, server, 0, output, None))
     if due:
-        with Talker(listener, clock) as heard:
+        with Talker(microphone_driver, clock) as talker_input:
             for number, text in enumerate(due, 1):
-                if not _record_prompt(heard, folder, text, f"{number} of {len(due)}", wait):
-                    missing += 1
-    click.echo(f"{len(due) - missing} recorded, {missing} missing.")
-    if missing < len(due) or not due:
+                if not _record_prompt(talker_input, folder, text, f"{number} of {len(due)}", wait):
+                    failed += 1
+    click.echo(f"{len(due) - failed} recorded, {failed} missing.")
+    if failed < len(due) or not due:
         click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))
-    if missing:
+    if failed:
         sys.exit(1)
 
 
 TRIES = 3
 
 
-def _record_prompt(heard: Talker, folder: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
-    """Whether the prompt was recorded."""
+def _record_prompt(talker_input: Talker, folder: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
+    """Shows a prompt and records it, in at most TRIES attempts. Returns whether one was usable."""
     from harness.session.talker import UnusableUtterance
 
     for _ in range(TRIES):
         click.echo(plain_text(f"{progress}   Say: {text}"))
         try:
-            utterance = heard.utterance(wait_s)
+            utterance = talker_input.utterance(wait_s)
         except UnusableUtterance as error:
             click.echo(f"    {error}")
             continue
@@ -259,9 +261,8 @@ def _record_prompt(heard: Talker, folder: TalkerFolder, text: str, progress: str
     return False
 
 
-def _name_devices(columns: Iterable[str]) -> dict[str, str]:
+def _parse_columns(columns: Iterable[str]) -> dict[str, str]:
     """The values by name, from texts NAME=VALUE. InputError for another text, or for a name that occurs twice."""
-    from harness.model.errors import InputError
 
     values: dict[str, str] = {}
     for assignment in columns:

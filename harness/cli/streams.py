@@ -23,7 +23,8 @@ from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
 from harness.model.frozen import frozen
 
-STDIN = "-"
+STREAM = "-"
+"""What stands for standard input or output where a file is named."""
 STDIN_NAME = "<stdin>"
 
 
@@ -43,7 +44,7 @@ def readable(name: str) -> Iterator[InputFile]:
     """
     path = Path(name)
     # Unlike the methods of Path, these return False for names that are too long, and in folders that we may not read.
-    if name != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
+    if name != STREAM and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
         with _add_file_name(InputFile(path, name)) as file:
             yield file
         return
@@ -51,7 +52,7 @@ def readable(name: str) -> Iterator[InputFile]:
 
     with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
         copy_path = Path(folder) / "input"
-        if name == STDIN:
+        if name == STREAM:
             refuse_endless(0, STDIN_NAME)
             _copy_stream(sys.stdin.buffer, copy_path, STDIN_NAME)
         else:
@@ -66,7 +67,7 @@ def readable(name: str) -> Iterator[InputFile]:
                 ) from error
             with stream:
                 _copy_stream(stream, copy_path, name)
-        with _add_file_name(InputFile(copy_path, STDIN_NAME if name == STDIN else name)) as file:
+        with _add_file_name(InputFile(copy_path, STDIN_NAME if name == STREAM else name)) as file:
             yield file
 
 
@@ -84,20 +85,20 @@ def _add_file_name(file: InputFile) -> Iterator[InputFile]:
 def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
     """InputError when a file to write is one of those to read."""
     for source in sources:
-        may_coincide = STDIN not in (source, target) and os.path.isfile(target) and os.path.exists(source)
+        may_coincide = STREAM not in (source, target) and os.path.isfile(target) and os.path.exists(source)
         if may_coincide and os.path.samefile(source, target):
             raise InputError("this file is both an input and an output", place=Place(target), remedy="Name another")
 
 
 def refuse_stdin_twice(files: Sequence[str]) -> None:
     """InputError: standard input can be read only once."""
-    if files.count(STDIN) > 1:
+    if files.count(STREAM) > 1:
         raise InputError("only one file can come from standard input", remedy="Name the others")
 
 
 def is_one_place(target: str, other: str) -> bool:
     """Whether two outputs would be written over each other."""
-    return target == other or (STDIN not in (target, other) and os.path.realpath(target) == os.path.realpath(other))
+    return target == other or (STREAM not in (target, other) and os.path.realpath(target) == os.path.realpath(other))
 
 
 def _copy_stream(stream: BinaryIO, path: Path, name: str) -> None:
@@ -378,7 +379,7 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
 
 def put(target: str, pieces: Iterable[str]) -> None:
     """Prints a text in pieces where the target is `-`; else see `write_pieces`."""
-    if target == STDIN:
+    if target == STREAM:
         print_pieces(pieces)
     else:
         write_pieces(Path(target), pieces)

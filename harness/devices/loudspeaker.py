@@ -51,7 +51,7 @@ class LoudspeakerOptions:
             raise ValueError(f"gain_db must be at most 0, not {self.gain_db}: louder sound would clip")
         parse(self.equaliser)
         if not 0 <= self.outputs <= MOST_OUTPUTS:
-            raise ValueError(f"outputs must be at most {MOST_OUTPUTS}, not {self.outputs}")
+            raise ValueError(f"outputs must be 0 to {MOST_OUTPUTS}, not {self.outputs}")
         if not 0 <= self.output <= self.outputs or (self.outputs > 0 and self.output == 0):
             bounds = f"output must be from 1 to `outputs` ({self.outputs}), not {self.output}"
             raise ValueError(f"{bounds}. For example: output: 3, outputs: 8")

@@ -213,8 +213,10 @@ class Simulated:
         is_late = lasts_s > order.within_s
         stopped = given_up.wait(self._clock.real_s(min(lasts_s, order.within_s)))
         if stopped or is_late:
-            why = "abandoned, because the run is ending" if stopped else f"not done within {exact(order.within_s)} s"
-            raise DeviceError(f"{order.words}: {why}", remedy="Write a longer `within_s`, or a higher `per_s`")
+            if stopped:
+                raise DeviceError(f"{order.words}: abandoned, because the run is ending")
+            problem = f"{order.words}: not done within {exact(order.within_s)} s"
+            raise DeviceError(problem, remedy="Write a longer `within_s`, or a higher `per_s`")
         self.at = goal
 
 

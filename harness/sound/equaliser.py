@@ -84,7 +84,8 @@ class Equaliser:
         """The filtered sound, as long as it was."""
         if not self._points:
             return waveform
-        taps = self._filters.setdefault(waveform.rate_hz, self._design(waveform.rate_hz))
+        if (taps := self._filters.get(waveform.rate_hz)) is None:
+            taps = self._filters[waveform.rate_hz] = self._design(waveform.rate_hz)
         samples = self._convolved(waveform.samples, taps)[: len(waveform.samples)]
         return Waveform(samples.astype(np.float32), waveform.rate_hz)
 

@@ -129,7 +129,7 @@ class BaseSeat(ABC):
 
     def name_page(self) -> str:
         """Makes the name of a page before it is sent."""
-        while len(self.comments) > MOST_PAGES:
+        while len(self.comments) >= MOST_PAGES:
             del self.comments[next(iter(self.comments))]
         name = secrets.token_hex(4)
         self.comments[name] = self.comment

@@ -422,7 +422,7 @@ async def test_a_proposal_appears_after_the_choice_unless_allowed_earlier(sessio
         assert (first.proposal_shown, first.unaided) == (ProposalShown.AFTER, None)
         assert (second.proposal_shown, second.unaided) == (ProposalShown.BEFORE, Category.WRONG)
     async with sitting(seated(session, "bob", round_=proposing_round(source, ProposalShown.BEFORE))) as (_app, pilot):
-        assert "classifier" in screen_text(pilot)
+        assert "classifier " in screen_text(pilot)
         assert "%)" in screen_text(pilot)
 
 

@@ -16,7 +16,7 @@ from harness.base.text_table import shown
 from harness.base.whole_file import demand_folder
 from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_option, seed_option, target_option, verb
 from harness.cli.streams import (
-    STDIN,
+    STREAM,
     drawn_progress,
     print_lines,
     put,
@@ -92,7 +92,7 @@ def distribution(
     for target in filter(None, (json_target, csv_target)):
         refuse_overwriting(target, [path for _, path in named_files])
     refuse_stdin_twice([path for _, path in named_files])
-    if json_target == csv_target == STDIN:
+    if json_target == csv_target == STREAM:
         raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
     splits: dict[str, tuple[LabelCounts, str]] = {}
     first_in: dict[str, str] = {}
@@ -114,7 +114,7 @@ def distribution(
         put(json_target, [text])
     if csv_target is not None:
         put(csv_target, [as_csv(label_distribution)])
-    if STDIN not in (json_target, csv_target):
+    if STREAM not in (json_target, csv_target):
         print_lines([*lines(label_distribution, width(), most, shares=shares), *notes])
     if declared is not None:
         _demand_declared(declared, label_distribution.total)

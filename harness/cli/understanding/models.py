@@ -29,7 +29,7 @@ from harness.cli.options import (
     target_option,
     verb,
 )
-from harness.cli.streams import STDIN, drawn_progress, put, readable, refuse_overwriting, width
+from harness.cli.streams import STREAM, drawn_progress, put, readable, refuse_overwriting, width
 from harness.model.choices import DEV_SPLITS, YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
@@ -131,13 +131,13 @@ def train(
 @verb("predict", sections={"From sound": "audio task settings resample"})
 def predict(
     *,
-    file: str = argument("[FILE|FOLDER|-]", default=STDIN),
+    file: str = argument("[FILE|FOLDER|-]", default=STREAM),
     model: Path | None = option("Folder of a trained model.", metavar="MODEL"),
     form: CorpusFormat | None = option(
         "Format of the texts.", "--format", show_default="by suffix; for standard input txt, one text per line"
     ),
     split: str | None = option("Predict only this split of a folder.", metavar="NAME"),
-    out: str = output_option("File for the result; - is standard output.", type=str, default=STDIN, metavar="FILE"),
+    out: str = output_option("File for the result; - is standard output.", type=str, default=STREAM, metavar="FILE"),
     written: str = option(
         "Format of the result; bio makes a new folder.",
         "--output-format",
@@ -167,7 +167,7 @@ def predict(
     from harness.understanding.models.model_folder import load_model
 
     if audio is not None:
-        if model is not None or file != STDIN or scores or split or form or written == BIO:
+        if model is not None or file != STREAM or scores or split or form or written == BIO:
             problem = (
                 "--audio cannot be combined with --model, FILE, --format, --split, --scores or --output-format bio"
             )
@@ -180,14 +180,14 @@ def predict(
         )
     if task or settings or resample:
         raise InputError("-t, -s and --resample need --audio", remedy="Give --audio LIST, or omit them")
-    if written == BIO and (scores or out == STDIN):
+    if written == BIO and (scores or out == STREAM):
         raise InputError(
             "--output-format bio writes a folder without scores", remedy="Give --output FOLDER, and omit --scores"
         )
     refuse_overwriting(out, [file])
-    form = form or (CorpusFormat.TXT if file == STDIN else None)
+    form = form or (CorpusFormat.TXT if file == STREAM else None)
     loaded = load_model(model).understander
-    if file == STDIN and form is CorpusFormat.TXT and written == JSONL and out == STDIN and split is None:
+    if file == STREAM and form is CorpusFormat.TXT and written == JSONL and out == STREAM and split is None:
         _answer_lines(loaded, scores)
         return
     with readable(file) as source:
@@ -197,7 +197,7 @@ def predict(
 
         understood = tuple(utterance for utterance, _ in _understood(loaded, corpus.utterances))
         write_bio(Corpus(corpus.path, understood), Path(out))
-    elif out == STDIN:
+    elif out == STREAM:
         for utterance, pairs in _understood(loaded, corpus.utterances):
             click.echo(_line(utterance, pairs if scores else None))
     else:
@@ -220,7 +220,7 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
     system, sounds = task_of(task, _settings_of(settings)), read_sound_list(audio)
     refused = 0
     with drawn_progress(), ExitStack() as stack:
-        target = None if out == STDIN else stack.enter_context(WholeFile(out))
+        target = None if out == STREAM else stack.enter_context(WholeFile(out))
         for prediction in predictions(system, sounds, resample=resample):
             if prediction.refused:
                 refused += 1
@@ -275,6 +275,8 @@ def bench(
     """
     from harness.understanding.models.training import bench as bench_one
 
+    if folds is not None and yardstick is not None:
+        raise InputError("--published results are of the split test, not of --folds", remedy="Omit one of them")
     contenders = _ready(_contenders(understander or BENCHED, settings), seed, all_wanted=understander is not None)
     if folds is not None:
         _print_benches(_cross_validated(data, contenders, seed, folds), json_target)
@@ -304,7 +306,7 @@ def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed
     from harness.understanding.models.training import cross_validated
 
     for folder in data:
-        corpus = _keep_tagged(read_corpus(folder))
+        corpus = _with_tags(read_corpus(folder))
         rows = []
         for contender in contenders:
             _print_progress(f"{folder}: {contender.name}")
@@ -318,7 +320,7 @@ def _print_benches(benches: Iterable[_Bench], json_target: str | None) -> None:
     documents = []
     for folder, facts, title, rows in benches:
         documents.append({"data": str(folder), **facts, "rows": [_as_json(row) for row in rows]})
-        if json_target != STDIN:
+        if json_target != STREAM:
             click.echo(plain_text(f"{folder}: {title}"))
             click.echo("\n".join(_table(rows)))
     if json_target is not None:
@@ -361,10 +363,10 @@ def _splits_of(folder: Path, form: str | None = None) -> _Splits:
         problem = f"there is no split train (splits: {', '.join(splits)})"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
     held_out = next((splits[name] for name in DEV_SPLITS if name in splits), None)
-    return _Splits(_keep_tagged(training), held_out and _keep_tagged(held_out), splits.get("test"))
+    return _Splits(_with_tags(training), held_out and _with_tags(held_out), splits.get("test"))
 
 
-def _keep_tagged(corpus: Corpus) -> Corpus:
+def _with_tags(corpus: Corpus) -> Corpus:
     from harness.understanding.files.corpus_writing import tags_of
 
     return replace(

@@ -12,7 +12,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.text_table import shown
 from harness.cli.options import demand_limits, flag, option, option_group, repeatable, share, target_option
-from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
+from harness.cli.streams import STREAM, print_lines, put, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import LimitBasis
 from harness.model.errors import InputError, nearest
 from harness.model.frozen import frozen
@@ -157,12 +157,12 @@ class Targets:
     def put(self, as_json: str | None, page: bytes | None, lines: Iterable[str]) -> None:
         """Writes JSON and page if requested, then the lines, unless JSON goes to standard output."""
         if as_json is not None:
-            put(self.json_target or STDIN, [as_json])
+            put(self.json_target or STREAM, [as_json])
         if page is not None and self.html_target is not None:
             from harness.base.whole_file import write_atomically
 
             write_atomically(Path(self.html_target), page)
-        if self.json_target != STDIN:
+        if self.json_target != STREAM:
             print_lines(lines)
 
 

@@ -106,7 +106,8 @@ def _facts(item: Item) -> Text:
 
 def fold(rows: list[Row], console: Console, width: int, height: int) -> Text:
     """Rows on at most `height` lines: the longest rows lose lines first, then the last rows are left out."""
-    room = max(1, width - _LABEL_WIDTH)
+    label_width = max([_LABEL_WIDTH, *(len(label) + 1 for label, _ in rows)])
+    room = max(1, width - label_width)
     visible_rows = [(label, text.wrap(console, room)) for label, text in rows[:height]]
     lines = [list(wrapped) for _, wrapped in visible_rows]
     while sum(map(len, lines)) > height:
@@ -119,7 +120,7 @@ def fold(rows: list[Row], console: Console, width: int, height: int) -> Text:
     whole = Text()
     for (label, _), parts in zip(visible_rows, lines, strict=True):
         for number, part in enumerate(parts):
-            head = f"{label if number == 0 else '':<{_LABEL_WIDTH}}"
+            head = f"{label if number == 0 else '':<{label_width}}"
             whole.append_text(Text.assemble((head, palette.QUIET), part, "\n"))
     whole.right_crop(1)
     return whole
@@ -155,13 +156,11 @@ class GuideKeys(Painted):
             self._cut_line(Text.assemble(head, "  ", (text, palette.QUIET)), width)
             for head, text in zip(heads, short, strict=True)
         ]
-        # On a narrow screen the short text stands beside the name.
-        if (
-            width < LONG_FROM
-            or max(head.cell_len + 2 + len(text) for head, text in zip(heads, short, strict=True)) <= width
-        ):
+        if width < LONG_FROM:
             return lines
-        for texts in ([GUIDE[category].test for category in Category], short):
+        beside_fits = max(head.cell_len + 2 + len(text) for head, text in zip(heads, short, strict=True)) <= width
+        tests = [GUIDE[category].test for category in Category]
+        for texts in (tests,) if beside_fits else (tests, short):
             below = [self._fold(text, width, "  ") for text in texts]
             if len(heads) + sum(map(len, below)) <= height:
                 lines = [line for head, parts in zip(heads, below, strict=True) for line in (head, *parts)]

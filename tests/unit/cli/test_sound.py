@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
+from harness.model.errors import InputError
 from harness.sound import sound_devices
 
 
@@ -23,3 +24,13 @@ def test_without_sound_devices_the_lab_is_started_only_if_it_is_down(
     (tmp_path / "lab.json").write_text(json.dumps(state), encoding="utf-8")
     result = CliRunner().invoke(group, ["sound", "list"])
     assert result.stdout.endswith("For the virtual lab: --sound-server virtual_lab\n")
+
+
+def test_two_damaged_recordings_of_one_name_are_not_rescued_into_one_file(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.wav").write_bytes(b"RIFF")
+    arguments = ["sound", "recordings", str(tmp_path / "a"), str(tmp_path / "b"), "--rescue", str(tmp_path / "out")]
+    with pytest.raises(InputError, match=r"several recordings would be rescued as x\.wav\.flac"):
+        CliRunner().invoke(group, arguments, catch_exceptions=False)
+    assert not (tmp_path / "out").exists()

@@ -232,6 +232,8 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
     assert row["utterances"] == len(whole)
     assert 0 < row["figures"]["sfa"]["value"] <= 1
     assert row["figures"]["sfa"]["sd"] >= 0
+    with pytest.raises(InputError, match="--published results are of the split test, not of --folds"):
+        ran(*bench, "--published", "atis")
     for wrong in ("train", "train=0", "a=1,a=2"):
         assert ran("split", place / "data", "--parts", wrong, "--output", tmp_path / "no").exit_code == 2
 
