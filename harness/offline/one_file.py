@@ -455,7 +455,7 @@ def read_reference(path: str) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _refused(path, f"it is not valid UTF-8 at byte {error.start}") from error
+        raise _refused(path, f"it is not UTF-8 at byte {error.start}") from error
     if "\0" in text:
         raise _refused(path, "it is not text (it contains a NUL)")
     words = " ".join(text.removeprefix(_BYTE_ORDER_MARK).split())
