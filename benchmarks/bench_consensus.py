@@ -30,7 +30,7 @@ from harness.statistics.agreement import dawid_skene, leading
 from harness.statistics.intervals import Share
 from tests.unit.statistics.simulations import CATEGORIES, confusion_matrix, said, truths, with_shared_errors
 
-LEAST_RIGHT, LEAST_COVERED = 0.88, 0.9
+MIN_RIGHT_SHARE, MIN_COVERED_SHARE = 0.88, 0.9
 ITEMS, KNOWN, LARGE = 250, 50, 20_000
 CASES = [
     *(((0.8,) * 3, shared) for shared in (0.0, 0.1, 0.2)),
@@ -109,7 +109,7 @@ def main() -> int:
         stated, by_known, right = (np.concatenate(columns) for columns in zip(*of_case, strict=True))
         together += [(stated, by_known, right)] if shared else []
         if not shared and rights == (0.8,) * 3:
-            enough &= bool(right.mean() >= LEAST_RIGHT)
+            enough &= bool(right.mean() >= MIN_RIGHT_SHARE)
         all_covered, all_intervals = all_covered + covered, all_intervals + intervals
         of_raters = ", ".join(f"{one:.0%}" for one in rights)
         agree = f"{items / rounds / ITEMS:9.1%}  {right.mean():6.1%}"
@@ -123,7 +123,7 @@ def main() -> int:
     rows = zip(deciles(stated, right), deciles(by_known[is_known], right[is_known]), strict=True)
     for decile, (of_model, of_known) in enumerate(rows):
         print(f"{decile / 10:.1f} to {(decile + 1) / 10:.1f}{'':17}  {of_model}{'':9}  {of_known}")
-    enough &= all_covered >= LEAST_COVERED * all_intervals
+    enough &= all_covered >= MIN_COVERED_SHARE * all_intervals
     return 0 if enough or SMALLEST else 1
 
 

@@ -29,7 +29,7 @@ from harness.offline.score_cache import ScoreCache
 TASK = "microwakeword:okay_nabu"
 ENGINE_S = sized(600.0, 60.0)
 HOURS, UTTERANCES = sized(50, 1), sized(2000, 20)
-LEAST_S = sized(1.0, 0.0)
+MIN_S = sized(1.0, 0.0)
 RATE_HZ = 16_000
 
 
@@ -41,7 +41,7 @@ def noise(seconds: float) -> np.ndarray:
     return (random.normal(0, 1500, samples) * syllables).clip(-32_000, 32_000).astype(np.int16)
 
 
-def timed(work: Callable[[], object], least_s: float = LEAST_S) -> float:
+def timed(work: Callable[[], object], least_s: float = MIN_S) -> float:
     """Processor seconds of one time, over as many as fill least_s."""
     times, began_s = 0, time.process_time()
     while (spent_s := time.process_time() - began_s) < least_s or not times:

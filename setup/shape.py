@@ -20,7 +20,7 @@ from pathlib import Path
 
 LIMIT = 600
 SMALL = 60
-MOST_SMALL = 30
+MAX_SMALL = 30
 PYTHON = ("harness", "tests", "benchmarks", "setup", "firmware_stubs")
 C = ("firmware_stubs", "tests")
 C_ENDINGS = (".c", ".h", ".def", ".ino")
@@ -109,7 +109,7 @@ def too_small_or_twice(root: Path) -> Iterator[str]:
         and path.name != "__init__.py"
         and len(path.read_text(encoding="utf-8").splitlines()) < SMALL
     ]
-    if len(small) > MOST_SMALL:
+    if len(small) > MAX_SMALL:
         yield from small
     for name, where in classes.items():
         if len(where) > 1:

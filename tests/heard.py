@@ -15,7 +15,7 @@ from harness.model.transcript import Edit
 from harness.transcripts.alignment import align, side_by_side
 from harness.transcripts.words import normalise, word_counts
 
-MOST_WRONG = 0.5
+MAX_WRONG = 0.5
 """Word error allowed for a short sentence in a clear voice, of which no word is wrong with AVX2 or with AVX-512."""
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 RATE_HZ, POINTS, WINDOW, BANDS = 16_000, 512, 400, 16
-LOWEST_HZ, HIGHEST_HZ = 100, 7500
+MIN_HZ, MAX_HZ = 100, 7500
 # Level of the loudest band for a sine of about -55 dBFS: what is softer is not raised to speech.
 PEAK_FLOOR_DBFS = -55
 
@@ -25,8 +25,8 @@ def hertz(value: float) -> float:
 
 def edges() -> list[int]:
     """The bins at which the triangles begin, peak and end."""
-    step = (mel(HIGHEST_HZ) - mel(LOWEST_HZ)) / (BANDS + 1)
-    return [round(hertz(mel(LOWEST_HZ) + i * step) * POINTS / RATE_HZ) for i in range(BANDS + 2)]
+    step = (mel(MAX_HZ) - mel(MIN_HZ)) / (BANDS + 1)
+    return [round(hertz(mel(MIN_HZ) + i * step) * POINTS / RATE_HZ) for i in range(BANDS + 2)]
 
 
 def peak_floor() -> int:

@@ -21,7 +21,7 @@ from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.corpus_writing import jsonl, slots_of, tags_of
 from harness.understanding.files.label_set_file import PRESETS, load_label_set
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 
 
 @frozen
@@ -144,11 +144,11 @@ def _problem(utterance: Utterance, intents: Intents, refusal: str, label_set: La
 
 
 def _distinct_problems(problems: Sequence[InputError]) -> list[InputError]:
-    """The first occurrence of each problem, at most MOST_LISTED. A file may repeat a wrong label many times."""
+    """The first occurrence of each problem, at most MAX_LISTED. A file may repeat a wrong label many times."""
     first: dict[str, InputError] = {}
     for problem in problems:
         first.setdefault(problem.what, problem)
-    return list(first.values())[:MOST_LISTED]
+    return list(first.values())[:MAX_LISTED]
 
 
 def make_project(

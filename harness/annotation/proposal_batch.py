@@ -20,9 +20,9 @@ from harness.understanding.files.corpus_writing import slots_of, tags_of
 from harness.understanding.models.crf_understander import SlotField, concept_tags
 from harness.understanding.models.tritraining import Episode, TriTraining
 
-LEAST_HELD_OUT = 5
-LEAST_LABELLED = 30  # by default a fifth is held out: six of them, just above LEAST_HELD_OUT
-LEAST_SETS = 2  # with a single set of labels, a classifier has nothing to learn
+MIN_HELD_OUT = 5
+MIN_LABELLED = 30  # by default a fifth is held out: six of them, just above MIN_HELD_OUT
+MIN_SETS = 2  # with a single set of labels, a classifier has nothing to learn
 BY = "tri-training"
 
 
@@ -68,24 +68,22 @@ def training_material(
     )
     if not unlabelled:
         raise InputError("every utterance is labelled", remedy="Show the progress: harness understand annotate status")
-    if len(labelled) < LEAST_LABELLED:
+    if len(labelled) < MIN_LABELLED:
         raise InputError(
-            f"{len(labelled)} utterances are labelled, but tri-training needs at least {LEAST_LABELLED} (the method's"
+            f"{len(labelled)} utterances are labelled, but tri-training needs at least {MIN_LABELLED} (the method's"
             " authors labelled 1,551)",
             remedy="Label some first: harness understand annotate review PROJECT, or import labels: "
             "harness understand annotate import",
         )
     sets = {utterance.intents for utterance in labelled}
-    if len(sets) < LEAST_SETS:
+    if len(sets) < MIN_SETS:
         raise InputError(
             "all labelled utterances have the same labels",
             remedy="Label at least one utterance with other intents first",
         )
     train, held_out = _divided(labelled, seed, share, split)
-    if len(held_out) < LEAST_HELD_OUT:
-        problem = (
-            f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {LEAST_HELD_OUT} are needed"
-        )
+    if len(held_out) < MIN_HELD_OUT:
+        problem = f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {MIN_HELD_OUT} are needed"
         raise InputError(problem, remedy="Give a larger --held-out, or label more utterances")
     return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
 

@@ -313,7 +313,7 @@ SAID = {
     UtteranceState.AGREED: "final: two annotators agree",
     UtteranceState.ADJUDICATED: "final: settled",
 }
-MOST_IDS = 3
+MAX_IDS = 3
 
 
 def outcome_lines(
@@ -346,8 +346,8 @@ def outcome_lines(
 
 
 def _changed_note(ids: tuple[str, ...]) -> str:
-    names = ", ".join(plain_text(id_, 60) for id_ in ids[:MOST_IDS])
-    if len(ids) > MOST_IDS:
+    names = ", ".join(plain_text(id_, 60) for id_ in ids[:MAX_IDS])
+    if len(ids) > MAX_IDS:
         names += ", …"
     verb, pronoun = ("was", "it") if len(ids) == 1 else ("were", "them")
     sentence = f"{len(ids)} of them {verb} labelled differently since: {names}; the settled labels stay"

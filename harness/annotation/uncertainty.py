@@ -20,7 +20,7 @@ from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
 from harness.understanding.models.votes import selected_labels, sets_of
 
-LEAST_SETS = 2  # With a single set of labels, a classifier has nothing to learn.
+MIN_SETS = 2  # With a single set of labels, a classifier has nothing to learn.
 UNLABELLED = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
 
 
@@ -45,7 +45,7 @@ def guesses(
     examples = [
         (utterance, intents) for utterance, intents in learned if utterance.words and not label_set.refusal(intents)
     ]
-    if len({intents for _, intents in examples}) < LEAST_SETS or not unlabelled:
+    if len({intents for _, intents in examples}) < MIN_SETS or not unlabelled:
         return {}
     classifier = classifier_maker(DEFAULT_CLASSIFIER, [])(seed)
     classifier.fit([utterance.text for utterance, _ in examples], [intents for _, intents in examples], label_set.ids)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 ELLIPSIS = "…"
-LONGEST_MARK_RUN = 4  # Chosen: more marks than languages put on a letter. More would reach into other lines.
+MAX_MARK_RUN = 4  # Chosen: more marks than languages put on a letter. More would reach into other lines.
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 # Cc: controls (C0, DEL, C1). Cf: bidi, zero-width, tags. Cs: lone surrogates, which cannot be printed.
@@ -77,7 +77,7 @@ def plain_text(text: str, limit: int = 500, kept: str = "") -> str:
     marks = 0
     for character in text:
         marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks > LONGEST_MARK_RUN:
+        if marks > MAX_MARK_RUN:
             continue
         piece = character if character in kept else _visible(character)
         if length + len(piece) > limit:

@@ -103,7 +103,7 @@ def sound_environment(sound_server: str) -> dict[str, str]:
 
 
 YAML = (".yaml", ".yml")
-MOST_COMPARED = 2000
+MAX_COMPARED = 2000
 """Largest number of names in a folder that are compared with that of a missing file."""
 
 
@@ -120,7 +120,7 @@ def similar_path(path: Path, suffixes: tuple[str, ...] = ()) -> str:
         return f"Did you mean {str(names[matches[0]])!r}?" if matches else ""
 
     try:
-        paths = islice(path.parent.iterdir(), MOST_COMPARED)
+        paths = islice(path.parent.iterdir(), MAX_COMPARED)
         existing = [
             candidate
             for candidate in sorted(paths)

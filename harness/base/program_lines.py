@@ -9,9 +9,9 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import is_integer
 from harness.model.numbers import exact
 
-GREATEST = 1e15
+MAX_NUMBER = 1e15
 """The greatest number that is accepted; whole numbers up to it are exact as floats."""
-LONGEST_NAME = 200
+MAX_NAME_CHARS = 200
 
 
 class ProtocolFault(ValueError):
@@ -40,7 +40,7 @@ def demand_protocol(message: dict[str, Any], text: str, protocol: int) -> None:
 def demand_number(message: dict[str, Any], key: str, low: float, high: float) -> float:
     """The number of a key, from low to high; ProtocolFault for anything else."""
     value = message.get(key)
-    if not (isinstance(value, float) or is_integer(value)) or not abs(value) < GREATEST:  # also if NaN
+    if not (isinstance(value, float) or is_integer(value)) or not abs(value) < MAX_NUMBER:  # also if NaN
         raise ProtocolFault(f"sent {key} that is not a finite number: {short(json.dumps(value))}")
     if not low <= value <= high:
         raise ProtocolFault(f"sent {key} {exact(value)}, which is not between {exact(low)} and {exact(high)}")
@@ -50,7 +50,7 @@ def demand_number(message: dict[str, Any], key: str, low: float, high: float) ->
 def demand_name(message: dict[str, Any], key: str, otherwise: str | None = None) -> str:
     """A name in a program's first line, at most 200 characters. otherwise: the name if it is missing; None: error."""
     value = message.get(key, otherwise)
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME_CHARS:
         raise ProtocolFault(f"sent a hello without a valid {key}")
     return value
 

@@ -17,8 +17,8 @@ from harness.base.foreign import plain_text
 from harness.model.errors import EngineError, InputError
 from harness.model.numbers import exact
 
-LONGEST_LINE = 1 << 20
-_MOST_UNREAD = 8 << 20
+MAX_LINE_BYTES = 1 << 20
+_MAX_UNREAD_BYTES = 8 << 20
 """Largest size of one line, and of all unread lines, in bytes; a program that writes without end is stopped."""
 _CHUNK = 1 << 16
 HANG_REMEDY = "Check whether it is waiting for something. For a longer limit: -s hang-limit-s=N"
@@ -185,11 +185,11 @@ class ProgramPipe:
         *lines, self._partial_line = (self._partial_line + content).split(b"\n")
         self._lines += lines
         self._unread += sum(map(len, lines))
-        if len(self._partial_line) > LONGEST_LINE or any(len(line) > LONGEST_LINE for line in lines):
+        if len(self._partial_line) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
             raise self.fault(
-                f"wrote a line of more than {LONGEST_LINE} bytes", "Write short JSON objects, one per line"
+                f"wrote a line of more than {MAX_LINE_BYTES} bytes", "Write short JSON objects, one per line"
             )
-        if self._unread > _MOST_UNREAD:
+        if self._unread > _MAX_UNREAD_BYTES:
             raise self.fault(f"writes lines faster than it receives {self._fed}", "Write one line per result")
 
     def _read_stderr(self) -> None:

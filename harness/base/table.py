@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
 from harness.base.plain_json import to_plain
-from harness.base.text_table import GAP, LEAST_LABEL, NOTES, Column, note, padded, shown, text_table, width_of
+from harness.base.text_table import GAP, MIN_LABEL_COLUMNS, NOTES, Column, note, padded, shown, text_table, width_of
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING
 
@@ -46,7 +46,7 @@ class Field(Generic[Row]):
         return NOTHING if value is None else str(value)
 
 
-LEAST_BAR, WIDEST_BAR = 5, 24
+MIN_BAR, WIDEST_BAR = 5, 24
 FULL, THIN = "█", "▏"
 
 
@@ -98,7 +98,7 @@ class Table(Generic[Row]):
         columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
         lines = list(text_table(columns, self.cells, width, ends=self.ends, most=most))
         room = min(WIDEST_BAR, width - width_of(lines[1]) - len(GAP)) if self.bars else 0
-        if room >= LEAST_BAR:
+        if room >= MIN_BAR:
             with_bars = [
                 [*cells, bar(plot[0], room)] for cells, plot in zip((*self.cells, *self.ends), self.plots, strict=True)
             ]
@@ -125,7 +125,7 @@ class Table(Generic[Row]):
         return [field for field in self.fields if field.title]
 
 
-LEAST_CROSSED, WIDEST_CROSSED = 14, 40
+MIN_CROSSED, WIDEST_CROSSED = 14, 40
 Cell = tuple[str, str]
 """A text, and a second one below it, each "" if there is none. Both must be safe."""
 
@@ -147,14 +147,14 @@ class CrossTable:
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
         """Text for a terminal, split into several tables, one below the other, if the width requires it."""
-        side = max(LEAST_CROSSED, min(WIDEST_CROSSED, width // 5))
-        above = max(LEAST_CROSSED, min(WIDEST_CROSSED, (width - side) // len(self.columns) - len(GAP)))
+        side = max(MIN_CROSSED, min(WIDEST_CROSSED, width // 5))
+        above = max(MIN_CROSSED, min(WIDEST_CROSSED, (width - side) // len(self.columns) - len(GAP)))
         heads = [shown(label, above) for label in self.columns]
         rows, ends = ([(shown(label, side), cells) for label, cells in group] for group in (self.rows, self.ends))
         texts = (text for _, cells in (*rows, *ends) for cell in cells for text in cell)
         cell_width = max(map(width_of, (*heads, *texts)))
         corner = shown(self.corner, side)
-        room = max(LEAST_LABEL, *map(width_of, (corner, *(label for label, _ in (*rows, *ends)))))
+        room = max(MIN_LABEL_COLUMNS, *map(width_of, (corner, *(label for label, _ in (*rows, *ends)))))
         at_once = max(1, (width - room) // (cell_width + len(GAP)))
         yield shown(self.title, width)
         for begin in range(0, len(heads), at_once):

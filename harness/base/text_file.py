@@ -29,7 +29,7 @@ from harness.model.errors import InputError, InputProblems, Place
 
 BLOCK = 1 << 18
 """Number of bytes for each read. A pipe may return fewer, which are passed on at once."""
-LONGEST_LINE = 1 << 22
+MAX_LINE_CHARS = 1 << 22
 """Characters in the longest line. A longer one suggests that the file is not text, or has lost its line ends."""
 
 COMMENT = ";;"
@@ -102,8 +102,8 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
             first += len(lines)
         if skipping:
             tail = ""
-        elif len(tail) > LONGEST_LINE and not ended:
-            yield LineBlock(first, [tail[:LONGEST_LINE]], faulty=False, cut=True)
+        elif len(tail) > MAX_LINE_CHARS and not ended:
+            yield LineBlock(first, [tail[:MAX_LINE_CHARS]], faulty=False, cut=True)
             tail, skipping = "", True
         tail += carry
 
@@ -147,8 +147,8 @@ def _kind(point: int) -> str:
 
 
 def too_long(place: Place) -> InputError:
-    """The error for a line of more than LONGEST_LINE characters."""
-    problem = f"the line has more than {LONGEST_LINE:,} characters"
+    """The error for a line of more than MAX_LINE_CHARS characters."""
+    problem = f"the line has more than {MAX_LINE_CHARS:,} characters"
     return InputError(problem, place=place, remedy="Check whether the file has lost its line ends, or is not text")
 
 
@@ -275,12 +275,12 @@ def _has_faults(text: str) -> bool:
     return not text.isascii() and (any(sign in text for sign in _RARE) or _C1.search(text) is not None)
 
 
-MOST_LISTED = 50
-LONGEST_SHOWN = 60
+MAX_LISTED = 50
+MAX_CHARS_SHOWN = 60
 
 
 class Problems:
-    """Problems of one file, in the order found. Keeps the first MOST_LISTED and counts the rest."""
+    """Problems of one file, in the order found. Keeps the first MAX_LISTED and counts the rest."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -293,7 +293,7 @@ class Problems:
 
     def take(self, problem: InputError) -> None:
         """Takes a problem that already has its place."""
-        if len(self._kept) < MOST_LISTED:
+        if len(self._kept) < MAX_LISTED:
             self._kept.append(problem)
         else:
             self._omitted += 1
@@ -314,8 +314,8 @@ class Problems:
 
 def shown(text: str) -> str:
     """Part of a file for a message: in quotes; a long text loses its middle."""
-    if len(text) > LONGEST_SHOWN:
-        text = f"{text[: LONGEST_SHOWN // 2]}…{text[-LONGEST_SHOWN // 2 :]}"
+    if len(text) > MAX_CHARS_SHOWN:
+        text = f"{text[: MAX_CHARS_SHOWN // 2]}…{text[-MAX_CHARS_SHOWN // 2 :]}"
     return repr(text)
 
 
@@ -359,7 +359,7 @@ _DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _OF_POWERSHELL = "#TYPE "
 """Start of a line that PowerShell writes before the header."""
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
-_LONGEST_CELL = 1 << 27
+_MAX_CELL_CHARS = 1 << 27
 """Largest number of characters in a cell."""
 TABS = ".tsv"
 
@@ -416,7 +416,7 @@ class CsvRows:
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         # The limit is the module's own and for all readers; raised, it only lets longer cells through.
-        csv.field_size_limit(_LONGEST_CELL)
+        csv.field_size_limit(_MAX_CELL_CHARS)
         separator, number = self._separator, self._begun
         quoted: list[str] = []
         # The reader gets the line with the quote, and takes further ones itself while the quote is open.

@@ -10,14 +10,14 @@ from harness.base.foreign import ELLIPSIS, plain_text
 from harness.model.frozen import frozen
 
 GAP = "  "
-LEAST_LABEL = 8
+MIN_LABEL_COLUMNS = 8
 NO_ROOM = "(no room for: "  # Begins the line on columns that were left out.
-WIDEST_LABEL = 60
+MAX_LABEL_COLUMNS = 60
 _NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
 _DIGITS = re.compile(r"(\d{1,15})")
 
 
-LONGEST = 2000
+MAX_CELL_CHARS = 2000
 
 
 def width_of(text: str) -> int:
@@ -29,11 +29,11 @@ def width_of(text: str) -> int:
     return cell_len(text)
 
 
-def shown(text: str, width: int = LONGEST) -> str:
+def shown(text: str, width: int = MAX_CELL_CHARS) -> str:
     """A sanitised text, at most `width` columns wide; a longer one ends in an ellipsis."""
     if text.isascii() and text.isprintable() and len(text) <= width:
         return text
-    safe = plain_text(text, max(1, min(width, LONGEST)))
+    safe = plain_text(text, max(1, min(width, MAX_CELL_CHARS)))
     while safe and width_of(safe) > width:
         safe = safe.removesuffix(ELLIPSIS)[:-1] + ELLIPSIS
     return safe
@@ -72,7 +72,7 @@ def text_table(
     """Lines: titles, a rule and the rows; then, if there are any, a rule and the closing rows `ends`.
 
     The first column is foreign text: it is sanitised, and shortened so that lines are at most `width` columns wide.
-    Labels that differ within `WIDEST_LABEL` columns stay different.
+    Labels that differ within `MAX_LABEL_COLUMNS` columns stay different.
     All other cells must be safe. They are never cut, since a cut number is a different number. If no column can be
     dropped, lines are longer. most: rows to show; a line gives the number of the others.
     """
@@ -93,7 +93,7 @@ def text_table(
     ):
         if least + used_width() > width:
             remaining.remove(index)
-    most_label = max(least, min(WIDEST_LABEL, width - used_width()))
+    most_label = max(least, min(MAX_LABEL_COLUMNS, width - used_width()))
     label = max(width_of(shown(text, most_label)) for text in (columns[0].title, *(cells[0] for cells in printed)))
     rule = "─" * (label + used_width())
 
@@ -118,9 +118,9 @@ def text_table(
 
 def _least_label(labels: set[str]) -> int:
     """The width that labels need so that no two of them look the same."""
-    widths = range(LEAST_LABEL, WIDEST_LABEL)
+    widths = range(MIN_LABEL_COLUMNS, MAX_LABEL_COLUMNS)
     return next(
-        (width for width in widths if len({shown(label, width) for label in labels}) == len(labels)), WIDEST_LABEL
+        (width for width in widths if len({shown(label, width) for label in labels}) == len(labels)), MAX_LABEL_COLUMNS
     )
 
 

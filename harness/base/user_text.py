@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from harness.model.errors import InputError
 
-LONGEST_WRITTEN = 10_000
-LONGEST_NAME = 100
+MAX_TEXT_CHARS = 10_000
+MAX_NAME_CHARS = 100
 """Largest number of characters in a name."""
 _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 _JOINERS = str.maketrans("", "", "\u200c\u200d")
@@ -25,9 +25,9 @@ def checked_text(text: str, subject: str = "the comment") -> str:
     subject: names the text in the error.
     """
     clean_text = to_nfc(text)
-    if len(clean_text) > LONGEST_WRITTEN:
+    if len(clean_text) > MAX_TEXT_CHARS:
         raise InputError(
-            f"{subject} has {len(clean_text):,} characters; the limit is {LONGEST_WRITTEN:,}", remedy="Shorten it"
+            f"{subject} has {len(clean_text):,} characters; the limit is {MAX_TEXT_CHARS:,}", remedy="Shorten it"
         )
     if _NOT_KEPT.search(clean_text):
         raise InputError(f"{subject} contains a NUL or an incomplete character", remedy="Remove it")
@@ -50,8 +50,10 @@ def required_text(text: str, subject: str) -> str:
 def person_name(text: str, subject: str) -> str:
     """The name of a person to store, without surrounding blanks; InputError. subject: such as "rater name"."""
     name = unicodedata.normalize("NFC", text).strip()
-    if not name or len(name) > LONGEST_NAME or not name.translate(_JOINERS).isprintable():
-        raise InputError(f"{text!r} is not a valid {subject}", remedy=f"Write 1 to {LONGEST_NAME} printable characters")
+    if not name or len(name) > MAX_NAME_CHARS or not name.translate(_JOINERS).isprintable():
+        raise InputError(
+            f"{text!r} is not a valid {subject}", remedy=f"Write 1 to {MAX_NAME_CHARS} printable characters"
+        )
     return name
 
 

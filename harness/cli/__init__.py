@@ -149,7 +149,7 @@ voice-harness measures how well a voice device hears and answers.
   3. check doctor   check this computer
   4. help           find the command that answers your question
 """
-LONGEST_ERROR_LINE = 2000  # Characters of a line of an error. Chosen: whole paths and messages of libraries fit.
+MAX_ERROR_LINE_CHARS = 2000  # Characters of a line of an error. Chosen: whole paths and messages of libraries fit.
 
 
 @contextmanager
@@ -428,7 +428,7 @@ def _report_failure(error: Exception) -> int:
 def _print_error(text: str) -> None:
     from harness.base.foreign import plain_text  # here, since few need it
 
-    click.echo("\n".join(plain_text(line, LONGEST_ERROR_LINE) for line in text.split("\n")), err=True)
+    click.echo("\n".join(plain_text(line, MAX_ERROR_LINE_CHARS) for line in text.split("\n")), err=True)
 
 
 def _fault_of_host(error: BaseException) -> HarnessError | None:

@@ -93,7 +93,7 @@ def command(
     third-octave bands. Do this before you calibrate, since an equaliser changes the calibration.
     """
     from harness.scenario.bench import load_bench
-    from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL, CalibrationKeys, settings_of, write_calibration
+    from harness.sound.calibration import MAX_SPL, MIN_SPL, CalibrationKeys, settings_of, write_calibration
 
     demand_main_options((
         ("--meter-ask", meter_ask, "--meter", meter),
@@ -124,7 +124,7 @@ def command(
                 reading = _read_meter(meter, meter_baud, meter_ask)
             if reading is None:
                 prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
-                reading = click.prompt(prompt, type=_Decibels(QUIETEST_SPL, LOUDEST_SPL))
+                reading = click.prompt(prompt, type=_Decibels(MIN_SPL, MAX_SPL))
             if records and playing is None:
                 level = sound.recorded_dbfs()
     today = datetime.now().astimezone().date()
@@ -151,10 +151,10 @@ def command(
 
 def _read_meter(port: str, baud: int, ask: str) -> float:
     from harness.devices.serial.commands import SerialCommandOptions, read_numbers
-    from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL
+    from harness.sound.calibration import MAX_SPL, MIN_SPL
 
     time.sleep(SETTLE_S)
-    levels = read_numbers(SerialCommandOptions(port=port, baud=baud), ask, METER_S, QUIETEST_SPL, LOUDEST_SPL)
+    levels = read_numbers(SerialCommandOptions(port=port, baud=baud), ask, METER_S, MIN_SPL, MAX_SPL)
     level = round(statistics.median(levels), 1)
     span = f"from {fixed(min(levels), 1)} to {fixed(max(levels), 1)} dB"
     click.echo(f"Meter: {fixed(level, 1)} dB, the median of {len(levels)} {span}")

@@ -39,7 +39,7 @@ SHOWN_UNMAPPED = 12
 TRY_S = 1.0
 TRIED_BYTES = 32
 SURE = 0.98
-LONGEST = 400
+MAX_TEXT_CHARS = 400
 LEFT = 60
 AT_ONCE_BYTES = 16 * 4096
 _KINDS = ("wake", "transcript", "intent", "response", "status", "listening")
@@ -220,12 +220,12 @@ def _samples(profile: DeviceProfile) -> bool:
     click.echo(f"{profile.id}: {right} of {len(results)} samples pass")
     for check in results:
         if check.wrong:
-            click.echo(plain_text(f"  {profile.path}:{check.sample.line}:", LONGEST))
+            click.echo(plain_text(f"  {profile.path}:{check.sample.line}:", MAX_TEXT_CHARS))
             lines = [data.decode(errors="backslashreplace").rstrip("\n") for data in check.sample.lines]
             for line in [check.sample.topic] if check.sample.topic else lines:
-                click.echo("     input " + plain_text(line, LONGEST))
+                click.echo("     input " + plain_text(line, MAX_TEXT_CHARS))
             for line in check.wrong:
-                click.echo("    " + plain_text(line, LONGEST))
+                click.echo("    " + plain_text(line, MAX_TEXT_CHARS))
     return right == len(results)
 
 
@@ -256,7 +256,7 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
         source.close()
     click.echo(f"  {watched.counts}")
     if source.trouble:
-        click.echo(f"  {plain_text(source.trouble, LONGEST)}")
+        click.echo(f"  {plain_text(source.trouble, MAX_TEXT_CHARS)}")
     for heading, counts in (
         ("mapped to", mapped),
         ("not mapped (numbers as #)", unmapped),
@@ -265,7 +265,7 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
         if counts:
             click.echo(f"  {heading}:")
         for text, count in counts.most_common(SHOWN_UNMAPPED):
-            click.echo(f"    {count:6} × {plain_text(text, LONGEST)}")
+            click.echo(f"    {count:6} × {plain_text(text, MAX_TEXT_CHARS)}")
     if watched.noise:
         click.echo(f"  {watched.noise}")
     elif not watched.lines and not source.trouble:
@@ -309,7 +309,7 @@ def _try_rates(source: HasRate) -> None:
     best = 0.0, 0
     for rate, data in source.at_other_rates(TRY_S):
         if isinstance(data, DeviceError):
-            click.echo(f"    {rate:8}: {plain_text(str(data), LONGEST)}")
+            click.echo(f"    {rate:8}: {plain_text(str(data), MAX_TEXT_CHARS)}")
             continue
         share = text_share(data)
         click.echo(f"    {rate:8}: {len(data)} bytes" + (f", {percent(share, 0)} of them text" if data else ""))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from harness.engines.offline_loading import CataloguedEngine, LoadedEngine
 
-_LONGEST = 400
+_MAX_TEXT_CHARS = 400
 _NARROW = 130  # columns; narrower tables leave out versions and operating points
 
 
@@ -239,7 +239,7 @@ def _lines(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def _plain(text: str) -> str:
-    return plain_text(text, _LONGEST)
+    return plain_text(text, _MAX_TEXT_CHARS)
 
 
 def _columns() -> int:

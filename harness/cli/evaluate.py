@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
     from harness.offline.run import RunProgress
 
-LONGEST_TASK_H = 24.0
+MAX_TASK_H = 24.0
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -157,7 +157,7 @@ _REQUEST_OPTIONS = option_group(
     cache=option("Folder that keeps scores for sweeps and later runs.", default="", metavar="FOLDER"),
     cluster=option("Run on the workers of this Dask scheduler.", default="", metavar="ADDRESS"),
     task_hours=option(
-        "Hours of audio per task, with --cluster.", within=(0.01, LONGEST_TASK_H), default=TASK_HOURS, metavar="H"
+        "Hours of audio per task, with --cluster.", within=(0.01, MAX_TASK_H), default=TASK_HOURS, metavar="H"
     ),
 )
 _LIMITS = option_group(

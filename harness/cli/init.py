@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TAKEN = ("scenario", "bench")
-LONGEST_LINE = 10_000
+MAX_LINE_CHARS = 10_000
 PHRASE = "hey computer"
 _PHRASE = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d_]+( [^\W\d_]+)*", re.IGNORECASE)
 _PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z./][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
@@ -273,7 +273,7 @@ def command(
     _write(folder, setup.files())
     click.echo("Next:")
     for line in setup.next_steps(folder):
-        click.echo(plain_text(f"  {line}", LONGEST_LINE))
+        click.echo(plain_text(f"  {line}", MAX_LINE_CHARS))
 
 
 def ask() -> Setup:
@@ -306,20 +306,20 @@ def _ask_device(setup: Setup) -> Setup:
     try:
         device_setup = usual.with_reported()
     except HarnessError as error:
-        click.echo(plain_text(f"note: {error.what}; check the wake phrase in bench.yaml", LONGEST_LINE), err=True)
+        click.echo(plain_text(f"note: {error.what}; check the wake phrase in bench.yaml", MAX_LINE_CHARS), err=True)
         return usual
     advice = device_setup.advice
     if advice is None:
         return device_setup
     if advice.why:
-        click.echo(plain_text(f"note: {advice.why}: the bench has {advice.reached}", LONGEST_LINE))
+        click.echo(plain_text(f"note: {advice.why}: the bench has {advice.reached}", MAX_LINE_CHARS))
     phrases = [phrase for phrase in advice.wake_phrases if _PHRASE.fullmatch(phrase)]
     if not phrases:
         return device_setup
     usual_phrases = (phrase for phrase in phrases if phrase.casefold() == usual.phrase.casefold())
     phrase = next(usual_phrases, phrases[0])
     others = f" (or {', '.join(other for other in phrases if other != phrase)})" if len(phrases) > 1 else ""
-    click.echo(plain_text(f"the device listens for {phrase!r}{others}", LONGEST_LINE))
+    click.echo(plain_text(f"the device listens for {phrase!r}{others}", MAX_LINE_CHARS))
     return replace(device_setup, phrase=phrase)
 
 
@@ -381,7 +381,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         for path, text in files.items():
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
-            click.echo(plain_text(f"wrote {path}", LONGEST_LINE))
+            click.echo(plain_text(f"wrote {path}", MAX_LINE_CHARS))
     except OSError as error:
         raise InputError(
             f"the files cannot be written: {error}", place=Place(str(folder)), remedy="Name another folder"

@@ -19,7 +19,7 @@ from harness.web.invitations import Invitation, Invitations
 INVITATIONS = Path("invitations.json")
 """The default file of invitations; `harness rate --web` reads it, too."""
 ADDRESS = "http://127.0.0.1:8765"
-LONGEST_DAYS = 3650.0
+MAX_DAYS = 3650.0
 
 
 @verb("invite")
@@ -27,7 +27,7 @@ def command(
     *,
     raters: tuple[str, ...] = argument("[RATER]..."),
     path: Path = option("Invitations file, mode 0600.", "--invitations", former=("--file",), default=INVITATIONS),
-    days: float = option("Days until the links expire.", within=(0.01, LONGEST_DAYS), default=30.0),
+    days: float = option("Days until the links expire.", within=(0.01, MAX_DAYS), default=30.0),
     adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
     coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),
     address: str = option(

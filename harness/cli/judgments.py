@@ -26,8 +26,8 @@ from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.numbers import counted
 
-LONGEST_LINE = 100_000
-MOST_REPEATED = 20
+MAX_LINE_CHARS = 100_000
+MAX_REPEATED_NAMED = 20
 """The most repeated rows that are named."""
 
 
@@ -125,7 +125,7 @@ def import_(
     if read.left_out:
         columns = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
         click.echo(f"unknown columns, ignored: {columns}", err=True)
-    for line, first in plan.repeated[:MOST_REPEATED]:
+    for line, first in plan.repeated[:MAX_REPEATED_NAMED]:
         click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; counted once", err=True)
     if not dry_run:
         plan.write()
@@ -158,4 +158,4 @@ def print_file(content: bytes) -> None:
         sys.stdout.buffer.flush()
         return
     for line in content.decode("utf-8").split("\n")[:-1]:
-        standard_output().write(plain_text(line, LONGEST_LINE) + "\n")
+        standard_output().write(plain_text(line, MAX_LINE_CHARS) + "\n")

@@ -52,7 +52,7 @@ from harness.wake.reports.figures_text import WakeLines
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
 _STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
-MOST_A_MINUTE = 12
+MAX_STALL_ROWS_PER_MINUTE = 12
 """Most rows about stalls of one link, or of the host, that are printed within a minute. One line sums up the rest."""
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
 """States for which the time left is printed. Other states end when something happens, not at a set time."""
@@ -77,16 +77,16 @@ class _Recurrences:
                 yield recurrences_in_words(self._waiting.pop(source))
 
     def holds(self, entry: Entry) -> bool:
-        """Whether a row is not printed, because MOST_A_MINUTE rows of its source were printed within this minute.
+        """Whether a row is kept for `due` instead of printed.
 
-        Such a row is kept for `due`.
+        That is so after MAX_STALL_ROWS_PER_MINUTE rows of its source within this minute.
         """
         if not isinstance(entry.record, Observed) or not isinstance(entry.record.observation, Recurrent):
             return False
         observation = entry.record.observation
         self._began_s.setdefault(observation.source, entry.at_s)
         self._printed_counts[observation.source] += 1
-        if self._printed_counts[observation.source] <= MOST_A_MINUTE:
+        if self._printed_counts[observation.source] <= MAX_STALL_ROWS_PER_MINUTE:
             return False
         self._waiting.setdefault(observation.source, []).append(observation)
         return True

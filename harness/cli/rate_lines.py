@@ -18,8 +18,8 @@ from harness.rating.items import Item
 from harness.rating.rater_queue import QueueCounts, ReopenableItem
 from harness.statistics.text import measured
 
-LONGEST = 1000
-MOST_FOUND = 50
+MAX_TEXT_CHARS = 1000
+MAX_FOUND = 50
 
 
 def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
@@ -38,7 +38,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
     else:
         total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
         yield f"response {view.position} of {total}, {progress(view)}"
-    yield f"query: {plain_text(item.query, LONGEST)}"
+    yield f"query: {plain_text(item.query, MAX_TEXT_CHARS)}"
     if item.exercise is None:
         yield f"attempts: {item.attempts}{_waits_text(item)}"
         yield f"response: {_response(item)}"
@@ -49,7 +49,7 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"wanted effect: {expected}"
         yield f"effect: {state}"
     if item.note:
-        yield f"{'context' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
+        yield f"{'context' if item.exercise is not None else 'note'}: {plain_text(item.note, MAX_TEXT_CHARS)}"
     if item.core_capability:
         yield "core capability: every device of this kind must support it"
     yield from text_lines(view)
@@ -66,10 +66,10 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
 
 def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
     """Responses that can be opened again."""
-    for response in responses[:MOST_FOUND]:
+    for response in responses[:MAX_FOUND]:
         yield f"{response.item.id}: {found_words(response)}"
-    if len(responses) > MOST_FOUND:
-        yield f"and {len(responses) - MOST_FOUND} more; `find` with more words shows fewer"
+    if len(responses) > MAX_FOUND:
+        yield f"and {len(responses) - MAX_FOUND} more; `find` with more words shows fewer"
     if not responses:
         yield "none of your judged responses contains these words"
 
@@ -83,7 +83,7 @@ def text_lines(view: SittingView) -> Iterator[str]:
         if not view.hides_text:
             yield "transcript: hidden; `text` shows it"
         return
-    words = "none" if item.transcript is None else plain_text(item.transcript, LONGEST)
+    words = "none" if item.transcript is None else plain_text(item.transcript, MAX_TEXT_CHARS)
     yield f"transcript: {words}"
 
 
@@ -140,7 +140,7 @@ def explained_lines(explained: ExerciseResult) -> Iterator[str]:
     other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
     verdict = "right" if explained.right else "not quite"
     yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[explained.given]}"
-    yield f"why: {plain_text(exercise.why, LONGEST)}"
+    yield f"why: {plain_text(exercise.why, MAX_TEXT_CHARS)}"
 
 
 def guide_lines(keys: RaterKeys) -> Iterator[str]:

@@ -36,7 +36,7 @@ DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3  # Exit statuses, as for wrong usage and f
 READ_AGAIN_S = 10.0
 
 SAVE_OR_NOT = "`save` saves this, `back` returns to the last question, `leave` leaves the aid without saving"
-LONGEST_WAIT_S = 120.0
+MAX_WAIT_S = 120.0
 
 
 def run_plain_sitting(
@@ -311,7 +311,7 @@ class _PlainSitting:
                     listening.stop()
                     self.say(["stopped"])
                 case RateWord.WAIT:
-                    listening.wait(LONGEST_WAIT_S)
+                    listening.wait(MAX_WAIT_S)
                     self.say(["the sound has ended"])
                 case RateWord.QUERY:
                     self.say([f"playing the query, {seconds(listening.query(item))}"])

@@ -49,7 +49,7 @@ _WORDS = {
 
 FAULTS_PER_HOUR = 2.0
 """Simulated faults per hour with --faults."""
-LEAST_NIGHTS = 40
+MIN_RUNS = 40
 """With at least this many simulated runs, the span of 95 % of their lengths is printed, else the full span."""
 
 
@@ -188,7 +188,7 @@ def _lines(rehearsal: RehearsalResult) -> Iterator[str]:
     parts += [f"{hours(ambient_s)} of ambient sound"] if ambient_s else []
     low, middle, high = rehearsal.durations_s
     disturbed = f"{number(FAULTS_PER_HOUR)} faults per hour" if request.faults else "without faults"
-    share_text = ("95 % of " if request.nights >= LEAST_NIGHTS else "") + counted(request.nights, "simulated run")
+    share_text = ("95 % of " if request.nights >= MIN_RUNS else "") + counted(request.nights, "simulated run")
     yield f"  played     {', '.join(parts)}"
     span = f"{share_text}: {hours(low)} to {hours(high)}"
     yield f"  duration   about {hours(middle)} ({span}), {disturbed}; a real run takes longer"

@@ -87,7 +87,7 @@ JUNIT = {
     "report": option("Write a JUnit report of the whole session to this file, whatever the exit status.", "--junit")
 }
 NO_WATCH = {"no_watch": flag("Start the engine, print the session's folder and return.")}
-LONGEST_NOTE = 600
+MAX_NOTE_CHARS = 600
 STOPS_WITHIN_S = 60
 sessions_option = option("Folder in which session folders are created.", "--sessions", default=SESSIONS)
 
@@ -317,7 +317,7 @@ def note_undecidable(folder: Path, *, dashboard: bool) -> None:
     if not (dashboard and bench.operator is OperatorPresence.AUTO):
         notes = [*evidence_notes(trials, scenario.limits, bench.operator), *notes]
     for note in notes:
-        click.echo(plain_text(f"note: {note}", LONGEST_NOTE), err=True)
+        click.echo(plain_text(f"note: {note}", MAX_NOTE_CHARS), err=True)
 
 
 def _demand_alone(site: Site, request: WatchOptions) -> None:

@@ -89,7 +89,7 @@ def session_folder(name: str) -> Path:
     )
 
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 def only_unfinished() -> Path:
@@ -110,7 +110,7 @@ def only_unfinished() -> Path:
             f"no session below ./{SESSIONS} is unfinished",
             remedy="Name the folder of another: harness run resume SESSION. Or start one: harness run",
         )
-    names = "\n  ".join(shortened([plain_text(str(path), 200) for path in unfinished], MOST_NAMED))
+    names = "\n  ".join(shortened([plain_text(str(path), 200) for path in unfinished], MAX_NAMED))
     raise InputError(
         f"{len(unfinished)} sessions below ./{SESSIONS} are unfinished",
         remedy=f"Name one of them, such as: harness run resume {plain_text(str(unfinished[0]), 200)}\n  {names}",

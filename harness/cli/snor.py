@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 EXIT_PROBLEMS = 2  # As for wrong usage and unreadable files.
 READER_GONE = 141  # the status that shells report when the reader of a pipe has gone
-MOST_LISTED = 50
+MAX_LISTED = 50
 MAX_MESSAGE_CHARS = 2000
-LONGEST_ESCAPE = len(r"\U0001f600")
+MAX_ESCAPE_CHARS = len(r"\U0001f600")
 
 
 @verb("snor")
@@ -126,7 +126,7 @@ def _convert(
     write: Callable[[bytes], object],
     homophone_words: set[str] | None,
 ) -> int:
-    """Converts a file and returns its number of problems. Prints the first MOST_LISTED as they are found."""
+    """Converts a file and returns its number of problems. Prints the first MAX_LISTED as they are found."""
     from harness.transcripts.files.sro import ConvertedBlock, converted_blocks
 
     shown = STDIN_NAME if name == STREAM else name
@@ -149,11 +149,11 @@ def _convert(
                 [line for line in block.lines if not is_comment(line)] if block.commented else block.lines,
                 homophone_words,
             )
-        for problem in block.problems[: max(0, MOST_LISTED - problems)]:
+        for problem in block.problems[: max(0, MAX_LISTED - problems)]:
             _print_error(str(problem))
         problems += len(block.problems)
-    if problems > MOST_LISTED:
-        _print_error(f"{shown}: and {problems - MOST_LISTED} more")
+    if problems > MAX_LISTED:
+        _print_error(f"{shown}: and {problems - MAX_LISTED} more")
     return problems
 
 
@@ -183,7 +183,7 @@ def _stdout_writer() -> Callable[[bytes], object]:
         if terminal:
             lines = content.decode().split("\n")
             # No line is cut; `plain_text` refuses a limit of 0.
-            content = "\n".join(plain_text(line, max(1, LONGEST_ESCAPE * len(line))) for line in lines).encode()
+            content = "\n".join(plain_text(line, max(1, MAX_ESCAPE_CHARS * len(line))) for line in lines).encode()
         stream.write(content)
         stream.flush()
 

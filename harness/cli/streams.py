@@ -131,7 +131,7 @@ _DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-",
 """Our own special characters → one ASCII character each, for terminals that can show only ASCII."""
 _LEGIBLE = "harness.legible"
 NO_TERMINAL = (120, 24)
-LEAST_WIDTH = 20
+MIN_WIDTH = 20
 CHUNK_LINES = 500
 
 
@@ -261,7 +261,7 @@ codecs.register_error(_LEGIBLE, _legible)
 
 def width() -> int:
     """Columns of the terminal; 120 where there is none."""
-    return max(LEAST_WIDTH, shutil.get_terminal_size(NO_TERMINAL).columns)
+    return max(MIN_WIDTH, shutil.get_terminal_size(NO_TERMINAL).columns)
 
 
 def in_colour(stream: TextIO) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.model.bench import DeviceProfile
 
 EXIT_PROBLEMS = 2  # As for wrong usage and unreadable files.
-LONGEST_LINE = 2000
+MAX_LINE_CHARS = 2000
 _FIRST = (FileKind.SCENARIO, FileKind.BENCH, FileKind.DEVICE, FileKind.NORMALISATION, FileKind.GRAMMAR)
 
 
@@ -181,16 +181,16 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
 
 def _print(findings: ValidatedFiles) -> None:
     for kind, path, read in _in_print_order(findings):
-        click.echo(plain_text(f"{path}: {_summary(kind, read, findings.plans.get(path))}", LONGEST_LINE))
+        click.echo(plain_text(f"{path}: {_summary(kind, read, findings.plans.get(path))}", MAX_LINE_CHARS))
     for path, note in _notes(findings):
-        click.echo(plain_text(f"{path}: note: {note}", LONGEST_LINE))
+        click.echo(plain_text(f"{path}: note: {note}", MAX_LINE_CHARS))
     for path in findings.left_alone:
-        click.echo(plain_text(f"{path}: ignored, not a harness file", LONGEST_LINE))
+        click.echo(plain_text(f"{path}: ignored, not a harness file", MAX_LINE_CHARS))
     for need in findings.unmet:
-        click.echo(plain_text(f"would be skipped: {need}", LONGEST_LINE))
+        click.echo(plain_text(f"would be skipped: {need}", MAX_LINE_CHARS))
     problems = findings.sorted_problems()
     for problem in problems:
-        click.echo(plain_text(str(problem), LONGEST_LINE), err=True)
+        click.echo(plain_text(str(problem), MAX_LINE_CHARS), err=True)
     if problems:
         files = len({problem.place.file for problem in problems if problem.place})
         click.echo(f"{counted(len(problems), 'problem')} in {counted(files, 'file')}", err=True)

@@ -22,7 +22,7 @@ REPEAT_S = 0.12
 """
 FIRST_REPEAT_S = 0.75
 """A held key has begun to repeat within this time, in s: after 0.2 to 0.66 s. Until then it looks like one press."""
-MOST_KEYS = 4096
+MAX_KEYS = 4096
 TOO_FAST = "too fast: that was not on screen yet; press again"
 
 
@@ -42,7 +42,7 @@ class KeyGuard:
     """
 
     def __init__(self) -> None:
-        self._keys: deque[tuple[str, float]] = deque(maxlen=MOST_KEYS)
+        self._keys: deque[tuple[str, float]] = deque(maxlen=MAX_KEYS)
         self.drawn_s: float | None = None
         """When the item on screen was drawn; None until then."""
         self._drawings = 0

@@ -26,11 +26,11 @@ from harness.model.numbers import counted, exact, seconds
 from harness.model.observation import LogLine, Observation
 
 LOOK_S = 0.5
-LONGEST = 2000
+MAX_LINE_CHARS = 2000
 RECENT_BYTES = 200_000
 LEVEL_EVERY_S = 0.5
 """Interval of rows about a threshold while its state does not change, in seconds."""
-MOST_LINES = 40
+MAX_LINES = 40
 """Largest number of lines in one sample."""
 _ENOUGH_BYTES = 256  # Chosen: so many bytes of log lines contain a line ending.
 _FEW_ESCAPES = 8
@@ -213,7 +213,7 @@ class DeviceMonitor:
     def _is_shown(self, reading: LineReading) -> bool:
         """Whether a reading gets its own row. Of a threshold's readings, changes do, and others now and then."""
         if reading.level:
-            self.latest = plain_text(f"{reading.text}  {reading.level}", LONGEST)
+            self.latest = plain_text(f"{reading.text}  {reading.level}", MAX_LINE_CHARS)
         if reading.level and not reading.observations:
             if 0 <= reading.at.at_s - self._level_row_s < LEVEL_EVERY_S:
                 self.lines += 1
@@ -241,7 +241,7 @@ class DeviceMonitor:
         if reading.rule is not None and not words:
             words = f"lines[{reading.rule}]: waiting for more lines, or nothing to report"
         # A sample must end where no observation is incomplete, or it would give that one as well.
-        complete = not reading.waiting and len(self._sample_lines) <= MOST_LINES
+        complete = not reading.waiting and len(self._sample_lines) <= MAX_LINES
         snippet = _line_snippet(self._sample_lines, self._sample_observations) if complete else ""
         line = _line_text(reading.text)
         stamp = reading.observations[0].at if reading.observations else reading.at
@@ -260,7 +260,7 @@ class DeviceMonitor:
     def _message(self, output: DeviceOutput) -> list[MonitorRow]:
         results = observations(self._mappings, output.topic, output.data, output.at, self.device)
         text = output.data.decode("utf-8", errors="backslashreplace")
-        line = plain_text(f"{output.topic} {text}", LONGEST)
+        line = plain_text(f"{output.topic} {text}", MAX_LINE_CHARS)
         # A single log line: the message is not mapped, and the end of the line says why.
         mapped = not (
             len(results) == 1 and isinstance(results[0], LogLine) and results[0].text.startswith(f"{output.topic}: ")
@@ -290,7 +290,7 @@ def _line_text(text: str) -> str:
     # More than a third of the line: \xNN has four characters.
     if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
         return plain_text(f"({len(text) - 3 * escaped} bytes that are not text: {text[:24]}…)")
-    return plain_text(text, LONGEST)
+    return plain_text(text, MAX_LINE_CHARS)
 
 
 def shape_of(line: str) -> str:
@@ -300,7 +300,7 @@ def shape_of(line: str) -> str:
 
 def plain_text_lines(text: str) -> str:
     """Several lines, each sanitised."""
-    return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
+    return "\n".join(plain_text(line, MAX_LINE_CHARS) for line in text.splitlines())
 
 
 def _frame(frame: WireFrame, output: DeviceOutput) -> MonitorRow:
@@ -325,7 +325,9 @@ def _message_words(kind: FrameKind, message: messages.Message) -> str:
 
 
 def _words(results: tuple[Observation, ...]) -> str:
-    return plain_text("; ".join(format_fields(sample_fields(observation))[1:-1] for observation in results), LONGEST)
+    return plain_text(
+        "; ".join(format_fields(sample_fields(observation))[1:-1] for observation in results), MAX_LINE_CHARS
+    )
 
 
 def _line_snippet(lines: list[str], results: tuple[Observation, ...]) -> str:

@@ -28,7 +28,7 @@ SERVICES = {
 }
 """mDNS service → kind of device. The message bus of OpenVoiceOS announces nothing."""
 SERIAL = "serial"
-MOST = 256
+MAX_ANNOUNCEMENTS = 256
 """Largest number of announcements that are handled; more are a fault or an attack."""
 ANSWER_LIMIT_S = 1.0
 ANSWERS_LIMIT_S = 5.0
@@ -67,7 +67,7 @@ def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> l
         """Called by a thread of zeroconf."""
         if state_change is zeroconf.ServiceStateChange.Removed:
             names.pop((service_type, name), None)
-        elif len(names) < MOST:
+        elif len(names) < MAX_ANNOUNCEMENTS:
             names[service_type, name] = None
 
     try:

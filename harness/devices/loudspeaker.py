@@ -18,7 +18,7 @@ from harness.sound.child import Output
 from harness.sound.equaliser import Equaliser, parse
 from harness.sound.playback import Playback
 
-MOST_OUTPUTS = 64
+MAX_OUTPUTS = 64
 
 
 @frozen
@@ -50,8 +50,8 @@ class LoudspeakerOptions:
         if not (math.isfinite(self.gain_db) and self.gain_db <= 0):
             raise ValueError(f"gain_db must be at most 0, not {self.gain_db}: louder sound would clip")
         parse(self.equaliser)
-        if not 0 <= self.outputs <= MOST_OUTPUTS:
-            raise ValueError(f"outputs must be 0 to {MOST_OUTPUTS}, not {self.outputs}")
+        if not 0 <= self.outputs <= MAX_OUTPUTS:
+            raise ValueError(f"outputs must be 0 to {MAX_OUTPUTS}, not {self.outputs}")
         if not 0 <= self.output <= self.outputs or (self.outputs > 0 and self.output == 0):
             bounds = f"output must be from 1 to `outputs` ({self.outputs}), not {self.output}"
             raise ValueError(f"{bounds}. For example: output: 3, outputs: 8")

@@ -27,7 +27,7 @@ from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
-MOST_WAITING = 10_000  # Readings that wait; more are dropped, oldest first. Chosen: minutes of a camera's.
+MAX_WAITING = 10_000  # Readings that wait; more are dropped, oldest first. Chosen: minutes of a camera's.
 _LOOK_MS = 50  # Interval at which the monitor's thread looks whether it is to stop.
 
 
@@ -62,7 +62,7 @@ class ReadingsFarEnd:
     def __init__(self, name: str, measure: Callable[[Callable[[str, Stamp], None], threading.Event], str]) -> None:
         self.last_read: list[tuple[bytes, Stamp]] = []
         """The readings that the last `read` returned."""
-        self._waiting = deque[tuple[bytes, Stamp]](maxlen=MOST_WAITING)
+        self._waiting = deque[tuple[bytes, Stamp]](maxlen=MAX_WAITING)
         self._lock = threads.lock()
         self._stop = threads.event()
         self._end_reason = "its thread ended with an error"

@@ -46,10 +46,10 @@ from harness.model.time import Stamp
 from harness.model.trial import Trial
 
 # Chosen: far more than a message of a bus, and little enough to hold in memory.
-LONGEST_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _LINE_ENDS_TO_SPACES = bytes.maketrans(b"\r\n", b"  ")
 _TEXT = "{text}"
-_MOST_ECHOES = 16  # Messages of ours that a bus may still return to us; the device did not report those. Chosen.
+_MAX_ECHOES = 16  # Messages of ours that a bus may still return to us; the device did not report those. Chosen.
 _ECHO_S = 5.0  # For how long it may. Chosen: a bus returns them within milliseconds.
 _EXTRA = ("the library for WebSockets", "websocket")
 
@@ -128,7 +128,7 @@ def open_socket(url: str, headers: Mapping[str, str] = MappingProxyType({}), pin
             close_timeout=END_GRACE_S,
             ping_interval=ping_s or None,
             ping_timeout=ping_s or None,
-            max_size=LONGEST_MESSAGE_BYTES,
+            max_size=MAX_MESSAGE_BYTES,
             compression=None,
             proxy=None,
         )
@@ -159,7 +159,7 @@ class WebSocketLink:
     def __init__(self, options: WebSocketOptions) -> None:
         _, self._errors = demand_library()
         self._url, self._end_reason = options.url, "closed"
-        self._sent_messages = deque[tuple[float, object]](maxlen=_MOST_ECHOES)  # time and content
+        self._sent_messages = deque[tuple[float, object]](maxlen=_MAX_ECHOES)  # time and content
         self._socket = open_socket(options.url, _headers(options), options.ping_s)
         self._lines_out, self._lines_in = socket.socketpair()
         self._thread = threads.thread(self._pass_on, name="web socket")

@@ -48,7 +48,7 @@ from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
 ASK_LIMIT_S = 2.0
-MOST_CONNECTIONS = 64  # Each has a thread.
+MAX_CONNECTIONS = 64  # Each has a thread.
 SETTLE_S = 0.2
 """Time after which a connection that only asks for information has ended, in seconds."""
 _SOUND = b'{"type": "audio-chunk"'
@@ -57,7 +57,7 @@ _OF_RUN = tuple(
     b'{"type": "%b"' % kind
     for kind in (b"run-pipeline", b"transcript", b"error", b"audio-start", b"audio-stop", b"played")
 )
-_LONGEST_ANSWER_MS = 600_000  # A larger timestamp is not the length of an answer.
+_MAX_ANSWER_MS = 600_000  # A larger timestamp is not the length of an answer.
 _CONNECTION, _SILENCE = "connection", "silence"
 
 
@@ -181,7 +181,7 @@ class PipelineEnd:
                 self._sounds_from_s, self._answer_end_s = at_s, None
             case "audio-stop":
                 length_ms = data.get("timestamp")
-                if isinstance(length_ms, int | float) and 0 < length_ms < _LONGEST_ANSWER_MS:
+                if isinstance(length_ms, int | float) and 0 < length_ms < _MAX_ANSWER_MS:
                     self._answer_end_s = max(at_s, self._sounds_from_s + length_ms / 1000) + PLAYED_LATE_S
             case _:
                 self._answer_end_s = None
@@ -277,7 +277,7 @@ class WyomingRelay:
                     except OSError:
                         self._stop.wait(TICK_S)  # such as too many open files: the client still waits
                         continue
-                    if len(self._connections) < MOST_CONNECTIONS:
+                    if len(self._connections) < MAX_CONNECTIONS:
                         self._start(self._serve, client)
                     else:
                         client.close()

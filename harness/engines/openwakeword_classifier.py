@@ -13,7 +13,7 @@ from harness.engines.tflite_file import read_model
 from harness.model.errors import InputError
 
 EMBEDDING_SIZE = 96  # Output of the package's embedding model.
-MOST_WINDOWS = 80
+MAX_WINDOWS = 80
 """Number of embeddings that the package keeps. It never returns a score of a classifier that needs more."""
 _CHECKED_WINDOWS = 5
 _ALIKE = 1e-4
@@ -173,8 +173,8 @@ def _check_prepared(path: Path, interpreter: Any) -> None:
 
 
 def _checked_windows(windows: object) -> int:
-    if not isinstance(windows, int) or not 1 <= windows <= MOST_WINDOWS:
-        raise ValueError(f"it takes {windows} embeddings, not 1 to {MOST_WINDOWS}")
+    if not isinstance(windows, int) or not 1 <= windows <= MAX_WINDOWS:
+        raise ValueError(f"it takes {windows} embeddings, not 1 to {MAX_WINDOWS}")
     return windows
 
 

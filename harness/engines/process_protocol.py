@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from harness.base.plain_json import is_integer
 from harness.base.program_lines import (
-    GREATEST,
-    LONGEST_NAME,
+    MAX_NAME_CHARS,
+    MAX_NUMBER,
     ProtocolFault,
     demand_name,
     demand_number,
@@ -39,7 +39,7 @@ from harness.model.understanding import JOINT, Slot
 PROTOCOL = 1
 # An engine rounds a time to its own step, and may give a time just past the last sample.
 TOLERANCE_S = 0.02
-_LONGEST_TEXT = 100_000
+_MAX_TEXT_CHARS = 100_000
 _RATES_HZ = (4000, 192_000)
 
 
@@ -169,7 +169,7 @@ def line_of(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False)
             raise ProtocolFault(f"sent done without the number of a file: {short(text)}")
         return FileCompletion(message["done"])
     if "error" in message:
-        return FileRefusal(str(message["error"])[:_LONGEST_TEXT])
+        return FileRefusal(str(message["error"])[:_MAX_TEXT_CHARS])
     if "scores" in message:
         return _scores(message, sent_samples)
     if frames and ("intents" in message or "slots" in message):
@@ -194,8 +194,8 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -
     text = message[key]
     if not isinstance(text, str):
         raise ProtocolFault(f"sent a {key} that is not a string")
-    if len(text) > _LONGEST_TEXT:
-        raise ProtocolFault(f"sent a {key} of {len(text)} characters; at most {_LONGEST_TEXT} are accepted")
+    if len(text) > _MAX_TEXT_CHARS:
+        raise ProtocolFault(f"sent a {key} of {len(text)} characters; at most {_MAX_TEXT_CHARS} are accepted")
     if key == "phrase" and not text.strip():
         raise ProtocolFault("sent a phrase without a name")
     start, end_ = _position(message, "start", rate_hz, sent_samples), _position(message, "end", rate_hz, sent_samples)
@@ -203,7 +203,7 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -
         raise ProtocolFault(f"did not report where {short(text)} ends, as end (samples) or end_s")
     if start is not None and end_ is not None and start > end_:
         raise ProtocolFault(f"sent {short(text)} with its start, sample {start}, after its end, sample {end_}")
-    score = None if message.get("score") is None else demand_number(message, "score", -GREATEST, GREATEST)
+    score = None if message.get("score") is None else demand_number(message, "score", -MAX_NUMBER, MAX_NUMBER)
     return EngineEvent(text, start, end_, score)
 
 
@@ -221,7 +221,7 @@ def _frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
 
 
 def _is_name(value: object) -> bool:
-    return _is_text(value) and isinstance(value, str) and bool(value.strip()) and len(value) <= LONGEST_NAME
+    return _is_text(value) and isinstance(value, str) and bool(value.strip()) and len(value) <= MAX_NAME_CHARS
 
 
 def _is_text(value: object) -> bool:
@@ -235,9 +235,9 @@ def _position(message: dict[str, Any], name: str, rate_hz: int, sent_samples: in
     if name in message and seconds in message:
         raise ProtocolFault(f"sent both {name} and {seconds} for one event")
     if name in message:
-        position = demand_number(message, name, 0, GREATEST)
+        position = demand_number(message, name, 0, MAX_NUMBER)
     elif seconds in message:
-        position = demand_number(message, seconds, 0, GREATEST) * rate_hz
+        position = demand_number(message, seconds, 0, MAX_NUMBER) * rate_hz
     else:
         return None
     if position > sent_samples + TOLERANCE_S * rate_hz:

@@ -33,7 +33,7 @@ SPOT_DURATION = Setting(
 )  # fmt: skip
 OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)
 """The settings of every wake engine with scores."""
-LONGEST_FILE = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 """Largest file, in bytes, that may hold a setting's value."""
 POINTS = 20  # As in the tool whose command line `harness evaluate` takes.
 OWN_POINT = 10
@@ -56,9 +56,11 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         return path
     try:
         with Path(path).open("rb") as file:
-            content = file.read(LONGEST_FILE + 1)
-        if len(content) > LONGEST_FILE:
-            raise InputError(f"{path} is longer than {LONGEST_FILE:,} bytes", remedy=f"-f {setting.name} needs a value")
+            content = file.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise InputError(
+                f"{path} is longer than {MAX_FILE_BYTES:,} bytes", remedy=f"-f {setting.name} needs a value"
+            )
         return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"

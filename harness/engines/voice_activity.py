@@ -20,7 +20,7 @@ _FEED_SAMPLES = RATE_HZ
 _PRIMING_S = 0.6
 _CLOSING_S = 1.5  # Longer than the 0.6 s without speech after which `Endpoints` ends it, at any level.
 _FLOOR_PERCENTILE = 5
-_QUIETEST = 1e-4  # −80 dBFS, in place of digital silence.
+_MIN_POWER = 1e-4  # −80 dBFS, in place of digital silence.
 _CUT_SAMPLES = RATE_HZ // 10
 
 
@@ -100,7 +100,7 @@ def _noise(sound: npt.NDArray[np.float32], seconds: float, seed: int) -> npt.NDA
     """White noise at the level of the quietest frames."""
     size = FRAME_SAMPLES if len(sound) >= FRAME_SAMPLES else len(sound)
     levels = np.sqrt(np.mean(np.square(sound[: len(sound) - len(sound) % size].reshape(-1, size)), axis=1))
-    quiet = max(float(np.percentile(levels, _FLOOR_PERCENTILE)), _QUIETEST)
+    quiet = max(float(np.percentile(levels, _FLOOR_PERCENTILE)), _MIN_POWER)
     return np.random.default_rng(seed).normal(0, quiet, round(seconds * RATE_HZ)).astype(np.float32)
 
 

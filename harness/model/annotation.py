@@ -159,7 +159,7 @@ class AnnotationProject:
             raise ValueError(f"an utterance cannot go to {self.per_utterance} annotators")
         if not 0 <= self.double_share <= 1:
             raise ValueError(f"{self.double_share} is not a share")
-        if not 1 <= self.page_size <= MOST_ON_A_PAGE:
+        if not 1 <= self.page_size <= MAX_ON_A_PAGE:
             raise ValueError(f"a page cannot hold {self.page_size} utterances")
         if len(set(self.annotators)) < len(self.annotators):
             raise ValueError("an annotator is named twice")
@@ -167,7 +167,7 @@ class AnnotationProject:
             raise ValueError(f"{len(self.annotators)} annotator for {self.per_utterance} labels of an utterance")
 
 
-MOST_ON_A_PAGE = 50
+MAX_ON_A_PAGE = 50
 
 
 @frozen

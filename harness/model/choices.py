@@ -226,7 +226,7 @@ POWER = 0.8
 ALPHA = 0.05  # 1 − CONFIDENCE.
 TWV_BETA = 999.9
 """Cost of a false accept relative to a miss, with one trial per second: (C / V) (1 / P − 1); C/V = 0.1, P = 10⁻⁴."""
-MOST_EPISODES = 30  # As in the MEDIA intents paper.
+MAX_EPISODES = 30  # As in the MEDIA intents paper.
 SEED_SHARE = 1000 / 1240
 """Share of the labelled utterances that are drawn for each classifier (the MEDIA intents paper, section 3.1.2)."""
 DEFAULT_CLASSIFIER = "tfidf"
@@ -234,7 +234,7 @@ SPLIT = "split"
 """The column of a corpus that names the split of an utterance."""
 DEV_SPLITS = ("dev", "valid", "validation")
 """Names for the development split; a folder has at most one of them."""
-MOST_CONFUSIONS = 20
+MAX_CONFUSIONS = 20
 LISTED_UTTERANCES = 20
 SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"
 LAB_PARTS = (SOUND, BROKER, ASSISTANT)

@@ -26,7 +26,7 @@ from harness.model.transcript import ENGLISH, Rewriting
 from harness.model.transcript import Normalisation as Normalisation
 from harness.model.understanding import ExpectedFrame
 
-SHORTEST_SEGMENT_S = 0.1
+MIN_SEGMENT_S = 0.1
 
 
 @frozen
@@ -81,7 +81,7 @@ class AmbientSpec:
     def segments(self) -> int:
         """Number of segments; a remainder of less than 0.1 s is not played."""
         # The small term: a remainder of 0.1 s is played, also if rounding makes it a little less.
-        return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s + 1e-9))
+        return max(1, math.ceil((self.hours * 3600 - MIN_SEGMENT_S) / self.segment_s + 1e-9))
 
 
 @frozen

@@ -27,7 +27,7 @@ class Normalisation(StrEnum):
     EXPANDED_SNOR = "expanded_snor"
 
 
-MOST_PAIRS = 200
+MAX_PAIRS = 200
 
 
 @frozen
@@ -35,7 +35,7 @@ class Rewriting:
     """A normalisation with a list: after `base`, the words on the left of a pair count as those on its right.
 
     The longest phrase that fits is replaced first, and what was replaced is not searched again. There are at most
-    MOST_PAIRS pairs. Their words are normalised by `base`; left sides are unique and not empty.
+    MAX_PAIRS pairs. Their words are normalised by `base`; left sides are unique and not empty.
     id: name of the list, shown with every result. same: the pairs.
     meanings: left side of a pair → right side. lengths: first word → lengths, in words, of the left sides that begin
     with it, longest first.
@@ -48,7 +48,7 @@ class Rewriting:
     lengths: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if len(self.same) > MOST_PAIRS:
+        if len(self.same) > MAX_PAIRS:
             raise ValueError(f"{len(self.same)} pairs")
         if not all(words for words, _ in self.same):
             raise ValueError("a pair without words on its left")

@@ -36,9 +36,9 @@ from harness.sound.sound_stores import is_address
 TASK_S = 3600.0
 """Seconds of sound in a task. Enough that the overhead of a task (milliseconds) does not matter, and so little that a
 killed worker loses little work."""
-LEAST_TASK_S = 60.0
+MIN_TASK_S = 60.0
 """Tasks shrink towards the end of the lists, but not below this much sound."""
-MOST_FILES = 2000
+MAX_FILES = 2000
 """Most files in a task, so that its messages stay below some hundred kB."""
 ATTEMPTS = 3
 """A file is tried in its task, then in a task of one file, then with no other task in flight. If workers end each time,
@@ -112,8 +112,8 @@ class TaskSplitter:
             self._waiting.give_back(self._waiting.take(0.0, 1))  # looks at the first file, so that lengths are known
         left_s = self._waiting.total_s - self._handed_s
         # Half of what is left for each slot: pieces shrink towards the end, so that the slots finish together.
-        most_s = min(self._task_s, max(LEAST_TASK_S, left_s / (2 * slots)))
-        positions = self._waiting.take(most_s, min(MOST_FILES, math.ceil(self._files_left / (2 * slots))))
+        most_s = min(self._task_s, max(MIN_TASK_S, left_s / (2 * slots)))
+        positions = self._waiting.take(most_s, min(MAX_FILES, math.ceil(self._files_left / (2 * slots))))
         self._files_left -= len(positions)
         self._handed_s += sum(map(self._waiting.rough_s, positions))
         return TaskPiece(tuple(positions))

@@ -31,7 +31,7 @@ from harness.offline.sweep import sweep_of
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.sound_stores import is_address, local_file
 
-MOST_TIMED = 300
+MAX_TIMED = 300
 """Number of in-vocabulary files in which the harness looks for the end of speech: enough for a 95th percentile."""
 SPEECH_END_ERROR_S = 0.1
 """Error of the speech detector in quiet surroundings; see voice_activity.py."""
@@ -141,7 +141,7 @@ def sound_path(name: str, bases: Iterable[str], condition: SoundCondition | None
 
 def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
     """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest. If it was
-    not, the ends of speech that the harness finds in at most MOST_TIMED recordings, spread evenly over the lists."""
+    not, the ends of speech that the harness finds in at most MAX_TIMED recordings, spread evenly over the lists."""
     stated = {
         key: MeasuredDuration(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None
     }
@@ -156,8 +156,8 @@ def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
         for entry in engine.journal.outcomes()
         if (key := (entry.outcome.kind.value, entry.outcome.number, -1)) in engine.phrases
     ]
-    if len(paths) > MOST_TIMED:
-        paths = [paths[index] for index in np.linspace(0, len(paths) - 1, MOST_TIMED, dtype=int)]
+    if len(paths) > MAX_TIMED:
+        paths = [paths[index] for index in np.linspace(0, len(paths) - 1, MAX_TIMED, dtype=int)]
     speech_ends = ((key, _speech_end(path)) for key, path in paths)
     return {
         key: MeasuredDuration(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S)

@@ -40,7 +40,7 @@ from harness.offline.journal_lines import (
 
 _NUMBER_BITS = 40
 """The low bits of a key hold the number of the file. The bits above them hold the index of its kind in KINDS."""
-_LONGEST_LINE, _LONGEST_HEADER = 1 << 24, 1 << 28
+_MAX_LINE_BYTES, _MAX_HEADER_BYTES = 1 << 24, 1 << 28
 """In bytes. The header may be longer than other lines, since it has the talker of each file."""
 _PIECE = 1 << 20
 
@@ -63,7 +63,7 @@ class JournalFile:
         keys, offsets, lengths = array("q"), array("q"), array("i")
         try:
             with path.open("rb") as lines:
-                first = lines.readline(_LONGEST_HEADER)
+                first = lines.readline(_MAX_HEADER_BYTES)
                 if not first.endswith(b"\n"):
                     raise ValueError("its first line is not a header")
                 checked = has_check(first)

@@ -33,12 +33,12 @@ from harness.sound.wave_file import UnusableSound
 _REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
 _TWICE, _BOTH = 1, 2  # Places in _REASONS.
 _KEY_BYTES = 16  # With 8, two of 10⁷ files would be taken for the same in one of 400,000 lists.
-_MOST_FOLDERS = 4096
+_MAX_FOLDERS = 4096
 """Number of folders whose real paths are cached."""
 _BLOCK = 1 << 18
-_LONGEST_LINE = 1 << 16
+_MAX_LINE_BYTES = 1 << 16
 """In bytes. The longest path in Linux has 4,096."""
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 _SOUND_STARTS = (b"RIFF", b"RF64", b"BW64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd")
 
 
@@ -248,7 +248,7 @@ class _Places:
             return _digest(os.path.realpath(path))
         real = self._real_folders.get(folder)
         if real is None:
-            if len(self._real_folders) >= _MOST_FOLDERS:
+            if len(self._real_folders) >= _MAX_FOLDERS:
                 self._real_folders.clear()
             real = os.path.realpath(folder or b"/").rstrip(b"/")
             self._real_folders[folder] = real
@@ -393,7 +393,7 @@ class _ListReader:
                     self._take(number, line)
                     if self._columns.kind is ListKind.REFERENCED and self._gathered is not None:
                         self._take_text(self._gathered.texts[number - 1].encode("utf-8", "surrogatepass"))
-                    if len(self._problems) >= _MOST_PROBLEMS:
+                    if len(self._problems) >= _MAX_PROBLEMS:
                         break
         if self._problems:
             raise InputProblems(self._problems) if len(self._problems) > 1 else self._problems[0]
@@ -455,7 +455,7 @@ class _ListReader:
                     self._take_text(reference)
                 else:
                     self._columns.add_name(reference, self._locate(number, reference).base)
-            if len(self._problems) >= _MOST_PROBLEMS:
+            if len(self._problems) >= _MAX_PROBLEMS:
                 break
         self._problems += problems.listed
 
@@ -487,10 +487,10 @@ class _ListReader:
                 lines, tail = [tail], b""
             for line in lines:
                 number += 1
-                if len(line) > _LONGEST_LINE:
+                if len(line) > _MAX_LINE_BYTES:
                     raise self._too_long(number)
                 yield number, line.removesuffix(b"\r")
-            if len(tail) > _LONGEST_LINE:
+            if len(tail) > _MAX_LINE_BYTES:
                 raise self._too_long(number + 1)
             if not block:
                 return
@@ -503,7 +503,7 @@ class _ListReader:
             raise InputError("this is a sound file, not a list", place=Place(self._name), remedy=remedy)
 
     def _too_long(self, number: int) -> InputError:
-        problem = f"a line of more than {_LONGEST_LINE >> 10} KiB: this is not a list of files"
+        problem = f"a line of more than {_MAX_LINE_BYTES >> 10} KiB: this is not a list of files"
         return InputError(problem, place=Place(self._name, number))
 
 

@@ -23,7 +23,7 @@ from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReaso
 from harness.offline.journal_lines import COMPACT_JSON, WorkerUse, has_check, label_rows, labels_of, outcome_line
 
 _HEAD = struct.Struct("<cI")
-LARGEST = 1 << 28
+MAX_MESSAGE_BYTES = 1 << 28
 """Most bytes of a message. If a header states more, the stream is out of step."""
 BEGUN = struct.Struct("<Q")
 """Format of the memory shared by worker and run: the number of files that the worker has begun."""
@@ -75,7 +75,7 @@ class WorkerFrames:
         start = 0
         while len(self._rest) - start >= _HEAD.size:
             kind, length = _HEAD.unpack_from(self._rest, start)
-            if length > LARGEST:
+            if length > MAX_MESSAGE_BYTES:
                 raise ValueError(f"a frame of {length} bytes")
             end = start + _HEAD.size + length
             if len(self._rest) < end:

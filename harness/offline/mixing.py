@@ -32,7 +32,7 @@ QUIETEST_DBFS = -60.0
 """A quieter background counts as having this level when the SNR is set, so that a phrase in silence can be heard."""
 AFTER_S = 2.0
 """Least background after the last phrase of a recording, so that its detection still lies in the recording."""
-_MOST_KEPT = 256
+_MAX_CACHED = 256
 
 
 @frozen
@@ -181,7 +181,7 @@ class Mixer:
         return safe_csv([[*own, *titles], *rows])
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=_MAX_CACHED)
 def _speech(path: str, rate_hz: int) -> tuple[Samples, int, int, float] | None:
     """A phrase, cut to its speech with a margin. Returns its samples, where speech begins and ends in them, and the
     active speech level in dBFS; None for silence."""

@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     from harness.model.stimulus import SoundCondition, StimulusRecipe
     from harness.sound.stimuli.renderer import Renderer
 
-LARGEST_BLOCK = 1 << 19
+MAX_BLOCK_SAMPLES = 1 << 19
 """Most samples that an engine gets at once, so that its intermediate results take only some megabytes."""
 
-LONGEST_TEXT = 1 << 20
+MAX_TEXT_CHARS = 1 << 20
 _LAST_S = 10.0
 """Seconds at the end of a file in which the length of the quiet is measured."""
 FARTHEST = 1 << 53
 """Largest position of a detection, in samples: up to here a float holds every integer exactly."""
 _REMEDY = "Report this to the author of the engine: positions must be whole samples of the file, scores finite"
 _Found = TypeVar("_Found", bound=OfflineSpot | Said)
-LONGEST_UNDERSTOOD_S = 3600.0
+MAX_UNDERSTOOD_S = 3600.0
 """A recogniser gets a whole file at once. An hour at 16 kHz is 115 MB of samples, and several times that inside."""
-LONGEST_BYTES = 1 << 20
+MAX_TEXT_BYTES = 1 << 20
 """Longest reference, in bytes. A longer file is the wrong file: an hour of speech has about 60 kB of text."""
 
 _LABEL_BEYOND_S = 0.1
@@ -89,10 +89,10 @@ def spots_of_track(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]
 
 
 def pieces(blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
-    """Divides blocks into blocks of at most LARGEST_BLOCK samples."""
+    """Divides blocks into blocks of at most MAX_BLOCK_SAMPLES samples."""
     for block in blocks:
-        for start in range(0, len(block), LARGEST_BLOCK):
-            yield block[start : start + LARGEST_BLOCK]
+        for start in range(0, len(block), MAX_BLOCK_SAMPLES):
+            yield block[start : start + MAX_BLOCK_SAMPLES]
 
 
 def scores_of(engine: ScoresSound, blocks: Iterable[npt.NDArray[np.int16]]) -> tuple[ScoreTrack, ...]:
@@ -173,7 +173,7 @@ def checked(detection: _Found) -> _Found:
         raise EngineError(
             f"the engine reported a position or score that is not a number: {error}", remedy=_REMEDY
         ) from error
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+    if not isinstance(text, str) or len(text) > MAX_TEXT_CHARS:
         raise EngineError("the engine reported a phrase that is not text, or is too long", remedy=_REMEDY)
     if not 0 <= start <= end < FARTHEST or (score is not None and not math.isfinite(score)):
         span = f"from sample {exact(start, 15)} to {exact(end, 15)}"
@@ -411,10 +411,10 @@ def _stretches(file: ListedFile, sound: OpenSound, condition: SoundCondition | N
 
 def _transcribed(engine: Understands, evaluation: Evaluation, sound: _PlayedSound, rate_hz: int) -> Said | None:
     seconds = sound.samples / sound.rate_hz
-    if seconds > LONGEST_UNDERSTOOD_S:
+    if seconds > MAX_UNDERSTOOD_S:
         raise EngineError(
             f"the file is {number(seconds / 3600)} h long; "
-            f"a recogniser accepts {exact(LONGEST_UNDERSTOOD_S / 3600)} h at most",
+            f"a recogniser accepts {exact(MAX_UNDERSTOOD_S / 3600)} h at most",
             remedy="Split it into shorter files",
         )
     blocks = list(sound.blocks())
@@ -445,13 +445,13 @@ def read_reference(path: str) -> str:
         return path.removeprefix(INLINE)
     try:
         with open_file(path) as file:
-            content = file.read(LONGEST_BYTES + 1)
+            content = file.read(MAX_TEXT_BYTES + 1)
     except UnusableSound as error:
         raise _refused(path, error.detail) from error
     except OSError as error:
         raise _refused(path, error.strerror or str(error)) from error
-    if len(content) > LONGEST_BYTES:
-        raise _refused(path, f"it is longer than {LONGEST_BYTES >> 20} MiB")
+    if len(content) > MAX_TEXT_BYTES:
+        raise _refused(path, f"it is longer than {MAX_TEXT_BYTES >> 20} MiB")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -21,7 +21,7 @@ from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluati
 from harness.model.stimulus import SoundCondition
 from harness.offline.journal_lines import Shard
 
-LONGEST_NAME = 120
+MAX_NAME_CHARS = 120
 TASK_HOURS = 1.0
 BESIDE_LOG = ""
 """The prefix of a sweep whose files stand beside the log."""
@@ -240,7 +240,7 @@ def log_name(engine_name: str, task: Task) -> str:
     name = name.removesuffix(_known_ending(name))
     if engine_name != task.model:  # -t names an engine too
         name = f"{task.engine}-{name}" if name else task.engine
-    return re.sub(r"[^\w.+-]+", "_", name).strip("_.-")[:LONGEST_NAME] or task.engine
+    return re.sub(r"[^\w.+-]+", "_", name).strip("_.-")[:MAX_NAME_CHARS] or task.engine
 
 
 def _known_ending(name: str) -> str:

@@ -120,8 +120,8 @@ WINDOW = 100_000  # Files sorted by length together. Chosen: to look up more len
 BATCH_S = 0.5
 """Time that a worker needs for a batch of files. Long enough that handing it out costs little, short enough that all
 workers finish at about the same time."""
-MOST_FILES = 512  # Chosen with BATCH_S, so that no worker waits for its next files, however short they are.
-LEAST_S = 0.1
+MAX_FILES = 512  # Chosen with BATCH_S, so that no worker waits for its next files, however short they are.
+MIN_BATCH_S = 0.1
 """Shorter files count as this long when work is planned, since opening a file takes time too."""
 
 
@@ -183,7 +183,7 @@ class FileQueue:
             return False
         for position in window:
             file = self._files[position]
-            self._rough_s[position] = max(LEAST_S, rough_seconds(file.path, file.size))
+            self._rough_s[position] = max(MIN_BATCH_S, rough_seconds(file.path, file.size))
         lengths = self._rough_s[window]
         self._looked += len(window)
         self._looked_s += float(lengths.sum(dtype=np.float64))
@@ -404,7 +404,7 @@ class ActiveRun:
         speed = self._pool.speed
         if speed is None:
             return [] if worker.hands else self._waiting.take(0.0, 1)
-        most_s, most_files = BATCH_S * speed, min(MOST_FILES, max(1, round(BATCH_S * self._pool.files_per_s)))
+        most_s, most_files = BATCH_S * speed, min(MAX_FILES, max(1, round(BATCH_S * self._pool.files_per_s)))
         hands = worker.hands
         if hands and (len(hands) > most_files / 2 or sum(map(self._waiting.rough_s, hands)) > most_s / 2):
             return []

@@ -30,7 +30,7 @@ from harness.wake.wake_plays import Play
 
 WEAK = 0.3
 """Below this correlation, the stimulus is hardly present in the microphone's recording."""
-_MOST_NOTES = 6
+_MAX_NOTES = 6
 RunProgress = Callable[[int, int], None]
 """Called with the number of stimuli that are done, and the number of all."""
 
@@ -103,7 +103,7 @@ def read_stimuli(folder: Path) -> SessionStimuli:
                 case _:
                     for trial_id, text in _notes(entry.record):
                         of_trial = stimuli.notes.setdefault(trial_id, [])
-                        if text not in of_trial and len(of_trial) < _MOST_NOTES:
+                        if text not in of_trial and len(of_trial) < _MAX_NOTES:
                             of_trial.append(text)
     if stimuli is None or not stimuli.devices:
         raise InputError(

@@ -31,7 +31,7 @@ from harness.offline.journal_lines import (
     mark_line,
     outcome_line,
 )
-from harness.offline.run import LEAST_S
+from harness.offline.run import MIN_BATCH_S
 from harness.sound.sound_stores import rough_seconds
 
 
@@ -45,7 +45,9 @@ def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedF
 
 def _parts(files: Sequence[ListedFile], shard_count: int) -> npt.NDArray[np.uint32]:
     """For each file, the index of its shard (from 0)."""
-    lengths = np.fromiter((max(LEAST_S, rough_seconds(file.path, file.size)) for file in files), np.float64, len(files))
+    lengths = np.fromiter(
+        (max(MIN_BATCH_S, rough_seconds(file.path, file.size)) for file in files), np.float64, len(files)
+    )
     parts = np.zeros(len(files), np.uint32)
     # (seconds, files, shard): if lengths are unknown, the shard with the fewest files gets the next one.
     loads = [(0.0, 0, part) for part in range(shard_count)]

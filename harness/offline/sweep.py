@@ -29,7 +29,7 @@ from harness.offline.run import OpensJournal, RunPace
 from harness.offline.score_cache import ScoreCache
 
 Plays = Callable[[Evaluation, Sequence[ListedFile], OpensJournal], RunPace]
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
@@ -84,7 +84,7 @@ def sweep_of(
             tracks = cache.tracks(facts, outcome.sha256) if outcome.sha256 else None
             if tracks is None:
                 unscored_count += 1
-                missing += [name] if len(missing) < MOST_NAMED else []
+                missing += [name] if len(missing) < MAX_NAMED else []
                 continue
         sweep.add(outcome, tracks or ())
     if unscored_count:

@@ -166,7 +166,7 @@ _WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
 """-u, alone or among other flags."""
 FORMULA = "OOVFA / oov-hours"
 FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
-MOST_MISSED = 5
+MAX_MISSED = 5
 DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
 
 
@@ -211,7 +211,7 @@ class LineSums:
 
     - lines: number of lines with each key.
     - rejected: number of rejected files by reason.
-    - missed: names of the first MOST_MISSED missed files.
+    - missed: names of the first MAX_MISSED missed files.
     - said: sums of the words and their errors.
     - word_errors, words: for each file with words, its number of word errors, and of reference words.
     """
@@ -227,7 +227,7 @@ class LineSums:
 
     def add(self, event: WakeLogEvent) -> None:
         self.lines[event.key] += 1
-        if isinstance(event, MissedFile) and len(self.missed) < MOST_MISSED:
+        if isinstance(event, MissedFile) and len(self.missed) < MAX_MISSED:
             self.missed.append(event.file)
         match event:
             case RejectedFile():

@@ -35,9 +35,9 @@ from harness.offline.wake_log import (
     WakeLogEvent,
 )
 
-MOST_LINES_OF_A_NAME = 4
-LONGEST_LINE = 1 << 24
-MOST_WORDS = 10**9
+MAX_LINES_OF_A_NAME = 4
+MAX_LINE_CHARS = 1 << 24
+MAX_WORDS = 10**9
 """Largest number of words that a line may state; a larger one is an error."""
 Lines = Iterable[tuple[int, str]]
 """Lines without their ends, each after the byte at which it begins."""
@@ -145,10 +145,10 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
     """Lines, whatever their line ends, each with the byte at which it begins. InputError for a line that is too
     long."""
     offset, number = file.tell(), 0
-    while line := file.readline(LONGEST_LINE):
+    while line := file.readline(MAX_LINE_CHARS):
         number += 1
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            raise _unreadable(f"the line is longer than {LONGEST_LINE >> 20} MB", Place(name, number))
+        if len(line) == MAX_LINE_CHARS and not line.endswith(b"\n"):
+            raise _unreadable(f"the line is longer than {MAX_LINE_CHARS >> 20} MB", Place(name, number))
         begins, offset = offset, offset + len(line)
         body = line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
         if not begins and body.startswith(BOM_UTF8):
@@ -232,7 +232,7 @@ def _logical_lines(
         line, length, form = line.rstrip("\r"), 1, None
         grammar = grammars.get(line.partition(" ")[0])
         if grammar is not None and (form := grammar.fullmatch(line)) is None:
-            next_lines.extend(islice(lines, MOST_LINES_OF_A_NAME - 1 - len(next_lines)))
+            next_lines.extend(islice(lines, MAX_LINES_OF_A_NAME - 1 - len(next_lines)))
             line, length, form = _joined(line, next_lines, grammar)
         if line.strip():
             yield number, begins, line, form
@@ -278,8 +278,8 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
         return float(groups[name] or 0)
 
     def count(name: str) -> int:
-        if not 0 <= number(name) <= MOST_WORDS:
-            raise ValueError(f"{key}: the count {groups[name][:40]} is out of range (0 to {MOST_WORDS})")
+        if not 0 <= number(name) <= MAX_WORDS:
+            raise ValueError(f"{key}: the count {groups[name][:40]} is out of range (0 to {MAX_WORDS})")
         return int(number(name))
 
     def text(name: str) -> str:

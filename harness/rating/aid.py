@@ -1,8 +1,8 @@
 """The decision aid: short questions that lead from a first response to its category. The questions are in aid.toml.
 
-Every path ends in one `AidEnding`, after at most `MOST` questions, including those that the harness answers. An ending
-is a category, with four exceptions. Three answers put the item aside with a flag: not recognised, cut or not the first
-response, and bad sound. An effect that is not known yet holds the item.
+Every path ends in one `AidEnding`, after at most `MAX_QUESTIONS` questions, including those that the harness answers.
+An ending is a category, with four exceptions. Three answers put the item aside with a flag: not recognised, cut or not
+the first response, and bad sound. An effect that is not known yet holds the item.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ QUESTIONS: tuple[AidQuestion, ...] = tuple(
 """The questions in the order of asking, side questions last. The first one begins the aid."""
 _BY_ID = {question.id: question for question in QUESTIONS}
 
-MOST = 8
+MAX_QUESTIONS = 8
 """Number of questions on the longest path."""
 FILLED = "@harness"
 """Suffix of a stored answer that the harness gave: "recognised=yes@harness"."""

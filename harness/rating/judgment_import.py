@@ -14,7 +14,7 @@ from typing import Any
 from rapidfuzz.process import extractOne
 
 from harness.base.grouping import group_by
-from harness.base.text_file import MOST_LISTED, Problems, shown
+from harness.base.text_file import MAX_LISTED, Problems, shown
 from harness.base.user_text import known_name, name_key, person_name, to_nfc
 from harness.model.effect import EffectOutcome
 from harness.model.frozen import frozen
@@ -112,7 +112,7 @@ class ImportPlan:
 
     def _nearest_hint(self, word: str, candidates: Iterable[str]) -> str:
         """A hint at the nearest known word; "" if the message would not be shown."""
-        if self.bad >= MOST_LISTED:
+        if self.bad >= MAX_LISTED:
             return ""
         match = extractOne(word, list(candidates), score_cutoff=50)
         return f"Did you mean {match[0]!r}?" if match else "List them with: harness report show SESSION --trials"

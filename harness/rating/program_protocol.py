@@ -6,7 +6,7 @@ import json
 
 from harness.base.plain_json import to_plain
 from harness.base.program_lines import ProtocolFault, demand_name, demand_number, demand_protocol, parse_object, short
-from harness.base.user_text import LONGEST_WRITTEN, checked_text
+from harness.base.user_text import MAX_TEXT_CHARS, checked_text
 from harness.model.errors import InputError, did_you_mean
 from harness.model.frozen import frozen
 from harness.model.judgment import Category
@@ -68,19 +68,19 @@ def rater_of(text: str) -> str:
     hello = parse_object(text)
     demand_protocol(hello, text, PROTOCOL)
     rater = f"{demand_name(hello, 'name').strip()} {demand_name(hello, 'version').strip()}"
-    if len(rater) > LONGEST_RATER or not rater.isprintable():
-        raise ProtocolFault(f"sent a hello whose name and version exceed {LONGEST_RATER} printable characters")
+    if len(rater) > MAX_RATER_CHARS or not rater.isprintable():
+        raise ProtocolFault(f"sent a hello whose name and version exceed {MAX_RATER_CHARS} printable characters")
     return rater
 
 
-LONGEST_RATER = 64
+MAX_RATER_CHARS = 64
 
 
 def answer_of(text: str) -> ProgramAnswer:
     """The answer to an item; ProtocolFault, RatingDeclined."""
     answer = parse_object(text)
     if "error" in answer:
-        raise RatingDeclined(str(answer["error"])[:LONGEST_WRITTEN])
+        raise RatingDeclined(str(answer["error"])[:MAX_TEXT_CHARS])
     word = answer.get("category")
     names = [category.value for category in Category]
     if not isinstance(word, str) or word not in names:

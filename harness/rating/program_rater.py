@@ -18,7 +18,7 @@ from harness.rating.rating_room import RatingRoom
 
 TRIES = 2
 """Number of times that an item is sent before it is left open."""
-MOST_IN_A_ROW = 3
+MAX_IN_A_ROW = 3
 """After this many failed items in a row, the program gets no more."""
 _START_S = 60.0
 _TURN_S = 0.25
@@ -113,7 +113,7 @@ def sitting(room: RatingRoom, desk: Desk, program: ProgramRater) -> Generator[Pr
             except (EngineError, RatingDeclined, _NoSound) as error:
                 in_a_row = in_a_row + 1 if isinstance(error, EngineError) else 0
                 desk.postpone()
-                last = in_a_row >= MOST_IN_A_ROW
+                last = in_a_row >= MAX_IN_A_ROW
                 yield UnjudgedItem(item, position, str(error), last)
                 if last:
                     return

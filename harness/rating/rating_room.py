@@ -25,8 +25,8 @@ from harness.sound.level import at_level_unclipped
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import Renderer, renderer
 
-LEAST_RESPONSES = 20
-LEAST_CATEGORIES = 2  # With one category there is nothing to distinguish.
+MIN_RESPONSES = 20
+MIN_CATEGORIES = 2  # With one category there is nothing to distinguish.
 
 
 class Proposer:
@@ -45,13 +45,13 @@ class Proposer:
         learnt = [example for folder in rule.sessions for example in _training_examples(Path(folder), own_sessions)]
         learnt_categories = {category for _, category in learnt}
         self._labels = tuple(category for category in Category if category in learnt_categories)
-        if len(learnt) < LEAST_RESPONSES or len(learnt_categories) < LEAST_CATEGORIES:
+        if len(learnt) < MIN_RESPONSES or len(learnt_categories) < MIN_CATEGORIES:
             raise InputError(
                 f"proposals have too little to learn from: {len(learnt)} responses with a category and a "
                 f"text, of {len(learnt_categories)} kinds",
                 place=Place(path) if path else None,
-                remedy=f"In `proposals: from:`, name sessions with at least {LEAST_RESPONSES} of them, of "
-                f"{LEAST_CATEGORIES} kinds. Disputed responses count only after an adjudication",
+                remedy=f"In `proposals: from:`, name sessions with at least {MIN_RESPONSES} of them, of "
+                f"{MIN_CATEGORIES} kinds. Disputed responses count only after an adjudication",
             )
         texts, categories = zip(*learnt, strict=True)
         self._classifier.fit(

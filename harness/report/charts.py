@@ -20,8 +20,8 @@ from harness.offline.reports.det import Curve, DetScales
 
 WIDTH, HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 632, 10, 190
-MOST_POINTS = 400
-MOST_MARKS = 3000
+MAX_POINTS = 400
+MAX_MARKS = 3000
 PICTURE = 300
 """Number of columns in the picture of a waveform or a spectrogram."""
 _WINDOW = 256
@@ -163,9 +163,9 @@ def charts_html(charts: Sequence[Chart | None]) -> str:
 
 
 def steps(values: Sequence[float]) -> list[Point]:
-    """The empirical distribution: for each value, the percentage of values up to it. At most MOST_POINTS steps."""
+    """The empirical distribution: for each value, the percentage of values up to it. At most MAX_POINTS steps."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
-    chosen = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_POINTS)).round().astype(int))
+    chosen = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MAX_POINTS)).round().astype(int))
     line: list[Point] = []
     for number in chosen:
         line += [(float(ordered[number]), line[-1][1] if line else 0.0)]
@@ -210,10 +210,10 @@ class Lane:
 
 
 def lane(name: str, marks: Sequence[LaneMark], span_s: float) -> Lane:
-    """A lane. More than MOST_MARKS marks are pooled into bins by kind. span_s: length of the whole lane."""
-    if len(marks) <= MOST_MARKS:
+    """A lane. More than MAX_MARKS marks are pooled into bins by kind. span_s: length of the whole lane."""
+    if len(marks) <= MAX_MARKS:
         return Lane(name, tuple(marks))
-    bin_s = span_s / (MOST_MARKS // len({mark.kind for mark in marks}))
+    bin_s = span_s / (MAX_MARKS // len({mark.kind for mark in marks}))
     pooled: dict[tuple[int, str], int] = {}
     for mark in marks:
         key = int(mark.start_s / bin_s), mark.kind

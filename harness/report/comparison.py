@@ -37,8 +37,8 @@ from harness.statistics.intervals import Interval, Share, exact_enough
 from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandResult
 
-MOST_SESSIONS = 26  # Each is named by a letter.
-MOST_LABELS = 24
+MAX_SESSIONS = 26  # Each is named by a letter.
+MAX_LABELS = 24
 """If an axis has at most this many labels, each label is compared by itself."""
 
 
@@ -136,8 +136,8 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
 
     clusters: assigns trials to clusters, by the name of their speaker or recording; None for each stimulus by itself.
     """
-    if not 2 <= len(folders) <= MOST_SESSIONS:
-        raise InputError(f"{len(folders)} sessions cannot be compared", remedy=f"Name 2 to {MOST_SESSIONS}")
+    if not 2 <= len(folders) <= MAX_SESSIONS:
+        raise InputError(f"{len(folders)} sessions cannot be compared", remedy=f"Name 2 to {MAX_SESSIONS}")
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise InputError("a session is named twice", remedy="Name each only once")
     sessions = [read_session(folder, later_rows(folder)) for folder in folders]
@@ -163,7 +163,7 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
                 for session, device, judged in zip(pair, devices, (rated[0], rated[number]), strict=True)
             )
             axes = {axis: _labels(axis, base, other) for axis in sorted(varying)}
-            for axis in [axis for axis, labels in axes.items() if len(labels) > MOST_LABELS]:
+            for axis in [axis for axis, labels in axes.items() if len(labels) > MAX_LABELS]:
                 warnings.append(
                     f"the {len(axes.pop(axis))} labels of {plain_text(axis, 40)} are not compared individually"
                 )

@@ -29,9 +29,9 @@ from harness.report.session_page import delays_of, distribution, latencies_of
 from harness.session.log.reader import stored_bytes
 from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 
-MOST_CHARACTERS = 60_000
+MAX_CHARS = 60_000
 """Longest Markdown text. A comment on GitHub may have 65,536 characters."""
-MOST_FACTS, MOST_FACT_LINES = 40, 12
+MAX_FACTS, MAX_FACT_LINES = 40, 12
 """Most facts in Markdown, and on a terminal, where the verdict stands below them."""
 _CELL = 100
 METHOD = (
@@ -141,11 +141,11 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
     for warning in comparison.warnings:
         yield f"note: {warning}"
     yield ""
-    for fact in facts[:MOST_FACT_LINES]:
+    for fact in facts[:MAX_FACT_LINES]:
         values = ", ".join(f"{letter(number)} {shown(value, _CELL) or '–'}" for number, value in enumerate(fact.values))
         yield f"differs: {shown(fact.what, _CELL)}: {values}"
-    if len(facts) > MOST_FACT_LINES:
-        yield f"differs: {len(facts) - MOST_FACT_LINES} more; see --html"
+    if len(facts) > MAX_FACT_LINES:
+        yield f"differs: {len(facts) - MAX_FACT_LINES} more; see --html"
     if facts:
         yield ""
     yield headline(comparison)
@@ -161,7 +161,7 @@ def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: 
 
 
 def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> str:
-    """The comparison for a comment on a pull request, in at most MOST_CHARACTERS. Names are written as code, so that
+    """The comparison for a comment on a pull request, in at most MAX_CHARS. Names are written as code, so that
     none becomes a link or a mention."""
     names = [
         f"- {letter(number)}: {_code(session.started.session_id)}, {_code(verdict, 400)}"
@@ -176,14 +176,14 @@ def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> s
     if facts:
         letters = [letter(number) for number in range(len(comparison.sessions))]
         head += ["", _row(["differs", *letters]), _row(["---"] * (len(letters) + 1))]
-        head += [_row([_code(fact.what), *map(_code, fact.values)]) for fact in facts[:MOST_FACTS]]
-        head += [f"\n{len(facts) - MOST_FACTS} more differ."] if len(facts) > MOST_FACTS else []
+        head += [_row([_code(fact.what), *map(_code, fact.values)]) for fact in facts[:MAX_FACTS]]
+        head += [f"\n{len(facts) - MAX_FACTS} more differ."] if len(facts) > MAX_FACTS else []
     shown_rows = [row for row in comparison.rows if not row.axis or row.change.differs]
     titles = ("measure", "session", "", "A (baseline)", "this session", "difference (95 %)", "p", "compared")
     text_lines = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
     # The last 100 characters are reserved for the line about rows that do not fit.
-    room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*text_lines, *end)) - 100
+    room = MAX_CHARS - sum(len(line) + 1 for line in (*text_lines, *end)) - 100
     for index, row in enumerate(shown_rows):
         change = f"**{row.change.word}**" if row.change.differs else row.change.word
         why = f": {row.why}" if row.why else ""

@@ -24,14 +24,14 @@ from harness.offline.figures.phrase_matching import compared
 from harness.offline.journal import JournalFile
 from harness.offline.score_cache import ScoreCache
 from harness.report.charts import PICTURE
-from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundStorage
+from harness.report.session_cases import MAX_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundStorage
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.stimuli.renderer import Renderer
 
-MOST_NAMED = 2000
+MAX_NAMED = 2000
 BEFORE_S, AFTER_S = 2.5, 1.0
 """Length of the sound of a false accept, before and after its detection."""
-LONGEST_S = 6.0
+MAX_CLIP_S = 6.0
 """Longest sound of a missed file. Of a longer file, the part with the highest score is shown."""
 
 
@@ -93,8 +93,8 @@ def _score(error: FileError) -> float:
 
 def nearest_first(missed: Sequence[FileError], journal: JournalFile, scores: ScoreCache | None) -> list[FileError]:
     """Misses with their highest scores, as far as these are stored; the highest first. If there are more than
-    MOST_NAMED, the list is unchanged."""
-    if len(missed) > MOST_NAMED:
+    MAX_NAMED, the list is unchanged."""
+    if len(missed) > MAX_NAMED:
         return list(missed)
     return sorted((_with_highest(error, journal, scores) for error in missed), key=_score, reverse=True)
 
@@ -128,7 +128,7 @@ def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) ->
 class EvaluationCases:
     """The cases of one evaluation. number: place of the evaluation on the page. most: most cases of a kind to list."""
 
-    def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int = MOST_LISTED) -> None:
+    def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int = MAX_LISTED) -> None:
         self._engine, self._number, self._sounds, self._most = engine, number, sounds, most
         self._scores: ScoreCache | None = scores_of(engine.journal, lambda line: None) if engine.sweep else None
         self._renderer = Renderer(None)
@@ -139,7 +139,7 @@ class EvaluationCases:
         missed = nearest_first(missed, self._engine.journal, self._scores)
         for (id, title), errors in zip(titles, (missed, *other_errors), strict=True):
             shown = tuple(self._case(index, id, error) for index, error in enumerate(errors[: self._most]))
-            rest = tuple(error.line for error in errors[self._most : self._most + MOST_NAMED])
+            rest = tuple(error.line for error in errors[self._most : self._most + MAX_NAMED])
             yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)
 
     def _case(self, index: int, kind: str, error: FileError) -> ListedCase:
@@ -184,7 +184,7 @@ def _window(error: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[i
         return max(0, error.spot.end - round(BEFORE_S * rate_hz)), min(
             length, error.spot.end + round(AFTER_S * rate_hz)
         )
-    longest = round(LONGEST_S * rate_hz)
+    longest = round(MAX_CLIP_S * rate_hz)
     if length <= longest:
         return 0, length
     peak = longest if track is None else track.first_end + int(np.argmax(track.scores)) * track.step

@@ -35,11 +35,11 @@ from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit import limit_case
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.report.session_cases import MOST_LISTED, PageSounds, SoundStorage
+from harness.report.session_cases import MAX_LISTED, PageSounds, SoundStorage
 from harness.statistics import text
 from harness.statistics.verdict import LimitVerdict, held, worst
 
-MOST_CASES = 2000
+MAX_CASES = 2000
 """Most error cases of one evaluation in JUnit."""
 
 
@@ -48,7 +48,7 @@ def write_evaluations(
 ) -> LimitVerdict:
     """Writes the page to a file, completely or not at all; returns the worst verdict. LogError."""
     shelf = PageSounds(sounds, target)
-    most = max(10, MOST_LISTED // len(engines))
+    most = max(10, MAX_LISTED // len(engines))
     sections = [_section(engine, number, shelf, most) for number, engine in enumerate(engines, 1)]
     verdict = worst(section["verdict"] for section in sections)
     page = filled_page(
@@ -71,7 +71,7 @@ def write_evaluations(
         gaps=gap_texts,
         p_of_groups=P_OF_GROUPS,
         intervals=interval_info,
-        most_ids=MOST_LISTED,
+        most_ids=MAX_LISTED,
     )
     write_atomically(target, page.encode("utf-8"))
     return verdict
@@ -162,9 +162,9 @@ def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     figures = dict(interval_info(engine.counted))
     totals = tuple((key, exact(value)) for key, value in engine.counted.totals.items())
     cases = list(_error_cases(engine, {limit.name for limit in declared}))
-    hidden_count = len(cases) - MOST_CASES
+    hidden_count = len(cases) - MAX_CASES
     properties = (("errors_not_listed", str(hidden_count)),) if hidden_count > 0 else ()
-    yield Suite(f"{name}.files", tuple(cases[:MOST_CASES]), (*totals, *figures.items(), *properties))
+    yield Suite(f"{name}.files", tuple(cases[:MAX_CASES]), (*totals, *figures.items(), *properties))
 
 
 def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:

@@ -53,7 +53,7 @@ PLAN_FACTORS = (2, 4, 8, 16, 32)
 """Larger sizes of the plan that are tried, as multiples of its size."""
 SEARCH_RUNS = 50
 """Number of simulated runs for each of these sizes."""
-LEAST_GROWTH = 1.2
+MIN_GROWTH = 1.2
 """A larger plan must play at least this many times as many trials. If not, the sequential tests end the runs early."""
 BAD_FACTOR = 2.0
 """A bad device errs this many times as often as allowed."""
@@ -262,7 +262,7 @@ class Rehearsal:
         for factor in PLAN_FACTORS:
             open_names = [name for name, limit in limits.items() if limit.needed is None]
             runs = self.play_runs(device, SEARCH_RUNS, seed, factor) if open_names else []
-            if _mean_played(runs) < LEAST_GROWTH * played:  # a larger plan does not help: the tests end the runs
+            if _mean_played(runs) < MIN_GROWTH * played:  # a larger plan does not help: the tests end the runs
                 break
             played = _mean_played(runs)
             good_verdicts = self._count_verdicts(runs)

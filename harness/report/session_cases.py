@@ -40,7 +40,7 @@ from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import UnmatchedWake
 
 T = TypeVar("T")
-MOST_LISTED = 100
+MAX_LISTED = 100
 """Most cases of a kind that are listed with their sounds; further ones are only counted."""
 EMBEDDED_BYTES = 6_000_000
 """Most bytes of sounds that are embedded in one page."""
@@ -194,7 +194,7 @@ def cases_of(
     session: WholeSession, rated: SessionRatings | None, folder: SessionFolder, number: int, sounds: PageSounds
 ) -> Iterator[Cases]:
     def first_cases(id: str, title: str, entries: Sequence[T], as_case: Callable[[T], ListedCase]) -> Cases:
-        return Cases(f"{id}-{number}", title, tuple(as_case(entry) for entry in entries[:MOST_LISTED]), len(entries))
+        return Cases(f"{id}-{number}", title, tuple(as_case(entry) for entry in entries[:MAX_LISTED]), len(entries))
 
     events = [event for device in session.devices for event in session.wake.unmatched(device)]
     yield first_cases(

@@ -33,11 +33,11 @@ from harness.model.time import MeasuredDuration
 from harness.model.trial import Trial
 from harness.rating.reports import agreement
 from harness.rating.reports.categories import name_of
-from harness.report.charts import MOST_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
+from harness.report.charts import MAX_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
 from harness.report.session import WholeSession, limits_of
 from harness.report.session_cases import (
     MARK_OF_OUTCOME,
-    MOST_LISTED,
+    MAX_LISTED,
     PageSounds,
     SessionRatings,
     SoundStorage,
@@ -77,8 +77,8 @@ from harness.wake.wake_progress import Speakers
 from harness.wake.wake_progress import ratio as ratio_of
 
 T = TypeVar("T")
-MOST_ROWS = 2000
-_MOST_LABELS = 24
+MAX_ROWS = 2000
+_MAX_LABELS = 24
 
 
 @frozen
@@ -137,7 +137,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         figures=((*Category, *CategoryGroup)),
         name_of=name_of,
         agreement_sections=agreement.sections,
-        most_ids=MOST_LISTED,
+        most_ids=MAX_LISTED,
         admitted=Reading.ADMITTED,
     )
     write_atomically(target, page.encode("utf-8"))
@@ -183,12 +183,12 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "words_by": tuple((axis, groups) for axis, groups in words_by if len(groups) > 1),
         "normalisation": normalisation_of(progress),
         "rated": rated,
-        "frames": session_frames(progress, MOST_LISTED),
-        "misheard": [(case_title(trial.trial.id, trial.device), aligned(trial)) for trial in misheard[:MOST_LISTED]],
+        "frames": session_frames(progress, MAX_LISTED),
+        "misheard": [(case_title(trial.trial.id, trial.device), aligned(trial)) for trial in misheard[:MAX_LISTED]],
         "misheard_total": len(misheard),
         "cases": tuple(cases_of(session, rated, folder, number, sounds)),
-        "trials": [_trial_row(trial, plays.get(trial.trial.id, ())) for trial in progress.trials[:MOST_ROWS]],
-        "trials_left": len(progress.trials) - MOST_ROWS,
+        "trials": [_trial_row(trial, plays.get(trial.trial.id, ())) for trial in progress.trials[:MAX_ROWS]],
+        "trials_left": len(progress.trials) - MAX_ROWS,
     }
 
 
@@ -328,7 +328,7 @@ def _by_conditions(
         labels = in_order(conditions[axis] for conditions, _ in trials if axis in conditions)
         rows = [
             (label, cell([trial for conditions, trial in trials if conditions.get(axis) == label]))
-            for label in labels[:MOST_LISTED]
+            for label in labels[:MAX_LISTED]
         ]
         by_axis.append({"axis": axis, "rows": rows, "left_out": len(labels) - len(rows)})
     crossed = []
@@ -340,7 +340,7 @@ def _by_conditions(
         )
         heads = in_order(label for _, label in cells)
         names = in_order(label for label, _ in cells)
-        if cells and max(len(heads), len(names)) <= _MOST_LABELS:
+        if cells and max(len(heads), len(names)) <= _MAX_LABELS:
             crossing = [
                 (name, tuple(cell(cells[name, head]) if (name, head) in cells else None for head in heads))
                 for name in names
@@ -424,7 +424,7 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
     levels = sorted({*hits, *accepts})
     return [(-math.inf, missed, len(events))] + [
         (level, missed + bisect_right(hits, level), len(events) - bisect_right(accepts, level))
-        for level in levels[:: max(1, len(levels) // MOST_POINTS)]
+        for level in levels[:: max(1, len(levels) // MAX_POINTS)]
     ]
 
 

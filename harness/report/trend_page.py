@@ -21,17 +21,17 @@ from harness.report.charts import Chart, chart
 from harness.report.comparison_page import finite_ends
 from harness.report.trend import LevelChange, Trend, TrendFolder, TrendSession, TrendValue
 from harness.statistics import text
-from harness.statistics.change_points import LEAST_SERIES, LEAST_SIDE
+from harness.statistics.change_points import MIN_SESSIONS, MIN_SESSIONS_PER_SIDE
 from harness.statistics.comparison import DifferenceVerdict, MeasureKind, difference_text
 from harness.statistics.intervals import values_needed
 
 METHOD = (
     "In brackets: trials, words, hours of sound, or durations. All intervals are 95 %.",
-    f"A change needs {LEAST_SIDE} sessions on both sides, and {LEAST_SERIES} in all.",
+    f"A change needs {MIN_SESSIONS_PER_SIDE} sessions on both sides, and {MIN_SESSIONS} in all.",
     "p comes from permuting whole sessions, corrected for all measures (Holm).",
 )
 _BARS = "▁▂▃▄▅▆▇█"
-_MOST_FACTS = 8
+_MAX_FACTS = 8
 Group = tuple[str, list[TrendSession], list[Trend]]
 
 
@@ -106,7 +106,7 @@ def facts_text(change: LevelChange) -> str:
     """The facts that differ between the sessions on both sides of a change, in words."""
     facts = [f"{shown(fact.what, 80)} {' → '.join(shown(value, 40) or '–' for value in fact.values)}"
             for fact in change.facts]  # fmt: skip
-    return "; ".join(shortened(facts, _MOST_FACTS)) or "in nothing that sessions record"
+    return "; ".join(shortened(facts, _MAX_FACTS)) or "in nothing that sessions record"
 
 
 def lines(report: TrendFolder, width: int) -> Iterator[str]:
@@ -122,7 +122,7 @@ def lines(report: TrendFolder, width: int) -> Iterator[str]:
         name_width = 2 + max(len(trend.followed.name) for trend in trends)
         for trend in trends:
             changes = counted(len(trend.changes), "change") if trend.changes else "no change shown"
-            few = f"; fewer than {LEAST_SERIES} sessions" if trend.p_holm is None else ""
+            few = f"; fewer than {MIN_SESSIONS} sessions" if trend.p_holm is None else ""
             yield from note(
                 trend.followed.name, f"{_bars(trend, max(8, width - 60))} {changes}{few}", width, name_width
             )

@@ -19,7 +19,7 @@ from harness.transcripts.recognition import recognised
 
 # Characters with a special meaning in trn files are replaced by their full-width forms.
 _TWINS = str.maketrans("(){}/;@<>", "（）｛｝／；＠＜＞")
-LONGEST_WORD, LONGEST_LABEL = 10_000, 200
+MAX_WORD_CHARS, MAX_LABEL_CHARS = 10_000, 200
 ID = "id"
 
 
@@ -51,7 +51,7 @@ def _files(
             judged = recognised(trial.trial, attempt.heard)
             reference.append(_line(judged.reference, id_))
             hypothesis.append(_line(judged.heard, id_))
-            table.writerow([id_, *(plain_text(group_of(trial, grouping), LONGEST_LABEL) for grouping in groupings)])
+            table.writerow([id_, *(plain_text(group_of(trial, grouping), MAX_LABEL_CHARS) for grouping in groupings)])
     return {
         f"{name}.ref.trn": "".join(reference),
         f"{name}.trn": "".join(hypothesis),
@@ -60,7 +60,7 @@ def _files(
 
 
 def _line(words: Sequence[str], id_: str) -> str:
-    return " ".join([*(plain_text(word, LONGEST_WORD).translate(_TWINS) for word in words), f"({id_})"]) + "\n"
+    return " ".join([*(plain_text(word, MAX_WORD_CHARS).translate(_TWINS) for word in words), f"({id_})"]) + "\n"
 
 
 def _ids(trials: Iterable[TranscribedTrial]) -> Iterator[str]:

@@ -24,7 +24,7 @@ PATH, PHRASE_END = "recording", "phrase_end_ms"
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _COMMENT = re.compile(rf"\b{PHRASE_END}\s*[=:]\s*(\d+(?:\.\d+)?)")
 TALKER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 _OF_OTHER_TOOLS = {
     "path": PATH, "audio": PATH, "client_id": "talker", "speaker": "talker", "age": "age", "gender": "gender",
     "accents": "accents", "variant": "variant", "locale": "locale",
@@ -59,8 +59,8 @@ def read_list(path: Path) -> tuple[Listed, ...]:
         remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any other columns"
         raise InputError(f"the header has no column {PATH!r}; found {columns}", place=place, remedy=remedy)
     demand_columns(header, place)
-    if len(table.rows) > MOST_ROWS:
-        raise InputError(f"the list has more than {MOST_ROWS} rows", place=Place(name), remedy="Split it")
+    if len(table.rows) > MAX_ROWS:
+        raise InputError(f"the list has more than {MAX_ROWS} rows", place=Place(name), remedy="Split it")
     if not table.rows:
         raise InputError("the list contains no recordings", place=Place(name), remedy="Add a row for each recording")
     return tuple(_read_row(row, name_by_column, Place(name, row.line)) for row in table.rows)

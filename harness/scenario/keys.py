@@ -229,15 +229,15 @@ PowerCycle = Annotated[
     Field(json_schema_extra={"type": "string", "pattern": r"^(never|trial|every [1-9]\d{0,5})$"}),
 ]
 
-LONGEST_WAIT_S = 3600
-WaitS = Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)]
+MAX_WAIT_S = 3600
+WaitS = Annotated[float, Field(ge=0, le=MAX_WAIT_S)]
 
 
 class SpreadKeys(Keys):
     """Waits in a geometric series: each is longer than the previous one by the same factor."""
 
-    from_s: float = Field(gt=0, le=LONGEST_WAIT_S, alias="from", description="The shortest wait, s.")
-    to: float = Field(gt=0, le=LONGEST_WAIT_S, description="The longest wait, s.")
+    from_s: float = Field(gt=0, le=MAX_WAIT_S, alias="from", description="The shortest wait, s.")
+    to: float = Field(gt=0, le=MAX_WAIT_S, description="The longest wait, s.")
     count: int = Field(ge=2, le=100, description="Number of waits.")
 
 

@@ -24,7 +24,7 @@ from harness.model.stimulus import NOISE_BEFORE_S, QUIET, Band, NoiseSpec, Openi
 from harness.scenario.keys import ExcludeKeys, MatrixKeys
 
 MAX_CELLS = 10_000
-LEAST_PAUSE_S = 1.5
+MIN_PAUSE_S = 1.5
 """The shortest pause of an opening, in seconds, in which the harness can hear the device."""
 Cell = tuple[tuple[AxisName, str], ...]
 LabelledValue = tuple[AxisValue, str]
@@ -195,7 +195,7 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
             if trial.kind.asks and not trial.wake:
                 problem = f"{trial.id!r} has no wake phrase, which an opening needs"
                 findings.add(above, problem, "Remove `wake: false`, or exclude the opening")
-            least_s = LEAST_PAUSE_S
+            least_s = MIN_PAUSE_S
             if noisy:
                 least_s += NOISE_BEFORE_S if trial.kind.asks else trial.lead_in_s
             if opening.sounds and opening.pause_s < least_s:

@@ -40,9 +40,9 @@ MANIFEST = "manifest.json"
 ROOT = "session/"
 TAR, ZIP = ".tar.gz", ".zip"
 _CHUNK = 1 << 20
-_MANIFEST_BYTES = 32 << 20  # About what _MOST_MEMBERS take, with 150 bytes each.
+_MANIFEST_BYTES = 32 << 20  # About what _MAX_MEMBERS take, with 150 bytes each.
 _MAX_PART_BYTES, _MAX_NAME_BYTES, _MAX_DEPTH = 255, 1000, 8  # File systems allow a name of 255 bytes.
-_MOST_MEMBERS = 200_000
+_MAX_MEMBERS = 200_000
 _RATIO_EXEMPT_BYTES = 10_000_000  # below this the ratio is not checked
 _ZIP64_FROM_BYTES = 1 << 30
 _ENCRYPTED = 0x1
@@ -335,8 +335,8 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
         raise _refusal(f"its manifest cannot be read: {error.what}") from error
     names = _NameCheck()
     _demand_name(names, ROOT + MANIFEST)
-    if len(manifest.files) > _MOST_MEMBERS:
-        raise _refusal(f"it has {len(manifest.files)} files; at most {_MOST_MEMBERS} are accepted")
+    if len(manifest.files) > _MAX_MEMBERS:
+        raise _refusal(f"it has {len(manifest.files)} files; at most {_MAX_MEMBERS} are accepted")
     for file in manifest.files:
         _demand_name(names, ROOT + file.name)
         if file.bytes < 0:
@@ -401,8 +401,8 @@ def _zip_members(stream: BinaryIO) -> Iterator[Member]:
     names = _NameCheck()
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()
-        if len(members) > _MOST_MEMBERS + 1:
-            raise _refusal(f"it has {len(members)} members; at most {_MOST_MEMBERS} files are accepted")
+        if len(members) > _MAX_MEMBERS + 1:
+            raise _refusal(f"it has {len(members)} members; at most {_MAX_MEMBERS} files are accepted")
         for member in members:
             # 0: written by a system without Unix modes.
             if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.is_dir():

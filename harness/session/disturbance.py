@@ -11,12 +11,12 @@ from harness.model.frozen import frozen
 from harness.model.numbers import counted, percent, seconds
 from harness.model.observation import HostStalled, Overrun, stalled_s
 from harness.model.time import MeasuredDuration, Stamp, between
-from harness.statistics.intervals import MOST_ERROR_S
+from harness.statistics.intervals import MAX_ERROR_S
 
 BLOCK_S = 0.05
 """Time by which a report of late or lost blocks may have shifted sound: one block of a stream on a busy host
 (`frames_per_buffer` 2400)."""
-MOST_LATE = 0.005
+MAX_LATE_SHARE = 0.005
 """Share of a stream's sound up to which late and lost blocks are not mentioned with the verdict."""
 
 
@@ -48,11 +48,11 @@ class LateSound:
     def consequence(self) -> str:
         """What it means for the results, in a sentence; "" if it is too little to matter."""
         source, share = next(iter(self.shares()), ("", 0.0))
-        if share <= MOST_LATE:
+        if share <= MAX_LATE_SHARE:
             return ""
         return (
             f"about {percent(share)} of the sound of {plain_text(source, 40)} was late or lost"
-            f" (more than {percent(MOST_LATE, 1)}). Misses and slow responses may be due to this computer, not the"
+            f" (more than {percent(MAX_LATE_SHARE, 1)}). Misses and slow responses may be due to this computer, not the"
             " device: repeat the run when it is less busy."
         )
 
@@ -77,7 +77,7 @@ class Disturbance:
         """
         stalled = [stall.lasted_s for stall in self.stalls if stall.falls_within(from_s, until_s)]
         late = _within((*self.late_sound, *self.gaps), from_s, until_s)
-        if not stalled and BLOCK_S * len(late) <= MOST_ERROR_S:
+        if not stalled and BLOCK_S * len(late) <= MAX_ERROR_S:
             return ""
         words = []
         if stalled:

@@ -22,7 +22,7 @@ from harness.sound.level import active_speech_level, rms_dbfs
 from harness.sound.recordings import at_rate
 
 NO_NOISE: Mapping[str, Waveform] = MappingProxyType({})
-LONGEST_S = 20.0
+MAX_COMPARED_S = 20.0
 """If a sound is longer, only this much of its beginning is compared, in s."""
 SOUNDING_S = 1.0
 """Length of the last part of the pause after an opening, in which the device should sound, in s."""
@@ -79,7 +79,7 @@ class LevelRule:
         calibration = self.loudspeakers.get(loudspeaker)
         if calibration is None:
             return None
-        begins_s, ends_s = row.query_start_s, min(row.query_end_s, row.query_start_s + LONGEST_S)
+        begins_s, ends_s = row.query_start_s, min(row.query_end_s, row.query_start_s + MAX_COMPARED_S)
         part = Waveform(sound.samples[round(begins_s * sound.rate_hz) : round(ends_s * sound.rate_hz)], sound.rate_hz)
         heard_dbfs = _heard_dbfs(part, started_s + begins_s, microphone)
         played_dbfs = rms_dbfs(part.samples)
@@ -142,11 +142,11 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:
     """RMS level of a sound at the microphone, without its noise floor; None if it was not heard."""
     # Here, since it takes long to import; a run with a microphone has imported it.
-    from harness.sound.hearing import EARLIEST_S, LATEST_S, LEAST_CORRELATION, locate
+    from harness.sound.hearing import EARLIEST_S, LATEST_S, MIN_CORRELATION, locate
 
     recording, _ = microphone.cut(left_s + EARLIEST_S, left_s + part.duration_s + LATEST_S)
     match = locate(at_rate(recording, ANALYSIS_HZ).samples, at_rate(part, ANALYSIS_HZ).samples)
-    if match is None or match.correlation < LEAST_CORRELATION:
+    if match is None or match.correlation < MIN_CORRELATION:
         return None
     first = round(match.start / ANALYSIS_HZ * recording.rate_hz)
     heard = recording.samples[first : first + round(part.duration_s * recording.rate_hz)]

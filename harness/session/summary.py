@@ -38,7 +38,7 @@ from harness.session.wording import OUTCOME_WORDS, connection_in_words, describe
 from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, held
-from harness.statistics.word_intervals import LEAST_QUERIES
+from harness.statistics.word_intervals import MIN_QUERIES
 from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words
 from harness.wake.reports.figures_text import request_lines, wake_summary
@@ -50,11 +50,11 @@ GAP = "  "
 REASONS_SHOWN = 50
 HEADS = ("#", "trial", "outcome", "attempts", "latency", "it heard", "it answered (by our transcription)")
 WIDTHS = (4, 24, 12, 8, 15)  # Of HEADS, without the two texts.
-LEAST_TEXT = 28
+MIN_TEXT_COLUMNS = 28
 """Least width of the two texts together, in columns; on a narrower screen, they are left out."""
 FRAME_HEADS = ("#", "trial", "attempts", "what was understood: = right, ≠ another value, − missing, + extra")
 FRAME_WIDTHS = (4, 24, 8)  # Of FRAME_HEADS, without the last one.
-LEAST_FRAME = 18
+MIN_FRAME_COLUMNS = 18
 NO_LABEL = "(none)"
 UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "attempt"}
 
@@ -360,7 +360,9 @@ def trial_table(
     wake: the results of wake trials; None: there are none.
     """
     text_width = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
-    widths = (*WIDTHS, text_width * 2 // 5, text_width - text_width * 2 // 5) if text_width >= LEAST_TEXT else WIDTHS
+    widths = (
+        (*WIDTHS, text_width * 2 // 5, text_width - text_width * 2 // 5) if text_width >= MIN_TEXT_COLUMNS else WIDTHS
+    )
     names = short_names([trial.trial.id for trial in trials], WIDTHS[1])
     plays = wake.plays_by_trial() if wake is not None else {}
     cells = (
@@ -408,7 +410,7 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     rows = [trial for trial in progress.trials if trial.trial.expects is not None]
     if not rows:
         return []
-    frame_width = max(LEAST_FRAME, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
+    frame_width = max(MIN_FRAME_COLUMNS, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
     names = short_names([trial.trial.id for trial in rows], FRAME_WIDTHS[1])
     cells = (
         (str(trial.trial.number), name, "" if trial.attempts is None else str(trial.attempts), frame_in_words(trial))
@@ -554,7 +556,7 @@ def heard_tables(
     whole, columns = words_of(trials), _columns(width)
     out = [
         f"WER of what was heard, words compared as {normalisation}",
-        f"intervals: by query if there are at least {LEAST_QUERIES} different ones, else by attempt",
+        f"intervals: by query if there are at least {MIN_QUERIES} different ones, else by attempt",
         *(f"transcripts typed {text}" for text in _typed_lines(whole.first, whole.final)),
         "",
         *_transcript_table("", [("all", whole)], columns),

@@ -35,11 +35,11 @@ PAUSE_S = 0.8
 """A longer pause ends an utterance."""
 SETTLES_S = 1.0
 """Sound that the microphone needs before the first prompt, to know the noise floor."""
-LONGEST_S = 30.0
+MAX_UTTERANCE_S = 30.0
 CLIPPED = 0.999
-LEAST_SNR_DB = 15.0
-MOST_PROMPTS = 10_000
-LONGEST_PROMPT = 500
+MIN_SNR_DB = 15.0
+MAX_PROMPTS = 10_000
+MAX_PROMPT_CHARS = 500
 _STEP_S = 0.1
 
 
@@ -91,15 +91,15 @@ def read_prompts(path: Path) -> tuple[str, ...]:
             continue
         if (fault := fault_in(line, place, "utf-8")) is not None:
             problems.append(fault)
-        elif len(prompt) > LONGEST_PROMPT:
+        elif len(prompt) > MAX_PROMPT_CHARS:
             problem = f"the prompt has {len(prompt)} characters"
-            problems.append(InputError(problem, place=place, remedy=f"Use at most {LONGEST_PROMPT}"))
+            problems.append(InputError(problem, place=place, remedy=f"Use at most {MAX_PROMPT_CHARS}"))
         prompts.append(prompt)
     if problems:
         raise InputProblems(problems)
-    if not 1 <= len(prompts) <= MOST_PROMPTS:
+    if not 1 <= len(prompts) <= MAX_PROMPTS:
         problem = f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts"
-        raise InputError(problem, place=Place(str(path)), remedy=f"Write 1 to {MOST_PROMPTS:,}, one on each line")
+        raise InputError(problem, place=Place(str(path)), remedy=f"Write 1 to {MAX_PROMPTS:,}, one on each line")
     return tuple(prompts)
 
 
@@ -194,7 +194,7 @@ class TalkerSpeech:
         """When the speech is over, or given up, if nothing more is heard."""
         if self.starts is None:
             return self._begins_s + self._wait_s
-        return self.starts.at_s + LONGEST_S if self.ends is None else self.ends.at_s + PAUSE_S + AROUND_S
+        return self.starts.at_s + MAX_UTTERANCE_S if self.ends is None else self.ends.at_s + PAUSE_S + AROUND_S
 
     def over(self, now_s: float) -> bool:
         """Whether all of the speech was heard. UnusableUtterance if none was heard, or if it does not end."""
@@ -203,7 +203,7 @@ class TalkerSpeech:
         if self.starts is None:
             raise UnusableUtterance(f"nothing was heard within {exact(self._wait_s)} s")
         if self.ends is None:
-            raise UnusableUtterance(f"longer than {exact(LONGEST_S)} s, or too noisy to find its end")
+            raise UnusableUtterance(f"longer than {exact(MAX_UTTERANCE_S)} s, or too noisy to find its end")
         return True
 
 
@@ -239,7 +239,7 @@ class Talker:
             raise UnusableUtterance("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
         level = rms_dbfs(speech)
         utterance = SpokenPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
-        if floor_dbfs is not None and utterance.snr_db < LEAST_SNR_DB:
+        if floor_dbfs is not None and utterance.snr_db < MIN_SNR_DB:
             raise UnusableUtterance(
                 f"too quiet: {fixed(utterance.snr_db, 0)} dB over the noise. Speak up, or step closer"
             )

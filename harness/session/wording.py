@@ -93,7 +93,7 @@ def unread_in_words(reports: Unread) -> str:
     return f"{reports.count} lines; reason for the last: {reports.what}" if reports.count > 1 else reports.what
 
 
-LONGEST_LINE = 1000
+MAX_LINE_CHARS = 1000
 
 OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.RESPONDED: "responded",
@@ -189,7 +189,7 @@ class RowWriter:
         words = self._record_words(record)
         if words is not None and isinstance(record, AttemptStarted | AttemptFinished):
             words = self._name_trial(record.trial_id, words)
-        return None if words is None else plain_text(words, LONGEST_LINE)
+        return None if words is None else plain_text(words, MAX_LINE_CHARS)
 
     def _name_trial(self, trial_id: str, line: str) -> str:
         """The line of a wake, command or ambient trial with its number and name in front; others were named earlier."""
@@ -473,7 +473,7 @@ def connection_in_words(connection: DeviceConnection) -> str:
     return "; ".join(filter(None, (", ".join(parts), attempts)))
 
 
-LONGEST = 200
+MAX_TEXT_CHARS = 200
 
 
 def short_names(ids: Sequence[str], width: int) -> list[str]:
@@ -483,7 +483,7 @@ def short_names(ids: Sequence[str], width: int) -> list[str]:
     words with which all parts in one position begin or end. Names that are still too long lose the part without which
     most of them stay different. If the width is too small, some may look alike.
     """
-    names = _without_shared_end([plain_text(name, LONGEST) for name in ids])
+    names = _without_shared_end([plain_text(name, MAX_TEXT_CHARS) for name in ids])
     if any(len(name) > width for name in names):
         names = _without_shared_parts(names)
     if any(len(name) > width for name in names):

@@ -26,11 +26,11 @@ from harness.model.stimulus import Waveform
 from harness.sound.level import a_weighting_of
 
 RATE_HZ = 48_000  # That of the harness's streams: the signal is played without resampling.
-LOWEST_HZ, HIGHEST_HZ = 100.0, 8000.0
+MIN_HZ, MAX_HZ = 100.0, 8000.0
 """Band of the pink noise: small loudspeakers can play it, and all weightings of meters treat it similarly."""
 TONE_HZ = 1000.0  # Where A and C weighting change nothing.
 RAMP_S = 0.5
-QUIETEST_SPL, LOUDEST_SPL = 30.0, 130.0
+MIN_SPL, MAX_SPL = 30.0, 130.0
 """Readings of a meter outside of these are mistakes, such as a wrong range or decimal point, in dB SPL."""
 QUIETLY_DBFS = -40.0
 """Level of the noise for which the weighting is computed; any level that does not clip will do."""
@@ -45,13 +45,13 @@ class CalibrationKeys(Keys):
     sound_device: Text = Field(description="Sound device that played or recorded.")
     signal: Literal["pink noise", "1 kHz"] = Field(description="What was played.")
     level_dbfs: float = Field(ge=-90, le=0, description="RMS level that was played or recorded, dBFS.")
-    reading_db: float = Field(ge=QUIETEST_SPL, le=LOUDEST_SPL, description="Reading of the meter, dB SPL.")
+    reading_db: float = Field(ge=MIN_SPL, le=MAX_SPL, description="Reading of the meter, dB SPL.")
     weighting: Literal["A", "C", "Z"] = Field(description="Weighting of the meter.")
     at: Text = Field(description="Place of the meter, such as 1 m.")
     measured_on: Text = Field(description="Date of the measurement.")
     expires_on: Text = Field(description="Last day on which it is valid.")
     settings: str | None = optional("Bench settings with which it was measured: gain, output, equaliser.")
-    max_spl: float = preset(95.0, "Highest level allowed, dB SPL.", ge=QUIETEST_SPL, le=LOUDEST_SPL)
+    max_spl: float = preset(95.0, "Highest level allowed, dB SPL.", ge=MIN_SPL, le=MAX_SPL)
 
 
 def read_calibration(path: Path) -> Calibration:
@@ -108,13 +108,13 @@ def _escape(text: str) -> str:
 
 
 def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
-    """Pink noise between LOWEST_HZ and HIGHEST_HZ, or a tone, with that RMS level, ramped; InputError if it clips."""
+    """Pink noise between MIN_HZ and MAX_HZ, or a tone, with that RMS level, ramped; InputError if it clips."""
     count = round(seconds * RATE_HZ)
     if signal == "1 kHz":
         samples = np.sin(2 * np.pi * TONE_HZ * np.arange(count) / RATE_HZ)
     else:
         hertz = np.fft.rfftfreq(count, 1 / RATE_HZ)
-        spectrum = np.where((hertz >= LOWEST_HZ) & (hertz <= HIGHEST_HZ), 1 / np.sqrt(np.maximum(hertz, 1.0)), 0.0)
+        spectrum = np.where((hertz >= MIN_HZ) & (hertz <= MAX_HZ), 1 / np.sqrt(np.maximum(hertz, 1.0)), 0.0)
         phases = np.exp(2j * np.pi * np.random.default_rng(0).random(len(hertz)))  # the same noise every time
         samples = np.fft.irfft(spectrum * phases, count)
     samples *= 10 ** (level_dbfs / 20) / np.sqrt(np.mean(np.square(samples)))

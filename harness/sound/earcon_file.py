@@ -92,7 +92,7 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
 
 def _learned(source: str, meaning: EarconMeaning, chime: Waveform, threshold: float, path: str) -> LearnedEarcon:
     """Raises InputError if the chime cannot be detected. path: the chime's file, named in the error."""
-    from harness.sound.earcons import LONGEST_S, SHORTEST_S, LearnedEarcon
+    from harness.sound.earcons import MAX_CHIME_S, MIN_CHIME_S, LearnedEarcon
     from harness.sound.frames import ANALYSIS_HZ
     from harness.sound.level import is_silent
     from harness.sound.recordings import at_rate
@@ -100,8 +100,8 @@ def _learned(source: str, meaning: EarconMeaning, chime: Waveform, threshold: fl
     problem = ""
     if is_silent(chime.samples):
         problem = "a silent chime cannot be detected"
-    elif not SHORTEST_S <= chime.duration_s <= LONGEST_S:
-        limits = f"it must last {exact(SHORTEST_S)} to {exact(LONGEST_S)} s"
+    elif not MIN_CHIME_S <= chime.duration_s <= MAX_CHIME_S:
+        limits = f"it must last {exact(MIN_CHIME_S)} to {exact(MAX_CHIME_S)} s"
         problem = f"a chime of {seconds(chime.duration_s)} cannot be detected: {limits}"
     if problem:
         raise InputError(problem, place=Place(path), remedy=REMEDY)
@@ -127,7 +127,7 @@ def cut_chime(recording: Waveform) -> Waveform:
 
     InputError if there is none, or if it is not clear which one it is.
     """
-    from harness.sound.earcons import LONGEST_S, SHORTEST_S
+    from harness.sound.earcons import MAX_CHIME_S, MIN_CHIME_S
 
     frame = recording.rate_hz // 100  # 10 ms
     count = len(recording.samples) // frame
@@ -156,9 +156,9 @@ def cut_chime(recording: Waveform) -> Waveform:
         reason = "several of them are tones" if chimes else "none of them is a tone"
         raise InputError(f"the recording has sounds at {spans_text or 'no point'}, and {reason}", remedy=SPAN)
     (first, last), rate_hz = chimes[0], recording.rate_hz
-    if not SHORTEST_S <= (last - first) / rate_hz <= LONGEST_S:
+    if not MIN_CHIME_S <= (last - first) / rate_hz <= MAX_CHIME_S:
         problem = f"the sound at {spans_text} lasts {seconds((last - first) / rate_hz)}"
-        raise InputError(f"{problem}; a chime lasts {exact(SHORTEST_S)} to {exact(LONGEST_S)} s", remedy=SPAN)
+        raise InputError(f"{problem}; a chime lasts {exact(MIN_CHIME_S)} to {exact(MAX_CHIME_S)} s", remedy=SPAN)
     return Waveform(recording.samples[first:last], rate_hz)
 
 

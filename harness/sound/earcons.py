@@ -16,24 +16,24 @@ from harness.model.frozen import frozen
 from harness.sound.filters import analytic, convolve, correlate
 from harness.sound.frames import ANALYSIS_HZ, Mono
 
-SHORTEST_S, LONGEST_S = 0.06, 2.0
+MIN_CHIME_S, MAX_CHIME_S = 0.06, 2.0
 _HALF_TAPS = 256
 _BAND_DB, _BAND_HZ = 20.0, 400.0
 """The band of an earcon: its frequencies within 20 dB of the strongest, and 400 Hz around them."""
 _HOP = ANALYSIS_HZ // 10
 """New sound is searched when this many samples have arrived."""
 _AROUND = ANALYSIS_HZ // 8
-_LEAST_ERROR_S = 0.002
-_DROP, _LEAST_DROP, _MOST_DROP = 2.5, 0.05, 0.5
+_MIN_ERROR_S = 0.002
+_DROP, _MIN_DROP, _MAX_DROP = 2.5, 0.05, 0.5
 """The error of a time extends to the farthest start within 125 ms whose score is nearly the best.
 
-It may be lower by a share of _DROP · (1 − best score), between _LEAST_DROP and _MOST_DROP. Noise or reverberation may
+It may be lower by a share of _DROP · (1 − best score), between _MIN_DROP and _MAX_DROP. Noise or reverberation may
 lower the score of the true start.
 """
 _ECHO_S = 1.0
 _ECHO_SHARE = 0.5
 """A detection within _ECHO_S of the last one is its reverberation if it has less than this share of its energy."""
-_QUIETEST = 1e-9
+_MIN_POWER = 1e-9
 """Mean square of the band (−90 dBFS) below which no chime is searched for."""
 
 _Values = npt.NDArray[np.float64]
@@ -95,7 +95,7 @@ class _MatchedFilter:
         correlation = np.abs(correlate(in_band, self._template))
         running = np.concatenate(([0.0], np.cumsum(in_band**2)))
         around = running[self.length :] - running[: -self.length]
-        return np.asarray(correlation / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around
+        return np.asarray(correlation / np.sqrt(self._energy * np.maximum(around, _MIN_POWER * self.length))), around
 
 
 def band_taps(samples: Mono) -> _Values:
@@ -209,9 +209,9 @@ class EarconFinder:
     def _detection(self, matcher: _MatchedFilter, start: int) -> EarconDetection:
         scores = self._scores(matcher, start - _AROUND, start + _AROUND + 1)[0]
         peak = float(scores[_AROUND])
-        drop = min(max(_DROP * (1 - peak), _LEAST_DROP), _MOST_DROP)
+        drop = min(max(_DROP * (1 - peak), _MIN_DROP), _MAX_DROP)
         offsets = np.flatnonzero(scores >= (1 - drop) * peak) - _AROUND
         sound = self._samples[start - self._origin : start - self._origin + matcher.length]
         level_dbfs = 10 * float(np.log10(max(float(np.mean(np.square(sound, dtype=np.float64))), 1e-12)))
-        error_s = float(np.abs(offsets).max()) / ANALYSIS_HZ + _LEAST_ERROR_S
+        error_s = float(np.abs(offsets).max()) / ANALYSIS_HZ + _MIN_ERROR_S
         return EarconDetection(matcher.earcon, start, start + matcher.length, min(1.0, peak), error_s, level_dbfs)

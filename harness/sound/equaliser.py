@@ -12,11 +12,11 @@ _FLOAT64 = npt.NDArray[np.float64]
 
 CENTRES_HZ = (125, 160, 200, 250, 315, 400, 500, 630, 800, 1000, 1250, 1600, 2000, 2500, 3150, 4000, 5000, 6300)
 """Nominal centre frequencies (IEC 61260) of the third-octave bands of speech that calibration noise contains."""
-MOST_BOOST_DB = 6.0  # Chosen: each dB makes all other bands a dB quieter, since the highest gain becomes 0 dB.
-MOST_CUT_DB = 12.0
+MAX_BOOST_DB = 6.0  # Chosen: each dB makes all other bands a dB quieter, since the highest gain becomes 0 dB.
+MAX_CUT_DB = 12.0
 ABOVE_NOISE_DB = 10.0
 """A band is not measured if it is less than this above the room's noise."""
-LOWEST_DB = -40.0  # Chosen: `inverse` gives −18 dB at most, a person may write more.
+MIN_DB = -40.0  # Chosen: `inverse` gives −18 dB at most, a person may write more.
 TAPS = 2048  # At 48 kHz they resolve 23 Hz: less than the width of the lowest band, 29 Hz.
 _HALF_BAND = 2 ** (1 / 6)  # A sixth of an octave to each side of the centre.
 
@@ -42,11 +42,11 @@ def response(recorded: Waveform, played: Waveform, quiet: Waveform) -> _FLOAT64:
 
 
 def inverse(measured: _FLOAT64) -> str:
-    """The equaliser for a response: at most MOST_BOOST_DB and MOST_CUT_DB, shifted so that the highest gain is 0 dB.
+    """The equaliser for a response: at most MAX_BOOST_DB and MAX_CUT_DB, shifted so that the highest gain is 0 dB.
 
     A band that is not measured is left as it is.
     """
-    gains = np.clip(-np.nan_to_num(measured), -MOST_CUT_DB, MOST_BOOST_DB)
+    gains = np.clip(-np.nan_to_num(measured), -MAX_CUT_DB, MAX_BOOST_DB)
     gains = np.round(gains - gains.max(), 1) + 0.0  # writes 0 for a negative zero
     return " ".join(f"{centre}:{gain:g}" for centre, gain in zip(CENTRES_HZ, gains, strict=True))
 
@@ -60,8 +60,8 @@ def parse(text: str) -> tuple[tuple[float, float], ...]:
     hertz = [hz for hz, _ in points]
     if any(not 20 <= hz <= 20_000 for hz in hertz) or hertz != sorted(set(hertz)):
         raise ValueError("the frequencies of equaliser must ascend between 20 and 20000 Hz")
-    if any(not LOWEST_DB <= db <= 0 for _, db in points):
-        raise ValueError(f"the gains of equaliser must be {exact(LOWEST_DB)} to 0 dB: louder sound would clip")
+    if any(not MIN_DB <= db <= 0 for _, db in points):
+        raise ValueError(f"the gains of equaliser must be {exact(MIN_DB)} to 0 dB: louder sound would clip")
     return points
 
 

@@ -195,7 +195,7 @@ class Decimator:
 FRAME_SAMPLES = 160  # 10 ms.
 FRAME_S = FRAME_SAMPLES / ANALYSIS_HZ
 _HIGH_PASS_HZ = 120.0
-_QUIETEST = 1e-10  # −100 dBFS, below SILENT_DBFS: it only keeps the logarithm finite.
+_MIN_POWER = 1e-10  # −100 dBFS, below SILENT_DBFS: it only keeps the logarithm finite.
 
 
 @frozen
@@ -255,7 +255,7 @@ class Frames:
 
     def _measure(self, samples: Mono, masked: bool) -> None:
         power = float(np.mean(np.square(samples, dtype=np.float64)))
-        level = 10 * float(np.log10(max(power, _QUIETEST)))
+        level = 10 * float(np.log10(max(power, _MIN_POWER)))
         floor = self.floor.dbfs if masked else self.floor.feed(level)
         attenuated = samples
         if masked and level > floor:  # own sound is turned down to the noise, as if it were not there

@@ -31,7 +31,7 @@ from harness.sound.stream_clock import RATE_HZ
 
 EARLIEST_S, LATEST_S = -0.1, 0.3
 """When a sound may arrive at the microphone, relative to the playback timestamp of its start, in seconds."""
-LEAST_CORRELATION = 0.3
+MIN_CORRELATION = 0.3
 PATH_S = 0.04  # Chosen: a longer path costs more, since `echo` solves a system of as many equations as it has samples.
 _BEFORE_S = 0.004  # Of the path, before the direct sound.
 _RIDGE = 1e-5  # Keeps the equations solvable at frequencies that the stimulus lacks.
@@ -41,8 +41,8 @@ _SPAN_SAMPLES = 3200  # 0.2 s.
 _ASTRAY = int(0.35 * ANALYSIS_HZ)  # Sound that is displaced further comes after _WATCHED.
 _RESEMBLANCE = 0.4
 _WORD, _BRIDGE = 10, 6  # Frames.
-_LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, 0.0  # A residual below is always explained. Above, removal failed.
-_OVER_LEFT_DB, _MOST_OVER_DB = 10.0, 14.0
+_MIN_LEFT_DB, _MAX_LEFT_DB = -15.0, 0.0  # A residual below is always explained. Above, removal failed.
+_OVER_LEFT_DB, _MAX_OVER_DB = 10.0, 14.0
 _WELL_OUT_DB = -40.0
 
 
@@ -128,9 +128,9 @@ def find_unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs:
     # A residual below the noise only shows that the removal worked.
     ratio_db = np.where(residual_db > floor_dbfs + 6, residual_db - echo_db, _WELL_OUT_DB)
     low, middle = np.percentile(ratio_db[telling], (20, 50))
-    spread_db = min(max(_OVER_LEFT_DB, 2.5 * float(middle - low)), _MOST_OVER_DB)
-    left_db = max(float(middle) + spread_db, _LEAST_LEFT_DB)
-    if left_db > _MOST_LEFT_DB:
+    spread_db = min(max(_OVER_LEFT_DB, 2.5 * float(middle - low)), _MAX_OVER_DB)
+    left_db = max(float(middle) + spread_db, _MIN_LEFT_DB)
+    if left_db > _MAX_LEFT_DB:
         return None
     return np.asarray(residual_db > echo_db + left_db)
 
@@ -327,7 +327,7 @@ class OwnVoiceGate:
             return False
         first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
         match = locate(self._samples[first - self._origin : min(self._end, latest) - self._origin], part)
-        threshold = LEAST_CORRELATION if is_last else _SURE
+        threshold = MIN_CORRELATION if is_last else _SURE
         if match and match.correlation >= threshold:
             start = match.start + first - stimulus.skipped
             stimulus.located = StimulusLocation(start, match.correlation)

@@ -198,7 +198,7 @@ def refuse_clipping(waveform: Waveform, level_dbfs: float, name: str, *, as_reco
 
 
 _FRAME_S = 0.02
-_LEAST_RANGE_DB = 10.0
+_MIN_RANGE_DB = 10.0
 """Least difference between quiet and loud frames; if it is smaller, noise hides where speech ends."""
 _BELOW_LOUD_DB, _ABOVE_QUIET_DB = 30.0, 6.0
 
@@ -215,7 +215,7 @@ def quiet_end_s(samples: npt.NDArray[np.int16], rate_hz: int) -> float | None:
         return None
     levels_db = 10 * np.log10(np.einsum("ij,ij->i", frames, frames) / length + 1)
     quiet_db, loud_db = np.percentile(levels_db, (10, 95))
-    if loud_db - quiet_db < _LEAST_RANGE_DB:
+    if loud_db - quiet_db < _MIN_RANGE_DB:
         return None
     threshold_db = max(loud_db - _BELOW_LOUD_DB, min(quiet_db + _ABOVE_QUIET_DB, (quiet_db + loud_db) / 2))
     last = int(np.flatnonzero(levels_db > threshold_db)[-1])

@@ -30,19 +30,19 @@ from harness.sound.wave_file import PlainWave, UnusableSound, demand_whole
 
 Block = npt.NDArray[np.float32]
 
-LONGEST_S = 3600.0  # At 48 kHz, 700 MB of memory, since a recording is read whole.
+MAX_RECORDING_S = 3600.0  # At 48 kHz, 700 MB of memory, since a recording is read whole.
 _READ_SAMPLES = 4096
 """Number of samples that are read at a time from a damaged file; those of the read that fails are lost."""
 _FLAC_MOST_HZ = 655_350  # A frame of FLAC states its rate in 16 bits, in tens of Hz.
 _BLOCK = 1 << 18
-_LONGEST_STEP_S = 0.1
+_MAX_STEP_S = 0.1
 """A sound with only one value that is shorter, in seconds, may be an impulse response."""
 
 
 def read(path: str) -> Waveform:
     """The file's samples at its own rate; InputError as for `check`, and if it is longer than an hour."""
     with opened(path, ForwardFile) as file:
-        if file.frames < NO_TOTAL and file.frames > LONGEST_S * file.samplerate:
+        if file.frames < NO_TOTAL and file.frames > MAX_RECORDING_S * file.samplerate:
             raise InputError(
                 "the recording is longer than an hour", place=Place(path), remedy="Trim it to the utterance"
             )
@@ -151,7 +151,7 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
     if not count:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     silent = max(-lowest, highest) <= SILENCE_PEAK
-    if silent or (lowest == highest and count > _LONGEST_STEP_S * file.samplerate):
+    if silent or (lowest == highest and count > _MAX_STEP_S * file.samplerate):
         problem = "the recording is silent" if silent else f"the recording is silent: every sample is {exact(lowest)}"
         raise InputError(problem, place=Place(path), remedy="Record it again, or check how it was exported")
 

@@ -50,14 +50,14 @@ _CHUNK_NAMES = frozenset(
 _TAGS = (b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN")
 """Starts of tags that programs append to a file without a chunk around them: ID3 tags of version 1 and 2, APE, lyrics.
 """
-_LEAST_REST_S = 0.1
+_MIN_REST_S = 0.1
 """If fewer seconds of bytes that are neither a chunk nor a tag follow the sound, they do not count as sound."""
 _RATE_BYTES = 32_000
 """Bytes per second, if the header does not say it."""
 _PIECE = 1 << 20
-_MOST_CHUNKS = 1000
+_MAX_CHUNKS = 1000
 """Largest number of chunks before the sound. A file with only empty chunks would otherwise take hours."""
-_LONGEST_FMT_BYTES = 4096  # WAVE_FORMAT_EXTENSIBLE has 40. A wrong size must not fill the memory.
+_MAX_FMT_BYTES = 4096  # WAVE_FORMAT_EXTENSIBLE has 40. A wrong size must not fill the memory.
 
 
 class UnusableSound(Exception):
@@ -140,7 +140,7 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
     long_data: int | None = None
     form, assumed = b"", ""
     position = 12
-    for _ in range(_MOST_CHUNKS):
+    for _ in range(_MAX_CHUNKS):
         file.seek(position)
         head = file.read(8)
         if len(head) < 8:
@@ -149,10 +149,10 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
         position += 8
         if name == b"data":
             sizes = _Sizes(size, long_data, riff_size, position, length)
-            rest_bytes = _LEAST_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
+            rest_bytes = _MIN_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
             return WaveLayout(form, position, *_extent(file, sizes, rest_bytes, order, assumed), order)
         if name == b"fmt ":
-            form = file.read(min(size, _LONGEST_FMT_BYTES))
+            form = file.read(min(size, _MAX_FMT_BYTES))
             if size < 16 or len(form) < 16:
                 raise _unreadable(f"the `fmt ` chunk has {min(size, len(form))} bytes; it needs at least 16")
         if name == b"ds64" and start[:4] in (b"RF64", b"BW64"):
@@ -169,7 +169,7 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
                 assumed = f"the chunk {name.decode('latin-1')!r} of {size} bytes has no padding"
             else:
                 position += 1
-    raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
+    raise _unreadable(f"no `data` chunk among the first {_MAX_CHUNKS} chunks")
 
 
 @frozen
@@ -334,8 +334,8 @@ class PlainWave:
 
 
 MARK_BYTES = 16  # Of the longest mark, that of W64.
-_LONGEST_HEAD_BYTES = 4096
-_LONGEST_PAGE_BYTES = 65_307
+_MAX_HEAD_BYTES = 4096
+_MAX_PAGE_BYTES = 65_307
 """The longest page of an Ogg stream."""
 _NO_SIZE = 0xFFFFFFFF  # What AU files declare if their length is unknown.
 _STREAMED_FORM = 0x7F000000
@@ -390,7 +390,7 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     - RFC 9639, 8.2 and 9 (STREAMINFO and the frames of FLAC)
     """
     file.seek(0)
-    start = file.read(_LONGEST_HEAD_BYTES)
+    start = file.read(_MAX_HEAD_BYTES)
     declared_bytes = 0
     if is_wave(start):
         return find_sound(file, length)
@@ -414,7 +414,7 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     if declared_bytes > length and not (start[:4] == b"FORM" and declared_bytes >= _STREAMED_FORM):
         raise cut_off(declared_bytes, length, "bytes")
     # Other chunks may follow the sound of a CAF file.
-    is_short = 0 < declared_bytes < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
+    is_short = 0 < declared_bytes < length - _MIN_REST_S * _RATE_BYTES and start[:4] != b"caff"
     if is_short and not _is_known_rest(file, declared_bytes):
         raise _unreadable(
             f"the header declares {declared_bytes} of {length} bytes: sound after the declared end would be lost"
@@ -467,8 +467,8 @@ def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
     samples, block = _flac_samples(start), int.from_bytes(start[8:10], "big")
     if len(start) < 26 or not samples:
         return None
-    file.seek(max(0, length - _LONGEST_FRAME))
-    tail = file.read(_LONGEST_FRAME)
+    file.seek(max(0, length - _MAX_FRAME_BYTES))
+    tail = file.read(_MAX_FRAME_BYTES)
     position = len(tail)
     while (position := max(tail.rfind(sync, 0, position) for sync in _FLAC_SYNCS)) >= 0:
         number = _flac_number(tail[position : position + 17])
@@ -483,7 +483,7 @@ def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
 
 
 _FLAC_SYNCS = (b"\xff\xf8", b"\xff\xf9")
-_LONGEST_FRAME = 1 << 16
+_MAX_FRAME_BYTES = 1 << 16
 
 
 def _flac_number(head: bytes) -> int | None:
@@ -513,8 +513,8 @@ def _crc(content: bytes, polynomial: int, bits: int) -> int:
 
 def _ogg_ends(file: BinaryIO, length: int) -> bool:
     """Whether the last page exists and is marked as the last."""
-    file.seek(max(0, length - _LONGEST_PAGE_BYTES))
-    tail = file.read(_LONGEST_PAGE_BYTES)
+    file.seek(max(0, length - _MAX_PAGE_BYTES))
+    tail = file.read(_MAX_PAGE_BYTES)
     position = tail.rfind(b"OggS")
     if position < 0 or len(tail) < position + 27:
         return False

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson
-from harness.statistics.ratios import FEWEST_RESAMPLED
+from harness.statistics.ratios import MIN_RESAMPLED_UNITS
 from harness.statistics.word_intervals import wer_interval
 
 Counts = NDArray[np.int64]
 Sums = NDArray[np.float64]
 
-FEWEST_DEFINED = 0.95
+MIN_DEFINED_SHARE = 0.95
 """There is an interval only if the statistic has a value in at least this share of the resamples."""
 ROUGH_BELOW = 30
 """With fewer items, up to one interval in five missed the true value in simulations, instead of one in twenty."""
@@ -101,7 +101,7 @@ def bca(
     item. kind_counts: number of items of each kind. Source: Efron, J. Am. Stat. Assoc. 82 (1987).
     """
     defined = drawn[~np.isnan(drawn)]
-    if len(defined) < FEWEST_DEFINED * len(drawn):
+    if len(defined) < MIN_DEFINED_SHARE * len(drawn):
         return None
     weights = np.where(np.isnan(left_out), 0, kind_counts)
     if not weights.any():
@@ -153,7 +153,7 @@ ONE_RATER = "there is only one rater"
 NO_OVERLAP = "no item was judged by two raters"
 ALL_EQUAL = "every label is the same, so chance agreement is 100 %"
 TOO_ALIKE = "too few labels differ for an interval"
-TOO_FEW_ITEMS = f"an interval needs {FEWEST_RESAMPLED} items or more"
+TOO_FEW_ITEMS = f"an interval needs {MIN_RESAMPLED_UNITS} items or more"
 ROUGH = f"Intervals are rough below {ROUGH_BELOW} items: up to 1 in 5 is wrong instead of 1 in 20."
 NEVER_GIVEN = "nobody gave it to an item that two raters judged"
 
@@ -169,7 +169,7 @@ class Figure:
 
 def resampled(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, items: int) -> Figure:
     """A coefficient with its interval by `bca`. items: number of items that two or more raters labelled."""
-    if items < FEWEST_RESAMPLED:
+    if items < MIN_RESAMPLED_UNITS:
         return Figure(value, why_not=TOO_FEW_ITEMS)
     interval = bca(value, drawn, left_out, kind_counts)
     return Figure(value, interval, "" if interval else TOO_ALIKE)
@@ -177,7 +177,7 @@ def resampled(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, it
 
 def rough(items: int) -> tuple[str, ...]:
     """A sentence that warns of rough intervals, if there are few items; else ()."""
-    return (ROUGH,) if FEWEST_RESAMPLED <= items < ROUGH_BELOW else ()
+    return (ROUGH,) if MIN_RESAMPLED_UNITS <= items < ROUGH_BELOW else ()
 
 
 @frozen
@@ -375,7 +375,7 @@ def _kappa(confusion: Counts) -> Figure:
 
 Probabilities = NDArray[np.float64]
 
-LEAST_ALIKE = 2
+MIN_AGREEING_RATERS = 2
 """At least this many raters must give a category for it to count as the one on which they agree."""
 DOUBTFUL = 0.9
 """Items whose most likely category has a lower probability in the model come first in a review."""
@@ -388,13 +388,13 @@ WORTH_EACH = 20.0
 PRIOR_WORTH = 1.0
 """Number of pseudo-items, spread over the categories, in the frequencies of categories."""
 TOLERANCE = 1e-6  # Of probabilities.
-MOST_ROUNDS = 500
+MAX_ROUNDS = 500
 
 
 Label = TypeVar("Label")
 
 
-def leading(labels: Iterable[Label], least: int = LEAST_ALIKE) -> tuple[Label, int] | None:
+def leading(labels: Iterable[Label], least: int = MIN_AGREEING_RATERS) -> tuple[Label, int] | None:
     """The label that more raters gave than any other, and how many gave it. None for a tie, or if fewer than `least`
     gave it."""
     most = Counter(labels).most_common(2)
@@ -431,7 +431,7 @@ class DawidSkene:
     - posteriors: probabilities, items × categories. NaN for items without a label.
     - priors: frequency of each category.
     - confusion[r, c, k]: probability that rater r labels an item of category c as k. NaN for categories nobody gave.
-    - rounds: number of iterations. converged: whether they ended before MOST_ROUNDS.
+    - rounds: number of iterations. converged: whether they ended before MAX_ROUNDS.
     - objectives: the log posterior of priors and confusions after each round, up to a constant. It never decreases.
     """
 
@@ -504,7 +504,7 @@ class _Model:
         fit converged."""
         objectives: list[float] = []
         converged = False
-        while not converged and len(objectives) < MOST_ROUNDS:
+        while not converged and len(objectives) < MAX_ROUNDS:
             moved, objective = self._round()
             objectives.append(objective)
             converged = moved < TOLERANCE

@@ -19,9 +19,9 @@ from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE
 from harness.statistics.significance import holm
 
-LEAST_SIDE = 3
+MIN_SESSIONS_PER_SIDE = 3
 """Least number of sessions before and after a change. A single bad night is not a change."""
-LEAST_SERIES = 8
+MIN_SESSIONS = 8
 """With fewer sessions, p cannot fall below 0.05: there are only 35 ways to choose 3 of 7."""
 ORDERS = 4_999
 """Number of random orders of the sessions. The real order counts as one more, so the least p is 1/5000."""
@@ -127,11 +127,11 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
     """The best cut of the sessions from `start` to `end`, and its p. A cut is given by the first session after each of
     its changes (one for a split, two for a stretch). None if there are too few sessions."""
     length = end - start
-    if length < LEAST_SERIES:
+    if length < MIN_SESSIONS:
         return None
-    splits = np.arange(LEAST_SIDE, length - LEAST_SIDE + 1)
+    splits = np.arange(MIN_SESSIONS_PER_SIDE, length - MIN_SESSIONS_PER_SIDE + 1)
     candidates = [((np.zeros_like(splits), splits),) * 2]
-    if length >= 3 * LEAST_SIDE:
+    if length >= 3 * MIN_SESSIONS_PER_SIDE:
         coarse = splits[:: -(-len(splits) // _GRID)]  # rounded up
         candidates.append((_stretches(splits), _stretches(coarse)))
     cuts = [_scan(series, start, end, places, seed) for places in candidates]
@@ -142,7 +142,7 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
 
 def _stretches(places: Places) -> tuple[Places, Places]:
     first, second = np.triu_indices(len(places), 1)
-    long = places[second] - places[first] >= LEAST_SIDE
+    long = places[second] - places[first] >= MIN_SESSIONS_PER_SIDE
     return places[first][long], places[second][long]
 
 

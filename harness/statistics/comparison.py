@@ -22,8 +22,8 @@ from harness.statistics.significance import Difference
 from harness.statistics.text import delays, share
 from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import (
-    FEWEST_UNITS,
-    LEAST_QUERIES,
+    MIN_QUERIES,
+    MIN_UNITS,
     Clusters,
     cluster_sums,
     rates_apart,
@@ -33,7 +33,7 @@ from harness.statistics.word_intervals import (
     wers_apart,
 )
 
-LEAST_PAIRED = 0.5
+MIN_PAIRED_SHARE = 0.5
 """At least this share of the smaller side's units must have a partner. Otherwise the two are compared unpaired."""
 _SAME_HOURS = 0.01
 _BY_CHANCE = 1 - CONFIDENCE
@@ -179,9 +179,9 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
     pairs = _pairs(first, second)
     if kind is MeasureKind.WORDS:  # with another number of reference words, the reference was another one
         pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
-    paired = bool(pairs) and len(pairs) >= LEAST_PAIRED * min(len(first), len(second))
+    paired = bool(pairs) and len(pairs) >= MIN_PAIRED_SHARE * min(len(first), len(second))
     if kind is MeasureKind.RATE:  # without a difference its variance is unknown
-        paired = len(first) == len(second) == len(pairs) >= FEWEST_UNITS
+        paired = len(first) == len(second) == len(pairs) >= MIN_UNITS
         paired &= all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
         paired &= any(unit.count != other.count for unit, other in pairs)
     unpaired_count = len(first) + len(second) - 2 * len(pairs) if paired else 0
@@ -193,7 +193,7 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
     )
     # As for a WER: a few stimuli say too little about other stimuli. Then trials are the units, which say something
     # about repetitions of these stimuli.
-    single = clusters < LEAST_QUERIES or clusters == units
+    single = clusters < MIN_QUERIES or clusters == units
     number = units if single else clusters
     sample = numbers.counted(number, "trial" if single else "cluster")
     method = "no trials to compare"
@@ -202,7 +202,7 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
     if kind is MeasureKind.RATE and not paired:
         method = "Poisson, of all trials"
     estimate: Difference | None = None
-    if kind is MeasureKind.RATE or number >= LEAST_QUERIES:
+    if kind is MeasureKind.RATE or number >= MIN_QUERIES:
         sides = [_columns(side, clustered=not single) for side in (second, first)]
         if paired:  # partners belong to the same cluster, even if the two sides name it differently
             sides[0] = replace(sides[0], clusters=sides[1].clusters)

@@ -15,7 +15,7 @@ from harness.model.frozen import frozen
 from harness.statistics.intervals import Share
 
 BINS = 10
-MOST_POINTS = 100
+MAX_POINTS = 100
 SUREST = 1e-7
 """Confidences nearer to 0 or 1 count as this near. Otherwise one wrong answer of confidence 1 would decide
 everything."""
@@ -124,9 +124,9 @@ def _bins(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[Co
 
 def _det(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
     levels = np.unique(confidence)
-    if len(levels) > MOST_POINTS:
+    if len(levels) > MAX_POINTS:
         # Takes the nearest confidence, so that every threshold is one that occurs.
-        levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MOST_POINTS), method="nearest"))
+        levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MAX_POINTS), method="nearest"))
     right_confidences, wrong_confidences = np.sort(confidence[right]), np.sort(confidence[~right])
     return tuple(
         DetPoint(

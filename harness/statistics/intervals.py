@@ -260,12 +260,12 @@ def values_needed(share: float) -> int:
     return math.ceil(1 / (1 - share) - 1e-9)  # as a float, 1 / (1 − 0.9) is above 10
 
 
-MOST_ERROR_S = 0.25
+MAX_ERROR_S = 0.25
 """A duration with a larger error says too little. Quantiles and comparisons leave it out, and reports count it."""
 
 
 def exact_enough(duration: MeasuredDuration) -> bool:
-    return duration.error_s <= MOST_ERROR_S
+    return duration.error_s <= MAX_ERROR_S
 
 
 def may_be_nothing(duration: MeasuredDuration) -> bool:
@@ -295,7 +295,7 @@ class LatencyFigures:
         return self.total + self.excluded
 
 
-def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = MOST_ERROR_S) -> LatencyFigures:
+def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = MAX_ERROR_S) -> LatencyFigures:
     """Median, 95th and 99th percentile of the durations whose error is at most most_error_s."""
     from statistics import median  # here, as numpy, since shares need neither; np.median would import masked arrays
 

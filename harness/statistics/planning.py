@@ -15,7 +15,7 @@ from harness.model.numbers import exact
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson, mean_ends
 from harness.statistics.voices import over_voices
 
-MOST_UTTERANCES = 1_000_000
+MAX_UTTERANCES = 1_000_000
 
 
 def hours_for_claim(below_per_hour: float, events: int = 0, confidence: float = CONFIDENCE) -> float:
@@ -37,15 +37,15 @@ def utterances_for_claim(below: float, expected: float, confidence: float = CONF
     """
     if not 0 <= expected < below < 1:
         raise ValueError(f"a share of {expected} cannot be shown to lie below {below}")
-    for total in range(1, MOST_UTTERANCES):
+    for total in range(1, MAX_UTTERANCES):
         interval = clopper_pearson.__wrapped__(round(expected * total), total, confidence)
         if interval is not None and interval[1] < below:
             return total
-    raise ValueError(f"more than {MOST_UTTERANCES} utterances are needed to distinguish {expected} from {below}")
+    raise ValueError(f"more than {MAX_UTTERANCES} utterances are needed to distinguish {expected} from {below}")
 
 
-MOST_EVENTS = 100_000
-MOST_FILES = 10_000_000
+MAX_EVENTS = 100_000
+MAX_FILES = 10_000_000
 
 
 @frozen
@@ -73,7 +73,7 @@ def hours_with_power(
         actual_power = float(special.pdtr(events, expected_per_hour * hours))
         if actual_power >= power:
             return ClaimNeed(hours, events, actual_power)
-    problem = f"more than {MOST_EVENTS} events are needed"
+    problem = f"more than {MAX_EVENTS} events are needed"
     raise ValueError(f"{problem} to distinguish {exact(expected_per_hour)} from {exact(below_per_hour)}")
 
 
@@ -91,7 +91,7 @@ def utterances_with_power(
         actual_power = float(special.bdtr(events, utterances, expected))
         if actual_power >= power:
             return ClaimNeed(utterances, events, actual_power)
-    raise ValueError(f"more than {MOST_EVENTS} misses are needed to distinguish {exact(expected)} from {exact(below)}")
+    raise ValueError(f"more than {MAX_EVENTS} misses are needed to distinguish {exact(expected)} from {exact(below)}")
 
 
 def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
@@ -190,11 +190,11 @@ def files_for_difference(differing: Discordant, power: float = POWER, alpha: flo
     """Number of files on which McNemar's exact test shows the difference with this power, give or take a few.
 
     The power of an exact test does not grow steadily with the number of files, so bisection does not always find the
-    least number. ValueError without a difference, or for more than MOST_FILES files.
+    least number. ValueError without a difference, or for more than MAX_FILES files.
     """
     if differing.only_first == differing.only_second:
         raise ValueError("no test separates two systems that are equally good")
-    return _least(lambda files: mcnemar_power(files, differing, alpha) >= power, 1, 16, MOST_FILES)
+    return _least(lambda files: mcnemar_power(files, differing, alpha) >= power, 1, 16, MAX_FILES)
 
 
 def design_effect(per_talker: float, correlation: float) -> float:
@@ -214,6 +214,6 @@ def design_effect(per_talker: float, correlation: float) -> float:
 def _steps() -> list[int]:
     """Numbers of events: 0, 1, 2, …, then in steps of 1 %."""
     steps = list(range(200))
-    while steps[-1] < MOST_EVENTS:
+    while steps[-1] < MAX_EVENTS:
         steps.append(math.ceil(steps[-1] * 1.01))
     return steps

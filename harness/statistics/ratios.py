@@ -18,7 +18,7 @@ from harness.statistics.significance import Discordance
 
 Numbers = NDArray[np.float64]
 K = TypeVar("K")
-FEWEST_RESAMPLED = 10
+MIN_RESAMPLED_UNITS = 10
 """With fewer units there is no interval."""
 _AT_ONCE = 4_000_000
 """Most values that are drawn and in memory at once."""
@@ -88,7 +88,7 @@ class RatioColumns(Generic[K]):
                 differing[metric] = MetricDifference(first, second, *result)
             else:
                 interval = (
-                    middle(resampled[metric][0] - resampled[metric][1]) if self.units >= FEWEST_RESAMPLED else None
+                    middle(resampled[metric][0] - resampled[metric][1]) if self.units >= MIN_RESAMPLED_UNITS else None
                 )
                 by_chance = np.abs(swapped[metric][0] - swapped[metric][1])
                 # The margin is needed since sums in another order may differ in their last digits.
@@ -167,7 +167,7 @@ def of_clusters(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
     return RatioColumns(np.ones(len(parts), np.int64), tops, bottoms, parts[0].of, parts[0].empty)
 
 
-FEWEST_CLUSTERS = 3
+MIN_CLUSTERS = 3
 """With fewer clusters there is no interval."""
 
 
@@ -179,7 +179,7 @@ def jackknife_interval(value: float | None, without_each: Numbers) -> Interval |
     Source: Shao & Tu, The Jackknife and Bootstrap, 1995, 2.1.
     """
     clusters = len(without_each)
-    if value is None or clusters < FEWEST_CLUSTERS or np.isnan(without_each).any():
+    if value is None or clusters < MIN_CLUSTERS or np.isnan(without_each).any():
         return None
     from harness.statistics.special_functions import special  # here, since it loads slowly
 

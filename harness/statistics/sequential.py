@@ -29,7 +29,7 @@ import numpy.typing as npt
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import CONFIDENCE, Interval
 
-MOST_STEPS = 20_000  # For a rate, 20 times as long as a pass without events takes.
+MAX_STEPS = 20_000  # For a rate, 20 times as long as a pass without events takes.
 STEPS_TO_PASS = 1000
 """For a rate, the time of a pass without events is divided into this many steps, to compute how often a good device
 fails."""
@@ -133,11 +133,11 @@ def _corrected_boundaries(test: SequentialTest, up: float, down: float, events: 
 def _failed_wrongly(
     passed: float, failed: float, up: float, down: float, events: npt.NDArray[np.float64]
 ) -> tuple[float, float]:
-    """The probability that a good device fails, and that of no decision after MOST_STEPS. passed, failed: the
+    """The probability that a good device fails, and that of no decision after MAX_STEPS. passed, failed: the
     boundaries."""
     alive = np.ones(1)
     lowest, wrong = 0, 0.0  # alive[i]: likelihood of being undecided with lowest + i events
-    for step in range(1, MOST_STEPS + 1):
+    for step in range(1, MAX_STEPS + 1):
         alive = np.convolve(alive, events)
         fallen = down * step
         failed_from = math.ceil((failed + fallen) / up - 1e-12) - lowest
@@ -157,7 +157,7 @@ PRIOR_EVENTS, PRIOR_EXPOSURE = 0.5, 1.0
 are narrowest for usual rates of devices, between 0.1 and 2 events per hour."""
 PRIOR_YES, PRIOR_NO = 0.5, 0.5
 """Parameters (α and β) of the beta prior on a share."""
-_SMALLEST = 1e-12  # Relative. The search for the ends starts here, since 0 and 1 have infinite logarithms.
+_MIN_SHARE = 1e-12  # Relative. The search for the ends starts here, since 0 and 1 have infinite logarithms.
 
 
 @lru_cache(maxsize=8192)
@@ -188,7 +188,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
         high *= 2
     if not count:
         return 0.0, -mixed / exposure  # without events, excess is a linear function
-    return _root(excess, best * _SMALLEST, best), _root(excess, best, high)
+    return _root(excess, best * _MIN_SHARE, best), _root(excess, best, high)
 
 
 @lru_cache(maxsize=8192)
@@ -209,8 +209,8 @@ def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -
         return mixed - (count * math.log(share) if count else 0.0) - (rest * math.log1p(-share) if rest else 0.0)
 
     best = count / total
-    low = _root(excess, best * _SMALLEST, best) if count else 0.0
-    high = _root(excess, best, 1 - (1 - best) * _SMALLEST) if rest else 1.0
+    low = _root(excess, best * _MIN_SHARE, best) if count else 0.0
+    high = _root(excess, best, 1 - (1 - best) * _MIN_SHARE) if rest else 1.0
     return low, high
 
 

@@ -101,38 +101,38 @@ def mcnemar(only_first: int, only_second: int) -> float | None:
     return min(1.0, 2 * float(special.bdtr(min(only_first, only_second), differing, 0.5)))
 
 
-MOST_RANKED = 200
+MAX_RANKED = 200
 """Up to this many differences, every way of swapping signed ranks is counted."""
 
 
 def signed_ranks(differences: ArrayLike) -> float | None:
     """Two-sided p of Wilcoxon's signed ranks, for paired differences that are symmetric about 0; None if all are 0.
 
-    Differences of 0 are left out; equal ones share the mean of their ranks. Exact up to MOST_RANKED differences, also
+    Differences of 0 are left out; equal ones share the mean of their ranks. Exact up to MAX_RANKED differences, also
     with ties; beyond, by the normal distribution. Source: Wilcoxon, Biometrics Bulletin 1 (1945), 80–83.
     """
     nonzero = np.asarray(differences, np.float64)
     nonzero = nonzero[nonzero != 0]
     _, place, tie_sizes = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
     twice = (2 * np.cumsum(tie_sizes) - tie_sizes + 1)[place] * np.sign(nonzero).astype(np.int64)
-    if not len(twice) or len(twice) > MOST_RANKED:
+    if not len(twice) or len(twice) > MAX_RANKED:
         return normal_p(float(twice.sum()), float((twice.astype(np.float64) ** 2).sum()))
     swapping = swapped(twice.tolist())
     return None if swapping is None else swapping.p
 
 
-FEWEST_NORMAL = 50
+MIN_NORMAL_PAIRS = 50
 """With at least this many matched pairs, the mean of their differences counts as normally distributed."""
 
 
 def matched_pairs(differences: ArrayLike) -> float | None:
     """Two-sided p for paired differences (whole numbers) that are 0 on average; None if the test is not possible.
 
-    Below FEWEST_NORMAL, every way of swapping the pairs is counted. From there on, the normal distribution is used,
+    Below MIN_NORMAL_PAIRS, every way of swapping the pairs is counted. From there on, the normal distribution is used,
     which would make p too small for fewer. Source: Gillick & Cox, ICASSP (1989), 532–535, who require about 50.
     """
     values = np.asarray(differences, np.int64)
-    if len(values) >= FEWEST_NORMAL and np.any(values != values[0]):
+    if len(values) >= MIN_NORMAL_PAIRS and np.any(values != values[0]):
         return normal_p(float(values.sum()), len(values) * float(values.var(ddof=1)))
     swap_test = swapped(values.tolist())
     return None if swap_test is None else swap_test.p
@@ -179,9 +179,9 @@ def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> 
 
 
 DRAWS = 20_000  # With so many, the standard error of a p of 0.05 is 0.0015.
-MOST_STEPS = 20_000_000
+MAX_STEPS = 20_000_000
 """Most steps that counting every way of swapping may take; beyond, swaps are drawn."""
-MOST_ENUMERATED = 14
+MAX_ENUMERATED = 14
 """Up to this many clusters, every way of swapping is tried for several statistics at once."""
 _BLOCK = 2048
 
@@ -209,7 +209,7 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestRes
     common = reduce(math.gcd, whole)
     whole = [difference // common for difference in whole]
     statistic, span = abs(sum(whole)), sum(map(abs, whole))
-    if span * len(whole) <= MOST_STEPS:
+    if span * len(whole) <= MAX_STEPS:
         # The probability of each sum of the differences that keep their sign. The sum of all is twice that minus span.
         chances = np.zeros(span + 1)
         chances[0] = 1.0
@@ -275,7 +275,7 @@ def swapped_together(differences: NDArray[Any], seed: int = 0) -> SwapTestResult
     usual = (nonzero**2).sum(axis=0)
     statistic = float((nonzero.sum(axis=0) ** 2 / usual).sum()) * (1 - 1e-9)
     clusters = len(nonzero)
-    if clusters <= MOST_ENUMERATED:
+    if clusters <= MAX_ENUMERATED:
         all_signs = (np.arange(1 << clusters)[:, None] >> np.arange(clusters) & 1) * 2.0 - 1
         as_far = int(np.count_nonzero(((all_signs @ nonzero) ** 2 / usual).sum(axis=1) >= statistic))
         return SwapTestResult(as_far / (1 << clusters), True, clusters)
@@ -294,12 +294,12 @@ def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
 
 
 Column = NDArray[np.float64]
-MOST_SIMULATED = 5000
+MAX_SIMULATED_EVENTS = 5000
 """Most events that are simulated; with more, the normal distribution is used."""
 SIMULATIONS = 999  # With the observed one, p is a multiple of a thousandth.
 REPLICATES = 2000
-MOST_DRAWS = 20_000_000
-FEWEST_REPLICATES = 200  # Five of them lie beyond each end of a 95 % interval.
+MAX_DRAWS = 20_000_000
+MIN_REPLICATES = 200  # Five of them lie beyond each end of a 95 % interval.
 
 
 @frozen
@@ -343,7 +343,7 @@ def clustering(
     random = np.random.Generator(np.random.PCG64(seed))
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    if total <= MOST_SIMULATED:
+    if total <= MAX_SIMULATED_EVENTS:
         p = _p_simulated(random, exposure, int(total), pairs) if pairs else 1.0
     else:
         deviation = (2 * (stretches - 1) * (total - 1) / total) ** 0.5
@@ -380,7 +380,7 @@ def _bootstrap(
     """
     with_events, without = len(events), len(silent)
     stretches = with_events + without
-    replicates = max(FEWEST_REPLICATES, min(REPLICATES, MOST_DRAWS // with_events))
+    replicates = max(MIN_REPLICATES, min(REPLICATES, MAX_DRAWS // with_events))
     mean = float(silent.mean()) if without else 0.0
     deviation = float(silent.std()) if without else 0.0
     rates = np.empty(replicates)

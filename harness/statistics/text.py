@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.model.numbers import NOTHING, TOO_FEW, counted, exact, fixed, hundredths, number, percent, points, seconds
-from harness.statistics.intervals import MOST_ERROR_S, may_be_nothing, values_needed
+from harness.statistics.intervals import MAX_ERROR_S, may_be_nothing, values_needed
 
 if TYPE_CHECKING:
     from harness.model.time import MeasuredDuration
@@ -108,7 +108,7 @@ def delays(figures: LatencyFigures) -> str:
     """
     left_out = ""
     if figures.excluded:
-        left_out = f"; {figures.excluded} left out with an error above {seconds(MOST_ERROR_S)}"
+        left_out = f"; {figures.excluded} left out with an error above {seconds(MAX_ERROR_S)}"
     if figures.p50 is None or figures.p95 is None or figures.p99 is None:
         return f"{NOTHING}{left_out}"
     return (

@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 Counts = tuple[tuple[int, int, int], ...]
 """(errors, trials, number of voices that have these), in ascending order."""
 
-FEWEST_VOICES = 2
+MIN_VOICES = 2
 """With fewer voices, nothing shows how much they differ."""
 _CELLS, _FINE_CELLS = 64, 128
 """Numbers of cells of the grid of p: first over its whole range, then over the part where the likelihood is large."""
@@ -53,7 +53,7 @@ class VoiceIntervals:
 
 
 def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> VoiceIntervals | None:
-    """Intervals from the errors and trials of each voice; None with fewer than FEWEST_VOICES.
+    """Intervals from the errors and trials of each voice; None with fewer than MIN_VOICES.
 
     interval: it is Clopper and Pearson's if trials are not correlated, or if each voice has one trial.
     any_time: as `sequential.share_sequence`, with the same prior on p.
@@ -97,7 +97,7 @@ def _counts(voices: Iterable[tuple[int, int]]) -> Counts:
 
 
 def _of_counts(counts: Counts, confidence: float) -> VoiceIntervals | None:
-    return None if sum(voice_count for *_, voice_count in counts) < FEWEST_VOICES else _over_voices(counts, confidence)
+    return None if sum(voice_count for *_, voice_count in counts) < MIN_VOICES else _over_voices(counts, confidence)
 
 
 @lru_cache(maxsize=8192)

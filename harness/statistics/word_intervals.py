@@ -33,11 +33,11 @@ Clusters = Sequence[str] | NDArray[np.integer[Any]]
 """The speaker of each utterance: a name, or a number from 0, which is much quicker."""
 Sums = NDArray[Any]
 
-MOST_EXACT = 100
+MAX_EXACT_UNITS = 100
 """If at most this many units differ, and at least as many do not, a difference is tested exactly."""
-LEAST_QUERIES = 6
+MIN_QUERIES = 6
 """Fewer queries say too little about further ones."""
-FEWEST_UNITS = 10
+MIN_UNITS = 10
 """With fewer units, Student's t alone makes the interval wide enough."""
 
 _BLOCK = 8192
@@ -224,7 +224,7 @@ def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Diff
     Sources: Fisher, The Design of Experiments, 21; Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
     """
     differing = differences[differences != 0]
-    if len(differences) < FEWEST_UNITS or not 0 < len(differing) <= min(MOST_EXACT, len(differences) / 2):
+    if len(differences) < MIN_UNITS or not 0 < len(differing) <= min(MAX_EXACT_UNITS, len(differences) / 2):
         return None
     swapping = swapped([Fraction(float(amount)).limit_denominator(10**6) for amount in differing])
     assert swapping is not None  # a unit differs

@@ -96,7 +96,7 @@ def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
 
 ANOTHER_WORD_S = 0.001
 """The extra cost of a pair of different words, in seconds."""
-MOST_CELLS = 400_000_000
+MAX_CELLS = 400_000_000
 WordTimes = Sequence[tuple[float, float]]
 """Begin and end of each word in seconds."""
 
@@ -107,9 +107,9 @@ def align_by_time(
     """The path as sclite -T finds it: words are paired if their times are close, whatever the words are.
 
     The cost of a pair is the difference of the begins plus that of the ends (see ANOTHER_WORD_S). The cost of a word
-    without a partner is its duration. InputError for more than MOST_CELLS pairs of words.
+    without a partner is its duration. InputError for more than MAX_CELLS pairs of words.
     """
-    if len(reference) * len(hypothesis) > MOST_CELLS:
+    if len(reference) * len(hypothesis) > MAX_CELLS:
         problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
         raise InputError(problem, place=place, remedy="Remove --by-time, or cut the recording into shorter ones")
     reference_times, heard_times = (np.array(word_times, float).reshape(-1, 2) for word_times in (times, heard))

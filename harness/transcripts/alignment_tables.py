@@ -169,7 +169,7 @@ _C, _S, _D, _I = b"CSDI"
 
 Steps = NDArray[np.int8]
 
-MOST_CELLS = 100_000_000_000
+MAX_CELLS = 100_000_000_000
 """Most cells in the band of a table; filling them takes minutes. Enough for texts of 300,000 words that have nothing in
 common, and for longer ones that are alike."""
 KEPT_BYTES = 1 << 27
@@ -183,7 +183,7 @@ _NEVER = 7
 def path_of(reference: Codes, hypothesis: Codes) -> str:
     """The path of one pair of long texts. Words are integers, equal for equal words.
 
-    InputError if the band would have more than MOST_CELLS cells.
+    InputError if the band would have more than MAX_CELLS cells.
     """
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
@@ -205,7 +205,7 @@ def _margin(reference: Codes, hypothesis: Codes) -> int:
     from rapidfuzz.distance import Levenshtein  # here, since few texts are long
 
     shorter, longer = sorted((len(reference), len(hypothesis)))
-    surplus, widest = longer - shorter, MOST_CELLS // shorter
+    surplus, widest = longer - shorter, MAX_CELLS // shorter
     most = longer if widest >= longer else surplus + 3 * (widest - surplus - 1) // 4
     errors = Levenshtein.distance(reference.tolist(), hypothesis.tolist(), score_cutoff=max(0, most))
     if errors > most:

@@ -17,11 +17,11 @@ from harness.model.frozen import frozen
 from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Discordance
-from harness.statistics.word_intervals import LEAST_QUERIES
+from harness.statistics.word_intervals import MIN_QUERIES
 from harness.transcripts.paired_tests import PairedTest, Rows, adjusted, paired_tests
 from harness.transcripts.scoring import Scoring
 
-LEAST_SPEAKERS = 5
+MIN_SPEAKERS = 5
 """With fewer speakers, the results say next to nothing about other speakers."""
 
 
@@ -72,11 +72,11 @@ def unit_of(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
     if scoring.queries is not None:
         return (
             IntervalUnit.QUERIES
-            if len(np.unique(_among(scoring.queries, rows))) >= LEAST_QUERIES
+            if len(np.unique(_among(scoring.queries, rows))) >= MIN_QUERIES
             else IntervalUnit.UTTERANCES
         )
     speakers = len(scoring.by_speaker) if rows is None else len(np.unique(scoring.groups[rows]))
-    return IntervalUnit.SPEAKERS if speakers >= LEAST_SPEAKERS else IntervalUnit.UTTERANCES
+    return IntervalUnit.SPEAKERS if speakers >= MIN_SPEAKERS else IntervalUnit.UTTERANCES
 
 
 def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
@@ -194,7 +194,7 @@ def _sum(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDA
 
 QUERY = "query"
 """Name of the column with the query of each utterance, in the lists of exported sessions."""
-MOST_LABELS = 1000
+MAX_LABELS = 1000
 """A column with more labels does not describe conditions but single utterances, like a file name."""
 
 
@@ -210,7 +210,7 @@ class GroupWords:
 
 @frozen
 class GroupPartition:
-    """How a grouping splits the utterances of a scoring. labels: sorted if there are at most MOST_LABELS; the label ""
+    """How a grouping splits the utterances of a scoring. labels: sorted if there are at most MAX_LABELS; the label ""
     stands for none.
 
     places: for each utterance of the scoring, the index of its label in `labels`.
@@ -255,7 +255,7 @@ class GroupedComparison:
 class GroupFigures:
     """All results of a scoring by groups.
 
-    - left_out: groupings with more than MOST_LABELS labels, each with their number.
+    - left_out: groupings with more than MAX_LABELS labels, each with their number.
     - without_row: ids of the scoring that a list does not contain; they have the label "".
     - strangers: ids of a list that neither references nor hypotheses have.
     - partitions: the partition of every grouping that is not left out.
@@ -283,7 +283,7 @@ def group_figures(
         without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
         strangers.update(dict.fromkeys(id_ for id_ in unknown_ids if id_.lower() not in other_ids))
         partitions += [_partition(grouping, rows) for grouping in source.groupings]
-    few = {partition.name: partition for partition in partitions if len(partition.labels) <= MOST_LABELS}
+    few = {partition.name: partition for partition in partitions if len(partition.labels) <= MAX_LABELS}
     _check_crosses(crosses, {partition.name: len(partition.labels) for partition in partitions})
     return GroupFigures(
         tuple(by_group(scoring, partition) for partition in few.values()),
@@ -302,7 +302,7 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str
         if name not in label_counts:
             remedy = nearest(name, list(label_counts)) if label_counts else "Name a list of them: --groups FILE.csv"
             raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
-        if label_counts[name] > MOST_LABELS:
+        if label_counts[name] > MAX_LABELS:
             raise InputError(
                 f"--cross: {name!r} has {label_counts[name]:,} different labels", remedy="Cross conditions"
             )
@@ -399,7 +399,7 @@ def _partition(grouping: ColumnGrouping, rows: Rows) -> GroupPartition:
     codes = np.array([*map(names.__getitem__, grouping.labels), none], np.intp)[rows]
     present = set(np.flatnonzero(np.bincount(codes, minlength=len(names))).tolist())
     present_labels = [label for label, code in names.items() if code in present]
-    labels = sorted_labels(present_labels, grouping.order) if len(present_labels) <= MOST_LABELS else present_labels
+    labels = sorted_labels(present_labels, grouping.order) if len(present_labels) <= MAX_LABELS else present_labels
     place = np.zeros(len(names), np.intp)
     for index, label in enumerate(labels):
         place[names[label]] = index

@@ -23,7 +23,7 @@ _ORDINALS = {
     "nine": "ninth",
     "twelve": "twelfth",
 }
-MOST_DIGITS = 15
+MAX_DIGITS = 15
 """Numbers with more digits are not spoken as one number."""
 
 
@@ -62,7 +62,7 @@ def digits(text: str) -> str:
 
 def integer(text: str, *, grouped: bool = False) -> list[str]:
     """Readings of a whole number. grouped: whether it was written with commas, so that it is not a year."""
-    if len(text) > MOST_DIGITS or (int(text[0]) == 0 and len(text) > 1):
+    if len(text) > MAX_DIGITS or (int(text[0]) == 0 and len(text) > 1):
         # A telephone number, or a code.
         return _distinct([digits(text), *_by_pairs(text)])
     number = int(text)
@@ -125,7 +125,7 @@ def decimals(before: str, after: str) -> list[str]:
     if before == "0":
         heads = ["zero", "", "nought"]
     readings = [f"{head} point {tail}".strip() for tail in tails for head in heads]
-    if after == "5" and before not in ("", "0") and len(before) <= MOST_DIGITS:
+    if after == "5" and before not in ("", "0") and len(before) <= MAX_DIGITS:
         readings += [f"{cardinal(int(before))} and a half", f"{cardinal(int(before))} and one half"]
     return _distinct(readings)
 

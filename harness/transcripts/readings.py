@@ -73,7 +73,7 @@ Choice = tuple[Words, ...]
 Piece = str | Choice
 Readings = tuple[Piece, ...]
 
-MOST_STATES = 4096
+MAX_STATES = 4096
 """Most states that are followed when two texts are compared; no text that a person says has more."""
 
 
@@ -114,7 +114,7 @@ def _reach(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
     states: set[tuple[int, Words]] = {(0, ())}
     for piece in start:
         states = set(chain.from_iterable(_after(pieces, state, words) for state in states for words in options(piece)))
-        if not states or len(states) > MOST_STATES:
+        if not states or len(states) > MAX_STATES:
             return set()
     return states
 
@@ -223,7 +223,7 @@ def _join(pieces: Readings, others: Readings, separate_words: Set[str]) -> Readi
     return tuple(out)
 
 
-MOST_WAYS = 256
+MAX_READINGS = 256
 """Most ways through choices that are tried at one place; numerals have a few dozen."""
 
 
@@ -260,7 +260,7 @@ def _phrase_at(pieces: Sequence[Piece], position: int, rewriting: Rewriting) -> 
     while ways and position < len(pieces):
         ways = [
             way + reading for way in ways for reading in options(pieces[position]) if len(way) + len(reading) <= longest
-        ][:MOST_WAYS]
+        ][:MAX_READINGS]
         position += 1
         for way in ways:
             meaning = rewriting.meanings.get(way)

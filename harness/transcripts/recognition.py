@@ -14,7 +14,7 @@ from harness.model.record import AttemptFinished
 from harness.model.scenario import Normalisation, RecognitionRule
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.model.trial import Trial
-from harness.statistics.word_intervals import LEAST_QUERIES, wer_interval
+from harness.statistics.word_intervals import MIN_QUERIES, wer_interval
 from harness.transcripts.alignment import count
 from harness.transcripts.networks import align_readings
 from harness.transcripts.readings import Readings, Words, first, rewrite, same, without
@@ -143,7 +143,7 @@ class GroupTranscripts:
     def unit(self) -> SamplingUnit:
         """The unit of the interval: queries, if there are enough. A repeated query tends to be recognised in the same
         way again."""
-        return SamplingUnit.QUERIES if len(set(self.queries)) >= LEAST_QUERIES else SamplingUnit.ATTEMPTS
+        return SamplingUnit.QUERIES if len(set(self.queries)) >= MIN_QUERIES else SamplingUnit.ATTEMPTS
 
     @property
     def interval(self) -> tuple[float, float] | None:

@@ -368,8 +368,8 @@ class _KnownChunks(dict[str, "str | None"]):
     Speech has few different words, so most chunks can be looked up. The number of stored chunks is bounded.
     """
 
-    MOST = 1 << 16
-    LONGEST = 64  # characters: longer chunks are rare; without this limit MOST would not bound the memory
+    MAX_CHUNKS = 1 << 16
+    MAX_CHUNK_CHARS = 64  # characters: longer chunks are rare; without this limit MAX_CHUNKS would not bound the memory
 
     def __init__(self, form: SnorForm) -> None:
         super().__init__()
@@ -381,8 +381,8 @@ class _KnownChunks(dict[str, "str | None"]):
             text = " ".join(filter(None, (_token_text(token, self._form) for token in tokens(chunk))))
         except InputError:
             text = None  # another chunk may close its brackets; if not, converting the whole line finds the place
-        if len(chunk) <= self.LONGEST:
-            if len(self) >= self.MOST:
+        if len(chunk) <= self.MAX_CHUNK_CHARS:
+            if len(self) >= self.MAX_CHUNKS:
                 self.clear()
             self[chunk] = text
         return text

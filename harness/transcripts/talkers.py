@@ -27,7 +27,7 @@ from harness.transcripts.words import WordRules
 COLLAR_S = 5.0
 TOUCHING_S = 1e-9
 """Words whose times only touch do not overlap. This margin keeps rounding from deciding that."""
-MOST_STATES, MOST_STEPS = 300_000_000, 30_000_000_000
+MAX_STATES, MAX_STEPS = 300_000_000, 30_000_000_000
 _INSERTED, _DELETED, _PAIRED = range(3)
 _FAR = 1 << 30  # Above the costs of any alignment.
 Times = NDArray[np.float64]
@@ -304,7 +304,7 @@ def _best_streams(
     """
     shape = tuple(len(stream) + 1 for stream in streams)
     states, steps = prod(shape), prod(shape) * len(streams) * sum(map(len, utterances))
-    if states * len(utterances) > MOST_STATES or steps > MOST_STEPS:
+    if states * len(utterances) > MAX_STATES or steps > MAX_STEPS:
         sizes = ", ".join(str(len(stream)) for stream in streams)
         problem = f"too much for ORC-WER: streams of {sizes} words, {len(utterances)} utterances"
         raise InputError(

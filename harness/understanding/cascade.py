@@ -23,7 +23,7 @@ from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ZERO, ZeroDivision
 from harness.understanding.scoring import ScoredFrame, by_column, is_annotated, score
 
-MOST_LABELS = 60
+MAX_LABELS = 60
 """A column with more labels is not a condition but a note on single utterances. It is a group only if `by` names it."""
 Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
 """A model: returns a prediction for each text, which is given as its words."""
@@ -90,7 +90,7 @@ class Cascade:
     - total: all utterances together.
     - placed: counts on the references, with the places of slots, for slot F1.
     - groups: for each column, its labels, each with its utterances.
-    - too_many: columns with more than MOST_LABELS labels, each with their number. They are not groups.
+    - too_many: columns with more than MAX_LABELS labels, each with their number. They are not groups.
     - words: the scored transcripts.
     """
 
@@ -197,9 +197,7 @@ def cascade(
         return CascadeGroup(total(on_said), total(on_heard), word_counts, metric_differences)
 
     columns = by_column([(utterance.before.gold, utterance) for utterance in utterances], by)
-    grouping_columns = {
-        name: groups for name, groups in columns.items() if by is not None or len(groups) <= MOST_LABELS
-    }
+    grouping_columns = {name: groups for name, groups in columns.items() if by is not None or len(groups) <= MAX_LABELS}
     return Cascade(
         pairs=pairs,
         rule=rule,

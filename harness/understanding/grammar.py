@@ -154,9 +154,9 @@ class Grammar:
 DOMAIN = "domain"
 TEST = "test"
 TRIES_OF_ONE = 30
-MOST_IN_VAIN = 400
+MAX_VAIN_DRAWS = 400
 """Most draws without a new sentence in a split, in addition to a fifth of its size."""
-LONGEST_FALSE_START = 3
+MAX_FALSE_START_WORDS = 3
 T = TypeVar("T")
 
 
@@ -208,7 +208,7 @@ def _split(
         )
         if drawn is None:
             in_vain += 1
-            if in_vain > MOST_IN_VAIN + size // 5:
+            if in_vain > MAX_VAIN_DRAWS + size // 5:
                 problem = f"the grammars give only about {len(sentences):,} different sentences"
                 raise InputError(problem, place=Place(" ".join(source.grammar.path for source in sources)),
                                  remedy="Add patterns or values, or generate fewer utterances")  # fmt: skip
@@ -337,7 +337,7 @@ def _false_start(random: Random, runs: tuple[_Run, ...], restarts: Sequence[tupl
     words = [word for run in runs for word in run.words]
     if len(words) < 2:
         return runs
-    start = words[: 1 + _below(random, min(LONGEST_FALSE_START, len(words) - 1))]
+    start = words[: 1 + _below(random, min(MAX_FALSE_START_WORDS, len(words) - 1))]
     between = _any(random, restarts) if random.random() < 0.5 else ()
     return (_Run((*start, *between)), *runs)
 

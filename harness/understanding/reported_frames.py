@@ -58,9 +58,9 @@ def normalised(value: str, rule: RecognitionRule) -> str:
     return " ".join(words_of(value, rule)) or value.strip()
 
 
-LONGEST = 120
+MAX_TEXT_CHARS = 120
 """Longest name or value on screen, in characters."""
-LONGEST_FRAME = 500
+MAX_FRAME_CHARS = 500
 
 
 class PartMark(StrEnum):
@@ -124,7 +124,7 @@ def parts_of(trial: Trial, row: AttemptFinished) -> tuple[FramePart, ...]:
 
 def written(intents: Sequence[str] | None, slots: Sequence[Slot] | None) -> str:
     """A frame on one line, escaped: `set_timer (duration: 10 minutes)`, or `nothing` without an intent."""
-    return plain_text(frame_text(tuple(intents or ()), None if slots is None else tuple(slots)), LONGEST_FRAME)
+    return plain_text(frame_text(tuple(intents or ()), None if slots is None else tuple(slots)), MAX_FRAME_CHARS)
 
 
 def compared(frame_parts: Sequence[FramePart]) -> str:
@@ -134,8 +134,12 @@ def compared(frame_parts: Sequence[FramePart]) -> str:
 
 def compared_part(part: FramePart) -> str:
     """A part with its sign, escaped."""
-    text = f"{part.mark.sign} {_named(part.name, part.value) if part.slot else plain_text(part.name, LONGEST)}"
-    return f'{text} (wanted "{plain_text(part.wanted or "", LONGEST)}")' if part.mark is PartMark.OTHER_VALUE else text
+    text = f"{part.mark.sign} {_named(part.name, part.value) if part.slot else plain_text(part.name, MAX_TEXT_CHARS)}"
+    return (
+        f'{text} (wanted "{plain_text(part.wanted or "", MAX_TEXT_CHARS)}")'
+        if part.mark is PartMark.OTHER_VALUE
+        else text
+    )
 
 
 def verdict_in_words(frame: UnderstandingResult) -> str:
@@ -152,8 +156,8 @@ def verdict_in_words(frame: UnderstandingResult) -> str:
 
 
 def _named(concept: str, value: str | None) -> str:
-    name = plain_text(concept, LONGEST)
-    return name if value is None else f'{name} "{plain_text(value, LONGEST)}"'
+    name = plain_text(concept, MAX_TEXT_CHARS)
+    return name if value is None else f'{name} "{plain_text(value, MAX_TEXT_CHARS)}"'
 
 
 def _intents(expected: Sequence[str], names: Sequence[str]) -> Iterator[FramePart]:

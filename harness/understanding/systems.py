@@ -30,7 +30,7 @@ from harness.model.transcript import WordCounts
 from harness.model.understanding import Corpus, SoundCost, Utterance
 from harness.statistics.intervals import Interval, wilson
 from harness.statistics.ratios import (
-    FEWEST_RESAMPLED,
+    MIN_RESAMPLED_UNITS,
     MetricDifference,
     RatioColumns,
     jackknife_interval,
@@ -304,7 +304,7 @@ def _values(
                 )
                 interval = wilson(round(numerator), round(denominator))
             else:
-                interval = middle(resampled[metric][system]) if table.units >= FEWEST_RESAMPLED else None
+                interval = middle(resampled[metric][system]) if table.units >= MIN_RESAMPLED_UNITS else None
             over_talkers = jackknife_interval(float(value), without_each[metric][system]) if talkers else None
             values[system][metric] = MetricValue(float(value), interval, _possible(over_talkers, metric))
     return values

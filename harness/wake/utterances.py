@@ -14,7 +14,7 @@ SPEECH_LINGERS_S = 0.5
 """How long a device's sound may be heard after it has stopped."""
 ANSWERS_WITHIN_S = 8.0
 """Speech that begins within this time of a wake event counts as the device's answer."""
-LONGEST_SPEECH_S = 300.0  # Speech counts no longer than this, in case the report of its end was lost.
+MAX_SPEECH_S = 300.0  # Speech counts no longer than this, in case the report of its end was lost.
 
 
 @dataclass(slots=True)
@@ -56,14 +56,12 @@ class Utterances:
     def rule(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
         """The explanation of an event by the rule, and the reason in words; None and "" unless it fell into speech."""
         for speaker, start_s in self.open.values():
-            if start_s <= at_s <= start_s + LONGEST_SPEECH_S and (
-                speaker := speaker or self._answering_device(start_s)
-            ):
+            if start_s <= at_s <= start_s + MAX_SPEECH_S and (speaker := speaker or self._answering_device(start_s)):
                 return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
         for speaker, start_s, end_s in reversed(self.spans):
             if start_s <= at_s <= end_s + SPEECH_LINGERS_S and (speaker := speaker or self._answering_device(start_s)):
                 return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
-            if end_s < at_s - LONGEST_SPEECH_S:
+            if end_s < at_s - MAX_SPEECH_S:
                 break
         return None, ""
 

@@ -16,7 +16,7 @@ from harness.annotation.view import AnnotationPhase
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
 from harness.model.annotation import (
     LINE_KEYS,
-    MOST_ON_A_PAGE,
+    MAX_ON_A_PAGE,
     AnnotationAction,
     AnnotationProject,
     LabelSet,
@@ -139,7 +139,7 @@ TEMPLATES = (
     "annotation_guide_text.html",
     "annotation_instructions.html",
 )
-MOST_FOUND = 50
+MAX_FOUND = 50
 """Most results of a search that are shown."""
 WORDS = SiteWords(
     name="Annotating",
@@ -162,7 +162,7 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
             "labels": labels,
             "label_key": keys,
             "concept_key": keys_of(labels.concepts),
-            "line_keys": (*LINE_KEYS, *[""] * max(MOST_ON_A_PAGE, MOST_FOUND)),
+            "line_keys": (*LINE_KEYS, *[""] * max(MAX_ON_A_PAGE, MAX_FOUND)),
             "alone": exclusive,
             "never": [list(pair) for pair in labels.never_together],
             "review_key": {action.value: action_key(action) for action in AnnotationAction},
@@ -194,7 +194,7 @@ def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
     view = finding.again.view if finding is not None and finding.again is not None else None
     return {
         "words": finding.words if finding is not None else "",
-        "found": hits[:MOST_FOUND],
+        "found": hits[:MAX_FOUND],
         "opened": finding.opened if finding is not None else "",
         "many": len(hits),
         "said": view.said if view is not None else "",
@@ -286,7 +286,7 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
     def __init__(self, room: AnnotationRoom, invitations: Invitations, *, reached: SiteReach = HERE) -> None:
         self._room = room
         templates = pages(room.label_set, room.project)
-        most_fields = OTHER_FIELDS + max(MOST_ON_A_PAGE, len(room.label_set.labels))
+        most_fields = OTHER_FIELDS + max(MAX_ON_A_PAGE, len(room.label_set.labels))
         super().__init__(room, invitations, templates, reached=reached, most_fields=most_fields)
 
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnnotationSeat:

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.base.foreign import ON_A_PAGE, plain_text
-from harness.base.user_text import LONGEST_WRITTEN
+from harness.base.user_text import MAX_TEXT_CHARS
 from harness.model import numbers
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, counted, fixed
@@ -66,12 +66,12 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit)
-        self._environment.filters["page_text"] = lambda text: plain_text(text, LONGEST_WRITTEN, kept=ON_A_PAGE)
+        self._environment.filters["page_text"] = lambda text: plain_text(text, MAX_TEXT_CHARS, kept=ON_A_PAGE)
         # Browsers ignore a line end directly after the tag.
         self._environment.filters["in_textarea"] = lambda text: f"\n{text}" if text.startswith("\n") else text
         self._environment.filters["minutes"] = _minutes
         self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
-        shared = {"site": words, "key_name": key_name, "longest_comment": LONGEST_WRITTEN, "numbers": numbers}
+        shared = {"site": words, "key_name": key_name, "longest_comment": MAX_TEXT_CHARS, "numbers": numbers}
         self._environment.globals.update({**shared, **values})
 
     def page(self, template: str, **values: object) -> str:
@@ -92,9 +92,9 @@ def _minutes(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 100 else fixed(minutes / 60, 1, "h")
 
 
-MOST_BODY_BYTES = 262_144
-"""Most bytes of a form. A character of a comment (at most `LONGEST_WRITTEN`) takes at most 12 bytes in it."""
-TOO_LONG = f"That is too long: a comment has at most {LONGEST_WRITTEN:,} characters. Go back and shorten it.\n"
+MAX_BODY_BYTES = 262_144
+"""Most bytes of a form. A character of a comment (at most `MAX_TEXT_CHARS`) takes at most 12 bytes in it."""
+TOO_LONG = f"That is too long: a comment has at most {MAX_TEXT_CHARS:,} characters. Go back and shorten it.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -167,7 +167,7 @@ class RequestFilter:
             if origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():
                 return PlainTextResponse("That form belongs to another site.\n", 403)
             length = headers.get("content-length", "0")
-            if not length.isascii() or not length.isdecimal() or int(length) > MOST_BODY_BYTES:
+            if not length.isascii() or not length.isdecimal() or int(length) > MAX_BODY_BYTES:
                 return PlainTextResponse(TOO_LONG, 413)
         return None
 
@@ -202,7 +202,7 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(parts)
         parts.append(message.get("body", b""))
         length += len(parts[-1])
-        if length > MOST_BODY_BYTES:
+        if length > MAX_BODY_BYTES:
             return None
         if not message.get("more_body", False):
             return b"".join(parts)
@@ -228,7 +228,7 @@ LIFE_S = 14 * 3600
 RENEW_S = 1800  # A page renews an older cookie. Chosen: LIFE_S then counts from about the last page.
 TRIES, TRIES_IN_S = 10, 300.0
 """TRIES wrong tokens are allowed from one address within TRIES_IN_S."""
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 """Number of wrong tokens, of all addresses together, that are remembered."""
 
 
@@ -321,7 +321,7 @@ class RateLimiter:
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._tries: deque[tuple[float, str]] = deque(maxlen=MOST_REMEMBERED)
+        self._tries: deque[tuple[float, str]] = deque(maxlen=MAX_REMEMBERED)
 
     def wait_s(self, address: str) -> float:
         """Seconds for which that address is refused; 0 if it is not."""

@@ -28,7 +28,7 @@ from harness.model.frozen import frozen
 from harness.model.time import DAY_S
 
 TOKEN_BYTES = 20  # 160 bits, which Base32 writes without padding.
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 
 @frozen
@@ -199,7 +199,7 @@ class Invitations:
                         place=Place(str(self.path)),
                         remedy=f"chmod 600 {self.path}",
                     )
-                content = self.path.read_bytes() if stat.st_size <= MOST_BYTES else b""
+                content = self.path.read_bytes() if stat.st_size <= MAX_BYTES else b""
             invited = _parse(content, self.path)
             self._read = (mark, invited)
             return invited

@@ -130,7 +130,7 @@ class Seat(BaseSeat):
 
 
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
-MOST_FOUND = 200
+MAX_FOUND = 200
 """Most earlier responses that are listed."""
 _OWN = {JudgmentStatus.SKIPPED: "you left it for later", JudgmentStatus.HELD: "you held it until its effect is known"}
 MENU_KEYS = "abcdefghij"
@@ -247,7 +247,7 @@ def _facts(item: Item) -> tuple[str, ...]:
     return tuple(words for applies, words in facts if applies)
 
 
-MOST_MS = 24 * 3600 * 1000
+MAX_JUDGING_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +315,7 @@ def _aid(seat: Seat, detail: str) -> None:
 
 
 def _count(text: str) -> int:
-    return min(int(text), MOST_MS) if re.fullmatch(r"[0-9]{1,9}", text) else 0
+    return min(int(text), MAX_JUDGING_MS) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
 _CATEGORIES = frozenset(category.value for category in Category)
@@ -433,7 +433,7 @@ class RatersSite(SeatedSite[Seat, Post]):
                 turn=seat.turn,
                 words=words,
                 many=len(hits),
-                found=hits[:MOST_FOUND],
+                found=hits[:MAX_FOUND],
                 adjudicating=place == ADJUDICATE,
             )
 

@@ -46,7 +46,7 @@ class PostResult(Enum):
     UNKNOWN = "unknown"
 
 
-MOST_PAGES = 20
+MAX_PAGES = 20
 """Number of pages of one turn whose comments are remembered."""
 
 
@@ -129,7 +129,7 @@ class BaseSeat(ABC):
 
     def name_page(self) -> str:
         """Makes the name of a page before it is sent."""
-        while len(self.comments) >= MOST_PAGES:
+        while len(self.comments) >= MAX_PAGES:
             del self.comments[next(iter(self.comments))]
         name = secrets.token_hex(4)
         self.comments[name] = self.comment
@@ -237,13 +237,13 @@ class RoomRefresher:
         self.number += 1
 
 
-LONGEST_WORDS = 200
+MAX_SEARCH_CHARS = 200
 
 
 def search_words(text: str) -> str:
     """The words of a search, cleaned. The page shows them again; they are not stored."""
     visible = "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in "\u200c\u200d")
-    return to_nfc(visible)[:LONGEST_WORDS]
+    return to_nfc(visible)[:MAX_SEARCH_CHARS]
 
 
 ADJUDICATE = "/adjudicate"

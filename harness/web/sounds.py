@@ -16,7 +16,7 @@ from starlette.responses import Response
 from harness.model.errors import HarnessError, SoundGone
 from harness.model.stimulus import Waveform
 
-MOST_CACHED_BYTES = 48_000_000
+MAX_CACHED_BYTES = 48_000_000
 BARS = 180
 HEIGHT = 48
 COLOUR = "#4d86c6"  # legible on a light and on a dark page
@@ -74,7 +74,7 @@ def serve_range(content: bytes, media_type: str, range_header: str | None) -> Re
 
 
 class SoundCache:
-    """A cache of the sounds made last, by name, with at most MOST_CACHED_BYTES; thread-safe."""
+    """A cache of the sounds made last, by name, with at most MAX_CACHED_BYTES; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -95,6 +95,6 @@ class SoundCache:
             raise HTTPException(503, fault) from error
         with self._lock:
             self._sounds[name] = content
-            while len(self._sounds) > 1 and sum(map(len, self._sounds.values())) > MOST_CACHED_BYTES:
+            while len(self._sounds) > 1 and sum(map(len, self._sounds.values())) > MAX_CACHED_BYTES:
                 self._sounds.popitem(last=False)
         return content

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.user_text import LONGEST_WRITTEN
+from harness.base.user_text import MAX_TEXT_CHARS
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import open_room
@@ -39,7 +39,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     async with app.run_test(size=size) as pilot:
         await ready(pilot, "[/red]")
         assert raw(pilot) == []
-        desk.comment(HOSTILE[:LONGEST_WRITTEN])
+        desk.comment(HOSTILE[:MAX_TEXT_CHARS])
         await press(pilot, "t")
         await until(pilot, shows(pilot, "all text"))
         assert raw(pilot) == []

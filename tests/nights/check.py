@@ -25,7 +25,7 @@ EDGE_S = 0.006
 """Of samples: what lies nearer to the edge of a window is left open."""
 ONSET_S = 0.12
 """Speech from so long before a moment may be taken for speech after it."""
-LONGEST_SPEECH_S = 5.0
+MAX_SPEECH_S = 5.0
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
 
@@ -307,7 +307,7 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
         # An answer to an earlier attempt that comes so late that it could be this one's cannot be told from it.
         speech = [*night.truth.answers, *({"start_s": start_s} for start_s in night.truth.speech)]
         if play["player"] == "ann" and any(
-            play["start_s"] - LONGEST_SPEECH_S < other["start_s"] < play["end_s"] for other in speech
+            play["start_s"] - MAX_SPEECH_S < other["start_s"] < play["end_s"] for other in speech
         ):
             continue  # somebody speaks while the talker does, and a microphone hears them as one
         possible = [answer for answer in speech if answer["start_s"] >= earliest_s]

@@ -40,7 +40,7 @@ from tests.nights.ports import Message, SimulatedBroker, SimulatedPort
 
 SCORES = 65535
 """A wake event is known by its score, which is its number of so many."""
-LONGEST_LINE = 1024
+MAX_LINE_BYTES = 1024
 RESEND_S = 0.2
 HEARS_HZ = 400
 """Sample rate of boards that take sound over their wire: low, since each sample is sent, and times need no more."""
@@ -61,7 +61,7 @@ LINES = DeviceProfile(
         LineMapping(r"^rst:(?P<detail>\w+)$", ObservationKind.STATUS, (("state", "started"),)),
         LineMapping(r"^I \(\d+\) alive$", ObservationKind.LISTENING),
     ),
-    console=ConsoleSettings(time=r"^I \((?P<time>\d+)\) ", clock=ClockKind.MS, max_line_bytes=LONGEST_LINE),
+    console=ConsoleSettings(time=r"^I \((?P<time>\d+)\) ", clock=ClockKind.MS, max_line_bytes=MAX_LINE_BYTES),
 )
 FRAMES = replace(LINES, id="frames", lines=(), console=ConsoleSettings(framing=Framing.VH))
 MESSAGES = DeviceProfile(
@@ -177,7 +177,7 @@ class LineFirmware(Firmware):
             case Status(state=state):
                 text = f"is {state}"
             case Unread():
-                text = "x" * (LONGEST_LINE + 200)
+                text = "x" * (MAX_LINE_BYTES + 200)
             case _:
                 text = "alive"
         return f"I ({int(self.clock.at_s(observation.at.at_s) * 1000)}) {text}\r\n".encode()

@@ -26,7 +26,7 @@ Span = tuple[float, float]
 Window = tuple[float, float, float]
 """First and last moment of an event, and where it is expected."""
 LINGERS_S, ANSWERS_WITHIN_S = 0.5, 8.0
-LONGEST_SPEECH_S = 300.0  # GAP: of speech whose end nobody reports
+MAX_SPEECH_S = 300.0  # GAP: of speech whose end nobody reports
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +305,7 @@ class Recount:
         for line in map(sorted, moments.values()):
             for number, ((at_s, _), speaks) in enumerate(line, 1):
                 if speaks:
-                    yield at_s, line[number][0][0] + LINGERS_S if number < len(line) else at_s + LONGEST_SPEECH_S
+                    yield at_s, line[number][0][0] + LINGERS_S if number < len(line) else at_s + MAX_SPEECH_S
 
     def _events(self, rows: Sequence[Row], target: Json, spoken: Sequence[Span]) -> Iterator[Event]:
         """Reports of different sources within the tolerance are one event, source by source."""

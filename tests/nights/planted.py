@@ -28,7 +28,7 @@ NIGHTS = (sys.executable, "-m", "tests.nights", "--first", "--seeds")
 """Plays seeds, written a:b, up to the first that breaks an invariant. Exits with 1 and prints it if there is one."""
 FAILING_SEED = re.compile(r"\bseeds?\D{0,3}(\d+)", re.IGNORECASE)
 """The last one in the output."""
-LONGEST_S = 7200.0
+MAX_NIGHT_S = 7200.0
 """A planted fault may make a night endless."""
 IMPORT_LIMIT_S = 60.0
 
@@ -510,7 +510,7 @@ def planted(fault: Planted) -> Iterator[Path]:
         yield folder
 
 
-def plant(fault: Planted, command: Sequence[str], limit_s: float = LONGEST_S) -> tuple[int | None, str]:
+def plant(fault: Planted, command: Sequence[str], limit_s: float = MAX_NIGHT_S) -> tuple[int | None, str]:
     """Runs a command in a copy of the tree with the fault; its exit status (None: no end in time) and its output."""
     with planted(fault) as folder:
         running = subprocess.Popen(
@@ -537,7 +537,7 @@ def seeds_needed(fault: Planted, nights: int) -> str:
     """How many seeds it takes until an invariant breaks."""
     status, output = plant(fault, (*NIGHTS, f"0:{nights}"))
     if status is None:
-        return f"no end within {LONGEST_S:.0f} s"
+        return f"no end within {MAX_NIGHT_S:.0f} s"
     if status == 0:
         return "not found"
     if status == 1 and (seeds := FAILING_SEED.findall(output)):

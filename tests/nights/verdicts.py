@@ -22,8 +22,8 @@ WAKE_LIMITS = (
     "max_false_reject_share", "max_false_reject_upper", "max_false_accepts_per_hour",
     "max_false_accepts_upper_per_hour", "min_exposure_hours", "min_command_share", "max_wake_delay_p95_ms",
 )  # fmt: skip
-MOST_ERROR_S = 0.25
-MOST_DISTURBED = 0.1
+MAX_ERROR_S = 0.25
+MAX_DISTURBED_SHARE = 0.1
 BORDER = 0.01
 """A sequential test is not judged where its log likelihood ratio is nearer to a boundary."""
 
@@ -117,12 +117,12 @@ def low_95(values: Sequence[float]) -> float | None:
 
 def exact(times: Iterable[Span]) -> list[float]:
     """Of times with their errors, those that are known well enough."""
-    return [value_s for value_s, error_s in times if error_s <= MOST_ERROR_S]
+    return [value_s for value_s, error_s in times if error_s <= MAX_ERROR_S]
 
 
 def between(times: Sequence[Span]) -> Span | None:
     """The 95th percentile if all other times were the shortest, and if they were the longest."""
-    ends = [percentile_95([v if e <= MOST_ERROR_S else other for v, e in times]) for other in (-math.inf, math.inf)]
+    ends = [percentile_95([v if e <= MAX_ERROR_S else other for v, e in times]) for other in (-math.inf, math.inf)]
     return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
 
 
@@ -286,7 +286,7 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
             holds = value is not None and (value >= limit if name.startswith("min") else value <= limit)
             verdicts[name] = value, holds
     disturbed = share(counts["disturbed"]) or 0.0
-    if verdicts and disturbed > MOST_DISTURBED:
+    if verdicts and disturbed > MAX_DISTURBED_SHARE:
         verdicts["max_disturbed_share"] = disturbed, False
     return verdicts
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.soak
 RUNS = 500
 GAPS_MS = (0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1250, 1500, 2000)
 COARSE_MS = (0, 250, 500, 750, 1000, 1250, 1500)
-LEAST_COVERED = 0.93
+MIN_COVERED = 0.93
 
 
 def truth_ms(first_ms: float, spread_ms: float, woken: float) -> float:
@@ -53,7 +53,7 @@ def test_the_interval_contains_the_truth(
         low_ms, high_ms = known(shortest_pause(gaps)).interval
         covered += low_ms <= truth <= (math.inf if high_ms is None else high_ms)
     record_property("covered", covered / RUNS)
-    assert covered / RUNS >= LEAST_COVERED, (truth, covered)
+    assert covered / RUNS >= MIN_COVERED, (truth, covered)
 
 
 @pytest.mark.parametrize("woken", [0.92, 0.9, 0.89, 0.8], ids="wakes to {:.0%}".format)
@@ -67,4 +67,4 @@ def test_a_device_that_loses_requests_after_any_pause(
         low_ms, high_ms = known(shortest_pause(gaps)).interval
         covered += low_ms <= truth <= (math.inf if high_ms is None else high_ms)
     record_property("covered", covered / RUNS)
-    assert covered / RUNS >= LEAST_COVERED, covered
+    assert covered / RUNS >= MIN_COVERED, covered

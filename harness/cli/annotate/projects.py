@@ -25,7 +25,7 @@ from harness.cli.options import (
     share,
     verb,
 )
-from harness.model.annotation import MOST_ON_A_PAGE, LabellingOrder, LabelProposalShown, SecondAnnotatorMode
+from harness.model.annotation import MAX_ON_A_PAGE, LabellingOrder, LabelProposalShown, SecondAnnotatorMode
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
@@ -89,7 +89,7 @@ def new(
         ),
         page_size=option(
             "Utterances per page of a group.",
-            type=click.IntRange(1, MOST_ON_A_PAGE), default=10,
+            type=click.IntRange(1, MAX_ON_A_PAGE), default=10,
         ),
         seed=option("Seed for orders and shares.", type=click.IntRange(0, 2**31), default=0),
         order=option(

@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import option, seed_option, setting_option, verb
 from harness.model.choices import DEFAULT_CLASSIFIER as DEFAULT
-from harness.model.choices import MOST_EPISODES, SEED_SHARE, ProposalMethod
+from harness.model.choices import MAX_EPISODES, SEED_SHARE, ProposalMethod
 from harness.model.errors import InputError
 from harness.model.numbers import counted, percent
 
@@ -44,7 +44,7 @@ def command(
         default=SEED_SHARE,
         show_default="1000/1240",
     ),
-    episodes: int = option("Maximum number of episodes.", within=(0, 100), default=MOST_EPISODES),
+    episodes: int = option("Maximum number of episodes.", within=(0, 100), default=MAX_EPISODES),
     held_out: float = option(
         "Share of the labelled utterances that is kept out of training.", within=(0.01, 0.5), default=0.2
     ),

@@ -24,7 +24,7 @@ __all__ = ["command"]
 
 _EXIT = {Level.OK: 0, Level.WARN: 1, Level.FAIL: 3}
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
-_LONGEST = 1000
+_MAX_LINE_CHARS = 1000
 
 
 @verb("doctor")
@@ -114,6 +114,6 @@ def _checks(bench: Bench | None, scenario: Path | None, folder: Path, send_test:
 
 def _print(check: Check) -> None:
     word = click.style(f"{check.level.value:4}", fg=_COLOURS[check.level])
-    click.echo(f"{word}  {check.name:16} {plain_text(check.says, _LONGEST)}")
+    click.echo(f"{word}  {check.name:16} {plain_text(check.says, _MAX_LINE_CHARS)}")
     if check.remedy and check.level is not Level.OK:
-        click.echo(f"      {'':16} {plain_text(check.remedy, _LONGEST)}")
+        click.echo(f"      {'':16} {plain_text(check.remedy, _MAX_LINE_CHARS)}")

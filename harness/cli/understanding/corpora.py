@@ -52,9 +52,9 @@ def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tupl
     return tuple(shares.items())
 
 
-MOST_ROWS = 20
-MOST_UTTERANCES = 200_000
-MOST_LISTED = 20
+MAX_ROWS = 20
+MAX_UTTERANCES = 200_000
+MAX_LISTED = 20
 JSONL, BIO = "jsonl", "bio"
 
 
@@ -72,7 +72,7 @@ def distribution(
     chunking: Chunking = chunking_option(),
     separator: str = separator_option(),
     most: int = option(
-        "Rows per table; 0 for all.", "--max-rows", former=("--most",), within=(0, None), default=MOST_ROWS
+        "Rows per table; 0 for all.", "--max-rows", former=("--most",), within=(0, None), default=MAX_ROWS
     ),
     shares: bool = flag("Print shares of each split's utterances instead of counts."),
     json_target: str | None = target_option("--json", "Print JSON and no text."),
@@ -156,10 +156,10 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
     for labels, utterances in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0])):
         if refusal := declared.refusal(labels):
             problems.append(f"{utterances:,} × {shown(joined(labels) or '(none)', 80)}: {shown(refusal, 80)}")
-    for problem in problems[:MOST_LISTED]:
+    for problem in problems[:MAX_LISTED]:
         click.echo(f"harness: {problem}", err=True)
-    if len(problems) > MOST_LISTED:
-        click.echo(f"harness: and {len(problems) - MOST_LISTED:,} more", err=True)
+    if len(problems) > MAX_LISTED:
+        click.echo(f"harness: and {len(problems) - MAX_LISTED:,} more", err=True)
     if problems:
         sys.exit(LIMIT_FAILED)
 
@@ -169,9 +169,9 @@ def generate(
     *,
     grammars: tuple[Path, ...] = argument("GRAMMAR.yaml…", required=True),
     seed: int = seed_option("Random seed; the same seed gives the same files.", 1, most=2**63 - 1),
-    train: int = option("Number of utterances for training.", within=(0, MOST_UTTERANCES), default=4000),
-    dev: int = option("Number of held-out utterances.", within=(0, MOST_UTTERANCES), default=500),
-    test: int = option("Number of utterances for scoring.", within=(0, MOST_UTTERANCES), default=1000),
+    train: int = option("Number of utterances for training.", within=(0, MAX_UTTERANCES), default=4000),
+    dev: int = option("Number of held-out utterances.", within=(0, MAX_UTTERANCES), default=500),
+    test: int = option("Number of utterances for scoring.", within=(0, MAX_UTTERANCES), default=1000),
     out: Path = output_option("New folder for the corpus.", metavar="FOLDER", folder=True, required=True),
     form: str = option(
         "Format of the result. bio: seq.in, seq.out and label in a folder per split. jsonl: a file per split, with "

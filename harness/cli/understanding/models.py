@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 Scores = Sequence[tuple[str, float]]
 DEFAULT, FROM_SOUND = "crf", "ctc"
 BENCHED = "crf,transformer"
-LEAST_WIDTH = 140
+MIN_WIDTH = 140
 """Least width of the bench table, so that no name is cut."""
-MOST_SEED = 2**31 - 1
+MAX_SEED = 2**31 - 1
 AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
 SOUND_REFUSED = 3  # Exit status, as for any fault.
@@ -65,7 +65,7 @@ def train(
         "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
     ),
     settings: tuple[str, ...] = setting_option("Understander setting; repeatable."),
-    seed: int = seed_option("Random seed; the same seed gives the same model.", 1, most=MOST_SEED),
+    seed: int = seed_option("Random seed; the same seed gives the same model.", 1, most=MAX_SEED),
     form: str | None = option(
         "Format of the data.",
         "--format",
@@ -250,7 +250,7 @@ def bench(
         "Plug-ins.", metavar="NAME,…", show_default=f"{BENCHED}, those that are installed"
     ),
     settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
-    seed: int = seed_option("Seed for training.", 1, most=MOST_SEED),
+    seed: int = seed_option("Seed for training.", 1, most=MAX_SEED),
     yardstick: str | None = option(
         "Add published results on this corpus.",
         "--published",
@@ -469,7 +469,7 @@ def _table(rows: Sequence[ContenderRow]) -> Iterator[str]:
         if not row.from_elsewhere:
             cells.append(("", *(interval for _, interval in values), "", ""))
     heads = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
-    yield from text_table(list(map(Column, heads)), cells, max(width(), LEAST_WIDTH))
+    yield from text_table(list(map(Column, heads)), cells, max(width(), MIN_WIDTH))
     if any(row.from_elsewhere for row in rows):
         yield "* published result on the corpus's own splits, not measured in this run"
 

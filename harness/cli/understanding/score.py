@@ -17,7 +17,7 @@ from harness.base.plain_json import to_plain
 from harness.cli.options import argument, option, repeatable, verb
 from harness.cli.streams import InputFile, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
-from harness.model.choices import MOST_CONFUSIONS, SPLIT, CorpusFormat, CountedAttempt
+from harness.model.choices import MAX_CONFUSIONS, SPLIT, CorpusFormat, CountedAttempt
 from harness.model.errors import InputError, Place, demand_main_options, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus
@@ -196,7 +196,7 @@ def _write(
     systems: Sequence[SystemReport],
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
-    confusions: int = MOST_CONFUSIONS,
+    confusions: int = MAX_CONFUSIONS,
     of_sessions: ScoredSessions | None = None,
 ) -> None:
     """Writes the reports. scorings: one per system, under the first rule; empty if the utterances are not known."""

@@ -150,7 +150,7 @@ def _answer_text(step: AidStep) -> Text:
 CURSOR_S = 1 / 15
 # Lines, and classes of judging.tcss.
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
-MOST_FOUND = 9
+MAX_FOUND = 9
 """Number of earlier responses that are offered at once; a digit selects one."""
 ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
 ON_AN_ITEM = frozenset(RaterAction) - ANYWHERE
@@ -410,7 +410,7 @@ class JudgingScreen(Screen[None]):
                 self._set_notice("none of your responses has these words")
                 self.show()
                 return
-            choices = responses[:MOST_FOUND]
+            choices = responses[:MAX_FOUND]
             more = f" ({len(responses) - len(choices)} more: give more words)" if len(responses) > len(choices) else ""
             lines = tuple(found_words(response) for response in choices)
             self.app.push_screen(ChoicePanel(f"Which one do you want to open again?{more}", lines), chosen(choices))

@@ -174,7 +174,7 @@ KEYS = (
 )
 KEYS_WHEN_OVER = (*(key for key in KEYS if key[0] != "p"), ("^q", "leave"))
 
-LEAST_EVENTS = 5
+MIN_EVENTS = 5
 """Least number of lines of the list of events, however many devices there are."""
 
 HELP = screen_text("wake.txt")
@@ -226,7 +226,7 @@ class WakeScreen(Sheet):
             for widget in self.children
             if not isinstance(widget, DeviceBlocks | UnmatchedList) and widget.display
         )
-        return max(4, self.size.height - sum(widget.outer_size.height for widget in other_widgets) - 2 - LEAST_EVENTS)
+        return max(4, self.size.height - sum(widget.outer_size.height for widget in other_widgets) - 2 - MIN_EVENTS)
 
     def _on_select(self, seq: int | None) -> None:
         guarded_app(self).in_sight(self, (WakeScreen, seq))

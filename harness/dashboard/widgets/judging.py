@@ -23,7 +23,7 @@ from harness.rating.items import Item
 from harness.statistics.text import measured
 
 _LABEL_WIDTH = 8
-LONGEST = 2000
+MAX_TEXT_CHARS = 2000
 Row = tuple[str, Text]
 
 
@@ -43,7 +43,7 @@ class JudgedItem(Showing[SittingView]):
         item = view.item
         if item is None:
             return []
-        rows = [("asked", Text(f"“{plain_text(item.query, LONGEST)}”", style=f"bold {palette.TEXT}"))]
+        rows = [("asked", Text(f"“{plain_text(item.query, MAX_TEXT_CHARS)}”", style=f"bold {palette.TEXT}"))]
         rows += self._transcript_rows(item, view)
         rows += self._inputs(item)
         if view.proposal is not None:
@@ -54,7 +54,10 @@ class JudgedItem(Showing[SittingView]):
             rows.append(("seen", Text(state, style=palette.YELLOW)))
         if item.note:
             rows.append(
-                ("note" if item.exercise is None else "seen", Text(plain_text(item.note, LONGEST), style=palette.TEXT))
+                (
+                    "note" if item.exercise is None else "seen",
+                    Text(plain_text(item.note, MAX_TEXT_CHARS), style=palette.TEXT),
+                )
             )
         rows.append(("", _facts(item)))
         if view.own is not None and (view.again or view.own.status is not JudgmentStatus.SUBMITTED):
@@ -70,7 +73,7 @@ class JudgedItem(Showing[SittingView]):
             return [("said", Text(words, style=palette.QUIET))]
         if item.transcript is None:
             return [("said", Text("there is no text", style=palette.QUIET))]
-        return [("said", Text(f"“{plain_text(item.transcript, LONGEST)}”", style=palette.TEXT))]
+        return [("said", Text(f"“{plain_text(item.transcript, MAX_TEXT_CHARS)}”", style=palette.TEXT))]
 
     def _inputs(self, item: Item) -> list[Row]:
         """The raters' judgments for an adjudicator; their names only if wanted."""

@@ -198,14 +198,14 @@ def _frame_before(trial: Trial, attempt: AttemptProgress) -> Text:
     return Text(f"×{attempt.attempt} {summary}", style=palette.QUIET)
 
 
-LOWEST_DBFS = -80.0
+MIN_DBFS = -80.0
 LOUD_DBFS = -6.0
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def cells(value_dbfs: float, width: int) -> float:
     """The position of a level on a scale of `width` cells."""
-    return max(0.0, min(1.0, 1 - value_dbfs / LOWEST_DBFS)) * width
+    return max(0.0, min(1.0, 1 - value_dbfs / MIN_DBFS)) * width
 
 
 class LevelMeters(Showing[Meters]):
@@ -343,7 +343,7 @@ def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
         yield "", f"FA/h {number(rate.per_hour)} ({number_interval(rate.any_time)})"
 
 
-LONGEST_NAME = 24
+MAX_NAME_COLUMNS = 24
 
 
 class TrialList(RowList):
@@ -433,7 +433,7 @@ class TrialList(RowList):
         digits = max(2, len(str(self.count)))
         text = Text(f"{mark}{trial.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
         # mark and number, outcome 13, attempts 3, latency 7; the name gets the rest
-        names = self._names_within(max(8, min(LONGEST_NAME, width - digits - 26)))
+        names = self._names_within(max(8, min(MAX_NAME_COLUMNS, width - digits - 26)))
         name_width = max(map(len, names))
         columns = Text.assemble(
             (f"{set_cell_size(names[index], name_width)} ", palette.TEXT),

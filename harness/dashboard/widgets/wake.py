@@ -78,7 +78,7 @@ def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit])
 
 
 _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # Added to U+2800, by row and column.
-LEAST_BAND = 3
+MIN_BAND_DOTS = 3
 """Least height of a band with a line of its own, in dots."""
 
 # The present band and the limit end at five eighths of the height at most, so that wider bands show above them.
@@ -123,7 +123,7 @@ def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list
             min(dots_high - 1, int(max(0.0, rate) / top * dots_high)) for rate in (point.low, point.value, point.high)
         )
         # A rate beyond the scale has no line: it would seem to be at the edge.
-        line = value if point.value <= top and height > 1 and high - low >= LEAST_BAND else None
+        line = value if point.value <= top and height > 1 and high - low >= MIN_BAND_DOTS else None
         for y in range(low, high + 1):
             row, within = divmod(dots_high - 1 - y, 4)
             if y == line:
@@ -240,7 +240,7 @@ FIGURES = 30
 """Width of the results in words, left of the plot, in columns."""
 SCALE = 6
 """Width of the plot's scale, right of it, in columns."""
-LONGEST_NAME = 20
+MAX_NAME_COLUMNS = 20
 COMPACT, FULL, TALL = 1, 2, 4
 """Number of lines for each rate, in the three layouts of a block."""
 
@@ -386,7 +386,7 @@ def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
         error_s = device.delays.error_s
     lost = f"  LINK LOST{': ' if why else ''}{why}", f"bold {palette.RED}"
     return Text.assemble(
-        (plain_text(device.device, LONGEST_NAME), f"bold {palette.TEXT}"),
+        (plain_text(device.device, MAX_NAME_COLUMNS), f"bold {palette.TEXT}"),
         ("  link up", palette.GREEN) if device.link_up else lost,
         (f" · {clocks(error_s)} · ", palette.QUIET),
         _proof(device, view, settings),

@@ -35,7 +35,7 @@ from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
 from harness.devices.wire.audio_sender import RESEND_S, SOONEST_S, AudioAnswer, AudioSender
 from harness.devices.wire.console import PROOF_EVERY_S
-from harness.devices.wire.device_clock import MOST_DRIFT, DeviceClock, PingResult, PingSchedule
+from harness.devices.wire.device_clock import MAX_DRIFT, DeviceClock, PingResult, PingSchedule
 from harness.model.numbers import exact, seconds
 from harness.model.observation import (
     ClockFitted,
@@ -61,11 +61,11 @@ USED_QUIET_S = 5.0
 _CLOCK_EVERY_S = 30.0  # Between reports of the clock's fit. Chosen: a crystal drifts little meanwhile.
 _LEFT_OVER_S = 1.0
 """How long a sound waits for the last events of the previous one."""
-_MOST_PINGS = 64
-_MOST_ACKS = 256
-_MOST_UNCONFIRMED = 64
+_MAX_PINGS = 64
+_MAX_ACKS = 256
+_MAX_UNCONFIRMED = 64
 """Limits on the numbers of unanswered pings, unsent acknowledgements, and events of a boot without its hello yet."""
-_LONGEST_WAIT_S = 0.2  # Chosen: a driver's thread looks at deadlines at least this often.
+_MAX_WAIT_S = 0.2  # Chosen: a driver's thread looks at deadlines at least this often.
 _OVERSLEPT_S = 1.0
 """A time between two ticks that is longer shows that the thread could not run, in seconds."""
 _NEVER = float("-inf")
@@ -114,8 +114,8 @@ class BoardSession:
         self._link_is_up = False
         self._pings: dict[int, float] = {}
         self._token = self._pongs = 0
-        self._acks: deque[Outgoing] = deque(maxlen=_MOST_ACKS)
-        self._unconfirmed: deque[tuple[ReceivedMessage, Stamp]] = deque(maxlen=_MOST_UNCONFIRMED)
+        self._acks: deque[Outgoing] = deque(maxlen=_MAX_ACKS)
+        self._unconfirmed: deque[tuple[ReceivedMessage, Stamp]] = deque(maxlen=_MAX_UNCONFIRMED)
         self._asks_hello = self._asks_sync = self._asks_reset = False
         self._last_description = "", ""
         self._reported_boot = ""
@@ -249,7 +249,7 @@ class BoardSession:
             return []
         if self._schedule.wait_s(now_s) <= 0:
             self._token = (self._token + 1) & 0xFFFFFFFF
-            while len(self._pings) >= _MOST_PINGS:
+            while len(self._pings) >= _MAX_PINGS:
                 del self._pings[next(iter(self._pings))]
             self._pings[self._token] = self._pinged_s = now_s
             self._schedule.sent(now_s)
@@ -270,10 +270,10 @@ class BoardSession:
     def wait_s(self, now_s: float) -> float:
         """Time until `due` or `tick` may have something to do, s."""
         if not self._link_is_up:
-            return _LONGEST_WAIT_S
+            return _MAX_WAIT_S
         if not self.known:
-            return min(_LONGEST_WAIT_S, max(0.0, self._asked_hello_s + self._wire.hello_again_s - now_s))
-        waits = [_LONGEST_WAIT_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.sender.wait_s(now_s)]
+            return min(_MAX_WAIT_S, max(0.0, self._asked_hello_s + self._wire.hello_again_s - now_s))
+        waits = [_MAX_WAIT_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.sender.wait_s(now_s)]
         if self.playing is not None and self.playing.waiting is not None:
             waits.append(_LEFT_OVER_S / 10)
         return 0.0 if self._acks else min(wait_s for wait_s in waits if wait_s is not None)
@@ -490,7 +490,7 @@ class BoardSession:
         self._asks_hello = self._asks_sync = True
 
     def _report_due_events(self, now_s: float) -> None:
-        if missing := self.events.skip(min(now_s, self._received_s + _LONGEST_WAIT_S)):
+        if missing := self.events.skip(min(now_s, self._received_s + _MAX_WAIT_S)):
             self._outlet.remark(f"events missing before the next one: {missing}")
             if self._wire.loses:  # a broker's gap may still be filled
                 self._end(now_s, complete=False, why=f"{missing} of its events are missing")
@@ -525,7 +525,7 @@ class BoardSession:
         if self.hello is None:
             return stamp
         since_s = (time_us - self.hello.time_us) * 1e-6
-        return Stamp(self._hello_at.at_s + since_s, self._hello_at.error_s + MOST_DRIFT * abs(since_s))
+        return Stamp(self._hello_at.at_s + since_s, self._hello_at.error_s + MAX_DRIFT * abs(since_s))
 
     def _prove(self, proof: Proof, now_s: float, *, always: bool = False) -> None:
         if always or now_s - self._proved_s >= PROOF_EVERY_S:

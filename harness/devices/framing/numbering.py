@@ -35,7 +35,7 @@ _AHEAD = 8 * KEPT_BY_BOARD
 """How far ahead the number of an event may be: one event may be lost repeatedly while later ones arrive."""
 _REMEMBERED = 1024
 """Number of delivered numbers that are kept to recognise repetitions. A number farther back counts as a repetition."""
-_MOST_NUMBER = 0xFFFFFFFF  # A u32 on the wire.
+_MAX_NUMBER = 0xFFFFFFFF  # A u32 on the wire.
 
 StampedEvent = tuple[Event | Log | None, Stamp]
 """An event (None: its payload is invalid), and when it arrived."""
@@ -299,7 +299,7 @@ class NumberingResult:
     rival: str = ""
 
 
-_LONGEST_BOOT_ID = 64
+_MAX_BOOT_ID_CHARS = 64
 _BOOTS_KEPT = 16
 _NUMBERS = 1 << 64
 
@@ -319,7 +319,7 @@ class MappedNumbering:
         if not isinstance(document, dict):
             return NumberingResult()
         boot, seq = document.get("boot"), document.get("seq")
-        if not (isinstance(boot, str) or is_integer(boot)) or len(str(boot)) > _LONGEST_BOOT_ID:
+        if not (isinstance(boot, str) or is_integer(boot)) or len(str(boot)) > _MAX_BOOT_ID_CHARS:
             return NumberingResult()
         if not is_integer(seq) or not 0 <= seq < _NUMBERS:
             seq = None
@@ -411,7 +411,7 @@ class BoardCommands:
         if first.next_s > now_s:
             return ()
         if not first.number:
-            self._last_number = first.number = ((self._last_number + 1) & _MOST_NUMBER) or 1  # 0 means "not sent yet"
+            self._last_number = first.number = ((self._last_number + 1) & _MAX_NUMBER) or 1  # 0 means "not sent yet"
         first.next_s = now_s + self._resend_s
         return ((first.message, first.number),)
 

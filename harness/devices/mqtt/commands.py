@@ -17,7 +17,7 @@ from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.positioners import BenchOrder, filled
 
-_LONGEST_MESSAGE = 4096
+_MAX_MESSAGE_BYTES = 4096
 _TAKEN_S = 5.0  # Chosen: a broker that has not acknowledged a message by then is not running.
 
 
@@ -124,4 +124,4 @@ class MqttCommands:
                 answers.wait(self._messages)
 
     def _take(self, payload: bytes) -> None:
-        self._messages.put(payload[:_LONGEST_MESSAGE].decode("utf-8", "replace"))
+        self._messages.put(payload[:_MAX_MESSAGE_BYTES].decode("utf-8", "replace"))

@@ -46,7 +46,7 @@ _FIRST_GUESS_S = 0.1
 """Least error of an arrival until _ROUND_TRIPS_KEPT round trips are known, in s. Chosen for a local network."""
 _ROUND_TRIPS_KEPT = 16  # One message in 17 then takes longer than the longest of them.
 # Of the longest round trip, for the error of an arrival. Chosen: it also covers the one that takes longer.
-_LONGEST_TRIP_FACTOR = 2.0
+_MAX_TRIP_FACTOR = 2.0
 _EARLY_ANSWERS_KEPT = 16  # Chosen: an answer waits for the return of one `publish` only.
 
 
@@ -88,7 +88,7 @@ class KeepAlive:
         """
         now_s = self._now_s()
         with self._lock:
-            usual_s = _LONGEST_TRIP_FACTOR * max(self._round_trips_s, default=0.0)
+            usual_s = _MAX_TRIP_FACTOR * max(self._round_trips_s, default=0.0)
             if len(self._round_trips_s) < _ROUND_TRIPS_KEPT:
                 usual_s = max(usual_s, _FIRST_GUESS_S)
             blind_s = self._stalls.blind_s(now_s)

@@ -27,7 +27,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.positioners import BenchOrder
 
-_LONGEST_LINE = 4096  # Bytes of an unfinished answer that are kept: the last ones.
+_MAX_LINE_BYTES = 4096  # Bytes of an unfinished answer that are kept: the last ones.
 _DECIMAL = regex.compile(r"\d+[.,]\d+")
 ASK_AGAIN_S = 0.5  # Chosen: meters give about two readings a second.
 
@@ -98,7 +98,7 @@ class CommandPort:
         if not readable:
             return []
         *lines, unfinished = (self._unfinished + self._port.read()).replace(b"\r", b"\n").split(b"\n")
-        self._unfinished = unfinished[-_LONGEST_LINE:]
+        self._unfinished = unfinished[-_MAX_LINE_BYTES:]
         return [line.decode("utf-8", "replace") for line in lines if line.strip()]
 
     def drop_received(self) -> None:

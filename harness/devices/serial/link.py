@@ -30,8 +30,8 @@ from harness.model.time import Stamp
 CLOSE_LIMIT_S = 1.5  # A driver closes within 2 s (`ports.Driver`): this leaves 0.5 s for the rest.
 _FIRST_REOPEN_S = 0.1  # Chosen: a board whose USB resets with it is found again soon after.
 # Chosen: a board that is plugged in again is back soon. A port that lasts longer counts as working.
-_LONGEST_REOPEN_S = 2.0
-_LONGEST_WAIT_S = 0.2  # Chosen: a closing driver and a peer without deadlines look at least this often.
+_MAX_REOPEN_S = 2.0
+_MAX_WAIT_S = 0.2  # Chosen: a closing driver and a peer without deadlines look at least this often.
 _PEER_TICK_S = 0.05  # Chosen: the peer need not look at its deadlines more often, however many bytes arrive.
 _PORT_REASON = "port"  # Under this name the outlet keeps the losses that this module reports.
 
@@ -116,11 +116,11 @@ class SerialLink:
         except PortLost as error:
             if not self._closing:
                 self._report_loss(error.what)
-        if self._now_s() - opened_s > _LONGEST_REOPEN_S:
+        if self._now_s() - opened_s > _MAX_REOPEN_S:
             self._reopen_s = _FIRST_REOPEN_S
 
     def _send(self, port: OpenPort) -> float:
-        """Writes what is due. Returns the time until more may be due, at most _LONGEST_WAIT_S."""
+        """Writes what is due. Returns the time until more may be due, at most _MAX_WAIT_S."""
         with self._outlet.lock:
             now_s = self._now_s()
             if now_s - self._ticked_s >= _PEER_TICK_S:
@@ -129,11 +129,11 @@ class SerialLink:
                     self._report_loss(reason)
             if not self._unwritten:
                 self._unwritten = self._peer.output(now_s)
-            wait_s = min(self._peer.wait_s(now_s), _LONGEST_WAIT_S)
+            wait_s = min(self._peer.wait_s(now_s), _MAX_WAIT_S)
         if not self._unwritten:
             return wait_s
         self._write(port)
-        return _LONGEST_WAIT_S if self._unwritten else 0.0  # the port has room: ask the peer for more at once
+        return _MAX_WAIT_S if self._unwritten else 0.0  # the port has room: ask the peer for more at once
 
     def _receive(self, port: OpenPort, wait_s: float) -> None:
         """Waits until bytes arrive, the port has room, or the bell rings; then reads."""
@@ -187,7 +187,7 @@ class SerialLink:
         """Waits until the port is back; None when the driver is closed."""
         while not self._closing:
             self._bell.wait(None, self._reopen_s)
-            self._reopen_s = min(self._reopen_s * 2, _LONGEST_REOPEN_S)
+            self._reopen_s = min(self._reopen_s * 2, _MAX_REOPEN_S)
             if not self._closing:
                 with suppress(DeviceError):  # not back yet; the next try may find it
                     return self._reconnect()

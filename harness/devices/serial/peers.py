@@ -53,7 +53,7 @@ _REALTIME_AHEAD_S = 0.1  # A sound in real time may run ahead so far. Chosen: mo
 _REALTIME_WAIT_S = 0.005  # Longest wait while a sound is sent in real time: a twentieth of what it may run ahead.
 _PLAYING_WAIT_S = 0.05  # Longest wait while any sound is sent. Bytes that arrive end it. This is for deadlines.
 _IDLE_WAIT_S = 0.1  # Longest wait while no sound is sent. Chosen.
-_LONGEST_DIALOGUE_LINE = 512  # Bytes. A longer line that begins with "!" cannot be an answer of the dialogue.
+_MAX_DIALOGUE_LINE_BYTES = 512  # Bytes. A longer line that begins with "!" cannot be an answer of the dialogue.
 
 
 class Peer(Protocol):
@@ -308,7 +308,7 @@ class ConsolePeer:
         ends_line = piece.endswith((b"\n", b"\r"))
         if self._dialogue_line or (self._at_line_start and piece.startswith(b"!")):
             self._dialogue_line += piece
-            if ends_line or len(self._dialogue_line) > _LONGEST_DIALOGUE_LINE:
+            if ends_line or len(self._dialogue_line) > _MAX_DIALOGUE_LINE_BYTES:
                 line, self._dialogue_line = self._dialogue_line, b""
                 self._dialogue.take(line.strip().decode("ascii", "replace"), stamp.at_s)
         else:

@@ -31,9 +31,9 @@ RESEND_S = 0.5
 # Shortest one, however short the round trips are. Chosen: a thread may wake up a few milliseconds late.
 SOONEST_S = 0.008
 _REALTIME_AHEAD_S = 0.1  # Chosen: more than a late wake-up of the thread.
-_LEAST_WINDOW = 480.0  # Samples that may always be under way, however many frames were lost: 30 ms at 16 kHz.
+_MIN_WINDOW_SAMPLES = 480.0  # Samples that may always be under way, however many frames were lost: 30 ms at 16 kHz.
 # How often chunks are halved. Chosen: below an eighth, the heads of frames would take much of the wire.
-_MOST_HALVINGS = 3
+_MAX_HALVINGS = 3
 _ADVANCES_TO_DOUBLE = 64  # Chunks are doubled again after this many acknowledgements of new samples. Chosen.
 
 
@@ -310,8 +310,8 @@ class AudioSender:
         self.went_back += 1
         self._next, self._timed_chunk = self.acknowledged, None
         # Less under way, and in smaller chunks: a wire that loses frames then loses less with each.
-        self._congestion_window = max(_LEAST_WINDOW, self._congestion_window / 2)
-        self._halvings, self._advances = min(self._halvings + 1, _MOST_HALVINGS), 0
+        self._congestion_window = max(_MIN_WINDOW_SAMPLES, self._congestion_window / 2)
+        self._halvings, self._advances = min(self._halvings + 1, _MAX_HALVINGS), 0
         self._progress_s = now_s
 
     def _paced_position(self, now_s: float) -> int:

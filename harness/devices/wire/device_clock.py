@@ -19,10 +19,10 @@ from harness.model.time import Stamp
 Floats = npt.NDArray[np.float64]
 
 KEPT_PINGS = 600  # Ten minutes at one a second.
-_FEWEST = 16
+_MIN_PINGS = 16
 _SHARE = 10
-"""The fit uses one in _SHARE of the kept pings, the best ones, but at least _FEWEST."""
-MOST_DRIFT = 0.1
+"""The fit uses one in _SHARE of the kept pings, the best ones, but at least _MIN_PINGS."""
+MAX_DRIFT = 0.1
 """Largest drift, in s per s: a clock that counts ticks may lose this much."""
 _WANDER = 1e-6
 """Change of a crystal's drift within the minutes considered, s per s."""
@@ -79,8 +79,8 @@ class DeviceClock:
         self._y: Floats = np.zeros(0)
         self._h: Floats = np.zeros(0)
         self._fit: tuple[float, float] | None = None
-        self._slowest = -MOST_DRIFT
-        self._fastest = MOST_DRIFT
+        self._slowest = -MAX_DRIFT
+        self._fastest = MAX_DRIFT
 
     @property
     def fitted(self) -> bool:
@@ -98,7 +98,7 @@ class DeviceClock:
         held_s = (answered_us - received_us) * 1e-6
         way_s = arrived_s - sent_s - held_s
         # The device may count the time it held the ping too long, by its drift.
-        if arrived_s < sent_s or held_s < 0 or way_s < -MOST_DRIFT * held_s - _STEP_S:
+        if arrived_s < sent_s or held_s < 0 or way_s < -MAX_DRIFT * held_s - _STEP_S:
             return PingResult.IMPOSSIBLE
         half_s = max(way_s, 0.0) / 2 + _STEP_S
         bar = _Bar((received_us + answered_us) * 0.5e-6, (sent_s + arrived_s) / 2, half_s)
@@ -160,7 +160,7 @@ class DeviceClock:
 
     def _choose_best(self) -> None:
         x, y, h = self._bars
-        count = min(len(x), max(_FEWEST, len(x) // _SHARE))
+        count = min(len(x), max(_MIN_PINGS, len(x) // _SHARE))
         # An old ping must beat a new one by the possible drift since.
         best = np.sort(np.argsort(h + _WANDER * (x[-1] - x), kind="stable")[:count])
         self._x, self._y, self._h = x[best], y[best], h[best]
@@ -188,14 +188,14 @@ class DeviceClock:
         spacing_s = self._x[second] - self._x[first]
         far = spacing_s > 1e-3  # s; pairs closer together bound no drift
         if not far.any():
-            self._slowest, self._fastest = -MOST_DRIFT, MOST_DRIFT
+            self._slowest, self._fastest = -MAX_DRIFT, MAX_DRIFT
             return
         rise = (self._y[second] - self._y[first])[far] / spacing_s[far]
         room = (self._h[second] + self._h[first])[far] / spacing_s[far] + _WANDER
         slowest, fastest = float((rise - room).max()), float((rise + room).min())
         if slowest > fastest:  # the rate has changed more than allowed, as in `host_time`
             slowest, fastest = fastest, slowest
-        self._slowest, self._fastest = max(slowest, -MOST_DRIFT), min(fastest, MOST_DRIFT)
+        self._slowest, self._fastest = max(slowest, -MAX_DRIFT), min(fastest, MAX_DRIFT)
 
 
 @lru_cache(maxsize=KEPT_PINGS // _SHARE)

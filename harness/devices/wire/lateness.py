@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-_LEAST_S = 0.002  # Chosen: an idle host wakes a thread within a fraction of it.
+_MIN_LATENESS_S = 0.002  # Chosen: an idle host wakes a thread within a fraction of it.
 _DECAY = 0.98
 """Factor by which the lateness shrinks at each wake-up that is in time."""
 _LOOKS_KEPT = 240
@@ -15,15 +15,15 @@ class Lateness:
     """How late a thread wakes up. seconds: delay of the recent wake-ups, at least 2 ms; it decays after a late one."""
 
     def __init__(self) -> None:
-        self.seconds = _LEAST_S
+        self.seconds = _MIN_LATENESS_S
 
     def slept(self, waited_s: float, wanted_s: float) -> None:
         """Records that the thread slept for waited_s instead of wanted_s, and nothing woke it earlier."""
-        self.seconds = max(_LEAST_S, waited_s - wanted_s, self.seconds * _DECAY)
+        self.seconds = max(_MIN_LATENESS_S, waited_s - wanted_s, self.seconds * _DECAY)
 
     def arrival_error_s(self, waited_s: float, wanted_s: float) -> float:
         """The error of the time of an arrival that ended a wait. If the host stalled, the bytes may have waited."""
-        return waited_s if waited_s - wanted_s > _LEAST_S else self.seconds
+        return waited_s if waited_s - wanted_s > _MIN_LATENESS_S else self.seconds
 
 
 class StallDetector:

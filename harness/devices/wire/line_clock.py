@@ -44,7 +44,7 @@ STEP_BACK_S = 0.05
 """How far device times may go back, in seconds: two cores may write their lines in the wrong order."""
 DOUBT = 0.002
 """Probability that the envelope is farther above the truth than stated."""
-MOST_SPREADS = 3.0
+MAX_SPREADS = 3.0
 """Largest distance of the envelope above the truth, in spreads."""
 MANY, EVEN = 32, 0.4
 """With at least MANY bins, a mean delay of EVEN times the spread shows that there were delays of every length."""
@@ -247,7 +247,7 @@ class LineClock:
         width: longest time from writing to reading. n: number of bins near enough to be part of the envelope.
         """
         spread = max(above)
-        share = min(MOST_SPREADS, DOUBT ** (-1 / (n - 1)) - 1) if n > 1 else MOST_SPREADS
+        share = min(MAX_SPREADS, DOUBT ** (-1 / (n - 1)) - 1) if n > 1 else MAX_SPREADS
         by_spread = share * spread + width - self._hold_back_s
         if n >= MANY and sum(above) / len(above) > EVEN * spread > EVEN * self._hold_back_s / 2:
             # Delays of every length have been seen, so the shared delay is at most the rest of the width.

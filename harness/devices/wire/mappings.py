@@ -48,7 +48,7 @@ MAX_PAYLOAD_BYTES = 65536
 ANYTHING = "*"
 """Stands for any value in `when`."""
 _SHOWN = 300
-_LONGEST_TYPE = 1000  # Chosen: far above real ones. Patterns take quadratic time, which is a stall for 60,000.
+_MAX_TYPE_CHARS = 1000  # Chosen: far above real ones. Patterns take quadratic time, which is a stall for 60,000.
 _PRINTED = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', data=(?P<data>\{.*\}), payload=")
 """A Wyoming event in the log of a program, except a detection, which has a line of its own."""
 _PATTERN = re.compile(r"\*|\{(\w+)\}")
@@ -183,7 +183,7 @@ def by_type(
 ) -> tuple[int, Observation] | str:
     """The number of the first rule that matches a message of its type, and the observation; otherwise the reason."""
     kind = message.get("type", "")
-    is_type = isinstance(kind, str) and len(kind) <= _LONGEST_TYPE
+    is_type = isinstance(kind, str) and len(kind) <= _MAX_TYPE_CHARS
     reasons: list[str] = []
     for number, mapping in enumerate(mappings):
         match = _type_pattern(mapping.type).fullmatch(str(kind)) if is_type else None

@@ -13,7 +13,7 @@ DATA_TYPE = "audio-pcm-16khz-mono-s16"
 RATE_HZ = 16000
 ANSWER_LIMIT_S = 5.0
 _ANSWER = re.compile(r"!(OK TEST (\d{1,5})|FAIL TEST|DATA_ACK (\d{1,6})|OK DATA .*|FAIL DATA .*)")
-_MOST_LINE_BYTES = 65536  # Limits what a broken device may ask for.
+_MAX_LINE_BYTES = 65536  # Limits what a broken device may ask for.
 
 
 class TflmStep(Enum):
@@ -83,7 +83,7 @@ class TflmDialogue:
         if answer.startswith("FAIL"):
             self._fail(f"the device refused a command: {line}")
         elif size is not None and self._step is TflmStep.TEST:
-            self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)  # whole samples of 2 bytes
+            self._line_bytes = max(2, min(int(size), _MAX_LINE_BYTES) // 2 * 2)  # whole samples of 2 bytes
             self._unsent.append(f"!{self._command}")
             self._queue_line()
         elif acknowledged is not None and self._step is TflmStep.ACKNOWLEDGEMENT:

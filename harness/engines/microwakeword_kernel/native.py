@@ -416,7 +416,7 @@ WINDOW_SAMPLES = 480  # 30 ms.
 HOP_SAMPLES = 160  # 10 ms.
 _LEVELS = 2048  # More than any logged feature: 64 ln 2^32 = 1420.
 _ALIGNED = 64  # Bytes of an AVX-512 register.
-_MOST_STRIDE = 32
+_MAX_STRIDE = 32
 _PROCESSOR = {0: "plain", 1: "AVX2", 2: "AVX-512"}
 
 
@@ -461,7 +461,7 @@ class Listener:
 
     def __init__(self, network: KernelNetwork) -> None:
         self._kernel = library()
-        if network.width != WIDTH or not 1 <= network.stride <= _MOST_STRIDE:
+        if network.width != WIDTH or not 1 <= network.stride <= _MAX_STRIDE:
             raise UnsupportedModel(f"an input of {network.stride} frames of {network.width} features")
         self._network = network
         self._kept: list[object] = []

@@ -82,7 +82,7 @@ def _constant(graph: Graph, index: int) -> npt.NDArray[np.generic]:
 
 VERSION = 1  # VH_VERSION in vh_convolution.h.
 _BLOCK = 24  # COLUMNS of the kernel.
-_MOST_CHANNELS = 96  # MOST of the kernel, whose buffers have that size.
+_MAX_CHANNELS = 96  # MAX_CHANNELS of the kernel, whose buffers have that size.
 _TILE = 4  # Values that Winograd's F(4, 3) computes together.
 _SPARE_ROWS = 8
 # Winograd's F(4, 3): three taps at the points 0, 1, −1, 2, −2 and infinity.
@@ -249,7 +249,7 @@ def _beside(layer: Convolution, columns: int) -> bool:
 def _pack(layer: Convolution, columns: int, channels: int) -> Array:
     """A convolution's weights in the kernel's own order. ValueError for an unsupported form."""
     high, wide, inputs, outputs = layer.weights.shape
-    if inputs != channels or outputs % _BLOCK or outputs > _MOST_CHANNELS:
+    if inputs != channels or outputs % _BLOCK or outputs > _MAX_CHANNELS:
         raise ValueError("its number of channels is not supported")
     if (high, wide, layer.beside) == (3, 1, 0) or ((layer.beside == 1) and _beside(layer, columns)):
         if inputs % 8:

@@ -1,7 +1,7 @@
 #include "vh_convolution.h"
 
 #define TILES 32 /* tiles that go through the six products together: they stay in the first cache */
-#define MOST 96  /* channels */
+#define MAX_CHANNELS 96  /* channels */
 #define ROWS 4
 #define COLUMNS 24
 
@@ -112,7 +112,7 @@ INLINE void gather(const vh_taps *layer, const float *products, float *out) {
 }
 
 FOR_AVX2 void vh_three_taps(const vh_taps *layer, const float *in, float *out) {
-    float spread_out[6 * TILES * MOST], products[6 * TILES * MOST];
+    float spread_out[6 * TILES * MAX_CHANNELS], products[6 * TILES * MAX_CHANNELS];
     const long tiles = layer->outer * layer->inner, inputs = layer->inputs, outputs = layer->outputs;
     for (long i = 0; i < 6 * TILES * inputs; i++) {
         spread_out[i] = 0; /* the last tiles may be fewer, but the places beside them are multiplied too */

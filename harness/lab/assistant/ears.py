@@ -29,7 +29,7 @@ _BEFORE_HIT_S = 1.0
 _BEFORE_SPEECH_S = 0.3
 _AFTER_SPEECH_S = 0.2
 """Sound that is kept around speech, in seconds."""
-_LEAST_SPEECH_S = 0.2
+_MIN_SPEECH_S = 0.2
 _PATIENCE_S = 4.0
 """How long it waits for the query after the wake phrase, in seconds."""
 _SECOND_HIT_S = 1.5
@@ -155,7 +155,7 @@ class Ears:
         self._silent_frames = 0 if voiced else self._silent_frames + 1
         if voiced:
             self._voiced_frames += 1
-        spoke = self._seconds(self._voiced_frames) >= _LEAST_SPEECH_S
+        spoke = self._seconds(self._voiced_frames) >= _MIN_SPEECH_S
         if not self._was_called and not self._voiced_frames:
             del self._request_frames[: -round(_BEFORE_SPEECH_S * RATE_HZ / self._frame)]
         has_ended = self._seconds(self._silent_frames) * 1000 >= self._settings.endpoint_ms

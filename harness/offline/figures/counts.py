@@ -216,9 +216,9 @@ FAULT_REASONS = (
     RejectReason.EMPTY, RejectReason.RATE, RejectReason.CHANNELS, RejectReason.ENCODING,
 )  # fmt: skip
 """Reasons for a rejection that call for a repair or an option. All other reasons only describe the files."""
-MOST_HASHES_KEPT = 10_000
+MAX_HASHES_KEPT = 10_000
 """The names of this many files are kept, so that later copies of them can be reported by name."""
-MOST_REJECTS_NAMED = 3
+MAX_REJECTS_NAMED = 3
 """Number of rejected files whose names are kept."""
 
 
@@ -228,7 +228,7 @@ class OfflineCounts:
 
     - lines: number of lines with each key.
     - rejected: number of rejected files, by reason.
-    - rejected_names: names of the first MOST_REJECTS_NAMED rejected files.
+    - rejected_names: names of the first MAX_REJECTS_NAMED rejected files.
     - first_rejected, first_error: name of the first rejected file, of the first with an error, and what is wrong.
     - first_copy: name of the first file that has the same bytes as an earlier one, and the name of the earlier one.
     - inv_files, oov_files: numbers of usable files in and out of vocabulary. Files with a reference count as in
@@ -435,7 +435,7 @@ class Tally:
     def _add_rejected(self, reason: RejectReason, outcome: FileOutcome, name: str) -> None:
         counts = self.counts
         counts.rejected[reason] += 1
-        if name and len(counts.rejected_names) < MOST_REJECTS_NAMED:
+        if name and len(counts.rejected_names) < MAX_REJECTS_NAMED:
             counts.rejected_names.append(name)
         if outcome.error:
             counts.first_error = counts.first_error or (name, outcome.error)
@@ -447,7 +447,7 @@ class Tally:
         self.contents.append(content)
         if earlier := self._name_by_hash.get(content):
             self.counts.first_copy = self.counts.first_copy or (name, earlier)
-        elif len(self._name_by_hash) < MOST_HASHES_KEPT:
+        elif len(self._name_by_hash) < MAX_HASHES_KEPT:
             self._name_by_hash[content] = name
 
     def _add_sound(self, outcome: FileOutcome, verdict: FileVerdict, file: tuple[ListKind, int]) -> None:

@@ -48,7 +48,7 @@ from harness.wake.counting import Window, match_events
 
 Scores = npt.NDArray[np.float32]
 Samples = npt.NDArray[np.int64]
-MOST_VALUES = 2_000_000
+MAX_VALUES = 2_000_000
 """Up to this many distinct steps are kept exactly. With more, they are moved to the thresholds of a grid."""
 _PENDING = 1_000_000
 """Number of values that are collected before they are sorted into the steps."""
@@ -102,9 +102,9 @@ class Grid:
 
 
 class Steps:
-    """An integer function of the threshold, the sum of what was added. MOST_VALUES bounds its memory."""
+    """An integer function of the threshold, the sum of what was added. MAX_VALUES bounds its memory."""
 
-    def __init__(self, grid: Grid, most: int = MOST_VALUES) -> None:
+    def __init__(self, grid: Grid, most: int = MAX_VALUES) -> None:
         self._grid, self._most = grid, most
         self._values = np.zeros(0, np.float32)
         self._deltas = np.zeros(0, np.int64)
@@ -213,7 +213,7 @@ class Sweep:
         counting: CountingRules,
         rule: SpotRule,
         points: Iterable[OperatingPoint] = (),
-        most: int = MOST_VALUES,
+        most: int = MAX_VALUES,
         phrase: str | None = None,
         repeats: int = 1,
         talker_of: TalkerOf | None = None,

@@ -244,7 +244,7 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvalu
     )
 
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def lines(comparison: EvaluationComparison) -> Iterator[str]:
@@ -283,10 +283,10 @@ def _same(shared: SharedFilesResult) -> Iterator[str]:
             f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words: "
             f"{_sentence(shared.words, MeasureKind.WORDS)}"
         )
-    for name, first_file, second_file in shared.differing[:MOST_NAMED]:
+    for name, first_file, second_file in shared.differing[:MAX_NAMED]:
         yield f"  differs: {plain_text(name, 120)}  A {_word(first_file)}, B {_word(second_file)}"
-    if len(shared.differing) > MOST_NAMED:
-        yield f"  and {len(shared.differing) - MOST_NAMED:,} more; --csv FILE lists all"
+    if len(shared.differing) > MAX_NAMED:
+        yield f"  and {len(shared.differing) - MAX_NAMED:,} more; --csv FILE lists all"
 
 
 def _rates(rates: FalseAccepts) -> Iterator[str]:

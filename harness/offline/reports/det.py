@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MOST_ROWS = 4000
+MAX_ROWS = 4000
 COLUMNS = ("threshold", "operating_point", "chosen", "files", "false_rejects", "fr", "fr_low", "fr_high",
            "false_accepts", "hours", "fa_per_hour", "fa_per_hour_low", "fa_per_hour_high")  # fmt: skip
 TWV_COLUMN = "twv"
@@ -41,7 +41,7 @@ def det_csv(
     twv: tuple[float, float | None] | None = None,
 ) -> str:
     """The table as CSV. chosen: the recommended threshold. twv: beta and seconds of speech, for a column of
-    term-weighted values; None without that column. A cell without data is n/a. Above MOST_ROWS thresholds, only
+    term-weighted values; None without that column. A cell without data is n/a. Above MAX_ROWS thresholds, only
     corners of the curve are included."""
     head = [*COLUMNS, TWV_COLUMN] if twv is not None else [*COLUMNS]
     return safe_csv([head, *det_cells(det, points, chosen, twv)])
@@ -53,9 +53,9 @@ def threshold_text(threshold: np.float32 | float) -> str:
 
 
 def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = None) -> npt.NDArray[np.intp]:
-    """Indices of the rows to write: all, or above MOST_ROWS an even selection of the curve's corners, with `points` and
+    """Indices of the rows to write: all, or above MAX_ROWS an even selection of the curve's corners, with `points` and
     `chosen`."""
-    if len(det) <= MOST_ROWS:
+    if len(det) <= MAX_ROWS:
         return np.arange(len(det))
     thresholds = np.array([point.threshold for point in points] + ([chosen] if chosen is not None else []), np.float32)
     mask = np.isin(det.thresholds, thresholds)
@@ -65,8 +65,8 @@ def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = N
         turns = np.flatnonzero(np.diff(values))
         corners = np.union1d(turns, turns + 1)
         if len(corners):
-            mask[corners[np.unique(np.linspace(0, len(corners) - 1, MOST_ROWS // 4).astype(int))]] = True
-            mask[corners[: MOST_ROWS // 8]] = True  # few events: every corner matters
+            mask[corners[np.unique(np.linspace(0, len(corners) - 1, MAX_ROWS // 4).astype(int))]] = True
+            mask[corners[: MAX_ROWS // 8]] = True  # few events: every corner matters
     return np.flatnonzero(mask)
 
 

@@ -11,7 +11,7 @@ from harness.offline.figures.groups import FileBreakdown, FileGroup
 from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.text import number_interval, voices_interval
 
-_MOST_GROUPS = 40
+_MAX_GROUPS = 40
 P_OF_GROUPS = (
     "of the difference from all other groups together, corrected for all groups (Holm); "
     "of the largest gap, for all pairs (Bonferroni)"
@@ -58,7 +58,7 @@ def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
     pairs.append(("p", P_OF_GROUPS))
     yield ""
     yield from Section("", "", (Table(fields, breakdown.groups), Notes([*pairs, *gap_texts(breakdown)]))).lines(
-        width, _MOST_GROUPS
+        width, _MAX_GROUPS
     )
 
 

@@ -34,8 +34,8 @@ SUMMARY_FORMAT = 1
 SDK_NAME = "voice-harness"
 ROUNDED_S = 0.01
 """Sums of audio that differ by less are equal, since the log rounds each to milliseconds."""
-_LONGEST_PATH = 4096  # PATH_MAX of Linux.
-_LONGEST_COMMAND = 20_000
+_MAX_PATH_BYTES = 4096  # PATH_MAX of Linux.
+_MAX_COMMAND_CHARS = 20_000
 
 
 def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.WakeLogEvent]:
@@ -313,7 +313,7 @@ def _yes_or_no(value: bool) -> str:
 
 
 def writing_line(log: str) -> str:
-    return f'Writing log to "{plain_text(log, _LONGEST_PATH)}"'
+    return f'Writing log to "{plain_text(log, _MAX_PATH_BYTES)}"'
 
 
 def sound_lines(log: wake_log.WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:
@@ -382,7 +382,7 @@ def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
     if not options:
         return ""
     command = [word for word in header.command_line if word not in ("--resume", "--force")]
-    return plain_text(shlex.join([*command, *options, "--force"]), _LONGEST_COMMAND)
+    return plain_text(shlex.join([*command, *options, "--force"]), _MAX_COMMAND_CHARS)
 
 
 def _fault_of(name: str, problem: str) -> str:

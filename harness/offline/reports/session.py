@@ -23,7 +23,7 @@ TRIAL_NOUNS = {
     TrialKind.COMMAND: ("wake phrase of a command", "wake phrases of commands"),
 }
 WOKEN_COLUMNS = (Column(""), Column("offline woke"), Column("did not"), Column("live"))
-MOST_DIFFERING = 50
+MAX_DIFFERING = 50
 # Of the two sides of a Discordance, live is the first: the live device missed what only the second side woke to.
 DISCORDANCE_FIELDS: tuple[Field[tuple[str, Discordance]], ...] = (
     Field("condition", "condition", lambda row: row[0]),
@@ -45,7 +45,7 @@ CSV_COLUMNS = (
 
 
 def lines(
-    comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MOST_DIFFERING
+    comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MAX_DIFFERING
 ) -> Iterator[str]:
     """One device against the engine, in lines. most: number of differing trials to list; the rest are only counted."""
     yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"

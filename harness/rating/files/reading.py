@@ -22,7 +22,7 @@ from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus,
 from harness.model.numbers import WRITTEN_NUMBER, counted
 from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT
 
-MOST_COLUMNS = 1000
+MAX_COLUMNS = 1000
 
 
 @frozen
@@ -109,7 +109,7 @@ def jsonl_table(path: Path, encoding: str | None) -> RawRows:
             continue
         names.update(dict.fromkeys(row))
         objects.append((line, row))
-    if len(names) > MOST_COLUMNS:
+    if len(names) > MAX_COLUMNS:
         raise InputError(
             f"the lines have {len(names)} different keys",
             place=Place(str(path)),
@@ -150,11 +150,11 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 Value = str | int | float | bool | tuple[str, ...]
-LONGEST_CELL = 100_000
+MAX_CELL_CHARS = 100_000
 """Most characters of a cell."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
 _HALF = re.compile("[\ud800-\udfff]")
-_LARGEST = 1 << 53  # Whole numbers below are exact as floats.
+_MAX_EXACT_FLOAT = 1 << 53  # Whole numbers below are exact as floats.
 _YES = frozenset({"true", "yes", "1"})
 _NO = frozenset({"false", "no", "0"})
 
@@ -174,8 +174,8 @@ def value_of(cell: object, content: ColumnContent) -> Value | None:
     if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, str):
-        if len(cell) > LONGEST_CELL:
-            raise WrongCell(f"a cell of {len(cell):,} characters", f"Write at most {LONGEST_CELL:,}")
+        if len(cell) > MAX_CELL_CHARS:
+            raise WrongCell(f"a cell of {len(cell):,} characters", f"Write at most {MAX_CELL_CHARS:,}")
         _refuse_halves(cell)
     return _READERS[content](cell)
 
@@ -198,9 +198,9 @@ def _integer(cell: object) -> int | None:
     match cell:
         case bool():
             pass
-        case int() if abs(cell) < _LARGEST:
+        case int() if abs(cell) < _MAX_EXACT_FLOAT:
             return cell
-        case float() if cell.is_integer() and abs(cell) < _LARGEST:
+        case float() if cell.is_integer() and abs(cell) < _MAX_EXACT_FLOAT:
             return int(cell)
         case str() if not cell.strip():
             return None

@@ -44,8 +44,8 @@ from harness.rating.exercises import BUILT_IN_EXERCISES
 
 BUILT_IN, NO_TRAINING = "built_in", "none"
 NAMED_KEYS = ("space", "enter", "tab", "backspace", "left", "right", "up", "down", *(f"f{n}" for n in range(1, 13)))
-MOST_EXERCISES = 200
-MOST_GOLD = 10_000
+MAX_EXERCISES = 200
+MAX_GOLD = 10_000
 
 
 def _key(value: object) -> object:
@@ -163,7 +163,7 @@ class TrainingKeys(Keys):
 
     training: Id = Field(description="Name of the training.")
     exercises: list[ExerciseKeys] = Field(
-        min_length=1, max_length=MOST_EXERCISES, description="The exercises, in order."
+        min_length=1, max_length=MAX_EXERCISES, description="The exercises, in order."
     )
 
 
@@ -181,7 +181,7 @@ class GoldFileKeys(Keys):
     """A gold file."""
 
     gold: Id = Field(description="Name of the list.")
-    responses: list[GoldKeys] = Field(min_length=1, max_length=MOST_GOLD, description="The known answers.")
+    responses: list[GoldKeys] = Field(min_length=1, max_length=MAX_GOLD, description="The known answers.")
 
 
 class _RaterKeysHead(Keys):

@@ -188,12 +188,12 @@ def _pace_in_words(rater: RaterFigures) -> str:
     )
 
 
-MOST_PER_HOUR = 3600
+MAX_PER_HOUR = 3600
 """More answers per hour than a person can give. Higher rates are not written out."""
 
 
 def _per_hour_in_words(rater: RaterFigures) -> str:
-    return f"> {MOST_PER_HOUR}" if (rater.per_hour or 0) > MOST_PER_HOUR else fixed(rater.per_hour, 0)
+    return f"> {MAX_PER_HOUR}" if (rater.per_hour or 0) > MAX_PER_HOUR else fixed(rater.per_hour, 0)
 
 
 _RATER: Field[RaterFigures] = Field("rater", "rater", attrgetter("rater"), _name)

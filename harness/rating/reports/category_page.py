@@ -28,9 +28,9 @@ from harness.rating.reports.category_text import (
 )
 from harness.statistics.text import hundredths_interval
 
-MOST_LISTED = 500
-LONGEST_LABEL = 80
-LONGEST_TEXT = 400
+MAX_LISTED = 500
+MAX_LABEL_CHARS = 80
+MAX_TEXT_CHARS = 400
 WIDE_ENOUGH = 0.045
 """A part of a bar shows its key only if its share is at least this."""
 
@@ -54,8 +54,8 @@ def page(report: CategoryReport) -> str:
         title="Categories of first responses",
         report=report,
         figures=report.figures,
-        sessions=[plain_text(session, LONGEST_LABEL) for session in report.sessions],
-        raters=[plain_text(rater, LONGEST_LABEL) for rater in report.selection.raters],
+        sessions=[plain_text(session, MAX_LABEL_CHARS) for session in report.sessions],
+        raters=[plain_text(rater, MAX_LABEL_CHARS) for rater in report.selection.raters],
         round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
         stages=list(stages(report.figures)),
         keys=[(key, category, name_of(category)) for key, category in KEYS],
@@ -64,10 +64,10 @@ def page(report: CategoryReport) -> str:
         stacks=[(_label(group.label), group.figures, _stacks(group.figures)) for group in report.devices()],
         notes=Section("notes", "", (notes(report.figures),)),
         sections=list(sections(report)),
-        wrong=[_response_row(trial) for trial in wrong[:MOST_LISTED]],
-        wrong_left=len(wrong) - MOST_LISTED,
-        disputed=[_response_row(trial) for trial in disputed[:MOST_LISTED]],
-        disputed_left=len(disputed) - MOST_LISTED,
+        wrong=[_response_row(trial) for trial in wrong[:MAX_LISTED]],
+        wrong_left=len(wrong) - MAX_LISTED,
+        disputed=[_response_row(trial) for trial in disputed[:MAX_LISTED]],
+        disputed_left=len(disputed) - MAX_LISTED,
         name_of=name_of,
         cell=CategoryFigures.share,
         whisker=_whisker,
@@ -105,7 +105,7 @@ def _whisker(share: CountedShare) -> tuple[float, float, float] | None:
 
 
 def _label(label: str) -> str:
-    return plain_text(label, LONGEST_LABEL)
+    return plain_text(label, MAX_LABEL_CHARS)
 
 
 def _response_row(trial: RatedTrial) -> dict[str, Any]:
@@ -120,9 +120,9 @@ def _response_row(trial: RatedTrial) -> dict[str, Any]:
         "session": _label(trial.session_id),
         "trial": plain_text(trial.trial.id, 120),
         "device": _label(trial.trial.device),
-        "query": plain_text(trial.trial.reference, LONGEST_TEXT),
-        "answer": plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
+        "query": plain_text(trial.trial.reference, MAX_TEXT_CHARS),
+        "answer": plain_text(judged.response.transcript or "", MAX_TEXT_CHARS) if judged else "",
         "category": category + lacks + flags,
         "said": categories_given(trial),
-        "comments": [plain_text(text, LONGEST_TEXT, kept=ON_A_PAGE) for text in comments],
+        "comments": [plain_text(text, MAX_TEXT_CHARS, kept=ON_A_PAGE) for text in comments],
     }

@@ -31,7 +31,7 @@ from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.significance import DRAWS, SwapTestResult
 from harness.statistics.text import hundredths_interval, number_interval, seconds_interval
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 QUERY = ("query", "queries")
 TOO_FEW_WHY = f"{TOO_FEW}: a single repeated query does not generalise to other queries"
 
@@ -41,7 +41,7 @@ def share_span(share: CountedShare) -> str:
     return TOO_FEW if share.interval is None and share.total else hundredths_interval(share.interval)
 
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 NOTES = 13
 FUNNEL: tuple[tuple[str, tuple[QueryOutcome, ...], str], ...] = (
     ("planned", (), ""),
@@ -89,7 +89,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         eleven(figures).lines(width),
         notes(figures).lines(width),
         _disputed(report.trials_with(QueryOutcome.DISPUTED), width),
-        *(section.lines(width, MOST_ROWS) for section in sections(report)),
+        *(section.lines(width, MAX_ROWS) for section in sections(report)),
         *(_comparison(comparison, width) for comparison in report.comparisons),
         Notes([("", f"More groupings: --by {', '.join(more)}. All of them: --html FILE")]).lines(width) if more else (),
     )
@@ -204,7 +204,7 @@ def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     if trials:
         yield f"disputed ({len(trials)}): not counted until settled"
     lines = [f"{trial.trial.id} ({trial.trial.device}): {categories_given(trial)}" for trial in trials]
-    yield from (shown(f"  {line}", width) for line in shortened(lines, MOST_LISTED, ", which the JSON has"))
+    yield from (shown(f"  {line}", width) for line in shortened(lines, MAX_LISTED, ", which the JSON has"))
 
 
 def _selection_text(report: CategoryReport) -> str:
@@ -213,7 +213,7 @@ def _selection_text(report: CategoryReport) -> str:
     return raters + (f", round {shown(selection.round_id, 40)}" if selection.round_id is not None else "")
 
 
-MOST_DIFFERING = 15
+MAX_DIFFERING = 15
 
 
 def sections(report: CategoryReport) -> Iterator[Section]:
@@ -356,7 +356,7 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
                 f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
                 for query in comparison.differing
             ]
-            shown_lines = shortened(lines, MOST_DIFFERING, ", which the JSON has")
+            shown_lines = shortened(lines, MAX_DIFFERING, ", which the JSON has")
             yield from (shown(f"    {line}", width) for line in shown_lines)
     yield f"  unpaired     {comparison.first_unpaired} of {first}, {comparison.second_unpaired} of {second}"
 

@@ -21,7 +21,7 @@ from harness.session.log.reader import LogReader
 
 MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="kind")])
 COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="kind")])
-LONGEST_LINE = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 """Longest line in bytes. A command is far shorter. A row with a session's plan is longer, but rows are only sent."""
 
 
@@ -29,7 +29,7 @@ class LineTooLong(ValueError):
     """A line is longer than its limit."""
 
 
-def lines(connection: socket.socket, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
+def lines(connection: socket.socket, longest: int | None = MAX_LINE_BYTES) -> Iterator[bytes]:
     """Lines, without their newline, until the other side closes. An incomplete line at the end is dropped.
 
     longest: longest line in bytes; None: no limit (for lines from an engine, which is trusted). OSError, LineTooLong.
@@ -47,14 +47,14 @@ def lines(connection: socket.socket, longest: int | None = LONGEST_LINE) -> Iter
             raise LineTooLong(f"a line is longer than {longest} bytes")
 
 
-MOST_CLIENTS = 32
-MOST_WAITING = 2000
+MAX_CLIENTS = 32
+MAX_WAITING = 2000
 """Number of messages that a client may leave waiting, and of rows that the server keeps in memory."""
 SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
 """A client that reads nothing for SEND_WITHIN_S, or sends no Hello within HELLO_WITHIN_S, is dropped."""
 ACCEPT_AGAIN_S = 0.5
-LONGEST_COMMAND = 1 << 16
+MAX_COMMAND_BYTES = 1 << 16
 """Longest line that a client may send, in bytes."""
 RESUME = ". Resume: harness run resume SESSION"
 """Follows the reason why the engine is gone. A client that knows the session's folder names it instead."""
@@ -88,7 +88,7 @@ class FeedServer:
         self._on_command = on_command
         self._on_people = on_people
         self._changed = threading.Condition()
-        self._recent: deque[Entry] = deque(maxlen=MOST_WAITING)
+        self._recent: deque[Entry] = deque(maxlen=MAX_WAITING)
         self._last_seq = 0
         self._clients: list[_Client] = []
         self._client_has_connected = threading.Event()
@@ -98,7 +98,7 @@ class FeedServer:
             path.unlink(missing_ok=True)  # left by an engine that was killed
             self._listener.bind(str(path))
             path.chmod(0o600)  # before listen, so that no other user can connect
-            self._listener.listen(MOST_CLIENTS)
+            self._listener.listen(MAX_CLIENTS)
         except OSError as error:
             self._listener.close()
             raise EngineError(
@@ -173,7 +173,7 @@ class FeedServer:
         with LogReader(self._folder) as reader:
             for entry in reader.entries(seq):
                 entries.append(entry)
-                if len(entries) >= MOST_WAITING:
+                if len(entries) >= MAX_WAITING:
                     break
         return entries
 
@@ -193,7 +193,7 @@ class FeedServer:
                     self._changed.wait(ACCEPT_AGAIN_S)  # such as too many open files, which may pass
                 continue
             with self._changed:
-                if self._goodbye is not None or len(self._clients) >= MOST_CLIENTS:
+                if self._goodbye is not None or len(self._clients) >= MAX_CLIENTS:
                     connection.close()
                     continue
                 client = _Client(self, connection)
@@ -233,7 +233,7 @@ class _Client:
                 self._meters = message  # only the newest level matters
         elif self.hello is not None:
             self._waiting.append(message)
-            if len(self._waiting) > MOST_WAITING:
+            if len(self._waiting) > MAX_WAITING:
                 self.disconnect()
 
     def disconnect(self) -> None:
@@ -244,7 +244,7 @@ class _Client:
     def _read(self) -> None:
         self._connection.settimeout(HELLO_WITHIN_S)
         try:
-            for line in lines(self._connection, LONGEST_COMMAND):
+            for line in lines(self._connection, MAX_COMMAND_BYTES):
                 try:
                     command = decode(COMMANDS, line)
                 except CodecError as error:

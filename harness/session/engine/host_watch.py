@@ -12,11 +12,11 @@ from pathlib import Path
 from harness.base import threads
 from harness.model.observation import HostStalled
 from harness.model.time import Stamp
-from harness.statistics.intervals import MOST_ERROR_S
+from harness.statistics.intervals import MAX_ERROR_S
 
 SOURCE = "host"
 LOOK_S = 0.02
-STALL_S = MOST_ERROR_S
+STALL_S = MAX_ERROR_S
 """A check that runs this much too late shows a stall, which spoils the times that it falls into."""
 JOIN_S = 1.0
 """Two stalls that were not reported yet count as one if the host ran for less than this between them."""

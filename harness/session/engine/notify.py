@@ -37,7 +37,7 @@ LAST_WORDS_S = 20.0
 """How long the end of a run waits for its last messages."""
 FAULT_EVERY_S = 600.0
 """A source of faults, or a reason for a pause, is reported at most once in this time, in seconds."""
-MOST_WAITING = 50
+MAX_WAITING = 50
 
 
 @frozen
@@ -345,7 +345,7 @@ class _NotifyChannel:
         self, notify: Notify, message: Callable[[NotificationEvent], dict[str, Any]], note: Callable[[str], None]
     ) -> None:
         self._notify, self._message, self._note = notify, message, note
-        self._waiting: queue.Queue[NotificationEvent | None] = threads.bounded_queue(MOST_WAITING)
+        self._waiting: queue.Queue[NotificationEvent | None] = threads.bounded_queue(MAX_WAITING)
         self._closing = threads.event()
         self._dropped_count = 0
         self._thread = threads.thread(self._work, name="notify")

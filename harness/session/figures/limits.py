@@ -22,7 +22,7 @@ from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 NO_TESTS = Stopping()
 DISTURBED = "max_disturbed_share"
-MOST_DISTURBED = 0.1
+MAX_DISTURBED_SHARE = 0.1
 """The limit on the share of disturbed attempts, if the scenario does not declare one."""
 WORDS = {
     "min_recognised_share": "recognised",
@@ -114,9 +114,9 @@ def check_limits(
     ]
     tests = [test for device in devices for test in _tests(device, stopping)]
     share, bound = totals.disturbed, limits.max_disturbed_share
-    if bound is not None or ((tests or declared) and (share.value or 0.0) > MOST_DISTURBED):
+    if bound is not None or ((tests or declared) and (share.value or 0.0) > MAX_DISTURBED_SHARE):
         result = LimitResult(share.value, counted(share.total, "attempt"))
-        declared.append(_limit(DISTURBED, MOST_DISTURBED if bound is None else bound, result))
+        declared.append(_limit(DISTURBED, MAX_DISTURBED_SHARE if bound is None else bound, result))
     return tuple(replace(limit, running=running) for limit in (*declared, *tests))
 
 

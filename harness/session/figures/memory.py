@@ -167,7 +167,7 @@ TO_S = 0.1
 """Waits are rounded to this: about the error of the end of an answer in a microphone's recording."""
 GUARD_S = 0.5
 """A text that arrives earlier than this before the end of the follow-up belongs to the prime."""
-MOST_LATE_S = 0.3
+MAX_LATE_S = 0.3
 """A pair counts among those of its planned wait up to this much above it, for a warning of waits not reached."""
 
 
@@ -448,7 +448,7 @@ def list_actual_waits(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
     return {
         planned_s: sum(waits) / len(waits)
         for planned_s, waits in sorted(waits_by_plan.items())
-        if sum(waits) / len(waits) > planned_s + MOST_LATE_S
+        if sum(waits) / len(waits) > planned_s + MAX_LATE_S
     }
 
 

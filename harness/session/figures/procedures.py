@@ -30,7 +30,7 @@ from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 _SAME = 1e-9  # More than the rounding of a share times a count.
-LONGEST_PAUSE_MS = 1000
+MAX_PAUSE_MS = 1000
 RESPONSE_LIMIT_S = 0.5
 """The longest pause before a request in the AVS self-test, in ms, and the longest response time for ESP-SR, in s."""
 
@@ -211,9 +211,9 @@ def _pause(session: DeviceSession) -> ClauseResult:
     pause = shortest_pause(gaps) if len(gaps) > 1 else None
     if pause is None:
         return ClauseResult("needs requests after several pauses")
-    if any(gap.total < CONSISTENT for gap in gaps if gap.gap_ms <= LONGEST_PAUSE_MS):
+    if any(gap.total < CONSISTENT for gap in gaps if gap.gap_ms <= MAX_PAUSE_MS):
         return ClauseResult(f"needs {CONSISTENT} requests after each pause")
-    is_met = pause.consistent is not None and pause.consistent <= LONGEST_PAUSE_MS
+    is_met = pause.consistent is not None and pause.consistent <= MAX_PAUSE_MS
     return ClauseResult(consistent_words(gaps), is_met)
 
 

@@ -81,7 +81,7 @@ def named_clips(entries: Iterable[Entry]) -> Iterator[tuple[int, Clip]]:
             yield entry.seq, clip
 
 
-MOST_SAMPLES = 3600 * 48_000
+MAX_SAMPLES = 3600 * 48_000
 """One hour. Clips last seconds, and a file from elsewhere may have more samples than fit into memory."""
 
 
@@ -117,8 +117,8 @@ def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
         with soundfile.SoundFile(clip_file(folder, clip)) as sound:
             if (sound.frames, sound.channels, sound.samplerate) != (clip.samples, 1, clip.rate_hz):
                 raise LogError("is not as long as its row says, or has another rate")
-            if sound.frames > MOST_SAMPLES:
-                raise LogError(f"has {sound.frames} samples; at most {MOST_SAMPLES} are read")
+            if sound.frames > MAX_SAMPLES:
+                raise LogError(f"has {sound.frames} samples; at most {MAX_SAMPLES} are read")
             samples: npt.NDArray[np.float32] = sound.read(dtype="float32")
     except (soundfile.LibsndfileError, OSError) as error:
         raise LogError(f"cannot be read: {error}") from error

@@ -13,7 +13,7 @@ from harness.sound.level import FULL_SCALE, active_speech_level, amplify, is_sil
 from harness.sound.recordings import at_rate, opened
 from harness.sound.recordings import read as read_recording
 
-LOWEST_HZ = 20.0  # Below hearing. Towards 0 Hz, the power of pink noise grows without limit.
+MIN_HZ = 20.0  # Below hearing. Towards 0 Hz, the power of pink noise grows without limit.
 CROSSFADE_S = 0.05
 
 
@@ -40,8 +40,8 @@ def _colour(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
     white = np.random.Generator(np.random.PCG64(seed)).standard_normal(samples)
     spectrum = np.fft.rfft(white)
     hz = np.fft.rfftfreq(samples, 1 / rate_hz)
-    spectrum[hz < LOWEST_HZ] = 0
-    spectrum[hz >= LOWEST_HZ] *= hz[hz >= LOWEST_HZ] ** slope
+    spectrum[hz < MIN_HZ] = 0
+    spectrum[hz >= MIN_HZ] *= hz[hz >= MIN_HZ] ** slope
     # The scale is arbitrary: `make_noise` sets the level.
     return Waveform((np.fft.irfft(spectrum, samples) / np.sqrt(samples)).astype(np.float32), rate_hz)
 

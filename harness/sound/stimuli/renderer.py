@@ -182,8 +182,8 @@ RENDERER_VERSION = 1
 """Part of the cache key. Increase it with every change that alters samples."""
 LEAD_S = 0.05
 RATES_HZ = (8000, 192_000)
-LONGEST_GAP_MS = 60_000
-LONGEST_PAUSE_S = 600.0
+MAX_GAP_MS = 60_000
+MAX_PAUSE_S = 600.0
 FLOOR_DBFS = -78.0
 """White noise in lead-ins, tails and pauses of wake and ambient stimuli: a microphone never gives digital silence."""
 
@@ -453,10 +453,10 @@ def _check(recipe: StimulusRecipe) -> None:
         f"{name} {exact(value)} is out of range ({exact(low)} to {exact(high)})"
         for name, value, low, high in (
             ("rate_hz", recipe.rate_hz, *RATES_HZ),
-            ("gap_ms", recipe.gap_ms, 0, LONGEST_GAP_MS),
+            ("gap_ms", recipe.gap_ms, 0, MAX_GAP_MS),
             ("level_dbfs", recipe.level_dbfs, -90.0, 0.0),
-            ("lead_in_s", recipe.lead_in_s, 0.0, LONGEST_PAUSE_S),
-            ("tail_s", recipe.tail_s, 0.0, LONGEST_PAUSE_S),
+            ("lead_in_s", recipe.lead_in_s, 0.0, MAX_PAUSE_S),
+            ("tail_s", recipe.tail_s, 0.0, MAX_PAUSE_S),
             ("noise.snr_db", (recipe.noise.snr_db if recipe.noise else None) or 0.0, -40.0, 100.0),
         )
         if not low <= value <= high

@@ -17,7 +17,7 @@ from harness.sound.recordings import read as read_recording
 
 FIT_WITHIN = 0.05
 """The reverberation time of the fitted room may differ from the requested one by this share."""
-MOST_FITS = 12
+MAX_FITS = 12
 FIT_HZ = 16000
 _EARS = np.array(((0.71, 0.24, 0.55), (0.63, 0.81, 0.2), (0.4, 0.3, 0.66)))
 """Places in a room at which its reverberation is measured, as shares of its size; shape (x y z, places)."""
@@ -101,7 +101,7 @@ def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, in
     simulator = _pyroomacoustics()
     absorption, order = simulator.inverse_sabine(rt60_s, size_m, c=SOUND_M_PER_S)
     low, high, found_s = 0.0, 1.0, 0.0
-    for _ in range(MOST_FITS):
+    for _ in range(MAX_FITS):
         room = simulator.ShoeBox(size_m, fs=FIT_HZ, materials=simulator.Material(absorption), max_order=order)
         room.add_source([0.3 * size_m[0], 0.42 * size_m[1], 0.55 * size_m[2]])
         room.add_microphone_array(np.outer(size_m, (1.0, 1.0, 1.0)) * _EARS)

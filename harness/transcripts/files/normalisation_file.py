@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from harness.base.findings import MAX_TEXT, Findings, Id, Keys, enum_validator, read_keys, validation_error
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
-from harness.model.transcript import ENGLISH, MOST_PAIRS, Normalisation, Rewriting
+from harness.model.transcript import ENGLISH, MAX_PAIRS, Normalisation, Rewriting
 from harness.transcripts.readings import Words
 from harness.transcripts.words import normalise
 
@@ -48,7 +48,7 @@ class NormalisationKeys(Keys):
     )
     same: list[Pair] = Field(
         min_length=1,
-        max_length=MOST_PAIRS,
+        max_length=MAX_PAIRS,
         description='Pairs [written, counts as]: [light bulb, lightbulb]; [uh, ""] leaves a word out.',
     )
 

@@ -144,7 +144,7 @@ def _note_no_id(problems: Problems, number: int, bare: str) -> None:
         problems.add(number, start + 1, problem, ID_EXAMPLE)
 
 
-LONGEST_ID_SHOWN = 60
+MAX_ID_CHARS_SHOWN = 60
 
 
 class ConvertedBlock(NamedTuple):
@@ -237,7 +237,7 @@ def _without_repeats(
 
 
 def _repetition(id_: str, earlier_place: str, place: Place) -> InputError:
-    short_id = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
+    short_id = id_ if len(id_) <= MAX_ID_CHARS_SHOWN else f"{id_[:MAX_ID_CHARS_SHOWN]}…"
     problem = f"the id {short_id} already occurs {f'at {earlier_place}' if earlier_place else 'on an earlier line'}"
     return InputError(
         problem, place=place, remedy="Ids that differ only in case are the same; give each line its own id"

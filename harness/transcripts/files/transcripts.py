@@ -164,7 +164,7 @@ def _wrong_with(line: str, bracket: str, rest: str) -> str:
     return ""
 
 
-_LONGEST_S = 0.5  # a regular expression that takes longer on one id would hardly ever end
+_MAX_MATCH_S = 0.5  # a regular expression that takes longer on one id would hardly ever end
 
 
 SpeakersOf = Callable[[Sequence[str]], list[str]]
@@ -235,7 +235,7 @@ def _by_expression(pattern: str) -> Callable[[str], str]:
 
     def take(id_: str) -> str:
         try:
-            match = expression.search(id_, timeout=_LONGEST_S)
+            match = expression.search(id_, timeout=_MAX_MATCH_S)
         except TimeoutError as error:
             raise InputError(f"{pattern} takes too long on {id_!r}", remedy="Write a simpler one") from error
         return (match[1] or "") if match else ""

@@ -20,14 +20,14 @@ from harness.model.numbers import percent
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.statistics.text import percent_interval, points_interval
-from harness.transcripts.groups import LEAST_SPEAKERS, compare, compared_by_groups
+from harness.transcripts.groups import MIN_SPEAKERS, compare, compared_by_groups
 from harness.transcripts.reports.scoring_json import SourcedScoring
 from harness.transcripts.reports.text import NO_SPEAKER, TEST_NAMES, confused, group_scale, sections
 from harness.transcripts.scoring import ScoredUtterance, Scoring
 
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """Most words of an utterance that are shown, since a line may have a megabyte."""
-LONGEST_WORD = 80
+MAX_WORD_CHARS = 80
 _Split = tuple[list[list[AlignedWord]], list[AlignedWord]]
 
 
@@ -83,7 +83,7 @@ def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> Alig
     names = tuple(plain_text(label, 40) for label in labels)
     total = len(reference) + sum(gaps)
     return AlignedBlock(
-        names, tuple(islice(_block_columns(reference, gaps, split), MOST_STEPS)), max(0, total - MOST_STEPS)
+        names, tuple(islice(_block_columns(reference, gaps, split), MAX_STEPS)), max(0, total - MAX_STEPS)
     )
 
 
@@ -121,10 +121,10 @@ def _aligned_cell(word: AlignedWord) -> AlignedCell:
 
 
 def _word(word: str) -> str:
-    return plain_text(word, LONGEST_WORD)
+    return plain_text(word, MAX_WORD_CHARS)
 
 
-MOST_STEPS_IN_ALL = 150_000
+MAX_STEPS_IN_ALL = 150_000
 """Most words that a page shows: about 15 MB, which a browser still opens at once."""
 
 
@@ -139,7 +139,7 @@ class ShownUtterances:
         errors, words, steps = self._sums(steps_each)
         rate = errors / np.maximum(words, 1)
         order = np.lexsort((np.arange(len(errors)), -rate, -errors))
-        within = np.cumsum(steps[order]) <= MOST_STEPS_IN_ALL
+        within = np.cumsum(steps[order]) <= MAX_STEPS_IN_ALL
         fit = max(1, int(within.sum()))
         self._order = order[: min(most, fit)]
         self.with_errors = int((errors > 0).sum())
@@ -187,11 +187,11 @@ class ShownUtterances:
         return errors, words, steps
 
 
-MOST_UTTERANCES = 2000
-MOST_IDS = 30
+MAX_UTTERANCES = 2000
+MAX_IDS = 30
 WIDTH = 2400
 """Width of a line, in characters. A page wraps it."""
-LONGEST_NAME = 200
+MAX_NAME_CHARS = 200
 
 
 def write_html(systems: Sequence[SourcedScoring], path: Path, *, title: str, references: str = "") -> None:
@@ -200,7 +200,7 @@ def write_html(systems: Sequence[SourcedScoring], path: Path, *, title: str, ref
 
 
 def page(
-    systems: Sequence[SourcedScoring], title: str, references: str = "", most_utterances: int = MOST_UTTERANCES
+    systems: Sequence[SourcedScoring], title: str, references: str = "", most_utterances: int = MAX_UTTERANCES
 ) -> str:
     """The page on one or several systems, as HTML; ValueError without any.
 
@@ -211,13 +211,13 @@ def page(
         raise ValueError("a page needs at least one scoring")
     scorings = [system.scoring for system in systems]
     rows = _systems(systems)
-    selection = ShownUtterances(scorings, most_utterances, MOST_STEPS)
+    selection = ShownUtterances(scorings, most_utterances, MAX_STEPS)
     utterances = [_utterance(*entry, rows) for entry in selection.utterances()]
     return filled_page(
         "harness.transcripts.reports",
         "scoring.html",
-        title=plain_text(title, LONGEST_NAME),
-        references=plain_text(references, LONGEST_NAME),
+        title=plain_text(title, MAX_NAME_CHARS),
+        references=plain_text(references, MAX_NAME_CHARS),
         normalisations=list(dict.fromkeys(scoring.normalisation for scoring in scorings)),
         systems=rows,
         system_scale=max(
@@ -227,7 +227,7 @@ def page(
         titles={section.key: section.title for row in rows for section in row["sections"]},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         by_groups=compared_by_groups([(system.scoring, system.groups) for system in systems]),
-        least_speakers=LEAST_SPEAKERS,
+        least_speakers=MIN_SPEAKERS,
         test_names=TEST_NAMES,
         counted_unit=scorings[0].unit,
         unit_noun=UNIT_NOUNS[scorings[0].unit],
@@ -248,9 +248,9 @@ def _systems(systems: Sequence[SourcedScoring]) -> list[dict[str, Any]]:
     rows = []
     scale = max((group_scale(system.groups) for system in systems if system.groups), default=0.0)
     for number, system in enumerate(systems, 1):
-        name = plain_text(system.scoring.title, LONGEST_NAME) or f"system {number}"
+        name = plain_text(system.scoring.title, MAX_NAME_CHARS) or f"system {number}"
         label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
-        parts = [*sections(system, WIDTH, MOST_IDS, scale), confused(system.scoring)]
+        parts = [*sections(system, WIDTH, MAX_IDS, scale), confused(system.scoring)]
         rows.append({"label": label, "title": name, "scored": system, "sections": parts})
     return rows
 
@@ -282,7 +282,7 @@ def _utterance(
     }
     return {
         "place": place,
-        "id": plain_text(id_, LONGEST_NAME),
+        "id": plain_text(id_, MAX_NAME_CHARS),
         "speaker": _speaker(utterances[0].speaker),
         "wer": percent(counts.wer, 0),
         "counts": counts,

@@ -49,9 +49,9 @@ TEST_NAMES = {
     PairedBy.SIGNS: "lower {rate} (sign test)",
     PairedBy.RANKS: "lower {rate} (Wilcoxon)",
 }
-MOST_ROWS = 100
+MAX_ROWS = 100
 """Most rows of a table of groups. The JSON has all."""
-_WIDEST_TITLE, _WIDEST_ID = 40, 80
+_MAX_TITLE_COLUMNS, _MAX_ID_COLUMNS = 40, 80
 
 _SPEAKERS = (
     Column("correct", gives_way=5),
@@ -99,7 +99,7 @@ def report(
     yield marked(f"system: {shown(scoring.title, width - 8)}")
     for section in sections(sourced, width):
         yield ""
-        for line in section.lines(width, MOST_ROWS):
+        for line in section.lines(width, MAX_ROWS):
             yield marked(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
@@ -247,7 +247,7 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
 def _list_ids(count: int, ids: Sequence[str], width: int, most: int) -> str:
     if not count:
         return "0"
-    id_width = min(_WIDEST_ID, max(8, (width - 40) // most))
+    id_width = min(_MAX_ID_COLUMNS, max(8, (width - 40) // most))
     first = ", ".join(shown(id_, id_width) for id_ in ids[:most])
     return f"{count:,} ({first}{', …' if len(ids) > most else ''})"
 
@@ -331,7 +331,7 @@ def compared(
     without groups."""
     from harness.statistics.comparison import MeasureKind, sentence  # here, since one system needs neither
 
-    room = max(8, min(_WIDEST_TITLE, width // 3))
+    room = max(8, min(_MAX_TITLE_COLUMNS, width // 3))
     unit = systems[0].scoring.unit
     titles = [shown(system.scoring.title, room) for system in systems]
     widest = max(map(width_of, titles))
@@ -389,7 +389,7 @@ def _differences(groupings: Sequence[GroupedComparison], width: int) -> Iterator
             rest = (points(pair.difference), points_interval(pair.interval), probability(pair.p))
             rows.append((label or NO_LABEL, *figures, *rest))
         yield ""
-        yield from text_table((Column(f"by {grouping.by}"), *_DIFFERENCES), rows, width, most=MOST_ROWS)
+        yield from text_table((Column(f"by {grouping.by}"), *_DIFFERENCES), rows, width, most=MAX_ROWS)
 
 
 def confused(scoring: Scoring) -> Section:

@@ -48,14 +48,14 @@ _NAME = r"[A-Za-z0-9_.][A-Za-z0-9_.-]*"
 _SLOT = re.compile(rf"\{{\s*({_NAME})\s*(?:=\s*({_NAME})\s*)?\}}")
 _PHRASE = re.compile(rf"<\s*({_NAME})\s*>")
 _CLOSING = {"[": "]", "(": ")"}
-MOST_DEPTH = 12
+MAX_DEPTH = 12
 REMEDY = "Write words, [optional words], (one|or another), {concept}, {concept=list} and <phrase>"
 
 
 def parse_pattern(text: str) -> Part:
     """A pattern as a Part. ValueError with the mistake in it."""
     tokens = _TOKEN.findall(text)
-    part, rest = _choice(tokens, 0, MOST_DEPTH)
+    part, rest = _choice(tokens, 0, MAX_DEPTH)
     if rest < len(tokens):
         raise ValueError(f"{tokens[rest]!r} has no opening bracket")
     return part
@@ -64,7 +64,7 @@ def parse_pattern(text: str) -> Part:
 def _choice(tokens: list[str], position: int, depth: int) -> tuple[Part, int]:
     """Reads alternatives up to the closing bracket, or the end. Returns the part, and the position after it."""
     if depth == 0:
-        raise ValueError(f"brackets are nested more than {MOST_DEPTH} deep")
+        raise ValueError(f"brackets are nested more than {MAX_DEPTH} deep")
     options: list[Part] = []
     while True:
         option, position = _sequence(tokens, position, depth)
@@ -156,7 +156,7 @@ def _times(hour: int, minute: int) -> list[Value]:
     return [Value(tuple(text.split()), value, 1 / len(forms)) for text, value in forms]
 
 
-MOST_SPOKEN = 2000
+MAX_SPOKEN = 2000
 _LABEL = re.compile(r"[^\s#]{1,80}")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
@@ -315,9 +315,9 @@ class _GrammarReading:
         if None in ends:
             return ()
         first, last = ends[0] or 0, ends[1] or 0
-        if last < first or (last - first) // keys.step >= MOST_SPOKEN:
+        if last < first or (last - first) // keys.step >= MAX_SPOKEN:
             problem = (
-                f"there are no numbers from {first} to {last}" if last < first else f"more than {MOST_SPOKEN} numbers"
+                f"there are no numbers from {first} to {last}" if last < first else f"more than {MAX_SPOKEN} numbers"
             )
             self._findings.add((*key_path, "to"), problem, "Change `from`, `to` or `step`")
             return ()

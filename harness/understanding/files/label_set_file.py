@@ -16,16 +16,16 @@ from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place, nearest
 from harness.model.understanding import JOINT
 
-LONGEST_LABEL = 64
-MOST_LABELS = 500
-MOST_EXAMPLES = 50
+MAX_LABEL_CHARS = 64
+MAX_LABELS = 500
+MAX_EXAMPLES = 50
 
 
 def _label(text: str) -> str:
-    if not text or len(text) > LONGEST_LABEL or not text.isprintable() or JOINT in text or " " in text:
+    if not text or len(text) > MAX_LABEL_CHARS or not text.isprintable() or JOINT in text or " " in text:
         raise validation_error(
             f"{text!r} is not a valid label",
-            f"Write 1 to {LONGEST_LABEL} characters without blanks or {JOINT}, which joins labels",
+            f"Write 1 to {MAX_LABEL_CHARS} characters without blanks or {JOINT}, which joins labels",
         )
     return text
 
@@ -39,7 +39,7 @@ def _key(value: object) -> object:
 
 
 LabelId = Annotated[
-    str, AfterValidator(_label), Field(json_schema_extra={"pattern": f"^[^\\s{JOINT}]{{1,{LONGEST_LABEL}}}$"})
+    str, AfterValidator(_label), Field(json_schema_extra={"pattern": f"^[^\\s{JOINT}]{{1,{MAX_LABEL_CHARS}}}$"})
 ]
 LabelKey = Annotated[str, BeforeValidator(_key), Field(json_schema_extra={"type": ["string", "integer"]})]
 
@@ -68,9 +68,9 @@ class LabelKeys(Keys):
     description: Text = Field(description="When to give the label.")
     alone: bool = preset(False, "Whether it excludes all other labels. Default false.")
     key: LabelKey = preset("", "One character that selects the label. Default: none.")
-    examples: list[ExampleKeys] = preset([], "Utterances that have it.", max_length=MOST_EXAMPLES)
+    examples: list[ExampleKeys] = preset([], "Utterances that have it.", max_length=MAX_EXAMPLES)
     counterexamples: list[CounterexampleKeys] = preset(
-        [], "Utterances that seem to have it but do not.", max_length=MOST_EXAMPLES
+        [], "Utterances that seem to have it but do not.", max_length=MAX_EXAMPLES
     )
 
 
@@ -90,10 +90,10 @@ class LabelSetKeys(Keys):
     title: Text = preset("", "Title. Default: the name.")
     intro: Text = preset("", "What annotators read first.")
     may_be_empty: bool = preset(False, "Whether an utterance may have no label. Default false.")
-    labels: list[LabelKeys] = Field(min_length=1, max_length=MOST_LABELS, description="The labels, in display order.")
+    labels: list[LabelKeys] = Field(min_length=1, max_length=MAX_LABELS, description="The labels, in display order.")
     never_together: list[list[LabelId]] = preset([], "Pairs of mutually exclusive labels: [[one, other], …].")
     concepts: list[ConceptKeys] = preset(
-        [], "Concepts of slots to mark in the words. Default: no slots.", max_length=MOST_LABELS
+        [], "Concepts of slots to mark in the words. Default: no slots.", max_length=MAX_LABELS
     )
 
 

@@ -33,7 +33,7 @@ DROPOUT = 0.4
 """Share of hidden units that a step of training leaves out."""
 SPACING = 3
 """Distance between the frames that a hidden unit sees, in frames."""
-LONGEST_STEP = 10.0
+MAX_STEP_NORM = 10.0
 """Largest norm of a gradient; larger ones are scaled down to it."""
 
 
@@ -251,7 +251,7 @@ def learn(
             norm = np.sqrt(sum(float(np.square(gradient).sum()) for gradient in gradients.values()))
             speed = rate * min(1, 10 * step / steps) * (1 - (step - 1) / steps)
             for name, gradient in gradients.items():
-                clipped = gradient * np.float32(min(1, LONGEST_STEP / max(norm, 1e-12)))
+                clipped = gradient * np.float32(min(1, MAX_STEP_NORM / max(norm, 1e-12)))
                 first[name] += np.float32(0.1) * (clipped - first[name])  # Adam's usual rates of decay: 0.9 and 0.999.
                 second[name] += np.float32(0.001) * (np.square(clipped) - second[name])
                 mean, square = first[name] / (1 - 0.9**step), second[name] / (1 - 0.999**step)

@@ -37,7 +37,7 @@ from harness.understanding.models.votes import selected_labels, sets_of
 
 NAME = "ctc"
 NAMES_FILE = "ctc.json"
-LONGEST_SAMPLES = 28 * RATE_HZ
+MAX_SAMPLES = 28 * RATE_HZ
 """Longest speech. Whisper takes 30 s, half a second of which is the silence around the sound."""
 BLOCK = RATE_HZ // 50
 QUIET_DBFS = -66.0
@@ -223,7 +223,7 @@ class CtcUnderstander:
         The start and end of the result leave out the quiet parts around the sound. EngineError for more than 28 s.
         """
         start, end = _loud_span(samples)
-        if end - start > LONGEST_SAMPLES:
+        if end - start > MAX_SAMPLES:
             problem = f"the sound takes {fixed((end - start) / RATE_HZ, 1)} s, longer than ctc's limit of 28 s"
             raise EngineError(problem, remedy="Cut the file into utterances")
         if start == end:
@@ -320,7 +320,7 @@ def _example(
     """
     samples = sound_of(utterance.id)
     start, end = _loud_span(samples)
-    if not 0 < end - start <= LONGEST_SAMPLES:
+    if not 0 < end - start <= MAX_SAMPLES:
         return None
     frames = _frames(samples[start:end], encoder)
     target = alphabet.write(utterance)

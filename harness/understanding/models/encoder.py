@@ -26,9 +26,9 @@ CHECKPOINT = Setting(
     "checkpoint", SettingKind.TEXT, "", f'folder of a Transformer checkpoint, as transformers saves it; "": {CARRIED}'
 )
 THREADS = Setting("threads", SettingKind.WHOLE, "1", "processor threads that PyTorch uses", low=1, high=256)
-LONGEST_STEP = 1.0
+MAX_GRADIENT_NORM = 1.0
 """Largest norm of a gradient; larger ones are scaled down to it."""
-MOST_PIECES = 128
+MAX_PIECES = 128
 """Most pieces (subword units) of an utterance. The rest is cut off."""
 
 
@@ -98,7 +98,7 @@ def learn(
             optimiser.zero_grad()
             of_batch = loss(rows)
             of_batch.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), LONGEST_STEP)
+            torch.nn.utils.clip_grad_norm_(network.parameters(), MAX_GRADIENT_NORM)
             optimiser.step()
             if schedule is not None:
                 schedule.step()
@@ -155,7 +155,7 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         raise _damaged(folder, "its tokenizer has more pieces than the encoder knows")
     pieces = min(
-        MOST_PIECES, int(getattr(config, "max_position_embeddings", MOST_PIECES)), int(tokenizer.model_max_length)
+        MAX_PIECES, int(getattr(config, "max_position_embeddings", MAX_PIECES)), int(tokenizer.model_max_length)
     )
     return Encoder(model, tokenizer, folder, int(config.hidden_size), pieces)
 

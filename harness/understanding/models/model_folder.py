@@ -24,7 +24,7 @@ from harness.model.frozen import frozen
 KIND = "voice-harness understander"
 VERSION = 1
 MODEL_FILE = "model.json"
-MOST_BYTES = 16_000_000
+MAX_BYTES = 16_000_000
 """Largest size of model.json."""
 
 
@@ -143,14 +143,14 @@ def read_model(folder: Path) -> tuple[str, ModelFacts]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise InputError("there is no model here", place=Place(str(path)),
                          remedy="Name a folder that `harness understand train` made") from error  # fmt: skip
     except (OSError, ValueError) as error:
         raise _damaged(path, f"it cannot be read: {error}") from error
     try:
-        description = json.loads(content) if len(content) <= MOST_BYTES else None
+        description = json.loads(content) if len(content) <= MAX_BYTES else None
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is not JSON: {error}") from error
     if not isinstance(description, dict):

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import IntentClassifier
 from harness.model.annotation import Intents
-from harness.model.choices import MOST_EPISODES as MOST_EPISODES
+from harness.model.choices import MAX_EPISODES as MAX_EPISODES
 from harness.model.choices import SEED_SHARE as SEED_SHARE
 from harness.model.choices import EpisodesEnding
 from harness.model.frozen import frozen
@@ -89,7 +89,7 @@ class TriRule:
     seed: int = 0
     triads: int = 1
     share: float = SEED_SHARE
-    episodes: int = MOST_EPISODES
+    episodes: int = MAX_EPISODES
     threshold: float = THRESHOLD
     calm: float = CALM
 

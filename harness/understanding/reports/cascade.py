@@ -26,7 +26,7 @@ from harness.understanding.figures import frame_figures
 from harness.understanding.reports.score_json import counts_json, rule_json
 from harness.understanding.reports.score_text import (
     DIFFERENCE_FIELDS,
-    MOST_ROWS,
+    MAX_ROWS,
     DifferenceRow,
     chunking_in_words,
     details_in_words,
@@ -71,7 +71,7 @@ def _parts(utterance: Utterance, rule: Rule) -> Counter[str]:
 
 NOTES = 14
 """Width of the names of notes, in characters."""
-LONGEST = 200
+MAX_TEXT_CHARS = 200
 NAMES = {
     Metric.EMR: "EMR (exact match)",
     Metric.ACCURACY: "intent accuracy",
@@ -143,8 +143,8 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
     """All sections except the utterances. notes: names and texts on what was compared. ids: number of ids that are
     listed with a count of utterances."""
     basis = [
-        ("gold", shown(cascade.pairs.gold.path, LONGEST)),
-        ("heard", shown(cascade.pairs.heard.path, LONGEST)),
+        ("gold", shown(cascade.pairs.gold.path, MAX_TEXT_CHARS)),
+        ("heard", shown(cascade.pairs.heard.path, MAX_TEXT_CHARS)),
         ("utterances", f"{len(cascade.utterances):,}, compared without positions"),
         ("chunking", chunking_in_words(cascade.rule)),
         ("concepts", details_in_words([cascade.rule])),
@@ -170,7 +170,7 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
         if utterances:
             pairs.append((name, f"{listed(utterances, ids)}: {effect}"))
     for column, labels in cascade.too_many:
-        name = shown(column, LONGEST)
+        name = shown(column, MAX_TEXT_CHARS)
         pairs.append(("no group", f"{name} has {labels:,} labels, too many to group by (use --by {name})"))
     yield Section("figures", "Effect of recognition errors", (metric_table(cascade.total), Notes(pairs, NOTES)))
     if cascade.groups:
@@ -179,7 +179,7 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
 
 def lines(cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
     """The whole report. notes: as for `sections`. most: number of broken utterances to list; 0 for all."""
-    yield from separated(*(section.lines(width, MOST_ROWS) for section in sections(cascade, notes)))
+    yield from separated(*(section.lines(width, MAX_ROWS) for section in sections(cascade, notes)))
     for change, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
         changed = cascade.utterances_with(change)
         if changed:
@@ -271,18 +271,18 @@ def _frame_json(utterance: Utterance) -> Json:
     return entry
 
 
-MOST_UTTERANCES = 1000
-MOST_IDS = 30
+MAX_UTTERANCES = 1000
+MAX_IDS = 30
 
 
-def page(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UTTERANCES) -> str:
+def page(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MAX_UTTERANCES) -> str:
     """The HTML page. notes: as for `sections`. most: most utterances in a list."""
     lists = [
         (CHANGE_NAMES[change], utterances[:most], max(0, len(utterances) - most))
         for change in (FrameChange.BROKEN, FrameChange.REVALUED, FrameChange.MENDED)
         for utterances in [cascade.utterances_with(change)]
     ]
-    basis, *report_sections = sections(cascade, notes, MOST_IDS)
+    basis, *report_sections = sections(cascade, notes, MAX_IDS)
     return filled_page(
         "harness.understanding.reports",
         "cascade.html",

@@ -18,8 +18,8 @@ from harness.understanding.figures import IntentFigures
 from harness.understanding.reports.score_text import SystemReport, between, difference_table, per_cent, sections
 from harness.understanding.scoring import FrameScoring, ScoredFrame
 
-MOST_UTTERANCES = 2000
-MOST_IDS = 30
+MAX_UTTERANCES = 2000
+MAX_IDS = 30
 MATRIX = 16
 """Number of intents in the table of confusions. Only the most frequent are shown."""
 TILES = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
@@ -29,7 +29,7 @@ def page(
     systems: Sequence[SystemReport],
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
-    most_utterances: int = MOST_UTTERANCES,
+    most_utterances: int = MAX_UTTERANCES,
 ) -> str:
     """The HTML page on one or several systems. ValueError without a system.
 
@@ -43,7 +43,7 @@ def page(
         label = "predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40]
         tiles = [row for row in map(system.row, TILES) if row is not None]
         rows.append(
-            {"label": label, "name": name, "of": system, "sections": list(sections(system, MOST_IDS)), "tiles": tiles}
+            {"label": label, "name": name, "of": system, "sections": list(sections(system, MAX_IDS)), "tiles": tiles}
         )
     shown = selection(scorings, [row["label"] for row in rows], most_utterances) if scorings else None
     titles = {section.key: section.title for row in rows for section in row["sections"]}
@@ -93,10 +93,10 @@ def _compared(comparison: FrameComparison, rows: Sequence[dict[str, Any]]) -> di
     }
 
 
-MOST_WORDS = 400
-MOST_IN_ALL = 150_000
+MAX_WORDS = 400
+MAX_WORDS_IN_ALL = 150_000
 """Most words on a page, so that a browser opens it quickly."""
-LONGEST_NAME = 80
+MAX_NAME_CHARS = 80
 
 RIGHT, MISSED, EXTRA, CONCEPT, BOUNDS, VALUE = "", "M", "X", "C", "B", "V"
 SIGNS = {RIGHT: "", MISSED: "−", EXTRA: "+", CONCEPT: "≠", BOUNDS: "↔", VALUE: "≈"}
@@ -166,8 +166,8 @@ def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int
     shown: list[int] = []
     words = 0
     for index in order[:most]:
-        words += (1 + len(scorings)) * (1 + min(MOST_WORDS, len(frames[index][0].gold.words)))
-        if shown and words > MOST_IN_ALL:
+        words += (1 + len(scorings)) * (1 + min(MAX_WORDS, len(frames[index][0].gold.words)))
+        if shown and words > MAX_WORDS_IN_ALL:
             break
         shown.append(index)
     rules = [scoring.rule for scoring in scorings]
@@ -212,13 +212,13 @@ def _shown(place: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], lab
         )
     # A slot of gold is marked if every system has it wrong.
     marks = [column[0] if all(column) else RIGHT for column in zip(*lost, strict=True)]
-    intents = tuple(plain_text(intent, LONGEST_NAME) for intent in gold.intents or ())
+    intents = tuple(plain_text(intent, MAX_NAME_CHARS) for intent in gold.intents or ())
     return ShownFrames(
         place=place,
         id=plain_text(gold.id, 200),
         kinds="".join(sorted(kinds)) or "0",
         intents=intents,
-        concepts=tuple(dict.fromkeys(plain_text(slot.concept, LONGEST_NAME) for slot in gold_slots)),
+        concepts=tuple(dict.fromkeys(plain_text(slot.concept, MAX_NAME_CHARS) for slot in gold_slots)),
         groups=", ".join(f"{plain_text(name, 40)} {plain_text(label, 40)}" for name, label in gold.groups if label),
         lines=(_line("gold", gold, tuple((intent, RIGHT) for intent in intents), gold_slots, marks, False), *lines),
     )
@@ -226,11 +226,11 @@ def _shown(place: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], lab
 
 def _intents(gold: Utterance, predicted: Utterance, counted: bool) -> tuple[tuple[str, str], ...]:
     if not counted:
-        return tuple((plain_text(intent, LONGEST_NAME), RIGHT) for intent in predicted.intents or ())
+        return tuple((plain_text(intent, MAX_NAME_CHARS), RIGHT) for intent in predicted.intents or ())
     gold_intents, guesses = set(gold.intents or ()), set(predicted.intents or ())
     marks = [(intent, RIGHT if intent in gold_intents else EXTRA) for intent in sorted(guesses)]
     return tuple(
-        (plain_text(intent, LONGEST_NAME), mark)
+        (plain_text(intent, MAX_NAME_CHARS), mark)
         for intent, mark in (*marks, *((intent, MISSED) for intent in sorted(gold_intents - guesses)))
     )
 
@@ -281,10 +281,10 @@ def _line(
     marks: Sequence[str],
     missing: bool,
 ) -> FrameLine:
-    pieces = tuple(_pieces(utterance.words[:MOST_WORDS], slots, marks))
+    pieces = tuple(_pieces(utterance.words[:MAX_WORDS], slots, marks))
     annotated = utterance.tags is not None or utterance.slots is not None
     return FrameLine(
-        plain_text(label, 40), intents, pieces, annotated, missing, max(0, len(utterance.words) - MOST_WORDS)
+        plain_text(label, 40), intents, pieces, annotated, missing, max(0, len(utterance.words) - MAX_WORDS)
     )
 
 
@@ -299,10 +299,12 @@ def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str
         if start < position or end > len(words):
             unplaced.append((slot, marks[number]))
             continue
-        yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[position:start])
-        yield Piece(plain_text(" ".join(words[start:end]), 400), plain_text(slot.concept, LONGEST_NAME), marks[number])
+        yield from (Piece(plain_text(word, MAX_NAME_CHARS)) for word in words[position:start])
+        yield Piece(
+            plain_text(" ".join(words[start:end]), 400), plain_text(slot.concept, MAX_NAME_CHARS), marks[number]
+        )
         position = end
-    yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[position:])
+    yield from (Piece(plain_text(word, MAX_NAME_CHARS)) for word in words[position:])
     for slot, mark in unplaced:
         value = "" if slot.value is None else plain_text(slot.value, 200)
-        yield Piece(value, plain_text(slot.concept, LONGEST_NAME), mark)
+        yield Piece(value, plain_text(slot.concept, MAX_NAME_CHARS), mark)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.base.plain_json import to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import separated, shown
-from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
+from harness.model.choices import MAX_CONFUSIONS as MAX_CONFUSIONS
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # limits need the names of metrics, but no arrays
     from harness.statistics.ratios import MetricDifference
     from harness.understanding.comparison import FrameComparison, Metric
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 
 
 per_cent = partial(percent, digits=2)
@@ -280,10 +280,10 @@ def _texts(counts: MatchCounts, noun: str) -> tuple[str, str, str]:
 NOTES = 14
 
 
-def system_lines(system: SystemReport, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
+def system_lines(system: SystemReport, width: int, *, confusions: int = MAX_CONFUSIONS) -> Iterator[str]:
     """The report on one system. confusions: most rows of confusions; 0 for all."""
     most = {"confusions": confusions or None}
-    return separated(*(section.lines(width, most.get(section.key, MOST_ROWS)) for section in sections(system)))
+    return separated(*(section.lines(width, most.get(section.key, MAX_ROWS)) for section in sections(system)))
 
 
 def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:
@@ -447,7 +447,7 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
                 f"left out: {comparison.only_first:,} only in the first, "
                 f"{comparison.only_second:,} only in the second, {comparison.neither:,} in neither"
             )
-        yield from difference_table(comparison.differences).lines(width, most=MOST_ROWS)
+        yield from difference_table(comparison.differences).lines(width, most=MAX_ROWS)
 
 
 DifferenceRow = tuple[str, "MetricDifference"]

@@ -13,12 +13,12 @@ from harness.base.table import Field, Notes, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.numbers import NOTHING, counted, fixed, percent, points, probability
 from harness.statistics.intervals import Interval
-from harness.statistics.ratios import FEWEST_CLUSTERS
+from harness.statistics.ratios import MIN_CLUSTERS
 from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.comparison import Metric
-from harness.understanding.reports.cascade import LONGEST, NOTES
+from harness.understanding.reports.cascade import MAX_TEXT_CHARS, NOTES
 from harness.understanding.reports.score_json import counts_json, rule_json
-from harness.understanding.reports.score_text import MOST_ROWS, chunking_in_words, details_in_words, listed
+from harness.understanding.reports.score_text import MAX_ROWS, chunking_in_words, details_in_words, listed
 from harness.understanding.systems import (
     METRICS,
     ComparedSystems,
@@ -57,11 +57,11 @@ _STAGE_NAMES = {
 def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
     """All tables. notes: names and texts on what was compared. ids: number of ids that are listed with a count of
     utterances."""
-    column = shown(compared.talker_column, LONGEST)
+    column = shown(compared.talker_column, MAX_TEXT_CHARS)
     talkers = f"{compared.talkers:,} by {column}"
     if compared.nameless:
         talkers = f"no intervals: {counted(compared.nameless, 'utterance')} without a label {column}"
-    if 0 < compared.talkers < FEWEST_CLUSTERS:
+    if 0 < compared.talkers < MIN_CLUSTERS:
         talkers += ", too few for intervals"
     condition = (
         "of gold, with empty answers where one is missing"
@@ -69,7 +69,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
         else "that every system answered"
     )
     basis = [
-        ("gold", shown(compared.gold.path, LONGEST)),
+        ("gold", shown(compared.gold.path, MAX_TEXT_CHARS)),
         ("utterances", f"{len(compared.ids):,} {condition}, compared without positions"),
         ("talkers", talkers),
         ("words", f"compared as {compared.normalisation}"),
@@ -78,7 +78,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     ]
     for name, unanswered in compared.unanswered.items():
         if unanswered:
-            basis.append(("no answer", f"{shown(name, LONGEST)}: {listed(unanswered, ids)}"))
+            basis.append(("no answer", f"{shown(name, MAX_TEXT_CHARS)}: {listed(unanswered, ids)}"))
     if compared.unannotated:
         basis.append(("no gold", f"{compared.unannotated:,} utterances are not annotated"))
     yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
@@ -86,7 +86,7 @@ def sections(compared: ComparedSystems, notes: Sequence[tuple[str, str]] = (), i
     yield Section("losses", "Where utterances are lost", (_losses(compared.results), Notes([("", _STAGES_IN_WORDS)])))
     yield Section("intervals", "95 % intervals", (_intervals(compared.results),))
     for number, difference in enumerate(compared.differences, 1):
-        title = f"{shown(difference.first, LONGEST)} minus {shown(difference.second, LONGEST)}"
+        title = f"{shown(difference.first, MAX_TEXT_CHARS)} minus {shown(difference.second, MAX_TEXT_CHARS)}"
         yield Section(f"d{number}", title, (_differences(difference),))
 
 
@@ -143,7 +143,7 @@ def _intervals(results: Sequence[SystemResult]) -> Table[tuple[str, str, MetricV
     return Table(
         [
             Field("", "metric", lambda row: row[0]),
-            Field("", "system", lambda row: row[1], lambda row: shown(row[1], LONGEST), left=True),
+            Field("", "system", lambda row: row[1], lambda row: shown(row[1], MAX_TEXT_CHARS), left=True),
             Field("", "value", lambda row: None, lambda row: _share(row[2])),
             Field("", "over utterances", lambda row: None, lambda row: percent_interval(row[2].interval)),
             Field("", "over talkers", lambda row: None, lambda row: percent_interval(row[2].over_talkers)),
@@ -180,9 +180,9 @@ def lines(compared: ComparedSystems, width: int, *, notes: Sequence[tuple[str, s
 
     def titled(section: Section) -> Iterator[str]:
         yield section.title
-        yield from section.lines(width, MOST_ROWS)
+        yield from section.lines(width, MAX_ROWS)
 
-    yield from separated(basis.lines(width, MOST_ROWS), *map(titled, others))
+    yield from separated(basis.lines(width, MAX_ROWS), *map(titled, others))
 
 
 FORMAT = 1

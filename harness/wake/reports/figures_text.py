@@ -21,7 +21,7 @@ from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, Unmatc
 
 NO_DATA = f"{numbers.NOTHING} (no data)"
 ANY_TIME = "at any time: holds each time you look during a run, so it is wider, except with no event in the first 3 h"
-MOST_TRIALS = 20
+MAX_TRIALS = 20
 """Number of trials that are listed of those in which only one device woke. The rest are only counted."""
 REVIEW_WORDS: dict[ReviewVerdict, str] = {
     ReviewVerdict.FALSE_ACCEPT: "false accept",
@@ -219,7 +219,7 @@ def pairs_with_trials(pairs: Sequence[DevicePair]) -> Iterator[str]:
         yield f"  false accepts      {accepts} (two Poisson rates)"
         for name, trials in ((pair.first, pair.only_first), (pair.second, pair.only_second)):
             if trials:
-                trial_names = shortened([plain_text(trial, 60) for trial in trials], MOST_TRIALS)
+                trial_names = shortened([plain_text(trial, 60) for trial in trials], MAX_TRIALS)
                 yield f"  only {plain_text(name, 40)}: {', '.join(trial_names)}"
     yield from correction_note(pairs)
 

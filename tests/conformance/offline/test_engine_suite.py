@@ -15,7 +15,7 @@ from harness.model.errors import HarnessError, InputError, PluginError
 from harness.model.offline import EngineKind, OfflineSpot, Said, ScoreTrack
 from harness.offline.one_file import spots_of_track
 from tests.conformance.offline.engine_rows import ELSEWHERE, RATE_HZ, ROWS, Row, in_room
-from tests.heard import MOST_WRONG, word_error
+from tests.heard import MAX_WRONG, word_error
 from tests.known import known
 
 Found = tuple[OfflineSpot, ...] | Said | None
@@ -142,7 +142,7 @@ def test_engine_finds_the_phrase_at_its_position(
     begins, ends = BEFORE_S * RATE_HZ, len(samples) - RATE_HZ
     if isinstance(engine, Understands):
         assert isinstance(answer, Said)
-        assert word_error(row.finds, answer.text) <= (MOST_WRONG if row.kind is EngineKind.TRANSCRIPT else 0)
+        assert word_error(row.finds, answer.text) <= (MAX_WRONG if row.kind is EngineKind.TRANSCRIPT else 0)
         assert abs(answer.start - begins) < 0.3 * RATE_HZ
         assert abs(answer.end - ends) < 0.3 * RATE_HZ
     else:

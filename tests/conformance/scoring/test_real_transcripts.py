@@ -16,7 +16,7 @@ from tests.conformance.scoring import sclite
 DATA = Path(__file__).parents[2] / "data" / "asr"
 REFERENCE = DATA / "reference.trn"
 SYSTEMS = ("whisper", "pocketsphinx")
-LEAST_UTTERANCES = 1200
+MIN_UTTERANCES = 1200
 NORMALISATIONS = (Normalisation.VERBATIM, Normalisation.PLAIN)
 
 pytestmark = sclite.needs_sclite
@@ -39,7 +39,7 @@ def test_every_path_matches_sclite(system: str, normalisation: Normalisation, tm
     ]
     theirs = sclite.align(tmp_path, *texts, ids=reference.ids)
     ours = scored(system, normalisation)
-    assert len(ours) == len(theirs) >= LEAST_UTTERANCES
+    assert len(ours) == len(theirs) >= MIN_UTTERANCES
     apart = [
         (utterance.id, path, other.path)
         for utterance, path, other in zip(ours.utterances(), ours.paths(range(len(ours))), theirs, strict=True)
@@ -52,9 +52,9 @@ def test_every_path_matches_sclite(system: str, normalisation: Normalisation, tm
 def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) -> None:
     ours = scored(system, Normalisation.PLAIN)
     paths = list(ours.paths(ours.with_errors()))
-    assert len(paths) > LEAST_UTTERANCES / 4
+    assert len(paths) > MIN_UTTERANCES / 4
     for edit in Edit:
-        assert sum(edit.value in path for path in paths) > LEAST_UTTERANCES / 10
+        assert sum(edit.value in path for path in paths) > MIN_UTTERANCES / 10
 
 
 @by_system

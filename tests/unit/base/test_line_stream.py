@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.text_file import LONGEST_LINE, checked_encoding, fault_in, line_blocks
+from harness.base.text_file import MAX_LINE_CHARS, checked_encoding, fault_in, line_blocks
 from harness.base.whole_file import WholeFile, atomic_folder, temporary_path_for, temporary_paths_of, write_atomically
 from harness.model.errors import InputError, LogError, Place
 from tests.known import known
@@ -102,10 +102,10 @@ def test_any_bytes_are_split_into_lines_and_faults(content: bytes, size: int) ->
 
 
 def test_an_endless_line_is_cut_and_reading_continues() -> None:
-    long = b"a" * (LONGEST_LINE + 3 * (1 << 18))
+    long = b"a" * (MAX_LINE_CHARS + 3 * (1 << 18))
     blocks = list(line_blocks(io.BytesIO(b"one\n" + long + b"\nthree\n" + long).read, "x"))
     assert [(block.first, block.cut) for block in blocks] == [(1, False), (2, True), (3, False), (4, True)]
-    assert [len(block.lines[0]) for block in blocks] == [3, LONGEST_LINE, 5, LONGEST_LINE]
+    assert [len(block.lines[0]) for block in blocks] == [3, MAX_LINE_CHARS, 5, MAX_LINE_CHARS]
 
 
 def test_a_failed_atomic_write_leaves_the_file_unchanged(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.base.user_text import (
-    LONGEST_NAME,
-    LONGEST_WRITTEN,
+    MAX_NAME_CHARS,
+    MAX_TEXT_CHARS,
     checked_text,
     known_name,
     name_key,
@@ -27,7 +27,7 @@ from harness.model.errors import InputError
         "a\tb\nc",
         " around ",
         "\x1b[2J",
-        "x" * LONGEST_WRITTEN,
+        "x" * MAX_TEXT_CHARS,
     ],
 )
 def test_user_text_is_stored_unchanged(text: str) -> None:
@@ -42,7 +42,7 @@ def test_letters_are_composed_and_line_ends_are_unified() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x" * (LONGEST_WRITTEN + 1), "the note has 10,001 characters; the limit is 10,000"),
+        ("x" * (MAX_TEXT_CHARS + 1), "the note has 10,001 characters; the limit is 10,000"),
         ("a\0b", "the note contains a NUL"),
         ("half \ud83d", "an incomplete character"),
     ],
@@ -69,6 +69,6 @@ def test_a_name_is_composed_and_bounded() -> None:
     assert person_name(" Jo\u0308rg ", "rater name") == "Jörg"
     assert person_name("علی\u200cرضا", "rater name") == "علی\u200cرضا"
     assert known_name("eve", ["Ann"]) == "eve"
-    for wrong in ("", "a\nb", "a\x1b", "x" * (LONGEST_NAME + 1)):
-        with pytest.raises(InputError, match=f"1 to {LONGEST_NAME} printable"):
+    for wrong in ("", "a\nb", "a\x1b", "x" * (MAX_NAME_CHARS + 1)):
+        with pytest.raises(InputError, match=f"1 to {MAX_NAME_CHARS} printable"):
             person_name(wrong, "rater name")

@@ -26,7 +26,7 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, TaskPiece, TaskSplitter
+from harness.offline.cluster import MAX_FILES, MIN_TASK_S, TaskPiece, TaskSplitter
 from harness.offline.cluster_worker import ClusterOrder, facts_hash, probes_of, shortened_list
 from harness.offline.device_engine import DeviceEngine
 from harness.offline.device_link import first_free, task_devices
@@ -63,8 +63,8 @@ def test_a_file_longer_than_a_task_goes_by_itself_and_first(tmp_path: Path) -> N
 def test_short_and_unknown_files_are_grouped_by_count(tmp_path: Path) -> None:
     files = [ListedFile(ListKind.OOV, n, f"s3://bucket/{n}.wav", f"s3://bucket/{n}.wav") for n in range(40_000)]
     pieces = drained(TaskSplitter(files, np.ones(len(files), bool), 3600.0), 4)
-    assert max(len(piece.positions) for piece in pieces) == MOST_FILES
-    assert len(pieces[-1].positions) == 1 or len(pieces[-1].positions) * 0.1 <= LEAST_TASK_S
+    assert max(len(piece.positions) for piece in pieces) == MAX_FILES
+    assert len(pieces[-1].positions) == 1 or len(pieces[-1].positions) * 0.1 <= MIN_TASK_S
     assert sum(len(piece.positions) for piece in pieces) == 40_000
 
 

@@ -38,7 +38,7 @@ from harness.offline.messages import (
     framed,
     resource_use,
 )
-from harness.offline.one_file import FARTHEST, LONGEST_BYTES, LONGEST_TEXT, checked, read_reference, spots_of_track
+from harness.offline.one_file import FARTHEST, MAX_TEXT_BYTES, MAX_TEXT_CHARS, checked, read_reference, spots_of_track
 from harness.offline.run import WINDOW, FileQueue, RunPace
 from harness.sound.wave_file import UnusableSound
 from tests.unit.offline.figures.outcomes import sized
@@ -162,7 +162,7 @@ def test_numpy_numbers_are_converted_for_the_journal() -> None:
         OfflineSpot("a", 0, 5, math.inf),
         OfflineSpot("a", 0, 5, "high"),  # type: ignore[arg-type]
         OfflineSpot(b"a", 0, 5),  # type: ignore[arg-type]
-        OfflineSpot("a" * (LONGEST_TEXT + 1), 0, 5),
+        OfflineSpot("a" * (MAX_TEXT_CHARS + 1), 0, 5),
         Said("a", 5, 4),
         Said("a", -5, 4),
         Said(None, 0, 4),  # type: ignore[arg-type]
@@ -197,7 +197,7 @@ def test_a_reference_text_is_read(tmp_path: Path, content: bytes, text: str) -> 
         (b"caf\xe9", "not UTF-8 at byte 3"),
         ("text".encode("utf-16"), "not UTF-8"),
         (b"a\0b", "NUL"),
-        (b"x" * (LONGEST_BYTES + 1), "longer than 1 MiB"),
+        (b"x" * (MAX_TEXT_BYTES + 1), "longer than 1 MiB"),
     ],
 )
 def test_an_invalid_reference_text_is_refused(tmp_path: Path, content: bytes, words: str) -> None:

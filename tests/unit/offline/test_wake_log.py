@@ -29,7 +29,7 @@ from harness.offline.wake_log import (
     total_line,
     write,
 )
-from harness.offline.wake_log_reading import LONGEST_LINE, InfoLine, TotalLine, entries, entry_at, names_escaped, read
+from harness.offline.wake_log_reading import MAX_LINE_CHARS, InfoLine, TotalLine, entries, entry_at, names_escaped, read
 
 # The manual's example: 2612 in-vocabulary files with 2525 true accepts, 118 false accepts in 142.984 h.
 MANUAL = WakeLog(
@@ -181,7 +181,7 @@ def test_a_file_is_read_line_by_line_and_any_line_again(tmp_path: Path, ends: st
 def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "zeros.log").open("wb") as file:
         file.write(b"INFO a b\n")
-        file.truncate(LONGEST_LINE + 100)
+        file.truncate(MAX_LINE_CHARS + 100)
     with pytest.raises(InputError, match=r"zeros.log:2: the line is longer than 16 MB"):
         list(entries(tmp_path / "zeros.log", "zeros.log", escaped=False))
 

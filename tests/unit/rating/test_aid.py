@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
-from harness.rating.aid import FILLED, MOST, QUESTIONS, AidEnding, AidState, ResponseFacts, aid_lines, ending_text
+from harness.rating.aid import (
+    FILLED,
+    MAX_QUESTIONS,
+    QUESTIONS,
+    AidEnding,
+    AidState,
+    ResponseFacts,
+    aid_lines,
+    ending_text,
+)
 
 HEARD = ResponseFacts(Recognition.YES, truncated=False)
 ALL_KNOWN = [
@@ -93,7 +102,7 @@ def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recog
             assert ending is not None
             assert state.path not in paths
             paths.add(state.path)
-            assert state.number == state.most == len(state.steps) <= MOST
+            assert state.number == state.most == len(state.steps) <= MAX_QUESTIONS
             means = by_the_guide(words(state))
             assert means == (ending.category or ending.flag or ending.status), state.path
             passed = words(state)["recognised"] == "yes" and words(state).get("whole") == "yes"
@@ -127,7 +136,7 @@ def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
                 state = state.back()
                 assert state.steps == steps[: len(state.steps)]
                 assert state.question == steps[len(state.steps)].question
-                assert state.number <= state.most <= MOST
+                assert state.number <= state.most <= MAX_QUESTIONS
             assert state.question == QUESTIONS[0]
             assert state.back() == state
 
@@ -138,10 +147,10 @@ def test_known_facts_are_prefilled_counted_and_marked() -> None:
     assert [step.filled for step in state.steps] == [True, True]
     assert state.question is not None
     assert state.question.id == "asks_back"
-    assert (state.number, state.most) == (3, MOST)
+    assert (state.number, state.most) == (3, MAX_QUESTIONS)
 
     nothing = AidState.begin(ResponseFacts())
-    assert (nothing.number, nothing.most, nothing.path) == (1, MOST, ())
+    assert (nothing.number, nothing.most, nothing.path) == (1, MAX_QUESTIONS, ())
     half = walk(ResponseFacts(Recognition.UNKNOWN, truncated=False), "yes")
     assert half.path == ("recognised=yes", "whole=yes@harness")
 
@@ -163,7 +172,7 @@ def test_unjudgeable_item_is_set_aside_but_rater_may_overrule(
     assert earlier.question is not None
     assert earlier.suggested is not None
     assert earlier.suggested.id in ("no", "cut")
-    assert earlier.most == MOST
+    assert earlier.most == MAX_QUESTIONS
     beyond = earlier.answer("yes")
     assert beyond.steps[len(earlier.steps)].filled is False
     assert beyond.ending is None
@@ -289,7 +298,7 @@ def test_whatever_keys_are_pressed_the_aid_asks_or_ends(facts: ResponseFacts, mo
     for move in moves:
         state = state.back() if move == "back" else state.press(move) or state
         assert (state.question is None) != (state.ending is None)
-        assert state.number <= state.most <= MOST
+        assert state.number <= state.most <= MAX_QUESTIONS
 
 
 def states(state: AidState) -> Iterator[AidState]:

@@ -39,7 +39,7 @@ from harness.model.stimulus import NoiseKind, NoiseSpec
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.rating.judgment_log import JudgmentLog
-from harness.report.charts import MOST_MARKS, LaneMark, chart, lane, picture, steps
+from harness.report.charts import MAX_MARKS, LaneMark, chart, lane, picture, steps
 from harness.report.session import WholeSession, read_session
 from harness.report.session_cases import SoundStorage
 from harness.report.session_page import _constant, _timeline, delays_of, in_order, raised_thresholds, write_report
@@ -248,9 +248,9 @@ def test_distribution_plot_ends_at_100_percent() -> None:
 
 
 def test_marks_that_cannot_all_be_drawn_are_counted() -> None:
-    marks = [LaneMark(number / 10, 0.0, "unmatched", "") for number in range(MOST_MARKS * 4)]
+    marks = [LaneMark(number / 10, 0.0, "unmatched", "") for number in range(MAX_MARKS * 4)]
     drawn_lane = lane("a", marks, 1200.0)
-    assert len(drawn_lane.marks) <= MOST_MARKS
+    assert len(drawn_lane.marks) <= MAX_MARKS
     assert sum(mark.more for mark in drawn_lane.marks) == len(marks)
     assert drawn_lane.pooled_s == 0.4
     assert lane("a", marks[:10], 1200.0).marks == tuple(marks[:10])

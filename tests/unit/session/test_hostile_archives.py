@@ -333,7 +333,7 @@ def test_only_the_sound_that_a_row_names_is_decoded(
     name: str, samples: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A FLAC of silence has a thousandth of the bytes that its samples take in memory."""
-    monkeypatch.setattr(clips, "MOST_SAMPLES", 480)
+    monkeypatch.setattr(clips, "MAX_SAMPLES", 480)
     (folder := tmp_path / "s" / "clips").mkdir(parents=True)
     for file, length in (("a", 480), ("long", 1000)):
         soundfile.write(folder / f"{file}.flac", np.zeros(length, np.float32), 48000)

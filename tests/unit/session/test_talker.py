@@ -101,7 +101,7 @@ def test_an_utterance_with_a_short_pause_is_one_with_its_end() -> None:
     ],
 )
 def test_unusable_utterance_is_requested_again(room: Room, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.session.talker.LONGEST_S", 3.0)
+    monkeypatch.setattr("harness.session.talker.MAX_UTTERANCE_S", 3.0)
     with pytest.raises(UnusableUtterance, match=why):
         heard(room, 2.0)
     assert room.closed.is_set()

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from harness.statistics.agreement import (
     ALL_EQUAL,
+    MAX_ROUNDS,
     MISSING,
-    MOST_ROUNDS,
     NEVER_GIVEN,
     NO_OVERLAP,
     NOTHING_JUDGED,
@@ -286,7 +286,7 @@ def test_model_improves_each_round_and_converges() -> None:
         labels = said(truths(items, random), [confusion_matrix(0.7)] * raters, random, missing=0.3)
         fit = dawid_skene(labels, CATEGORIES)
         assert (np.diff(fit.objectives) > -1e-8 * np.abs(fit.objectives[1:])).all()
-        assert fit.converged == (fit.rounds < MOST_ROUNDS)
+        assert fit.converged == (fit.rounds < MAX_ROUNDS)
         labelled = (labels != MISSING).any(axis=0)
         assert fit.posteriors[labelled].sum(axis=1) == pytest.approx(1.0)
         assert np.isnan(fit.posteriors[~labelled]).all()

@@ -15,8 +15,8 @@ from scipy.stats import binom, norm, wilcoxon
 from harness.statistics import significance as swapping
 from harness.statistics.intervals import garwood
 from harness.statistics.significance import (
-    MOST_RANKED,
-    MOST_SIMULATED,
+    MAX_RANKED,
+    MAX_SIMULATED_EVENTS,
     Discordance,
     clustering,
     matched_pairs,
@@ -51,7 +51,7 @@ def test_signed_ranks_are_exact_also_with_ties() -> None:
     assert signed_ranks([]) is None
 
 
-@pytest.mark.parametrize(("size", "method"), [(12, "exact"), (MOST_RANKED, "exact"), (MOST_RANKED + 1, "asymptotic")])
+@pytest.mark.parametrize(("size", "method"), [(12, "exact"), (MAX_RANKED, "exact"), (MAX_RANKED + 1, "asymptotic")])
 def test_signed_ranks_match_scipy(size: int, method: str) -> None:
     drawn = np.random.default_rng(size).normal(0.1, 1, size)
     assert signed_ranks(drawn) == pytest.approx(wilcoxon(drawn, method=method).pvalue, rel=1e-9)
@@ -115,7 +115,7 @@ def test_swap_test_of_single_responses_equals_mcnemars_exact_test(first: int, se
 def test_large_swap_test_is_sampled_close_to_the_exact_p(monkeypatch: pytest.MonkeyPatch) -> None:
     differences = [Fraction(numerator, 7) for numerator in (3, -1, 5, 2, -4, 6, 1, 1, -2, 3, 5, -1)]
     exact = swapped(differences)
-    monkeypatch.setattr(swapping, "MOST_STEPS", 0)
+    monkeypatch.setattr(swapping, "MAX_STEPS", 0)
     drawn = swapped(differences)
     assert exact is not None
     assert drawn is not None
@@ -137,12 +137,12 @@ def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
     rng = np.random.default_rng(seed)
     signs = rng.integers(-1, 2, (12, 3))
     exact = swapped_together(signs)
-    most = swapping.MOST_ENUMERATED
-    swapping.MOST_ENUMERATED = 0
+    most = swapping.MAX_ENUMERATED
+    swapping.MAX_ENUMERATED = 0
     try:
         drawn = swapped_together(signs)
     finally:
-        swapping.MOST_ENUMERATED = most
+        swapping.MAX_ENUMERATED = most
     assert (exact is None) == (drawn is None)
     if exact is not None and drawn is not None:
         assert drawn.p == pytest.approx(exact.p, abs=0.02)
@@ -228,7 +228,7 @@ def test_independent_events_are_seldom_called_clustered() -> None:
     assert called <= 2  # 0.3 expected; more than 2 have a chance of 1 in 500; more runs: tests/soak
 
 
-@pytest.mark.parametrize("events", [40, MOST_SIMULATED * 2])
+@pytest.mark.parametrize("events", [40, MAX_SIMULATED_EVENTS * 2])
 def test_doubled_events_are_called_clustered(events: int) -> None:
     random = np.random.default_rng(5)
     counts = 4 * random.poisson(events / 4 / 300, 300)

@@ -146,7 +146,7 @@ def test_long_pairs_are_aligned_by_themselves(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alignment_batch, "LONG", 20)
-    monkeypatch.setattr(alignment_long, "MOST_CELLS", 1000)
+    monkeypatch.setattr(alignment_long, "MAX_CELLS", 1000)
     monkeypatch.setattr(alignment_long, "FEW", 10)
     texts = ["a", "b c", "x " * 49 + "x"]
     hypotheses = ["a", "b", "y " * 49 + "y"]

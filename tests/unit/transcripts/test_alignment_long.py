@@ -65,7 +65,7 @@ def test_the_memory_limit_does_not_change_the_path(words: int, limit: int, monke
 
 
 def test_too_costly_alignment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment_long, "MOST_CELLS", 5000)
+    monkeypatch.setattr(alignment_long, "MAX_CELLS", 5000)
     alike = list(range(300))
     assert _path(alike, [*alike[:100], 999, *alike[100:]]) == "C" * 100 + "I" + "C" * 200
     with pytest.raises(

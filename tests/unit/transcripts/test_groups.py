@@ -12,7 +12,7 @@ from harness.base.text_table import sorted_labels
 from harness.model.errors import InputError
 from harness.model.transcript import ColumnGrouping, WordCounts
 from harness.transcripts.groups import (
-    MOST_LABELS,
+    MAX_LABELS,
     GroupFigures,
     Groupings,
     IntervalUnit,
@@ -115,10 +115,10 @@ def test_a_rate_without_words_is_undefined() -> None:
 
 
 def test_notes_on_single_utterances_are_no_groups() -> None:
-    texts = {f"a_{number}": "x" for number in range(MOST_LABELS + 1)}
+    texts = {f"a_{number}": "x" for number in range(MAX_LABELS + 1)}
     scoring = scored(texts, texts)
     breakdown = group_figures(scoring, [listed({id_: id_ for id_ in texts}, "file")])
-    assert (breakdown.grouped, breakdown.left_out) == ((), (("file", MOST_LABELS + 1),))
+    assert (breakdown.grouped, breakdown.left_out) == ((), (("file", MAX_LABELS + 1),))
     with pytest.raises(InputError, match="file"):
         group_figures(scoring, [listed({id_: id_ for id_ in texts}, "file")], [("file", "file")])
 

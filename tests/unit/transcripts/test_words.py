@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
 from harness.model.scenario import RecognitionRule
-from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting, Transcripts
+from harness.model.transcript import MAX_PAIRS, Normalisation, Rewriting, Transcripts
 from harness.transcripts import numerals, spoken_words
 from harness.transcripts.alignment import align, count
 from harness.transcripts.numerals import cardinal, ordinal
@@ -237,11 +237,11 @@ def test_invalid_rewriting_lists_are_refused() -> None:
     with pytest.raises(ValueError, match="without words"):
         Rewriting("list", Normalisation.PLAIN, (((), ("b",)),))
     with pytest.raises(ValueError, match="201 pairs"):
-        Rewriting("list", Normalisation.PLAIN, tuple(((str(n),), ()) for n in range(MOST_PAIRS + 1)))
+        Rewriting("list", Normalisation.PLAIN, tuple(((str(n),), ()) for n in range(MAX_PAIRS + 1)))
 
 
 PAIRS = Path(__file__).parents[2] / "data"
-LEAST_RIGHT = 0.9
+MIN_RIGHT = 0.9
 READ = ("en", "de", "fr", "es")
 
 
@@ -279,7 +279,7 @@ def test_nine_of_ten_held_out_pairs_are_correct() -> None:
     whisper = EnglishTextNormalizer()
     ours = 1 - len(wrong_pairs("spoken_english/held_out")) / len(held_out)
     theirs = sum((whisper(text) == whisper(other)) == match for match, text, other in held_out) / len(held_out)
-    assert ours >= LEAST_RIGHT
+    assert ours >= MIN_RIGHT
     assert ours > theirs
 
 
@@ -288,7 +288,7 @@ def test_no_pair_held_out_is_wrongly_equal(language: str) -> None:
     """Only the counts are looked at: see tests/data/spoken_pairs/README.md."""
     wrong = wrong_pairs(f"spoken_pairs/{language}_held_out", language)
     assert sum(not match for match, _, _ in wrong) == 0
-    assert len(wrong) <= (1 - LEAST_RIGHT) * 30
+    assert len(wrong) <= (1 - MIN_RIGHT) * 30
 
 
 ISSUE = [

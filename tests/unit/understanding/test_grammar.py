@@ -12,7 +12,7 @@ import pytest
 from harness.model.errors import InputError, InputProblems
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.files.grammar_file import (
-    MOST_DEPTH,
+    MAX_DEPTH,
     load_grammar,
     load_grammars,
     parse_pattern,
@@ -262,7 +262,7 @@ def test_a_file_of_another_kind_and_two_of_one_name_are_refused(tmp_path: Path) 
 def test_brackets_are_not_nested_without_end() -> None:
     with pytest.raises(ValueError, match="nested"):
         parse_pattern("(" * 5000 + "a" + ")" * 5000)
-    assert parse_pattern("(" * (MOST_DEPTH - 1) + "a" + ")" * (MOST_DEPTH - 1)) == TextPart(("a",))
+    assert parse_pattern("(" * (MAX_DEPTH - 1) + "a" + ")" * (MAX_DEPTH - 1)) == TextPart(("a",))
 
 
 @pytest.mark.parametrize("pattern", ["a)", "a]", "(a]", "", "[]", "a | ", "<", "{a b}", "{a=}"])

@@ -16,8 +16,8 @@ from harness.web import base_site as login
 from harness.web.base_site import (
     COOKIE,
     LIFE_S,
-    MOST_BODY_BYTES,
-    MOST_REMEMBERED,
+    MAX_BODY_BYTES,
+    MAX_REMEMBERED,
     TRIES,
     TRIES_IN_S,
     RateLimiter,
@@ -196,7 +196,7 @@ def test_rate_limit_expires_and_is_per_address() -> None:
     assert brake.wait_s("1.2.3.5") == 0
     now[0] = TRIES_IN_S
     assert brake.wait_s("1.2.3.4") == 0
-    for number in range(2 * MOST_REMEMBERED):
+    for number in range(2 * MAX_REMEMBERED):
         brake.failed(f"10.{number // 65536}.{number // 256 % 256}.{number % 256}")
     assert brake.wait_s("1.2.3.4") == 0
 
@@ -349,12 +349,12 @@ def test_a_post_from_another_origin_is_refused(premises: Premises, headers: dict
 
 def test_long_bodies_are_refused_whatever_they_say_of_their_length(premises: Premises, ann: Browser) -> None:
     fields = fields_of(ann.page())
-    long = {**fields, "do": "label.correct", "comment": "x" * MOST_BODY_BYTES}
+    long = {**fields, "do": "label.correct", "comment": "x" * MAX_BODY_BYTES}
     assert ann.client.post("/judge", data=long).status_code == 413
 
     def chunks() -> object:
         yield b"do=label.correct&comment="
-        for _ in range(MOST_BODY_BYTES // 1000 + 1):
+        for _ in range(MAX_BODY_BYTES // 1000 + 1):
             yield b"x" * 1000
 
     headers = {"content-type": "application/x-www-form-urlencoded"}

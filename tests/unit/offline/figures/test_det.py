@@ -26,7 +26,7 @@ from harness.offline.figures.det import (
 from harness.offline.figures.sweep import PointFigures, Sweep, SweepCriterion, SweepTarget, choose, point_figures
 from harness.offline.reports.det import (
     FLATTERS,
-    MOST_ROWS,
+    MAX_ROWS,
     Curve,
     chosen_json,
     chosen_lines,
@@ -163,9 +163,9 @@ def sweep(seed: int, files: int = 60, hours: int = 2) -> Sweep:
 def test_the_table_has_counts_and_named_points_for_any_number_of_thresholds() -> None:
     sweep_result = sweep(1)
     det = sweep_result.det_at()
-    assert len(det) > MOST_ROWS
+    assert len(det) > MAX_ROWS
     rows = list(csv.DictReader(det_csv(det, POINTS, chosen=float(det.thresholds[100]), twv=(999.9, None)).splitlines()))
-    assert len(rows) <= MOST_ROWS
+    assert len(rows) <= MAX_ROWS
     thresholds = [float(row["threshold"]) for row in rows]
     assert thresholds == sorted(thresholds, reverse=True)
     assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(point.number) for point in POINTS]

@@ -30,7 +30,7 @@ from harness.model.judgment import (
     TranscriptPolicy,
 )
 from harness.rating.exercises import BUILT_IN_EXERCISES
-from harness.rating.files.reading import LONGEST_CELL, JudgmentFile, ParsedJudgment, format_of, read_judgments
+from harness.rating.files.reading import MAX_CELL_CHARS, JudgmentFile, ParsedJudgment, format_of, read_judgments
 from harness.rating.files.rounds import NAMED_KEYS, load_gold, load_rater_keys, load_training, read_round
 
 TRAINING = """
@@ -359,7 +359,7 @@ def test_columns_can_be_renamed(tmp_path: Path) -> None:
         (",ann,wrong", "the row names no response", "clip_sha256"),
         ("t1,ann", "2 fields, but the header has 3", "Write one for each column"),
         (f"t1,{'a' * 101},wrong", " is not a valid rater name", "1 to 100 printable"),
-        (f"t1,ann,{'w' * (LONGEST_CELL + 1)}", "category: a cell of 100,001 characters", "at most 100,000"),
+        (f"t1,ann,{'w' * (MAX_CELL_CHARS + 1)}", "category: a cell of 100,001 characters", "at most 100,000"),
     ],
 )
 def test_a_wrong_row_has_its_line_and_a_remedy(tmp_path: Path, row: str, message: str, remedy: str) -> None:

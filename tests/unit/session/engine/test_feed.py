@@ -30,9 +30,9 @@ from harness.model.feed import (
 from harness.model.record import NoteWritten
 from harness.session.engine.feed import (
     COMMANDS,
-    LONGEST_COMMAND,
+    MAX_COMMAND_BYTES,
+    MAX_WAITING,
     MESSAGES,
-    MOST_WAITING,
     EngineClient,
     FeedServer,
     Reply,
@@ -103,7 +103,7 @@ def test_a_client_gets_a_welcome_then_all_rows_then_live_rows(session: Session) 
 
 def test_rows_from_before_the_server_are_read_from_the_disk(tmp_path: Path) -> None:
     with SqliteLog(tmp_path) as log:
-        for number in range(2 * MOST_WAITING + 10):
+        for number in range(2 * MAX_WAITING + 10):
             if number % 100 == 0:
                 log.append(NoteWritten(str(number), "t"))
     session = Session(tmp_path)
@@ -202,7 +202,7 @@ def raw(session: Session) -> socket.socket:
         b'{"kind":"pause","id":"1","by":"x"}\n',
         b"\n" * 1000,
         b"[" * 60_000 + b"\n",
-        b"x" * (LONGEST_COMMAND * 2),
+        b"x" * (MAX_COMMAND_BYTES * 2),
         b"",
     ],
 )
@@ -240,9 +240,9 @@ def test_a_frozen_client_is_dropped_and_delays_nobody(session: Session) -> None:
     state = StateChanged(StateWord.PLAYING, 0.0, reason="x" * 5000)
     for number in range(5):
         session.note("x" * 20_000)
-        for _ in range(MOST_WAITING // 2):
+        for _ in range(MAX_WAITING // 2):
             session.server.publish(state)
-        until(lambda number=number: len(good.messages) >= (number + 1) * (1 + MOST_WAITING // 2))
+        until(lambda number=number: len(good.messages) >= (number + 1) * (1 + MAX_WAITING // 2))
     assert time.monotonic() - began < 30
     until(lambda: session.server.clients == 1)
     frozen.close()

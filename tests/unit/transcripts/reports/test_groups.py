@@ -56,7 +56,7 @@ def within(first: Scoring, second: Scoring) -> tuple[GroupedComparison, ...]:
 
 
 def lines_of(breakdown: GroupFigures, width: int) -> Iterator[str]:
-    return text.groups(breakdown, width).lines(width, text.MOST_ROWS)
+    return text.groups(breakdown, width).lines(width, text.MAX_ROWS)
 
 
 def hostile() -> Groupings:
@@ -123,11 +123,11 @@ def test_a_column_with_one_value_is_a_line() -> None:
 
 
 def test_long_tables_say_what_is_left_out() -> None:
-    texts = {f"amy_{number}": "x" for number in range(text.MOST_ROWS + 7)}
+    texts = {f"amy_{number}": "x" for number in range(text.MAX_ROWS + 7)}
     groupings = Groupings("g.csv", tuple(texts), (ColumnGrouping("at", tuple(texts)),))
     lines = list(lines_of(group_figures(scored(texts, texts), [groupings]), 80))
     assert "… and 7 more" in lines
-    assert sum(line.startswith("amy_") for line in lines) == text.MOST_ROWS
+    assert sum(line.startswith("amy_") for line in lines) == text.MAX_ROWS
 
 
 def test_notes_on_single_utterances_have_no_table() -> None:

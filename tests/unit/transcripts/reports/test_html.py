@@ -15,7 +15,7 @@ from harness.model.scenario import Normalisation
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.intervals import Interval
 from harness.transcripts.reports import html
-from harness.transcripts.reports.html import MOST_STEPS, MOST_UTTERANCES, blocks, write_html
+from harness.transcripts.reports.html import MAX_STEPS, MAX_UTTERANCES, blocks, write_html
 from harness.transcripts.scoring import ScoredUtterance, Scoring, score
 from harness.transcripts.words import WordRules
 from tests.unit.transcripts.reports.scorings import reported, scored, transcripts
@@ -253,7 +253,7 @@ def test_the_worst_are_shown_and_the_rest_is_counted() -> None:
     heard = {id_: "one" if number % 4 else "one two" for number, id_ in enumerate(references)}
     text = page([scored(references, heard)], "t", intervals=[None])
     report = Page(text)
-    assert len(report.of("article")) == MOST_UTTERANCES
+    assert len(report.of("article")) == MAX_UTTERANCES
     assert sum(not int(article["data-p"] or "0") % 4 for article in report.of("article")) == 50
     assert "2,600 of 2,600 utterances have errors. Shown are the 2,000 worst; 600 are left out" in report.text
     assert len(text) < 2_000_000
@@ -262,7 +262,7 @@ def test_the_worst_are_shown_and_the_rest_is_counted() -> None:
 def test_a_very_long_line_stays_small() -> None:
     long = "word " * 40_000
     text = page([scored({"a_1": long, "a_2": "x" * 200_000}, {"a_1": "word", "a_2": "y"})], "t", intervals=[None])
-    assert f"and {40_000 - MOST_STEPS:,} more words, which are not shown" in text
+    assert f"and {40_000 - MAX_STEPS:,} more words, which are not shown" in text
     assert len(text) < 200_000
 
 
