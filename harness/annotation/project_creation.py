@@ -189,7 +189,7 @@ def make_project(
         before = {row.utterance: (row.intents, row.slots) for import_result in imported for row in import_result.rows}
         imported.append(import_rows(utterances, annotated, label_set, before, mapping, str(intents)))
     # Labels are kept only in rows, so the copy of the data gets none.
-    unlabelled = tuple(replace(utterance, intents=None) for utterance in utterances)
+    unlabelled = tuple(replace(utterance, intents=None, scores=()) for utterance in utterances)
     if label_set.concepts:
         unlabelled = tuple(replace(utterance, tags=None, slots=None) for utterance in unlabelled)
     text = jsonl(Corpus("", unlabelled)).encode("utf-8")

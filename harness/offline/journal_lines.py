@@ -130,6 +130,10 @@ def differences(
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
         look(f"{name.replace('_', ' ')} is", getattr(header.counting, name), getattr(other.counting, name))
     look("the talker column is", header.talkers.column or "none", other.talkers.column or "none")
+    # A manifest's sha256 is that of its paths, so another version of it may name other talkers for the same files.
+    same_files = header.lists == other.lists and header.talkers.column == other.talkers.column
+    if same_files and header.talkers != other.talkers:
+        changes.append(f"the column {header.talkers.column} has other values for some files")
     look("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
     if header.evaluation.conditions != other.evaluation.conditions:
         first_labels, other_labels = (

@@ -394,7 +394,10 @@ def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterato
     remaining = iter(utterances)
     while part := list(islice(remaining, AT_ONCE)):
         for utterance, prediction in zip(part, model.predict([utterance.words for utterance in part]), strict=True):
-            yield replace(utterance, intents=prediction.intents, tags=prediction.tags, slots=None), prediction.scores
+            answer = replace(
+                utterance, intents=prediction.intents, tags=prediction.tags, slots=None, scores=(), cost=None
+            )
+            yield answer, prediction.scores
 
 
 def _line(utterance: Utterance, scores: Scores | None) -> str:

@@ -59,6 +59,8 @@ def jsonl_line(utterance: Utterance) -> str:
         entry["slots"] = [_slot_entry(slot) for slot in utterance.slots]
     if utterance.groups:
         entry["groups"] = dict(utterance.groups)
+    if utterance.scores:
+        entry["scores"] = dict(utterance.scores)
     if utterance.cost is not None:
         entry["cost"] = asdict(utterance.cost)
     return json.dumps(entry, ensure_ascii=True)

@@ -119,6 +119,9 @@ def test_a_report_from_the_log_knows_the_talkers_and_gives_the_same_verdict(here
         assert "over 3 voices" in text
     refused = harness("evaluate", *inputs, "--resume", "--cluster-by", "")
     assert "the talker column is talker then, none now" in str(refused.exception)
+    (here / "m.csv").write_text("\n".join(["audio,talker", *rows]).replace("a.wav,x", "a.wav,z") + "\n")
+    refused = harness("evaluate", *inputs, "--resume")
+    assert "the column talker has other values for some files" in str(refused.exception)
 
 
 def test_development_lists_choose_the_point_of_each_engine(here: Path, sounds: Sounds) -> None:

@@ -134,6 +134,17 @@ def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> N
     ]
 
 
+def test_a_prediction_loses_the_scores_and_the_cost_of_an_earlier_one(place: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    cost = {"cpu_s": 0.4, "elapsed_s": 0.4, "sound_s": 2.0}
+    earlier = {"id": "1", "text": "brew some green tea", "intents": ["ask"], "scores": {"ask": 0.9}, "cost": cost}
+    data.write_text(json.dumps(earlier) + "\n", encoding="utf-8")
+    ran("predict", data, "--model", place / "model", "--output", tmp_path / "out.jsonl")
+    prediction = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8"))
+    assert prediction["intents"] == ["brew"]
+    assert not {"scores", "cost"} & set(prediction)
+
+
 def test_lines_are_answered_with_slots_and_scores(place: Path) -> None:
     texts = "brew some green tea at seven\n\nm\u00fcnze \U0001f375 \x1b[31m\n"
     result = ran("predict", "--model", place / "model", "--scores", stdin=texts.encode())

@@ -27,7 +27,8 @@ def utterances(draw: st.DrawFn, number: int, *, slots: bool = True) -> Utterance
     listed_slots: tuple[Slot, ...] | None = None
     if slots and draw(st.booleans()):
         listed_slots = tuple(draw(st.lists(st.builds(Slot, WORDS, st.none() | WORDS), max_size=2)))
-    return Utterance(f'd{number}#é,"{number}', words, intents, tags, listed_slots)
+    scores = draw(st.dictionaries(LABELS, st.floats(0, 1), max_size=2)) if slots else {}
+    return Utterance(f'd{number}#é,"{number}', words, intents, tags, listed_slots, scores=tuple(scores.items()))
 
 
 @st.composite
