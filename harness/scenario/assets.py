@@ -239,7 +239,8 @@ class Assets:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
                     message = f"{ends}, but {name!r} is {moment(duration_s)} long"
                     self._findings.add_at(place, message, "Correct phrase_end_ms or the recording")
-                facts_by_path[sound] = facts
+                if facts_by_path.setdefault(sound, facts) != facts:
+                    self._findings.add_at(place, f"an earlier row states other values for {name!r}", "Keep one of them")
             for problem in self._findings.problems[before:]:
                 problem.place = place
         return facts_by_path
