@@ -68,7 +68,8 @@ def command(
     for session in sessions:
         action = f"keep: {plain_text(session.kept_because)}" if session.kept_because else "remove"
         day = time.strftime("%Y-%m-%d", time.gmtime(session.wall_s))
-        size = f"{counted(len(session.clips), 'clip')}  {session.bytes} bytes"
+        unreviewed = f" ({session.unreviewed} of unreviewed wake events)" if session.unreviewed else ""
+        size = f"{counted(len(session.clips), 'clip')}{unreviewed}  {session.bytes} bytes"
         click.echo(f"{plain_text(str(session.folder))}  {day}  {size}  {action}")
     going = [session for session in sessions if not session.kept_because]
     clips = sum(len(session.clips) for session in going)

@@ -19,7 +19,14 @@ from harness.model.errors import InputError, LogError, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
 from harness.model.numbers import exact, moment
-from harness.model.record import SoundRedacted, SoundsRemoved, StimulusStored
+from harness.model.record import (
+    EventClipped,
+    EventReviewed,
+    ReviewVerdict,
+    SoundRedacted,
+    SoundsRemoved,
+    StimulusStored,
+)
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import RatingRoom
 from harness.rating.session_items import RatingSource
@@ -46,13 +53,15 @@ class PurgeRule:
 @frozen
 class Purgeable:
     """A session with clips. wall_s: Unix time of its last row. clips: their names. bytes: their size together.
-    kept_because: why they are kept; "" if they are to be removed."""
+    kept_because: why they are kept; "" if they are to be removed. unreviewed: the number of clips to be removed whose
+    wake event nobody has reviewed."""
 
     folder: Path
     wall_s: float
     clips: tuple[str, ...]
     bytes: int
     kept_because: str
+    unreviewed: int = 0
 
 
 def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Purgeable]:
@@ -73,9 +82,11 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
                 continue
             size = sum(_bytes(session.clips / name) for name in clips)
             why = _reason_to_keep(session, rule, waiting)
-            if not why:
+            if why:
+                yield Purgeable(session.path, wall_s, clips, size, why)
+            else:
                 total -= size
-            yield Purgeable(session.path, wall_s, clips, size, why)
+                yield Purgeable(session.path, wall_s, clips, size, "", _unreviewed(session.path, clips))
 
 
 def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
@@ -150,6 +161,22 @@ def _last_row_wall_s(folder: Path) -> float:
             return next((entry.wall_s for entry in reader.entries(reader.last_seq() - 1)), time.time())
     except LogError:
         return SessionFolder(folder).database.stat().st_mtime
+
+
+def _unreviewed(folder: Path, clips: Collection[str]) -> int:
+    """How many of these clips hold a wake event that has no review, or whose review was taken back."""
+    events: dict[int, str] = {}
+    reviews: dict[int, ReviewVerdict | None] = {}
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            match entry.record:
+                case EventClipped(event_seq=event, clip=clip):
+                    events[event] = clip.name
+                case EventReviewed(event_seq=event, word=verdict):
+                    reviews[event] = verdict
+                case _:
+                    pass
+    return sum(1 for event, name in events.items() if name in clips and reviews.get(event) is None)
 
 
 def _bytes(path: Path) -> int:

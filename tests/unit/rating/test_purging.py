@@ -16,7 +16,7 @@ from harness.cli import group
 from harness.dashboard.widgets.response import ClipShape
 from harness.model.errors import InputError, SoundGone
 from harness.model.judgment import Category, RatingRound
-from harness.model.record import SoundsRemoved
+from harness.model.record import EventClipped, EventReviewed, ReviewVerdict, SoundsRemoved
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.purging import PurgeRule, purge, purge_plan, redact
 from harness.rating.rating_room import open_room
@@ -26,6 +26,7 @@ from harness.session.log.clips import named_clips
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, read_clip
 from tests.rating_sessions import rating_session
+from tests.written_sessions import written
 
 DATA = Path(__file__).parents[2] / "data"
 OLD = PurgeRule(older_than_s=0.0)
@@ -132,6 +133,28 @@ def test_purge_removes_the_oldest_until_the_size_limit_holds(sessions: Path) -> 
     assert len(list(purge_plan(sessions, PurgeRule(larger_than=1), LATER_S))) == 2
     young = PurgeRule(older_than_s=1e9)
     assert list(purge_plan(sessions, young, 1.8e9)) == []
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "size"),
+    [
+        ((), "4 clips (1 of unreviewed wake events)"),
+        ((ReviewVerdict.FALSE_ACCEPT,), "4 clips"),
+        ((ReviewVerdict.FALSE_ACCEPT, None), "4 clips (1 of unreviewed wake events)"),
+    ],
+)
+def test_the_plan_counts_clips_of_wake_events_without_a_review(
+    sessions: Path, verdicts: tuple[ReviewVerdict | None, ...], size: str
+) -> None:
+    with LogReader(sessions / "judged") as reader:
+        entries = list(reader.entries())
+    seq, clip = next(named_clips(entries))
+    reviews = [EventReviewed(seq, verdict, "ann") for verdict in verdicts]
+    night = sessions / "night"
+    shutil.copytree(sessions / "judged", night, ignore=shutil.ignore_patterns("*.sqlite", "*.seal"))
+    written(night, [*(entry.record for entry in entries), EventClipped(seq, clip), *reviews])
+    plan = said("purge", "sessions/night", "--older-than", "0d", "--unjudged", "--dry-run")
+    assert f"  {size}  236776 bytes  remove" in plan
 
 
 def test_a_purge_without_yes_removes_nothing(sessions: Path) -> None:
