@@ -219,7 +219,7 @@ def command(
 
     Exit status: 0 scored · 1 a WER is above --max-wer or undefined · 2 wrong usage or input · 3 writing failed.
     """
-    from harness.transcripts.groups import compare, compared_by_groups
+    from harness.transcripts.groups import compare, compare_by_groups
     from harness.transcripts.reports.scoring_json import pieces
 
     if rules.speakers is not None and len(hypotheses) > 1:
@@ -243,7 +243,7 @@ def command(
         ]
     scorings = [system.scoring for system in systems]
     comparisons = compare(scorings) if len(systems) > 1 else ()
-    by_groups = compared_by_groups([(system.scoring, system.groups) for system in systems]) if len(systems) > 1 else ()
+    by_groups = compare_by_groups([(system.scoring, system.groups) for system in systems]) if len(systems) > 1 else ()
     if json_target is not None:
         streams.put(json_target, pieces(systems, comparisons, by_groups))
     if html_target is not None:
@@ -296,9 +296,9 @@ def _score(
         references, hypotheses = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
         aligned = None
         if rules.by_time:
-            from harness.transcripts.by_time import by_time
+            from harness.transcripts.by_time import align_rows_by_time
 
-            wording, aligned = replace(wording, marks=MarkScope.NONE), by_time
+            wording, aligned = replace(wording, marks=MarkScope.NONE), align_rows_by_time
         name = rules.name(wording) + (", aligned by time" if rules.by_time else "")
         if rules.glm is not None:
             from harness.transcripts.files.mapping_file import MappedSide, read_mapping
@@ -434,7 +434,7 @@ def _lines(
     alignments: AlignmentSelection | None,
     confusions: int | None,
 ) -> Iterator[str]:
-    from harness.transcripts.reports.text import compared, report
+    from harness.transcripts.reports.text import comparison_lines, report
 
     colour, width = streams.in_colour(sys.stdout), streams.width()
     for index, system in enumerate(systems):
@@ -446,7 +446,7 @@ def _lines(
         yield from report(system, alignments, confusions, width, colour=colour)
     if len(systems) > 1:
         yield ""
-        yield from compared(systems, comparisons, width, by_groups)
+        yield from comparison_lines(systems, comparisons, width, by_groups)
 
 
 def _write_page(systems: Sequence[SourcedScoring], target: str, reference: str) -> None:

@@ -75,7 +75,7 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
     if scenario.recognised.normalisation is not Normalisation.SPOKEN:
         return
     # Here, since its lists take a while to read.
-    from harness.transcripts.spoken_words import primary, says_numerals
+    from harness.transcripts.spoken_words import primary_language, says_numerals
 
     declared = (*(query.voice for query in scenario.queries), *(trial.voice for trial in scenario.trials))
     varied = (value for axis in scenario.matrix.axes for value in axis.values)
@@ -89,7 +89,7 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
                 f"numerals cannot be read in {language}: under `spoken`, digits match only digits. "
                 "Add the other wordings to `alternatives`"
             )
-        elif scenario.recognised.rewriting is not None and primary(language) != ENGLISH:
+        elif scenario.recognised.rewriting is not None and primary_language(language) != ENGLISH:
             yield f"numerals in {scenario.recognised.name!r} are read in English: write them as words of {language}"
 
 

@@ -8,10 +8,9 @@ Source: NIST SCTK 2.4.10, sclite.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, takewhile
-from itertools import count as numbers
 from operator import ne
 
 import numpy as np
@@ -31,7 +30,7 @@ from harness.transcripts.alignment_tables import (
 )
 
 _EDITS = {edit.value: edit for edit in Edit}
-BY_DIAGONALS = 60_000
+MIN_CELLS_BY_DIAGONALS = 60_000
 """A table with more cells than this is filled by diagonals, since that is then quicker."""
 
 
@@ -42,18 +41,15 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     """
     # A step onto equal words never costs more than another, so the words of a common end are all correct.
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
-    end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    end = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     rows, columns = len(reference) - end, len(hypothesis) - end
     reference_part, hypothesis_part = reference[:rows], hypothesis[:columns]
-    path = (
-        _align_long(reference_part, hypothesis_part)
-        if rows * columns >= BY_DIAGONALS
-        else _align(reference_part, hypothesis_part)
-    )
-    return path + "C" * end
+    align_parts = _align_long if rows * columns >= MIN_CELLS_BY_DIAGONALS else _align_short
+    return align_parts(reference_part, hypothesis_part) + "C" * end
 
 
-def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
+def _align_short(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
+    """Fills the table of costs row by row, then walks back from its last cell."""
     rows = [[INSERTION * j for j in range(len(hypothesis) + 1)]]
     for word in reference:
         above = rows[-1]
@@ -97,12 +93,17 @@ def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
 ANOTHER_WORD_S = 0.001
 """The extra cost of a pair of different words, in seconds."""
 MAX_CELLS = 400_000_000
+"""Most pairs of words that are aligned by time. The table takes a byte for each."""
 WordTimes = Sequence[tuple[float, float]]
 """Begin and end of each word in seconds."""
 
 
 def align_by_time(
-    reference: Sequence[str], hypothesis: Sequence[str], times: WordTimes, heard: WordTimes, place: Place
+    reference: Sequence[str],
+    hypothesis: Sequence[str],
+    reference_times: WordTimes,
+    hypothesis_times: WordTimes,
+    place: Place,
 ) -> str:
     """The path as sclite -T finds it: words are paired if their times are close, whatever the words are.
 
@@ -112,21 +113,22 @@ def align_by_time(
     if len(reference) * len(hypothesis) > MAX_CELLS:
         problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
         raise InputError(problem, place=place, remedy="Remove --by-time, or cut the recording into shorter ones")
-    reference_times, heard_times = (np.array(word_times, float).reshape(-1, 2) for word_times in (times, heard))
+    heard_times = np.array(hypothesis_times, float).reshape(-1, 2)
     inserted = np.concatenate([[0.0], np.cumsum(heard_times[:, 1] - heard_times[:, 0])])
-    words = np.array(hypothesis, dtype=object)
+    heard_words = np.array(hypothesis, dtype=object)
     # row[j]: the least cost of the reference so far with the first j words heard. Insertions from i to j cost
     # inserted[j] - inserted[i], so that the least over all i is a running minimum.
     row, steps = inserted, []
     for word, (begin_s, end_s) in zip(reference, reference_times, strict=True):
-        equal = words == word
+        equal = heard_words == word
         pair = row[:-1] + np.abs(heard_times - (begin_s, end_s)).sum(axis=1) + np.where(equal, 0, ANOTHER_WORD_S)
         deleted = row + (end_s - begin_s)
         least = np.concatenate([deleted[:1], np.minimum(deleted[1:], pair)])
         row = np.minimum.accumulate(least - inserted) + inserted
-        alone = np.where(deleted[1:] < row[:-1] + np.diff(inserted), b"D", b"I")
-        best = np.minimum(deleted[1:], row[:-1] + np.diff(inserted))
-        steps.append(np.where(pair <= best, np.where(equal, b"C", b"S"), alone).tobytes())
+        insertion = row[:-1] + np.diff(inserted)
+        gap = np.where(deleted[1:] < insertion, b"D", b"I")
+        is_pair = pair <= np.minimum(deleted[1:], insertion)
+        steps.append(np.where(is_pair, np.where(equal, b"C", b"S"), gap).tobytes())
     i, j, path = len(reference), len(hypothesis), []
     while i and j:
         step = chr(steps[i - 1][j - 1])
@@ -168,12 +170,12 @@ def side_by_side(reference: Sequence[str], hypothesis: Sequence[str], path: str)
 
 
 Codes = NDArray[np.uint64]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
-_SHORT = 8
+_MAX_SHORT_BYTES = 8
 """A word of at most this many bytes is coded by its own bytes. A longer word gets a number."""
-_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_SHORT + 1)], np.uint64)
-_LONG = np.uint64(0xFF << 56)
+_LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(_MAX_SHORT_BYTES + 1)], np.uint64)
+_LONG_MARK = np.uint64(0xFF << 56)
 """Marks a code as the number of a longer word. UTF-8 never contains this byte, so no short word looks like one."""
 
 
@@ -183,26 +185,26 @@ class CodedWords:
     Equal words have equal codes."""
 
     codes: Codes
-    starts: Places
-    lengths: Places
+    starts: Indices
+    lengths: Indices
 
 
 def code_texts(texts: Sequence[str]) -> CodedWords:
     """Codes of texts with single spaces between words. "" has no words, and two spaces enclose an empty one."""
-    joined = _join(texts)
+    joined = _join_lines(texts)
     if joined is None:
         return _number_words([text.split(" ") if text else [] for text in texts])
-    ends, starts, last = _places(joined)
+    starts, ends, last = _word_bounds(joined)
     sizes = ends - starts
-    # Overlapping views of eight bytes from each place, so that most words compare as one integer.
-    eights = np.ndarray((len(joined) - _SHORT + 1,), "<u8", joined, 0, (1,))
-    codes = eights[starts] & _MASKS[np.minimum(sizes, _SHORT)]
-    long = np.flatnonzero(sizes > _SHORT)
-    number: defaultdict[bytes, int] = defaultdict(numbers().__next__)
+    # Overlapping views of eight bytes from each position, so that most words compare as one integer.
+    eight_bytes = np.ndarray((len(joined) - _MAX_SHORT_BYTES + 1,), "<u8", joined, 0, (1,))
+    codes = eight_bytes[starts] & _LOW_BYTES[np.minimum(sizes, _MAX_SHORT_BYTES)]
+    long = np.flatnonzero(sizes > _MAX_SHORT_BYTES)
+    numbers: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)
     words = (joined[start:end] for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True))
-    codes[long] = np.fromiter(map(number.__getitem__, words), np.uint64, len(long)) | _LONG
+    codes[long] = np.fromiter(map(numbers.__getitem__, words), np.uint64, len(long)) | _LONG_MARK
     firsts = np.concatenate(([0], last[:-1] + 1))
-    return CodedWords(codes, firsts, _lengths(sizes, firsts, last))
+    return CodedWords(codes, firsts, _text_lengths(sizes, firsts, last))
 
 
 def code_words(texts: Sequence[Sequence[str]]) -> CodedWords:
@@ -213,43 +215,47 @@ def code_words(texts: Sequence[Sequence[str]]) -> CodedWords:
     return coded if np.array_equal(coded.lengths, lengths) else _number_words(texts)
 
 
-def count_words(texts: Sequence[str]) -> Places:
+def count_words(texts: Sequence[str]) -> Indices:
     """Number of words in each text, as `code_texts` splits them."""
-    joined = _join(texts)
+    joined = _join_lines(texts)
     if joined is None:
         return np.array([text.count(" ") + 1 if text else 0 for text in texts], np.int64)
-    ends, starts, last = _places(joined)
-    return _lengths(ends - starts, np.concatenate(([0], last[:-1] + 1)), last)
+    starts, ends, last = _word_bounds(joined)
+    return _text_lengths(ends - starts, np.concatenate(([0], last[:-1] + 1)), last)
 
 
-def _join(texts: Sequence[str]) -> bytes | None:
-    """The texts as UTF-8, one in each line. None if a text contains a line break or a NUL, or if there are no texts."""
+def _join_lines(texts: Sequence[str]) -> bytes | None:
+    """The texts as UTF-8, one in each line, then _MAX_SHORT_BYTES NULs, so that eight bytes can be read from each
+    position. None if a text contains a line break or a NUL, or if there are no texts."""
     joined = "\n".join(texts)
     if not texts or joined.count("\n") != len(texts) - 1 or "\0" in joined:
         return None
-    return joined.encode("utf-8", "surrogatepass") + b"\n" + bytes(_SHORT)
+    return joined.encode("utf-8", "surrogatepass") + b"\n" + bytes(_MAX_SHORT_BYTES)
 
 
-def _places(joined: bytes) -> tuple[Places, Places, Places]:
-    """Two places for each word: after its last byte, and at its first byte. Then the indices of the words that are the
+def _word_bounds(joined: bytes) -> tuple[Indices, Indices, Indices]:
+    """The position of the first byte of each word, and that after its last. Then the indices of the words that are the
     last of their text."""
-    read = np.frombuffer(joined, np.uint8, len(joined) - _SHORT)
-    ends = np.flatnonzero((read == ord(" ")) | (read == ord("\n")))
+    characters = np.frombuffer(joined, np.uint8, len(joined) - _MAX_SHORT_BYTES)
+    ends = np.flatnonzero((characters == ord(" ")) | (characters == ord("\n")))
     starts = np.concatenate(([0], ends[:-1] + 1))
-    return ends, starts, np.flatnonzero(read[ends] == ord("\n"))
+    return starts, ends, np.flatnonzero(characters[ends] == ord("\n"))
 
 
-def _lengths(sizes: Places, firsts: Places, last: Places) -> Places:
-    lengths: Places = last - firsts + 1
+def _text_lengths(sizes: Indices, firsts: Indices, last: Indices) -> Indices:
+    """The number of words of each text. A single empty word is a text without words. firsts, last: the indices of the
+    first and the last word of each text."""
+    lengths: Indices = last - firsts + 1
     lengths[(lengths == 1) & (sizes[firsts] == 0)] = 0
     return lengths
 
 
 def _number_words(texts: Iterable[Sequence[str]]) -> CodedWords:
-    number: defaultdict[str, int] = defaultdict(numbers().__next__)
+    """Codes that number the words in the order of their first occurrence, whatever characters they contain."""
+    numbers: defaultdict[str, int] = defaultdict(itertools.count().__next__)
     word_lists = list(texts)
     lengths = np.fromiter(map(len, word_lists), np.int64, len(word_lists))
-    codes = np.fromiter(map(number.__getitem__, chain.from_iterable(word_lists)), np.uint64)
+    codes = np.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(word_lists)), np.uint64)
     return CodedWords(codes, np.cumsum(lengths) - lengths, lengths)
 
 
@@ -295,14 +301,14 @@ class WordColumns:
         return [WordCounts(*row) for row in zip(*sums, sentences, wrong, strict=True)]
 
 
-CHUNK = 1 << 22
-"""Number of letters that are coded at once. It limits the memory that is needed beside the texts."""
-CELLS = 1 << 15
-"""Number of cells in a diagonal, for all pairs of a group together. This many fit into a processor's inner caches."""
-COMMON = 1000
+CHUNK_CHARS = 1 << 22
+"""Number of characters that are coded at once. It limits the memory that is needed beside the texts."""
+MAX_DIAGONAL_CELLS = 1 << 15
+"""Most cells in a diagonal, for all pairs of a group together. This many fit into a processor's inner caches."""
+MAX_COMMON_ROUNDS = 1000
 """To find common ends, this many last words are compared for all pairs together. If all of them are equal in a pair,
 its other words are compared for that pair alone."""
-LONG = 8192
+MIN_LONG_WORDS = 8192
 """If the longer side of a pair has more words than this, the pair is aligned alone, and its path is kept."""
 PlaceOf = Callable[[int], Place]
 """Returns where a pair comes from (file and line), by its index."""
@@ -323,10 +329,11 @@ class Alignments:
         self._long_paths: dict[int, str] = {}
         words, substitutions, deletions, insertions = np.zeros((4, len(references)), np.int64)
         differs = np.fromiter(map(ne, references, hypotheses), np.bool_, len(references))
-        like = np.flatnonzero(~differs)
-        words[like] = count_words([references[index] for index in like.tolist()])
-        for indices, coded in self._list_coded(np.flatnonzero(differs)):
+        equal = np.flatnonzero(~differs)
+        words[equal] = count_words([references[index] for index in equal.tolist()])
+        for indices, coded in self._coded_chunks(np.flatnonzero(differs)):
             words[indices] = coded.reference_lengths + coded.cut
+            # Right for pairs of which one side has no words; the others follow.
             gaps = coded.reference_lengths + coded.hypothesis_lengths
             wrong = np.zeros_like(gaps)
             for group, members in coded.groups():
@@ -346,48 +353,49 @@ class Alignments:
             insertions[indices] = (gaps - longer) // 2
         self.columns = WordColumns(words - substitutions - deletions, substitutions, deletions, insertions)
 
-    def paths(self, rows: Sequence[int] | Places) -> list[str]:
+    def paths(self, rows: Sequence[int] | Indices) -> list[str]:
         """The paths of some pairs. Far quicker than one call for each."""
         indices = np.asarray(rows, np.int64)
         all_paths = ["C" * correct for correct in self.columns.correct[indices].tolist()]
         wrong = self.columns.errors[indices]
         if self._long_paths:
-            for place, row in enumerate(indices.tolist()):
+            for position, row in enumerate(indices.tolist()):
                 if row in self._long_paths:
-                    all_paths[place], wrong[place] = self._long_paths[row], 0
-        unlike = np.flatnonzero(wrong)
-        for places, coded in self._list_coded(indices[unlike]):
+                    all_paths[position], wrong[position] = self._long_paths[row], 0
+        remaining = np.flatnonzero(wrong)
+        for chunk, coded in self._coded_chunks(indices[remaining]):
             ends = coded.cut.tolist()
-            chunk_places = unlike[: len(places)].tolist()
-            unlike = unlike[len(places) :]
+            positions = remaining[: len(chunk)].tolist()
+            remaining = remaining[len(chunk) :]
             lengths = zip(coded.reference_lengths.tolist(), coded.hypothesis_lengths.tolist(), strict=True)
-            for place, end, (reference_length, hypothesis_length) in zip(chunk_places, ends, lengths, strict=True):
-                all_paths[place] = "D" * reference_length + "I" * hypothesis_length + "C" * end
+            # Right for pairs of which one side has no words; the others follow.
+            for position, end, (reference_length, hypothesis_length) in zip(positions, ends, lengths, strict=True):
+                all_paths[position] = "D" * reference_length + "I" * hypothesis_length + "C" * end
             for group, members in coded.groups():
                 for member, path in zip(members.tolist(), paths(group), strict=True):
-                    all_paths[chunk_places[member]] = path + "C" * ends[member]
+                    all_paths[positions[member]] = path + "C" * ends[member]
         return all_paths
 
-    def _list_coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
+    def _coded_chunks(self, indices: Indices) -> Iterator[tuple[Indices, _CodedPairs]]:
         """The pairs of `indices` in chunks, in their order: the indices of a chunk, and its coded pairs. A chunk has at
-        least one pair, and CHUNK letters if it has more."""
+        least one pair, and at most CHUNK_CHARS characters if it has more."""
         index_list = indices.tolist()
         references = [self._references[index] for index in index_list]
         hypotheses = [self._hypotheses[index] for index in index_list]
-        ends = np.cumsum(_sizes(references) + _sizes(hypotheses))
+        ends = np.cumsum(_char_counts(references) + _char_counts(hypotheses))
         begin = 0
         while begin < len(index_list):
             before = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, before + CHUNK, "right")))
+            end = max(begin + 1, int(np.searchsorted(ends, before + CHUNK_CHARS, "right")))
             yield indices[begin:end], _CodedPairs.of(code_texts(references[begin:end] + hypotheses[begin:end]))
             begin = end
 
 
-def _sizes(texts: Sequence[str]) -> Places:
+def _char_counts(texts: Sequence[str]) -> Indices:
     return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
-def _common_end(reference: Codes, hypothesis: Codes) -> int:
+def _count_common_end(reference: Codes, hypothesis: Codes) -> int:
     """Number of last words that two texts of the same length have in common."""
     unlike = (reference != hypothesis)[::-1]
     return int(np.argmax(unlike)) if unlike.any() else len(unlike)
@@ -402,11 +410,11 @@ class _CodedPairs:
     """
 
     codes: Codes
-    reference_starts: Places
-    reference_lengths: Places
-    hypothesis_starts: Places
-    hypothesis_lengths: Places
-    cut: Places
+    reference_starts: Indices
+    reference_lengths: Indices
+    hypothesis_starts: Indices
+    hypothesis_lengths: Indices
+    cut: Indices
 
     @classmethod
     def of(cls, coded: CodedWords) -> _CodedPairs:
@@ -415,48 +423,49 @@ class _CodedPairs:
         reference_lengths, hypothesis_lengths = coded.lengths.reshape(2, -1).copy()
         cut = np.zeros_like(reference_lengths)
         rows = np.flatnonzero((reference_lengths > 0) & (hypothesis_lengths > 0))
-        for _ in range(COMMON):
+        for _ in range(MAX_COMMON_ROUNDS):
             if not len(rows):
                 break
-            ends = (
+            last_words_agree = (
                 coded.codes[reference_starts[rows] + reference_lengths[rows] - 1]
                 == coded.codes[hypothesis_starts[rows] + hypothesis_lengths[rows] - 1]
             )
-            rows = rows[ends]
+            rows = rows[last_words_agree]
             reference_lengths[rows] -= 1
             hypothesis_lengths[rows] -= 1
             cut[rows] += 1
             rows = rows[(reference_lengths[rows] > 0) & (hypothesis_lengths[rows] > 0)]
+        # These pairs still agree after MAX_COMMON_ROUNDS words.
         for member in rows.tolist():
-            ends = (
-                reference_starts[member] + reference_lengths[member],
-                hypothesis_starts[member] + hypothesis_lengths[member],
-            )
+            reference_end = reference_starts[member] + reference_lengths[member]
+            hypothesis_end = hypothesis_starts[member] + hypothesis_lengths[member]
             most = min(reference_lengths[member], hypothesis_lengths[member])
-            common = _common_end(coded.codes[ends[0] - most : ends[0]], coded.codes[ends[1] - most : ends[1]])
+            common = _count_common_end(
+                coded.codes[reference_end - most : reference_end], coded.codes[hypothesis_end - most : hypothesis_end]
+            )
             reference_lengths[member] -= common
             hypothesis_lengths[member] -= common
             cut[member] += common
         return cls(coded.codes, reference_starts, reference_lengths, hypothesis_starts, hypothesis_lengths, cut)
 
-    def groups(self) -> Iterator[tuple[PairGroup, Places]]:
+    def groups(self) -> Iterator[tuple[PairGroup, Indices]]:
         """Groups of pairs of similar length, each with the indices of its pairs. Long pairs, and pairs in which a side
         has no words, are in no group."""
-        longer, has_both = self._longer()
-        members = np.flatnonzero(has_both & (longer < LONG))
+        longer, has_both = self._longer_sides()
+        members = np.flatnonzero(has_both & (longer < MIN_LONG_WORDS))
         members = members[np.argsort(longer[members], kind="stable")]
         sizes = longer[members]
         begin = 0
         while begin < len(members):
             limit = int(sizes[begin]) * 5 // 4  # keeps the padding in a group's table small
             end = int(np.searchsorted(sizes, limit, "right"))
-            end = min(end, begin + max(1, CELLS // limit))
+            end = min(end, begin + max(1, MAX_DIAGONAL_CELLS // limit))
             part = members[begin:end]
             reference_lengths, hypothesis_lengths = self.reference_lengths[part], self.hypothesis_lengths[part]
             yield (
                 PairGroup(
-                    self._table(self.reference_starts[part], reference_lengths),
-                    self._table(self.hypothesis_starts[part], hypothesis_lengths),
+                    self._padded_table(self.reference_starts[part], reference_lengths),
+                    self._padded_table(self.hypothesis_starts[part], hypothesis_lengths),
                     reference_lengths,
                     hypothesis_lengths,
                 ),
@@ -466,18 +475,19 @@ class _CodedPairs:
 
     def long(self) -> Iterator[tuple[int, Codes, Codes]]:
         """For each long pair, its index, and the words of its reference and of its hypothesis."""
-        longer, has_both = self._longer()
-        for member in np.flatnonzero(has_both & (longer >= LONG)).tolist():
+        longer, has_both = self._longer_sides()
+        for member in np.flatnonzero(has_both & (longer >= MIN_LONG_WORDS)).tolist():
             reference_start, hypothesis_start = self.reference_starts[member], self.hypothesis_starts[member]
-            ends = reference_start + self.reference_lengths[member], hypothesis_start + self.hypothesis_lengths[member]
-            yield member, self.codes[reference_start : ends[0]], self.codes[hypothesis_start : ends[1]]
+            reference_end = reference_start + self.reference_lengths[member]
+            hypothesis_end = hypothesis_start + self.hypothesis_lengths[member]
+            yield member, self.codes[reference_start:reference_end], self.codes[hypothesis_start:hypothesis_end]
 
-    def _longer(self) -> tuple[Places, NDArray[np.bool_]]:
+    def _longer_sides(self) -> tuple[Indices, NDArray[np.bool_]]:
         """For each pair, the number of words on its longer side, and whether both sides have words."""
         reference_lengths, hypothesis_lengths = self.reference_lengths, self.hypothesis_lengths
         return np.maximum(reference_lengths, hypothesis_lengths), np.minimum(reference_lengths, hypothesis_lengths) > 0
 
-    def _table(self, starts: Places, lengths: Places) -> NDArray[np.uint64]:
+    def _padded_table(self, starts: Indices, lengths: Indices) -> NDArray[np.uint64]:
         """The words of one side of all pairs, shape (longest, pairs). Below the end of a text are arbitrary codes."""
-        places = starts + np.arange(int(lengths.max()))[:, None]
-        return self.codes.take(places, mode="clip")
+        indices = starts + np.arange(int(lengths.max()))[:, None]
+        return self.codes.take(indices, mode="clip")

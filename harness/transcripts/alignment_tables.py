@@ -56,29 +56,30 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
     with its count, and no path need be kept.
     """
     longest = max(len(group.references), len(group.hypotheses))
-    kind, bits = _cell(longest)
-    cost = bits + 2
-    unlike = kind((SUBSTITUTION << cost) + 1)
-    inserted = kind((INSERTION << cost) + (1 << bits))
-    deleted = kind((DELETION << cost) + (2 << bits))
-    no_step = kind(~(3 << bits) & np.iinfo(kind).max)
+    cell_type, bits = _cell_layout(longest)
+    cost = bits + 2  # the position of the cost's lowest bit
+    substituted = cell_type((SUBSTITUTION << cost) + 1)
+    inserted = cell_type((INSERTION << cost) + (1 << bits))
+    deleted = cell_type((DELETION << cost) + (2 << bits))
+    no_step = cell_type(~(3 << bits) & np.iinfo(cell_type).max)
     rows, columns, pairs = len(group.references), len(group.hypotheses), len(group.reference_lengths)
-    before, last, cells = (np.zeros((rows + 1, pairs), kind) for _ in range(3))
+    # Three diagonals: the one before the last, the last, and the one that is being filled.
+    before, last, cells = (np.zeros((rows + 1, pairs), cell_type) for _ in range(3))
     last[0], last[1] = INSERTION << cost, DELETION << cost
-    scratch = np.empty((rows, pairs), kind)
-    final_cells = np.zeros(pairs, kind)
+    scratch = np.empty((rows, pairs), cell_type)
+    final_cells = np.zeros(pairs, cell_type)
     ends = group.reference_lengths + group.hypothesis_lengths
     ending = np.argsort(ends, kind="stable")
     bounds = np.searchsorted(ends[ending], np.arange(int(ends.max()) + 2)).tolist()
     for d, current, above, words, hypothesis_words in group.diagonals():
-        now, other = cells[current], scratch[: current.stop - current.start]
-        np.multiply(words != hypothesis_words, unlike, out=now)
-        now += before[above]
-        np.add(last[current], inserted, out=other)
-        np.minimum(now, other, out=now)
-        np.add(last[above], deleted, out=other)
-        np.minimum(now, other, out=now)
-        now &= no_step
+        least, candidate = cells[current], scratch[: current.stop - current.start]
+        np.multiply(words != hypothesis_words, substituted, out=least)
+        least += before[above]
+        np.add(last[current], inserted, out=candidate)
+        np.minimum(least, candidate, out=least)
+        np.add(last[above], deleted, out=candidate)
+        np.minimum(least, candidate, out=least)
+        least &= no_step
         if d <= columns:
             cells[0] = (INSERTION * d) << cost
         if d <= rows:
@@ -87,18 +88,18 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
             ended_pairs = ending[bounds[d] : bounds[d + 1]]
             final_cells[ended_pairs] = cells[group.reference_lengths[ended_pairs], ended_pairs]
         before, last, cells = last, cells, before
-    substitutions = (final_cells & kind((1 << bits) - 1)).astype(np.int64)
-    costs = (final_cells >> kind(cost)).astype(np.int64)
+    substitutions = (final_cells & cell_type((1 << bits) - 1)).astype(np.int64)
+    costs = (final_cells >> cell_type(cost)).astype(np.int64)
     return substitutions, (costs - SUBSTITUTION * substitutions) // DELETION
 
 
-def _cell(longest: int) -> tuple[type[np.unsignedinteger[Any]], int]:
+def _cell_layout(longest: int) -> tuple[type[np.unsignedinteger[Any]], int]:
     """The smallest integer type that holds every cell, and the number of its bits for substitutions. The two bits above
     them hold the rank of the step."""
-    for kind, bits in ((np.uint16, 6), (np.uint32, 14)):
+    for cell_type, bits in ((np.uint16, 6), (np.uint32, 14)):
         # No cell costs more than its longer side in substitutions, and a step into it INSERTION more.
-        if SUBSTITUTION * longest + INSERTION < 1 << (np.iinfo(kind).bits - bits - 2) and longest < 1 << bits:
-            return kind, bits
+        if SUBSTITUTION * longest + INSERTION < 1 << (np.iinfo(cell_type).bits - bits - 2) and longest < 1 << bits:
+            return cell_type, bits
     return np.uint64, 29
 
 
@@ -149,10 +150,8 @@ def _walk_back(group: PairGroup, gaps: list[NDArray[np.uint8]], deletions: list[
         down = ~diagonal & (j == 0) & (i > 0) | (inside & ~diagonal & ((deletion[byte] & bit) != 0))
         letter = np.where(down, _D, np.where(d > 0, _I, 0)).astype(np.uint8)
         crossing = np.flatnonzero(diagonal)
-        reference_words, hypothesis_words = (
-            group.references[i[crossing] - 1, crossing],
-            group.hypotheses[j[crossing] - 1, crossing],
-        )
+        reference_words = group.references[i[crossing] - 1, crossing]
+        hypothesis_words = group.hypotheses[j[crossing] - 1, crossing]
         letter[crossing] = np.where(reference_words == hypothesis_words, _C, _S)
         letters.append(letter)
         i -= diagonal | down
@@ -172,12 +171,12 @@ Steps = NDArray[np.int8]
 MAX_CELLS = 100_000_000_000
 """Most cells in the band of a table; filling them takes minutes. Enough for texts of 300,000 words that have nothing in
 common, and for longer ones that are alike."""
-KEPT_BYTES = 1 << 27
+MAX_BACKTRACE_BYTES = 1 << 27
 """Most bytes of backtraces that are kept at once."""
-FEW = 64
+MAX_FEW_WORDS = 64
 """If the shorter side has at most this many words, the table is filled by rows, since it has far more diagonals."""
-_NEVER = 7
-"""The cost of a step from outside the band: higher than any other, so that it is never taken."""
+_FORBIDDEN = 7
+"""The cost of a step from outside the band. It is higher than any other, so that the step is never taken."""
 
 
 def path_of(reference: Codes, hypothesis: Codes) -> str:
@@ -187,9 +186,9 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
     """
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
-    reference_part, hypothesis_part = _narrow(reference, hypothesis)
-    if min(len(reference_part), len(hypothesis_part)) <= FEW:
-        return _few_by_many(reference_part, hypothesis_part)
+    reference_part, hypothesis_part = _as_smallest_integers(reference, hypothesis)
+    if min(len(reference_part), len(hypothesis_part)) <= MAX_FEW_WORDS:
+        return _path_by_rows(reference_part, hypothesis_part)
     table = _Table(
         reference_part,
         hypothesis_part,
@@ -205,8 +204,8 @@ def _margin(reference: Codes, hypothesis: Codes) -> int:
     from rapidfuzz.distance import Levenshtein  # here, since few texts are long
 
     shorter, longer = sorted((len(reference), len(hypothesis)))
-    surplus, widest = longer - shorter, MAX_CELLS // shorter
-    most = longer if widest >= longer else surplus + 3 * (widest - surplus - 1) // 4
+    surplus, max_band = longer - shorter, MAX_CELLS // shorter
+    most = longer if max_band >= longer else surplus + 3 * (max_band - surplus - 1) // 4
     errors = Levenshtein.distance(reference.tolist(), hypothesis.tolist(), score_cutoff=max(0, most))
     if errors > most:
         raise InputError(
@@ -218,33 +217,37 @@ def _margin(reference: Codes, hypothesis: Codes) -> int:
     return -(-SUBSTITUTION * (errors - surplus) // (2 * DELETION))
 
 
-def _narrow(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
+def _as_smallest_integers(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
     """The same words as the smallest possible integers, which compare fastest."""
     distinct, numbers = np.unique(np.concatenate((reference, hypothesis)), return_inverse=True)
     numbers = numbers.astype(np.min_scalar_type(len(distinct)))
     return numbers[: len(reference)], numbers[len(reference) :]
 
 
-def _few_by_many(reference: Codes, hypothesis: Codes) -> str:
-    """The path of a pair in which one side has few words. All cells of one of these words are computed together."""
-    turned = len(reference) > len(hypothesis)
-    short, long = (hypothesis, reference) if turned else (reference, hypothesis)
+def _path_by_rows(reference: Codes, hypothesis: Codes) -> str:
+    """The path of a pair in which one side has few words. All cells of one of these words are computed together.
+
+    These cells are a row of the table, or a column if the hypothesis is the shorter side (`swapped`).
+    """
+    swapped = len(reference) > len(hypothesis)
+    short, long = (hypothesis, reference) if swapped else (reference, hypothesis)
     least = np.arange(len(long) + 1) * DELETION  # the cost of reaching each cell along the long side only
-    before, ways = least, list[tuple[bytes, bytes]]()
+    before, backtraces = least, list[tuple[bytes, bytes]]()
     for word in short.tolist():
         across = before + DELETION
-        onto = before[:-1] + SUBSTITUTION * (long != word)
-        now = across.copy()
-        np.minimum(now[1:], onto, out=now[1:])
-        before = np.minimum.accumulate(now - least) + least
+        diagonal = before[:-1] + SUBSTITUTION * (long != word)
+        costs = across.copy()
+        np.minimum(costs[1:], diagonal, out=costs[1:])
+        before = np.minimum.accumulate(costs - least) + least
         along, across = before[:-1] + DELETION, across[1:]
-        deleted, inserted = (along, across) if turned else (across, along)
-        gaps, deletions = np.minimum(along, across) < onto, deleted < inserted
-        ways.append((np.packbits(gaps).tobytes(), np.packbits(deletions).tobytes()))
+        deleted, inserted = (along, across) if swapped else (across, along)
+        gaps, deletions = np.minimum(along, across) < diagonal, deleted < inserted
+        backtraces.append((np.packbits(gaps).tobytes(), np.packbits(deletions).tobytes()))
     i, j = len(reference), len(hypothesis)
     letters: list[str] = []
     while i and j:
-        (gap, deletion), cell = (ways[j - 1], i - 1) if turned else (ways[i - 1], j - 1)
+        row, cell = (j - 1, i - 1) if swapped else (i - 1, j - 1)
+        gap, deletion = backtraces[row]
         byte, bit = cell >> 3, 128 >> (cell & 7)
         if not gap[byte] & bit:
             i, j = i - 1, j - 1
@@ -274,7 +277,7 @@ class _Band:
         object.__setattr__(self, "low", max(min(0, longer) - self.margin, -self.columns))
         object.__setattr__(self, "high", min(max(0, longer) + self.margin, self.rows))
 
-    def of(self, diagonal: int) -> tuple[int, int]:
+    def rows_of(self, diagonal: int) -> tuple[int, int]:
         """The first and the last row of a diagonal i + j. If it has no cells, the first is greater than the last."""
         first = max(1, diagonal - self.columns, (diagonal + self.low + 1) // 2)
         return first, min(self.rows, diagonal - 1, (diagonal + self.high) // 2)
@@ -282,8 +285,8 @@ class _Band:
 
 @frozen
 class _Edge:
-    """The values from which a diagonal is filled. first: the row at which `down` begins; `along` begins one row
-    above."""
+    """The differences of costs from which a diagonal is filled (see `paths`). first: the row at which `down` begins;
+    `along` begins one row above."""
 
     first: int
     down: Steps
@@ -314,10 +317,10 @@ class _Table:
         self._end = len(reference) + len(hypothesis) + 1
         self._widest = min(len(reference), len(hypothesis), (band.high - band.low) // 2 + 1)
         # At this distance, all kept edges and the backtraces between two of them need the least memory together.
-        fits = self._end * self._widest // 4 <= KEPT_BYTES
+        fits = self._end * self._widest // 4 <= MAX_BACKTRACE_BYTES
         self._edge_distance = self._end if fits else math.isqrt(8 * self._end)
         self._edges: list[_Edge] = []
-        self._ways = _Backtraces(2)
+        self._backtraces = _Backtraces(2)
 
     def fill(self) -> None:
         """Fills the band, and keeps what the way back needs."""
@@ -325,7 +328,7 @@ class _Table:
         edge = _Edge(1, nothing, nothing)
         for begin in range(2, self._end, self._edge_distance):
             self._edges.append(edge)
-            self._ways, edge = self._fill(begin, edge)
+            self._backtraces, edge = self._fill(begin, edge)
 
     def _fill(self, begin: int, edge: _Edge) -> tuple[_Backtraces, _Edge]:
         """The backtraces of the diagonals from `begin` to the next kept edge, and that edge."""
@@ -337,30 +340,30 @@ class _Table:
         along[edge.first - 1 : edge.first - 1 + len(edge.along)] = edge.along
         unlike, wrong = np.empty(self._widest, np.bool_), np.empty(self._widest, np.bool_)
         cost, least = np.empty((2, self._widest), np.int8)
-        ways = _Backtraces(begin)
+        backtraces = _Backtraces(begin)
         stop = min(begin + self._edge_distance, self._end)
         for diagonal in range(begin, stop):
-            first, last = band.of(diagonal)
+            first, last = band.rows_of(diagonal)
             current, above, size = slice(first, last + 1), slice(first - 1, last), last + 1 - first
             if 2 * first - diagonal == low:
-                along[first - 1] = _NEVER
+                along[first - 1] = _FORBIDDEN
             if 2 * last - diagonal == high:
-                down[last] = _NEVER
+                down[last] = _FORBIDDEN
             meeting = backwards[columns - diagonal + first : columns - diagonal + last + 1]
             inserted, deleted = down[current], along[above]
             different = np.not_equal(reference[above], meeting, out=unlike[:size])
             replaced = np.multiply(different.view(np.int8), np.int8(SUBSTITUTION), out=cost[:size])
             cells = np.minimum(inserted, deleted, out=least[:size])
-            ways.firsts.append(first)
-            ways.gaps.append(np.packbits(np.less(cells, replaced, out=wrong[:size])).tobytes())
-            ways.deletions.append(np.packbits(np.less(deleted, inserted, out=wrong[:size])).tobytes())
+            backtraces.firsts.append(first)
+            backtraces.gaps.append(np.packbits(np.less(cells, replaced, out=wrong[:size])).tobytes())
+            backtraces.deletions.append(np.packbits(np.less(deleted, inserted, out=wrong[:size])).tobytes())
             np.minimum(cells, replaced, out=cells)
             cells += 2 * DELETION
             np.subtract(cells, inserted, out=next_along[current])
             np.subtract(cells, deleted, out=inserted)
             along, next_along = next_along, along
-        first, last = band.of(stop)
-        return ways, _Edge(first, down[first : last + 1].copy(), along[first - 1 : last].copy())
+        first, last = band.rows_of(stop)
+        return backtraces, _Edge(first, down[first : last + 1].copy(), along[first - 1 : last].copy())
 
     def path(self) -> str:
         """The path: the way back from the last cell, in reverse."""
@@ -370,16 +373,16 @@ class _Table:
         while i and j:
             number = (i + j - 2) // self._edge_distance
             if number < len(self._edges) - 1:
-                self._ways, _ = self._fill(2 + number * self._edge_distance, self._edges[number])
-            ways = self._ways
-            while i and j and (index := i + j - ways.begin) >= 0:
-                cell = i - ways.firsts[index]
+                self._backtraces, _ = self._fill(2 + number * self._edge_distance, self._edges[number])
+            backtraces = self._backtraces
+            while i and j and (index := i + j - backtraces.begin) >= 0:
+                cell = i - backtraces.firsts[index]
                 byte, bit = cell >> 3, 128 >> (cell & 7)
-                if not ways.gaps[index][byte] & bit:
+                if not backtraces.gaps[index][byte] & bit:
                     i -= 1
                     j -= 1
                     letters.append("C" if reference[i] == hypothesis[j] else "S")
-                elif ways.deletions[index][byte] & bit:
+                elif backtraces.deletions[index][byte] & bit:
                     i -= 1
                     letters.append("D")
                 else:

@@ -20,48 +20,48 @@ from harness.transcripts.networks import (
     NetworkSide,
     NetworkWord,
     TextNetworks,
-    demand_few_cells,
+    check_cells,
     parse,
 )
 
 _BRACES = frozenset("{}")
 
 
-def by_time(
+def align_rows_by_time(
     references: Transcripts, hypotheses: Transcripts, text_columns: tuple[Sequence[str], Sequence[str]]
 ) -> TextNetworks:
-    """The words of each row, aligned by their times alone. text_columns: the normalised texts of both sides. InputError
+    """Aligns the words of each row by their times alone. text_columns: the normalised texts of both sides. InputError
     if a normalisation has changed the number of words of a text."""
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
     for row, texts in enumerate(zip(*text_columns, strict=True)):
         place = Place(references.file, references.lines[row])
         reference_times = references.times[row]
-        hypothesis_times = hypotheses.times[row] if hypotheses.times else ()  # none: the file is empty
+        hypothesis_times = hypotheses.times[row] if hypotheses.times else ()  # an empty file has no times
         reference_words, hypothesis_words = (text.split() for text in texts)
         # Only networks of words can align alternatives.
         if any(token in _BRACES or token == NOTHING for token in (*reference_words, *hypothesis_words)):
-            reference_side = _side(texts[0], reference_times, place)
-            hypothesis_side = _side(texts[1], hypothesis_times, place)
+            reference_side = _timed_side(texts[0], reference_times, place)
+            hypothesis_side = _timed_side(texts[1], hypothesis_times, place)
             if reference_side is None or hypothesis_side is None:
-                raise _lost_error(references.ids[row], place)
-            demand_few_cells(len(reference_times), len(hypothesis_times), place)
+                raise _lost_times_error(references.ids[row], place)
+            check_cells(len(reference_times), len(hypothesis_times), place)
             aligned_by_row[row] = _TimedAlignment(reference_side, hypothesis_side, same=None).path()
             continue
         if len(reference_words) != len(reference_times) or len(hypothesis_words) != len(hypothesis_times):
-            raise _lost_error(references.ids[row], place)
+            raise _lost_times_error(references.ids[row], place)
         path = align_by_time(reference_words, hypothesis_words, reference_times, hypothesis_times, place)
         aligned_by_row[row] = side_by_side(reference_words, hypothesis_words, path)
     return aligned_by_row
 
 
-def _lost_error(id_: str, place: Place) -> InputError:
+def _lost_times_error(id_: str, place: Place) -> InputError:
     problem = f"{id_}: after the normalisation, words have lost their times"
     return InputError(problem, place=place, remedy="With --by-time, use --normalise verbatim")
 
 
 @frozen
 class _TimedNetworkWord(NetworkWord):
-    """A word with its times. Here `absent` is its duration, so a word of 2 s must not count as optional."""
+    """A word with its times. Here `absent` is its duration, so a word of 2 s (the cost OPTIONAL) is not optional."""
 
     begin_s: float = 0.0
     end_s: float = 0.0
@@ -71,7 +71,7 @@ class _TimedNetworkWord(NetworkWord):
         return False
 
 
-def _side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
+def _timed_side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
     """The network of a text whose words have these times; None if there are more or fewer words than times."""
     network = parse(text, lambda words: tuple(words.split()), place)
     if len(network.arcs) != len(times):
@@ -94,12 +94,14 @@ def _side(text: str, times: WordTimes, place: Place) -> NetworkSide | None:
 
 
 class _TimedAlignment(NetworkAlignment):
+    """The table of costs of two networks of _TimedNetworkWord."""
+
     whole_substitutions = False
 
-    def paired(self, word: NetworkWord) -> list[float]:
-        return [0.0, *(self.substitution(word, other) for other in self.hypothesis.words[1:])]
+    def pairing_costs(self, word: NetworkWord) -> list[float]:
+        return [0.0, *(self.substitution_cost(word, other) for other in self.hypothesis.words[1:])]
 
-    def substitution(self, word: NetworkWord, other: NetworkWord) -> float:
+    def substitution_cost(self, word: NetworkWord, other: NetworkWord) -> float:
         """The cost of a pair, in seconds (see the module). That of `@` against `@` is BOTH_NOTHING, as in sclite -T."""
         assert isinstance(word, _TimedNetworkWord)
         assert isinstance(other, _TimedNetworkWord)

@@ -1,4 +1,7 @@
-"""The English word lists of `spoken`: spellings, abbreviations, units, contractions and signs, from spoken_en.toml."""
+"""The English word lists of `spoken`: spellings, abbreviations, units, contractions and symbols, from spoken_en.toml.
+
+That file says what each list is for.
+"""
 
 from __future__ import annotations
 

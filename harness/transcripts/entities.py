@@ -28,34 +28,37 @@ class EntityErrors:
 
 
 def entity_errors(scoring: Scoring, references: Transcripts) -> EntityErrors | None:
-    """Errors of the entities of a reference; None if no word has a tag.
+    """Errors of the entities of a reference; None if no word has a tag, or words are not what is counted.
 
     Neighbouring words with the same tag are one entity. It has an error if one of its words is not correct, or a word
     was inserted within it.
     """
     tagged = {id_: text for id_, text in zip(references.ids, references.texts, strict=True) if TAG in text}
+    if not tagged or scoring.unit is not TextUnit.WORD:
+        return None
     by_tag: dict[str, Share] = {}
     left_out = 0
-    for utterance in scoring.utterances() if tagged and scoring.unit is TextUnit.WORD else ():
+    for utterance in scoring.utterances():
         if utterance.id not in tagged:
             continue
-        tags = [_tag(word) for word in tagged[utterance.id].split() if word != NOTHING_SAID]
+        tags = [_tag_of(word) for word in tagged[utterance.id].split() if word != NOTHING_SAID]
         if "{" in tagged[utterance.id] or len(tags) != sum(bool(word.reference) for word in utterance.words):
-            left_out += sum(1 for _ in _spans(tags))
+            left_out += sum(1 for _ in _entity_spans(tags))
             continue
-        for tag, wrong in _judge(tags, utterance):
+        for tag, wrong in _judge_entities(tags, utterance):
             by_tag[tag] = by_tag.get(tag, Share()) + Share(int(wrong), 1)
     if not by_tag and not left_out:
         return None
     return EntityErrors(tuple(sorted(by_tag.items())), sum(by_tag.values(), Share()), left_out)
 
 
-def _tag(word: str) -> str:
+def _tag_of(word: str) -> str:
+    r"""The tag of a word; "" for none. In `\;` the semicolon is a character of the word."""
     before, mark, tag = word.rpartition(TAG)
     return tag if mark and before and not before.endswith("\\") else ""
 
 
-def _spans(tags: list[str]) -> Iterator[tuple[int, int]]:
+def _entity_spans(tags: list[str]) -> Iterator[tuple[int, int]]:
     """For each entity, the index of its first word, and that of the word after its last."""
     first = 0
     for index in range(1, len(tags) + 1):
@@ -65,10 +68,10 @@ def _spans(tags: list[str]) -> Iterator[tuple[int, int]]:
             first = index
 
 
-def _judge(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, bool]]:
+def _judge_entities(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, bool]]:
     """The tag of each entity, and whether it has an error."""
-    wrong: set[int] = set()
-    inserted: set[int] = set()
+    wrong: set[int] = set()  # indices of reference words
+    inserted: set[int] = set()  # indices of the reference words before which words were inserted
     index = 0
     for word in utterance.words:
         if not word.reference:
@@ -77,6 +80,6 @@ def _judge(tags: list[str], utterance: ScoredUtterance) -> Iterator[tuple[str, b
         if word.edit is not Edit.CORRECT:
             wrong.add(index)
         index += 1
-    for start, end in _spans(tags):
-        is_wrong = any(place in wrong for place in range(start, end))
-        yield tags[start], is_wrong or any(place in inserted for place in range(start + 1, end))
+    for start, end in _entity_spans(tags):
+        has_error = not wrong.isdisjoint(range(start, end)) or not inserted.isdisjoint(range(start + 1, end))
+        yield tags[start], has_error

@@ -18,7 +18,7 @@ from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Discordance
 from harness.statistics.word_intervals import MIN_QUERIES
-from harness.transcripts.paired_tests import PairedTest, Rows, adjusted, paired_tests
+from harness.transcripts.paired_tests import PairedTest, Rows, adjust_for_pairs, paired_tests
 from harness.transcripts.scoring import Scoring
 
 MIN_SPEAKERS = 5
@@ -70,11 +70,8 @@ def unit_of(scoring: Scoring, rows: Rows | None = None) -> IntervalUnit:
     to be recognised in the same way again, whatever the voice.
     """
     if scoring.queries is not None:
-        return (
-            IntervalUnit.QUERIES
-            if len(np.unique(_among(scoring.queries, rows))) >= MIN_QUERIES
-            else IntervalUnit.UTTERANCES
-        )
+        queries = len(np.unique(_codes_in_rows(scoring.queries, rows)))
+        return IntervalUnit.QUERIES if queries >= MIN_QUERIES else IntervalUnit.UTTERANCES
     speakers = len(scoring.by_speaker) if rows is None else len(np.unique(scoring.groups[rows]))
     return IntervalUnit.SPEAKERS if speakers >= MIN_SPEAKERS else IntervalUnit.UTTERANCES
 
@@ -94,11 +91,12 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
     """Compares each two systems, in their order, with every test."""
     pairs = []
     for first, second in combinations(scorings, 2):
-        first_rows, other = shared_rows(first, second)
+        first_rows, second_rows = shared_rows(first, second)
         unit = unit_of(first)
-        comparison = compare_on(first, second, first_rows, other, unit)
-        sums = _sum(*_cluster(first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)))
-        by_unit = sums[0] - sums[1], sums[2], unit.value
+        comparison = compare_on(first, second, first_rows, second_rows, unit)
+        columns = _errors_and_words(first, second, first_rows, second_rows)
+        first_errors, second_errors, words = _sum_by_cluster(*_cluster(first, first_rows, unit, *columns))
+        by_unit = first_errors - second_errors, words, unit.value
         pairs.append(
             replace(
                 comparison,
@@ -106,14 +104,14 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
                     first,
                     second,
                     first_rows=first_rows,
-                    other=other,
+                    second_rows=second_rows,
                     by_unit=by_unit,
                     recognised=comparison.recognised,
                     p=comparison.p,
                 ),
             )
         )
-    tests = adjusted([pair.tests for pair in pairs])
+    tests = adjust_for_pairs([pair.tests for pair in pairs])
     return tuple(replace(pair, tests=pair_tests) for pair, pair_tests in zip(pairs, tests, strict=True))
 
 
@@ -122,53 +120,52 @@ def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
 
     A missing hypothesis counts as deletions here too: a system must not win by crashing on difficult utterances.
     """
-    place = {id_: row for row, id_ in enumerate(second.ids)}
-    rows = [row for row, id_ in enumerate(first.ids) if id_ in place]
-    return np.array(rows, np.intp), np.array([place[first.ids[row]] for row in rows], np.intp)
+    row_in_second = {id_: row for row, id_ in enumerate(second.ids)}
+    rows = [row for row, id_ in enumerate(first.ids) if id_ in row_in_second]
+    return np.array(rows, np.intp), np.array([row_in_second[first.ids[row]] for row in rows], np.intp)
 
 
 def compare_on(
-    first: Scoring, second: Scoring, first_rows: Rows, other: Rows, unit: IntervalUnit = IntervalUnit.UTTERANCES
+    first: Scoring, second: Scoring, first_rows: Rows, second_rows: Rows, unit: IntervalUnit = IntervalUnit.UTTERANCES
 ) -> SystemComparison:
-    """Compares two systems on some utterances. first_rows, other: rows of these utterances in the first and in the
-    second. unit: the unit of the interval."""
+    """Compares two systems on some utterances. first_rows, second_rows: rows of these utterances in the first and in
+    the second. unit: the unit of the interval."""
     from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of  # here, as in `interval_of`
 
     (left, right, words), clusters = _cluster(
-        first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)
+        first, first_rows, unit, *_errors_and_words(first, second, first_rows, second_rows)
     )
     sides = (ComparedColumns(errors, words, clusters) for errors in (left, right))
     estimate = difference_of(MeasureKind.WORDS, *sides, paired=True)
-    difference, interval, p = (
-        (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
-    )
     return SystemComparison(
         first=first.title,
         second=second.title,
         utterances=len(first_rows),
         first_counts=first.columns.at_rows(first_rows).totals(),
-        second_counts=second.columns.at_rows(other).totals(),
+        second_counts=second.columns.at_rows(second_rows).totals(),
         first_missing=_missing(first, first_rows),
-        second_missing=_missing(second, other),
-        difference=difference,
-        interval=interval,
-        p=p,
-        recognised=Discordance.of(first.columns.errors[first_rows] == 0, second.columns.errors[other] == 0),
+        second_missing=_missing(second, second_rows),
+        difference=estimate.difference if estimate else None,
+        interval=estimate.interval if estimate else None,
+        p=estimate.p if estimate else None,
+        recognised=Discordance.of(first.columns.errors[first_rows] == 0, second.columns.errors[second_rows] == 0),
     )
 
 
-def _errors_and_words(first: Scoring, second: Scoring, first_rows: Rows, other: Rows) -> tuple[NDArray[Any], ...]:
+def _errors_and_words(first: Scoring, second: Scoring, first_rows: Rows, second_rows: Rows) -> tuple[NDArray[Any], ...]:
     """The errors of the first and of the second in each utterance, and the reference words."""
-    left, right = first.columns.at_rows(first_rows), second.columns.at_rows(other)
+    left, right = first.columns.at_rows(first_rows), second.columns.at_rows(second_rows)
     # Alternatives may give the two systems references of different lengths.
     return left.errors, right.errors, (left.words + right.words) / 2
 
 
 def _missing(scoring: Scoring, rows: Rows) -> int:
+    """Number of these utterances without a hypothesis."""
     return sum(map(scoring.is_missing, rows.tolist())) if scoring.missing else 0
 
 
-def _among(codes: Rows, rows: Rows | None) -> Rows:
+def _codes_in_rows(codes: Rows, rows: Rows | None) -> Rows:
+    """The codes of these utterances; of all if `rows` is None."""
     return codes if rows is None else codes[rows]
 
 
@@ -178,18 +175,18 @@ def _cluster(
     """The columns, and the cluster of each of their rows (None without clusters). With queries as the unit, the rows of
     each query are summed, so that it counts as one. rows: the utterances of the columns; None for all."""
     if unit is IntervalUnit.SPEAKERS:
-        return columns, _among(scoring.groups, rows)
+        return columns, _codes_in_rows(scoring.groups, rows)
     if unit is IntervalUnit.UTTERANCES or scoring.queries is None:
         return columns, None
-    return tuple(_sum(columns, _among(scoring.queries, rows))), None
+    return tuple(_sum_by_cluster(columns, _codes_in_rows(scoring.queries, rows))), None
 
 
-def _sum(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDArray[Any]]:
+def _sum_by_cluster(columns: Sequence[NDArray[Any]], clusters: Rows | None) -> Sequence[NDArray[Any]]:
     """The sums of each column within each cluster; the columns unchanged without clusters."""
     if clusters is None:
         return columns
-    _, place = np.unique(clusters, return_inverse=True)
-    return [np.bincount(place, column) for column in columns]
+    _, cluster_indices = np.unique(clusters, return_inverse=True)
+    return [np.bincount(cluster_indices, column) for column in columns]
 
 
 QUERY = "query"
@@ -278,20 +275,22 @@ def group_figures(
     without: dict[str, None] = {}
     strangers: dict[str, None] = {}
     for source in sources:
-        rows, unknown_ids = _rows_of(source, scoring.ids)
+        rows, unknown_ids = _match_rows(source, scoring.ids)
         other_ids = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if unknown_ids else set()
         without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
         strangers.update(dict.fromkeys(id_ for id_ in unknown_ids if id_.lower() not in other_ids))
         partitions += [_partition(grouping, rows) for grouping in source.groupings]
-    few = {partition.name: partition for partition in partitions if len(partition.labels) <= MAX_LABELS}
+    counted = {partition.name: partition for partition in partitions if len(partition.labels) <= MAX_LABELS}
     _check_crosses(crosses, {partition.name: len(partition.labels) for partition in partitions})
     return GroupFigures(
-        tuple(by_group(scoring, partition) for partition in few.values()),
-        tuple(crossed(scoring, few[first], few[second]) for first, second in crosses),
-        tuple((partition.name, len(partition.labels)) for partition in partitions if partition.name not in few),
-        tuple(without),
-        tuple(strangers),
-        tuple(few.values()),
+        grouped=tuple(score_by_group(scoring, partition) for partition in counted.values()),
+        crossed=tuple(cross_groups(scoring, counted[first], counted[second]) for first, second in crosses),
+        left_out=tuple(
+            (partition.name, len(partition.labels)) for partition in partitions if partition.name not in counted
+        ),
+        without_row=tuple(without),
+        strangers=tuple(strangers),
+        partitions=tuple(counted.values()),
     )
 
 
@@ -308,52 +307,53 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], label_counts: Mapping[str
             )
 
 
-def by_group(scoring: Scoring, partition: GroupPartition) -> GroupedScoring:
+def score_by_group(scoring: Scoring, partition: GroupPartition) -> GroupedScoring:
     """The counts of each label."""
-    parts = _parts(partition.places, len(partition.labels))
-    groups = ((label, words_on(scoring, rows)) for label, rows in zip(partition.labels, parts, strict=True))
+    group_rows = _rows_by_code(partition.places, len(partition.labels))
+    groups = ((label, group_words(scoring, rows)) for label, rows in zip(partition.labels, group_rows, strict=True))
     return GroupedScoring(partition.name, tuple(groups))
 
 
-def crossed(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> CrossedScoring:
+def cross_groups(scoring: Scoring, first: GroupPartition, second: GroupPartition) -> CrossedScoring:
     """The counts of each pair of labels, of each label alone, and of all utterances."""
     across = len(second.labels)
-    parts = _parts(first.places * across + second.places, len(first.labels) * across)
-    cells = [words_on(scoring, rows) if len(rows) else None for rows in parts]
+    cell_rows = _rows_by_code(first.places * across + second.places, len(first.labels) * across)
+    cells = [group_words(scoring, rows) if len(rows) else None for rows in cell_rows]
     return CrossedScoring(
         by=(first.name, second.name),
         rows=first.labels,
         columns=second.labels,
+        # Without utterances there are no labels, and `range` must not get a step of 0.
         cells=tuple(tuple(cells[begin : begin + across]) for begin in range(0, len(cells), across or 1)),
-        row_sums=tuple(words for _, words in by_group(scoring, first).values),
-        column_sums=tuple(words for _, words in by_group(scoring, second).values),
-        total=words_on(scoring, np.arange(len(scoring), dtype=np.intp)),
+        row_sums=tuple(words for _, words in score_by_group(scoring, first).values),
+        column_sums=tuple(words for _, words in score_by_group(scoring, second).values),
+        total=group_words(scoring, np.arange(len(scoring), dtype=np.intp)),
     )
 
 
-def compared_by_group(first: Scoring, second: Scoring, partition: GroupPartition) -> GroupedComparison:
+def compare_by_group(first: Scoring, second: Scoring, partition: GroupPartition) -> GroupedComparison:
     """The paired difference within each label. partition: how the utterances of the first are split."""
-    first_rows, other = shared_rows(first, second)
-    parts = _parts(partition.places[first_rows], len(partition.labels))
+    first_rows, second_rows = shared_rows(first, second)
+    group_rows = _rows_by_code(partition.places[first_rows], len(partition.labels))
     comparisons = (
-        (label, compare_on(first, second, first_rows[rows], other[rows], unit_of(first, first_rows[rows])))
-        for label, rows in zip(partition.labels, parts, strict=True)
+        (label, compare_on(first, second, first_rows[rows], second_rows[rows], unit_of(first, first_rows[rows])))
+        for label, rows in zip(partition.labels, group_rows, strict=True)
     )
     return GroupedComparison(partition.name, tuple(comparisons))
 
 
-def compared_by_groups(
+def compare_by_groups(
     systems: Sequence[tuple[Scoring, GroupFigures | None]],
 ) -> tuple[tuple[GroupedComparison, ...], ...]:
     """Compares each two systems within each group, in the order of `compare`; () without groups."""
     return tuple(
-        tuple(compared_by_group(first, second, partition) for partition in groups.partitions)
+        tuple(compare_by_group(first, second, partition) for partition in groups.partitions)
         for (first, groups), (second, _) in combinations(systems, 2)
         if groups is not None
     )
 
 
-def words_on(scoring: Scoring, rows: Rows) -> GroupWords:
+def group_words(scoring: Scoring, rows: Rows) -> GroupWords:
     """The counts of some utterances, with an interval over the unit that `unit_of` gives for them."""
     return GroupWords(scoring.columns.at_rows(rows).totals(), interval_of(scoring, rows), unit_of(scoring, rows))
 
@@ -364,35 +364,37 @@ def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
     for source in sources:
         for grouping in source.groupings:
             if grouping.name == QUERY:
-                partition = _partition(grouping, _rows_of(source, scoring.ids)[0])
-                nothing = np.array([not label for label in partition.labels], bool)[partition.places]
-                own_places = len(partition.labels) + np.arange(len(scoring), dtype=np.intp)
-                return replace(scoring, queries=np.where(nothing, own_places, partition.places))
+                partition = _partition(grouping, _match_rows(source, scoring.ids)[0])
+                has_none = np.array([not label for label in partition.labels], bool)[partition.places]
+                own_queries = len(partition.labels) + np.arange(len(scoring), dtype=np.intp)
+                return replace(scoring, queries=np.where(has_none, own_queries, partition.places))
     return scoring
 
 
-def _parts(codes: Rows, total: int) -> list[Rows]:
+def _rows_by_code(codes: Rows, total: int) -> list[Rows]:
     """For each code below `total`, the rows that have it, ascending."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.searchsorted(codes[order], np.arange(1, total))) if total else []
 
 
-def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
+def _match_rows(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
     """For each id its row in the list (−1 for none), then the ids of the list that are left over. Ids are compared as
     written; those without a match are compared again without case."""
     if tuple(ids) == groups.ids:
         return np.arange(len(ids), dtype=np.intp), []
-    place = dict(zip(groups.ids, range(len(groups.ids)), strict=True))
-    rows = [place.pop(id_, -1) for id_ in ids]
-    if place and -1 in rows:
-        spelt = {id_.lower(): id_ for id_ in place}
+    free_rows = dict(zip(groups.ids, range(len(groups.ids)), strict=True))
+    rows = [free_rows.pop(id_, -1) for id_ in ids]
+    if free_rows and -1 in rows:
+        spelt = {id_.lower(): id_ for id_ in free_rows}
         for index, id_ in enumerate(ids):
-            if rows[index] < 0 and (other := spelt.pop(id_.lower(), None)) is not None:
-                rows[index] = place.pop(other)
-    return np.array(rows, np.intp), list(place)
+            if rows[index] < 0 and (spelling := spelt.pop(id_.lower(), None)) is not None:
+                rows[index] = free_rows.pop(spelling)
+    return np.array(rows, np.intp), list(free_rows)
 
 
 def _partition(grouping: ColumnGrouping, rows: Rows) -> GroupPartition:
+    """How a grouping splits utterances. rows: for each utterance its row in the list; −1 for none. Labels that no
+    utterance has are left out."""
     names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
     # Row −1 (no row in the list) picks the last element, which stands for no label.
     none = names.setdefault("", len(names))
@@ -400,7 +402,7 @@ def _partition(grouping: ColumnGrouping, rows: Rows) -> GroupPartition:
     present = set(np.flatnonzero(np.bincount(codes, minlength=len(names))).tolist())
     present_labels = [label for label, code in names.items() if code in present]
     labels = sorted_labels(present_labels, grouping.order) if len(present_labels) <= MAX_LABELS else present_labels
-    place = np.zeros(len(names), np.intp)
+    index_of_code = np.zeros(len(names), np.intp)
     for index, label in enumerate(labels):
-        place[names[label]] = index
-    return GroupPartition(grouping.name, tuple(labels), place[codes])
+        index_of_code[names[label]] = index
+    return GroupPartition(grouping.name, tuple(labels), index_of_code[codes])

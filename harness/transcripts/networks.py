@@ -26,12 +26,14 @@ from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.alignment import align, side_by_side
-from harness.transcripts.readings import Piece, Readings, first, is_single, resolved_readings
+from harness.transcripts.readings import Piece, Readings, first, is_single, resolve_readings
 from harness.transcripts.snor import NOWHERE
 
 NOTHING = "@"
 MAX_DEPTH = 100
+"""Most braces that may be open at once."""
 MAX_WORDS = 50_000
+"""Most words of a network, counting all alternatives."""
 
 _MARKS = "{}();@"
 _MARKED = re.compile(r"[{};]|(?<!\S)@(?!\S)|(?<!\S)\(\S+\)(?!\S)")
@@ -72,8 +74,8 @@ class WordNetwork:
 
 def is_plain(text: str) -> bool:
     """Whether a text has no marks of a network, so that splitting it at spaces is enough. Quick."""
-    # Searching for one sign after the other is many times faster than searching for any of them.
-    return not any(sign in text for sign in _MARKS) or _MARKED.search(text) is None
+    # Searching for one character after the other is many times faster than searching for any of them.
+    return not any(mark in text for mark in _MARKS) or _MARKED.search(text) is None
 
 
 def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHERE) -> WordNetwork:
@@ -83,22 +85,22 @@ def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHER
     InputError with line and column: unmatched braces, a brace without a space before it, an alternative without a word.
     Also for braces nested deeper than MAX_DEPTH, and for more than MAX_WORDS words in all alternatives.
     """
-    reader = _NetworkBuilder(text, normalise, place)
+    builder = _NetworkBuilder(text, normalise, place)
     position = 0
-    while match := (_INSIDE if reader.depth else _OUTSIDE).search(text, position):
-        reader.take(match[0], match.start())
+    while match := (_INSIDE if builder.depth else _OUTSIDE).search(text, position):
+        builder.add_token(match[0], match.start())
         position = match.end()
-    return reader.finished()
+    return builder.finish()
 
 
 def chain(pieces: Sequence[Piece], place: Place = NOWHERE) -> WordNetwork:
-    """The network of words and of choices between readings. No sign in the words is a mark.
+    """The network of words and of choices between readings. No character in the words is a mark.
 
     InputError for more than MAX_WORDS words.
     """
-    reader = _NetworkBuilder("", lambda _: (), place)
-    reader.add_pieces(pieces)
-    return reader.finished()
+    builder = _NetworkBuilder("", lambda _: (), place)
+    builder.add_pieces(pieces)
+    return builder.finish()
 
 
 @dataclass(slots=True)
@@ -113,28 +115,31 @@ class _Alternation:
 
 
 class _NetworkBuilder:
-    """Builds a network token by token. `take` adds the next token; `finished` returns the network."""
+    """Builds a network token by token. `add_token` adds the next token; `finish` returns the network."""
 
     def __init__(self, text: str, normalise: Callable[[str], Readings], place: Place) -> None:
         self._text, self._normalise, self._place = text, normalise, place
         self._arcs: list[Arc] = []
         self._entering: list[tuple[int, ...]] = []
+        # Numbers of the arcs that lead to the next node, and that node, once something begins there.
         self._ends: list[int] = [0]
         self._node: int | None = None
         self._open: list[_Alternation] = []
+        # Begin and end of the plain words since the last mark, which are normalised together.
         self._run: tuple[int, int] | None = None
 
     @property
     def depth(self) -> int:
+        """Number of open braces."""
         return len(self._open)
 
-    def take(self, token: str, start: int) -> None:
+    def add_token(self, token: str, start: int) -> None:
         """Adds the next token of the text: a brace, a slash within braces, or a word. start: its index in the text."""
         match token:
             case "{":
-                self._begin(start)
+                self._open_braces(start)
             case "}":
-                self._close(start)
+                self._close_braces(start)
             case "/" if self._open:
                 self._end_alternative(start)
                 self._node = self._open[-1].node
@@ -142,9 +147,9 @@ class _NetworkBuilder:
             case _:
                 if self._open:
                     self._open[-1].empty = False
-                self._word(token, start)
+                self._add_word(token, start)
 
-    def finished(self) -> WordNetwork:
+    def finish(self) -> WordNetwork:
         """The whole network; InputError if braces are still open."""
         self._end_run()
         if self._open:
@@ -152,7 +157,7 @@ class _NetworkBuilder:
         self._current_node()
         return WordNetwork(tuple(self._arcs), tuple(self._entering), self._place)
 
-    def _begin(self, start: int) -> None:
+    def _open_braces(self, start: int) -> None:
         self._end_run()
         before = self._text[start - 1 : start]
         if before and not before.isspace() and before not in ("{}/" if self._open else "}"):
@@ -164,7 +169,7 @@ class _NetworkBuilder:
             self._open[-1].empty = False
         self._open.append(_Alternation(self._current_node(), start))
 
-    def _close(self, start: int) -> None:
+    def _close_braces(self, start: int) -> None:
         if not self._open:
             self._end_run()
             raise self._error("a `}` closes nothing", start, "Remove it, or add the `{` that it belongs to")
@@ -176,11 +181,12 @@ class _NetworkBuilder:
         alternation = self._open[-1]
         if alternation.empty:
             raise self._error("an alternative has no word", start, "Write @ for nothing, or remove it")
-        if self._node is not None:
+        if self._node is not None:  # all words of the alternative were normalised away
             self._add(NOTHING, NOTHING, nothing=True)
         alternation.ends += self._ends
 
-    def _word(self, token: str, start: int) -> None:
+    def _add_word(self, token: str, start: int) -> None:
+        """Adds a word to the run of plain words; one with a mark (`w;tag`, `(w)` or `@`) ends the run."""
         text = _TAG.split(token, maxsplit=1)[0] or token
         optional = len(text) > 2 and text[0] == "(" and text[-1] == ")"
         if not optional and text == token and token != NOTHING:
@@ -193,17 +199,19 @@ class _NetworkBuilder:
         elif not optional:
             self.add_pieces(self._normalise_text(text, start))
         else:
+            # Normalised with and without its brackets, since only some comparisons count it as optional.
             pieces = self._normalise_text(text, start)
             if not is_single(pieces):
                 self.add_pieces(pieces)
                 return
             bracketed, bare = first(pieces), first(self._normalise_text(text[1:-1], start + 1))
-            if len(bracketed) != len(bare):
+            if len(bracketed) != len(bare):  # a normalisation has removed or split off the brackets
                 bracketed = bare
             for word, inner in zip(bracketed, bare, strict=True):
                 self._add(word, inner, optional=True)
 
     def _end_run(self) -> None:
+        """Normalises and adds the plain words since the last mark."""
         if self._run:
             start, end = self._run
             self._run = None
@@ -231,6 +239,7 @@ class _NetworkBuilder:
             raise self._error(error.what, start + within, error.remedy) from error
 
     def _add(self, word: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
+        """Adds an arc from the current node; see `Arc`."""
         if len(self._arcs) == MAX_WORDS:
             problem = f"more than {MAX_WORDS} words, counting all alternatives, in a text with marks or fragments"
             raise InputError(problem, place=self._place, remedy="Split the utterance into shorter ones")
@@ -238,6 +247,7 @@ class _NetworkBuilder:
         self._node, self._ends = None, [len(self._arcs)]
 
     def _current_node(self) -> int:
+        """The node at which the next arc starts. It is created if the last arcs lead to it."""
         if self._node is None:
             self._entering.append(tuple(self._ends))
             self._node = len(self._entering) - 1
@@ -251,8 +261,10 @@ class _NetworkBuilder:
 Same = Callable[[str, str], bool]
 
 SUBSTITUTION, MISSING, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0  # As in sclite.
-MAX_CELLS = 25_000_000  # 5,000 by 5,000 words: seconds, and some 300 MB
-MAX_READ = 1_000_000
+MAX_CELLS = 25_000_000
+"""Most pairs of words of two networks. 5,000 by 5,000 words take seconds, and some 300 MB."""
+MAX_CELLS_WITH_READINGS = 1_000_000
+"""With more pairs of words, readings are chosen before the texts are aligned."""
 _ENDLESS = float("inf")
 
 
@@ -271,15 +283,15 @@ def align_networks(
       that was added is correct too, without a reference. If False, `(w)` is a word, and its brackets belong to it.
     - fragments: a fragment `sho-` or `-ow` is correct against a word that begins or ends so (sclite's -F).
 
-    InputError as from `demand_few_cells`.
+    InputError as from `check_cells`.
     """
-    demand_few_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
+    check_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
     reference_side = NetworkSide.of(reference, optional_words, fragments)
     hypothesis_side = NetworkSide.of(hypothesis, optional_words, fragments)
     return NetworkAlignment(reference_side, hypothesis_side, same).path()
 
 
-def demand_few_cells(words: int, others: int, place: Place) -> None:
+def check_cells(words: int, others: int, place: Place) -> None:
     """InputError if networks of this many words have more than MAX_CELLS pairs of words."""
     if (words + 1) * (others + 1) > MAX_CELLS:
         pairs = f"{words} by {others} words, counting all alternatives"
@@ -290,16 +302,16 @@ def demand_few_cells(words: int, others: int, place: Place) -> None:
 def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
     """The words of two texts without marks side by side, in the readings that make the alignment cheapest.
 
-    In texts of more than MAX_READ pairs of words, readings are chosen first: of each choice, a reading that occurs
-    anywhere in the other text.
+    In texts of more than MAX_CELLS_WITH_READINGS pairs of words, readings are chosen first: of each choice, a reading
+    that occurs anywhere in the other text.
     """
     if not (is_single(reference) and is_single(hypothesis)):
-        if _total_words(reference) * _total_words(hypothesis) <= MAX_READ:
-            return _aligned_window(reference, hypothesis)
-        reference = resolved_readings(reference, first(hypothesis))
-        hypothesis = resolved_readings(hypothesis, first(reference))
-    of_words, said_words = first(reference), first(hypothesis)
-    return side_by_side(of_words, said_words, align(of_words, said_words))
+        if _total_words(reference) * _total_words(hypothesis) <= MAX_CELLS_WITH_READINGS:
+            return _align_window(reference, hypothesis)
+        reference = resolve_readings(reference, first(hypothesis))
+        hypothesis = resolve_readings(hypothesis, first(reference))
+    reference_words, hypothesis_words = first(reference), first(hypothesis)
+    return side_by_side(reference_words, hypothesis_words, align(reference_words, hypothesis_words))
 
 
 def _total_words(pieces: Readings) -> int:
@@ -307,7 +319,7 @@ def _total_words(pieces: Readings) -> int:
     return sum(1 if isinstance(piece, str) else sum(len(reading) or 1 for reading in piece) for piece in pieces)
 
 
-def _aligned_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
+def _align_window(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
     """Like `align_networks`, but aligns only the window between the words that both have at their beginning and end.
 
     A common end is correct word by word, since a step onto equal words never costs more than another. So is a common
@@ -362,28 +374,31 @@ class NetworkSide:
 
     @classmethod
     def of(cls, network: WordNetwork, optional_words: bool, fragments: bool) -> NetworkSide:
-        words = [_word(arc, optional_words, fragments) for arc in network.arcs]
+        words = [_network_word(arc, optional_words, fragments) for arc in network.arcs]
         return cls([NetworkWord("", "", 0.0), *words], [0, *(arc.node for arc in network.arcs)], network.entering)
 
     def before(self, word: int) -> tuple[int, ...]:
+        """The numbers of the words that may precede a word."""
         return self.entering[self.nodes[word]]
 
 
-def _word(arc: Arc, optional_words: bool, fragments: bool) -> NetworkWord:
+def _network_word(arc: Arc, optional_words: bool, fragments: bool) -> NetworkWord:
     if arc.nothing:
         return NetworkWord(arc.written, arc.written, ALONE_NOTHING, nothing=True)
     if arc.optional and optional_words:
         # sclite does not see the hyphen of `(-ow)` because of the bracket, but does see that of `(sho-)`.
         return NetworkWord(arc.bare, f"({arc.bare})", OPTIONAL, fragment=fragments and arc.bare.endswith("-"))
-    cut = fragments and (arc.written.startswith("-") or arc.written.endswith("-"))
-    return NetworkWord(arc.written, arc.written, MISSING, fragment=cut)
+    is_fragment = fragments and (arc.written.startswith("-") or arc.written.endswith("-"))
+    return NetworkWord(arc.written, arc.written, MISSING, fragment=is_fragment)
 
 
 def _single(cost: float) -> float:
+    """The cost, rounded to single precision."""
     return array("f", (cost,))[0]
 
 
 def _least(costs: Sequence[float], numbers: tuple[int, ...]) -> float:
+    """The least of the costs with these numbers."""
     return costs[numbers[0]] if len(numbers) == 1 else min([costs[number] for number in numbers])
 
 
@@ -404,6 +419,7 @@ class NetworkAlignment:
         self._reference, self.hypothesis, self._is_same = reference, hypothesis, same
         self.columns = group_by((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = group_by((word.text, word) for word in self.columns)
+        # Whether words with different texts may be equal.
         self._loose = same is not None or any(word.fragment for word in (*reference.words, *hypothesis.words))
         self._rows: list[Costs] = []
         # For each row, the least cost at each node of the hypothesis.
@@ -414,15 +430,17 @@ class NetworkAlignment:
         )
         self._stored: Callable[[Iterable[float]], Costs] = list if whole else _single_precision
         self._absent = [word.absent for word in hypothesis.words]
+        # Whether the hypothesis has no alternatives, so that each word follows the one before it.
         self._in_line = len(hypothesis.entering) == len(hypothesis.words) and all(
             len(numbers) == 1 for numbers in hypothesis.entering
         )
         self._fill()
 
     def _fill(self) -> None:
+        """Fills the table. Equal words share their costs of pairing, and nodes their least costs of the rows above."""
         width, nodes = len(self.hypothesis.words), len(self.hypothesis.entering)
         self._add_row(0.0, [_ENDLESS] * width, [_ENDLESS] * nodes, [0.0] * width, 0.0)
-        paired: dict[NetworkWord, list[float]] = {}
+        pairing_costs: dict[NetworkWord, list[float]] = {}
         merged: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
         for number, word in enumerate(self._reference.words[1:], 1):
             node = self._reference.nodes[number]
@@ -438,16 +456,25 @@ class NetworkAlignment:
                         self._stored(map(min, *(self._at_nodes[row] for row in entering))),
                     )
                 above, at_nodes = merged[node]
-            if word not in paired:
-                paired[word] = self.paired(word)
-            self._add_row(above[0] + word.absent, above, at_nodes, paired[word], word.absent)
+            if word not in pairing_costs:
+                pairing_costs[word] = self.pairing_costs(word)
+            self._add_row(above[0] + word.absent, above, at_nodes, pairing_costs[word], word.absent)
 
     def _add_row(
-        self, first_cost: float, above: Sequence[float], diagonal: Sequence[float], paired: list[float], absent: float
+        self,
+        first_cost: float,
+        above: Sequence[float],
+        diagonal: Sequence[float],
+        pairing_costs: list[float],
+        absent: float,
     ) -> None:
-        """Adds a row, from the rows above it. Storing a cost rounds it to single precision."""
+        """Adds a row, from the rows above it. Storing a cost rounds it to single precision.
+
+        above: the least costs at each word of the hypothesis. diagonal: those at each of its nodes. absent: the cost of
+        leaving out the word of this row.
+        """
         row = self._stored((first_cost,))
-        columns = zip(self.hypothesis.nodes, above, paired, self._absent, strict=True)
+        columns = zip(self.hypothesis.nodes, above, pairing_costs, self._absent, strict=True)
         next(columns)
         if self._in_line:
             # The only word before the next node is the one just seen.
@@ -478,22 +505,23 @@ class NetworkAlignment:
         self._rows.append(row)
         self._at_nodes.append(at_nodes)
 
-    def paired(self, word: NetworkWord) -> list[float]:
+    def pairing_costs(self, word: NetworkWord) -> list[float]:
         """The costs of pairing a word of the reference with each word of the hypothesis."""
         costs = [SUBSTITUTION] * len(self.hypothesis.words)
         for other in self.columns if self._loose else self._by_text.get(word.text, ()):
-            cost = self.substitution(word, other)
+            cost = self.substitution_cost(word, other)
             if cost != SUBSTITUTION:
                 for column in self.columns[other]:
                     costs[column] = cost
         return costs
 
-    def substitution(self, word: NetworkWord, other: NetworkWord) -> float:
+    def substitution_cost(self, word: NetworkWord, other: NetworkWord) -> float:
         if word.nothing and other.nothing:
             return BOTH_NOTHING
         return 0.0 if self.equal(word, other) else SUBSTITUTION
 
     def equal(self, word: NetworkWord, other: NetworkWord) -> bool:
+        """Whether two words count as equal. A fragment only needs to be a beginning or an end of the other word."""
         if word.fragment or other.fragment:
             for part, whole in ((word.text, other.text), (other.text, word.text)):
                 if len(part) > 1 and part.startswith("-"):
@@ -534,14 +562,14 @@ class NetworkAlignment:
         if not column:
             return self._first_least(self._reference.before(row), (0,))
         word, other = self._reference.words[row], self.hypothesis.words[column]
-        paired = self._first_least(self._reference.before(row), self.hypothesis.before(column))
+        pair = self._first_least(self._reference.before(row), self.hypothesis.before(column))
         left_out = self._first_least(self._reference.before(row), (column,))
         added = self._first_least((row,), self.hypothesis.before(column))
-        substitution = _single(self._rows[paired[0]][paired[1]] + self.substitution(word, other))
+        substitution = _single(self._rows[pair[0]][pair[1]] + self.substitution_cost(word, other))
         deletion = _single(self._rows[left_out[0]][left_out[1]] + word.absent)
         insertion = _single(self._rows[added[0]][added[1]] + other.absent)
         if substitution <= deletion and substitution <= insertion:
-            return paired
+            return pair
         return left_out if deletion < insertion else added
 
     def _step(self, row: int, column: int) -> AlignedWord | None:

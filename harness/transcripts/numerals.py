@@ -6,7 +6,7 @@ everywhere. A spoken digit 0 is written "zero", and "oh" in a text counts as the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # fmt: off
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -23,6 +23,7 @@ _ORDINALS = {
     "nine": "ninth",
     "twelve": "twelfth",
 }
+ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10}
 MAX_DIGITS = 15
 """Numbers with more digits are not spoken as one number."""
 
@@ -64,23 +65,67 @@ def integer(text: str, *, grouped: bool = False) -> list[str]:
     """Readings of a whole number. grouped: whether it was written with commas, so that it is not a year."""
     if len(text) > MAX_DIGITS or (int(text[0]) == 0 and len(text) > 1):
         # A telephone number, or a code.
-        return _distinct([digits(text), *_by_pairs(text)])
+        return _without_repeats([digits(text), *_readings_by_pairs(text)])
     number = int(text)
     plain = cardinal(number)
-    readings = [plain, *_with_a(plain)]
+    readings = [plain, *_readings_with_a(plain)]
     if 1100 <= number <= 9999 and number // 100 % 10:
         rest = number % 100
         readings.append(f"{cardinal(number // 100)} hundred" + (f" {cardinal(rest)}" if rest else ""))
-    readings += _by_pairs(text)
+    readings += _readings_by_pairs(text)
     if len(text) == 4 and not grouped and (1100 <= number <= 1999 or 2010 <= number <= 2099):
-        readings = [*(_by_pairs(text) or [f"{cardinal(number // 100)} hundred"]), *readings]  # most likely a year
-    return _distinct([*readings, digits(text)])
+        readings = [
+            *(_readings_by_pairs(text) or [f"{cardinal(number // 100)} hundred"]),
+            *readings,
+        ]  # most likely a year
+    return _without_repeats([*readings, digits(text)])
+
+
+def number(text: str) -> list[str]:
+    """Readings of a number as it is written, with commas between its thousands, and a decimal point."""
+    whole, point, part = text.replace(",", "").partition(".")
+    return decimals(whole, part) if point else integer(whole, grouped="," in text)
+
+
+def money(text: str, currency: Sequence[str], scale: str = "") -> list[str]:
+    """Readings of an amount. currency: singular and plural of the unit and of its hundredth. scale: such as million; ""
+    for none."""
+    singular, plural, cent, cents = currency
+    text = text.replace(",", "")
+    if scale:
+        return [f"{amount} {scale} {name}" for amount in number(text) for name in (plural, singular)]
+    whole, _, part = text.partition(".")
+    if len(part) != 2:
+        if text == "1":
+            return [f"one {singular}", f"a {singular}"]
+        return [f"{amount} {name}" for amount in number(text) for name in (plural, singular)]
+    coins = int(part)
+    smaller = f"{cardinal(coins)} {cent if coins == 1 else cents}"
+    readings = []
+    if whole not in ("", "0"):
+        for amount in integer(whole, grouped=True):
+            units = f"{amount} {singular if whole == '1' else plural}"
+            if not coins:
+                readings += [units, f"{amount} {singular}"]
+                continue
+            tail = cardinal(coins)
+            readings += [f"{units} {tail}", f"{units} and {smaller}", f"{units} {smaller}", f"{units} and {tail}"]
+            readings += [f"{amount} {tail}"] if coins > 9 else [f"{amount} oh {tail}", f"{amount} zero {tail}"]
+    else:
+        readings = [smaller, f"zero {plural} and {smaller}", f"zero {plural} {smaller}"]
+    return [*readings, *(f"{amount} {plural}" for amount in decimals(whole or "0", part))]
+
+
+def roman(text: str) -> int:
+    """The value of a Roman numeral below 40. A smaller digit before a greater one is subtracted."""
+    values = [ROMAN_DIGITS[letter] for letter in text]
+    return sum(-digit if digit < after else digit for digit, after in zip(values, [*values[1:], 0], strict=True))
 
 
 def ordinals(number: int) -> list[str]:
     """Readings of an ordinal."""
     word = ordinal(number)
-    return [word, *_with_a(word)]
+    return [word, *_readings_with_a(word)]
 
 
 def times(hour: int, minute: int) -> list[str]:
@@ -99,7 +144,7 @@ def times(hour: int, minute: int) -> list[str]:
         hand = ["quarter", "a quarter", "fifteen"] if away == 15 else [cardinal(away)]
         words, hour_said = (("past", "after"), name) if minute < 30 else (("to", "till", "of", "before"), following)
         readings += [f"{amount} {word} {hour_said}" for amount in hand for word in words]
-    return _distinct(readings)
+    return _without_repeats(readings)
 
 
 def dates(month: str, day: int) -> list[str]:
@@ -127,7 +172,7 @@ def decimals(before: str, after: str) -> list[str]:
     readings = [f"{head} point {tail}".strip() for tail in tails for head in heads]
     if after == "5" and before not in ("", "0") and len(before) <= MAX_DIGITS:
         readings += [f"{cardinal(int(before))} and a half", f"{cardinal(int(before))} and one half"]
-    return _distinct(readings)
+    return _without_repeats(readings)
 
 
 def fractions(top: int, bottom: int) -> list[str]:
@@ -157,7 +202,7 @@ def decades(text: str) -> list[str]:
     return [f"{cardinal(head)} {plural}" if head else plural]
 
 
-def _by_pairs(text: str) -> list[str]:
+def _readings_by_pairs(text: str) -> list[str]:
     """Readings in pairs of digits: 212 as two twelve, 1905 as nineteen oh five, 123456 as twelve thirty four fifty
     six."""
     if not 3 <= len(text) <= 6 or len(text) == 5:
@@ -173,7 +218,7 @@ def _by_pairs(text: str) -> list[str]:
     return [reading, reading.replace("oh ", "zero ")] if "oh " in reading else [reading]
 
 
-def _with_a(reading: str) -> list[str]:
+def _readings_with_a(reading: str) -> list[str]:
     """Further readings without "one": one hundred is also "a hundred" and "hundred"; one hundred five is also "a
     hundred five"."""
     words = reading.split(" ")
@@ -183,5 +228,5 @@ def _with_a(reading: str) -> list[str]:
     return [reading_with_a, words[1]] if len(words) == 2 else [reading_with_a]
 
 
-def _distinct(readings: Iterable[str]) -> list[str]:
+def _without_repeats(readings: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(readings))

@@ -58,22 +58,24 @@ def paired_tests(
     first: Scoring,
     second: Scoring,
     first_rows: Rows,
-    other: Rows,
+    second_rows: Rows,
     by_unit: tuple[Numbers, Numbers, str],
     recognised: Discordance,
     p: float | None,
 ) -> tuple[PairedTest, ...]:
-    """Every test of two systems on the utterances in rows `first_rows` of the first and `other` of the second.
+    """Every test of two systems on the utterances in rows `first_rows` of the first and `second_rows` of the second.
 
     by_unit: for each unit, errors of the first minus those of the second, and number of reference words; then the name
     of the unit. recognised: numbers of utterances that were recognised without an error. p: p-value of the difference
     of the WERs.
     """
     errors, words, unit = by_unit
-    spoken = words > 0
-    rates = errors[spoken] / words[spoken]
+    has_words = words > 0
+    rates = errors[has_words] / words[has_words]
     discordant = recognised.only_first, recognised.only_second
-    segments = np.array([left - right for left, right in _segments_of(first, second, first_rows, other)], np.int64)
+    segments = np.array(
+        [left - right for left, right in _segments_of(first, second, first_rows, second_rows)], np.int64
+    )
     return (
         PairedTest(PairedBy.WORDS, unit, len(errors), *_better(errors), p),
         PairedTest(PairedBy.RECOGNISED, "utterances", recognised.total, *discordant, recognised.p),
@@ -83,13 +85,16 @@ def paired_tests(
     )
 
 
-def adjusted(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ...]]:
-    """The tests of all pairs of systems, with each kind of test corrected for the number of pairs (Holm)."""
-    kinds = []
+def adjust_for_pairs(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ...]]:
+    """The tests of all pairs of systems, with each kind of test corrected for the number of pairs (Holm).
+
+    pairs: for each pair of systems, its tests, always in the same order.
+    """
+    tests_by_kind = []
     for tests in zip(*pairs, strict=True):
-        ps = holm([test.p for test in tests])
-        kinds.append([replace(test, adjusted=p) for test, p in zip(tests, ps, strict=True)])
-    return list(zip(*kinds, strict=True))
+        adjusted_ps = holm([test.p for test in tests])
+        tests_by_kind.append([replace(test, adjusted=p) for test, p in zip(tests, adjusted_ps, strict=True)])
+    return list(zip(*tests_by_kind, strict=True))
 
 
 def _better(differences: Numbers) -> tuple[int, int]:
@@ -97,10 +102,11 @@ def _better(differences: Numbers) -> tuple[int, int]:
     return int(np.count_nonzero(differences < 0)), int(np.count_nonzero(differences > 0))
 
 
-def _segments_of(first: Scoring, second: Scoring, first_rows: Rows, other: Rows) -> Iterator[tuple[int, int]]:
-    wrong = (first.columns.errors[first_rows] > 0) | (second.columns.errors[other] > 0)
+def _segments_of(first: Scoring, second: Scoring, first_rows: Rows, second_rows: Rows) -> Iterator[tuple[int, int]]:
+    """As `segment_errors`, of all these utterances. Those that both systems have correct have no segments."""
+    wrong = (first.columns.errors[first_rows] > 0) | (second.columns.errors[second_rows] > 0)
     for path, path_of_other in zip(
-        first.paths(first_rows[wrong].tolist()), second.paths(other[wrong].tolist()), strict=True
+        first.paths(first_rows[wrong].tolist()), second.paths(second_rows[wrong].tolist()), strict=True
     ):
         yield from segment_errors(path, path_of_other)
 

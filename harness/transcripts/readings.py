@@ -14,8 +14,8 @@ from typing import cast
 from harness.model.transcript import Rewriting
 
 # An apostrophe or a full stop inside a word belongs to it ("what's", "a.m."); other punctuation separates words. The
-# expression begins with the sign itself, since searching for that is many times faster than for what precedes it.
-_BINDING = re.compile(r"'(?<=\w')(?=\w)|\.(?<=[^\W\d]\.)(?=[^\W\d])")
+# expression begins with the mark itself, since searching for that is many times faster than for what precedes it.
+_INNER_MARK = re.compile(r"'(?<=\w')(?=\w)|\.(?<=[^\W\d]\.)(?=[^\W\d])")
 
 
 def lower(text: str) -> str:
@@ -31,12 +31,13 @@ def split_numbers(text: str) -> str:
     """
     if text.isascii():
         return text
-    signs = {sign: unicodedata.category(sign) for sign in set(text)}
-    table = {
-        ord(sign): "" if category == "Cf" else f" {unicodedata.normalize('NFKC', sign)} "
-        for sign, category in signs.items()
-        if category in ("Cf", "No")
-    }
+    table: dict[int, str] = {}
+    for character in set(text):
+        match unicodedata.category(character):
+            case "Cf":  # format characters, such as those of zero width
+                table[ord(character)] = ""
+            case "No":  # numbers other than digits
+                table[ord(character)] = f" {unicodedata.normalize('NFKC', character)} "
     return unicodedata.normalize("NFKC", text.translate(table) if table else text)
 
 
@@ -44,8 +45,8 @@ def plain(text: str) -> str:
     """The words of a text in lower case, with any number of spaces or line ends between."""
     text = lower(text)
     if "'" in text or "." in text:
-        text = _BINDING.sub("", text)
-    return text.translate(_MARKS)
+        text = _INNER_MARK.sub("", text)
+    return text.translate(_REPLACEMENTS)
 
 
 def plain_texts(texts: Sequence[str]) -> list[str]:
@@ -56,16 +57,18 @@ def plain_texts(texts: Sequence[str]) -> list[str]:
     return [" ".join(line.split()) for line in lines]
 
 
-class _SignReplacements(dict[int, int | None]):
-    """The character that replaces another, for str.translate: punctuation, symbols and controls become a space, NUL is
-    removed, a line end stays."""
+class _CharacterReplacements(dict[int, int | None]):
+    """The character that replaces another, for str.translate: punctuation, symbols and controls become a space.
+
+    The first look-up of a character stores its replacement.
+    """
 
     def __missing__(self, point: int) -> int:
-        sign = self[point] = ord(" ") if unicodedata.category(chr(point))[0] in "PSCZ" else point
-        return sign
+        character = self[point] = ord(" ") if unicodedata.category(chr(point))[0] in "PSCZ" else point
+        return character
 
 
-_MARKS = _SignReplacements({0: None, ord("\n"): ord("\n")})
+_REPLACEMENTS = _CharacterReplacements({0: None, ord("\n"): ord("\n")})
 
 
 Words = tuple[str, ...]
@@ -100,38 +103,40 @@ def is_single(pieces: Readings) -> bool:
     return tuple not in map(type, pieces)
 
 
-def without(pieces: Readings, start: Readings) -> Readings | None:
+def without_beginning(pieces: Readings, start: Readings) -> Readings | None:
     """The pieces that are left after a beginning that can be read as `start`; None if they do not begin so."""
     if is_single(start) and is_single(pieces[: len(start)]):
         return pieces[len(start) :] if pieces[: len(start)] == start else None
-    ends = {after for after, rest in _reach(pieces, start) if not rest}
+    ends = {after for after, rest in _reachable_states(pieces, start) if not rest}
     return pieces[max(ends) :] if ends else None
 
 
-def _reach(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
+def _reachable_states(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
     """The states in `pieces` that are possible after all of `start`. A state is the number of finished pieces, and the
     words that are left of a reading of the next."""
     states: set[tuple[int, Words]] = {(0, ())}
     for piece in start:
-        states = set(chain.from_iterable(_after(pieces, state, words) for state in states for words in options(piece)))
+        states = set(
+            chain.from_iterable(_next_states(pieces, state, words) for state in states for words in options(piece))
+        )
         if not states or len(states) > MAX_STATES:
             return set()
     return states
 
 
-def _after(pieces: Readings, state: tuple[int, Words], words: Words) -> set[tuple[int, Words]]:
+def _next_states(pieces: Readings, state: tuple[int, Words], words: Words) -> set[tuple[int, Words]]:
     """The states to which the words lead from a state; empty if the pieces cannot be read so."""
     states = {state}
     for word in words:
         next_states: set[tuple[int, Words]] = set()
-        for number, rest in _open(pieces, states):
+        for number, rest in _advance_to_words(pieces, states):
             if rest[0] == word:
                 next_states.add((number, rest[1:]))
         states = next_states
     return states
 
 
-def _open(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[int, Words]]:
+def _advance_to_words(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[int, Words]]:
     """The states, advanced until each begins with a word. States at the end of the text are dropped."""
     open_states: set[tuple[int, Words]] = set()
     waiting = list(states)
@@ -144,23 +149,24 @@ def _open(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[
     return open_states
 
 
-def same(pieces: Readings, others: Readings) -> bool:
+def have_common_reading(pieces: Readings, others: Readings) -> bool:
     """Whether two texts have a reading in common."""
     if is_single(pieces) and is_single(others):
         return pieces == others
-    return any(not rest and _may_end(pieces[number:]) for number, rest in _reach(pieces, others))
+    return any(not rest and _may_end(pieces[number:]) for number, rest in _reachable_states(pieces, others))
 
 
 def _may_end(pieces: Readings) -> bool:
+    """Whether all pieces may be read as nothing."""
     return all(not isinstance(piece, str) and () in piece for piece in pieces)
 
 
-def spaced_alike(pieces: Readings, others: Readings, separate_words: Set[str]) -> tuple[Readings, Readings]:
+def with_both_spacings(pieces: Readings, others: Readings, separate_words: Set[str]) -> tuple[Readings, Readings]:
     """Both texts, with both spellings of words that one writes as one word and the other as two, such as lightbulb.
 
     separate_words: words that are never part of another word, such as those of numerals.
     """
-    return _join(pieces, others, separate_words), _join(others, pieces, separate_words)
+    return _join_split_words(pieces, others, separate_words), _join_split_words(others, pieces, separate_words)
 
 
 def narrow(pieces: Readings, others: Readings) -> Readings:
@@ -169,10 +175,10 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
     if is_single(pieces):
         return pieces
     other_words = {word for piece in others for reading in options(piece) for word in reading}
-    out: list[Piece] = []
+    resulting: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str):
-            out.append(piece)
+            resulting.append(piece)
             continue
         shown, *rest = piece
         remaining = [
@@ -180,23 +186,23 @@ def narrow(pieces: Readings, others: Readings) -> Readings:
             for reading in rest
             if other_words.issuperset(reading) or not other_words.isdisjoint(set(reading).difference(shown))
         ]
-        out += ((shown, *remaining),) if remaining else shown
-    return tuple(out)
+        resulting += ((shown, *remaining),) if remaining else shown
+    return tuple(resulting)
 
 
-def resolved_readings(pieces: Readings, words: Words) -> Readings:
+def resolve_readings(pieces: Readings, words: Words) -> Readings:
     """The pieces without choices: of each, the first reading that occurs in `words`; if none does, the first one."""
     lengths = {len(reading) for piece in pieces if not isinstance(piece, str) for reading in piece}
     runs: set[Words] = set()
     for length in lengths:
         runs.update(zip(*(words[start:] for start in range(length)), strict=False))
-    out: list[str] = []
+    resulting: list[str] = []
     for piece in pieces:
-        out += next((reading for reading in options(piece) if reading in runs), options(piece)[0])
-    return tuple(out)
+        resulting += next((reading for reading in options(piece) if reading in runs), options(piece)[0])
+    return tuple(resulting)
 
 
-def _solid(piece: Piece) -> str:
+def _as_one_word(piece: Piece) -> str:
     """The piece as one word, also if it may be spelled letter by letter; "" if it is not one word."""
     if isinstance(piece, str):
         return piece
@@ -204,23 +210,25 @@ def _solid(piece: Piece) -> str:
     return shown[0] if len(piece) == 2 and len(shown) == 1 and "".join(other) == shown[0] else ""
 
 
-def _join(pieces: Readings, others: Readings, separate_words: Set[str]) -> Readings:
-    whole = {word for word in set(map(_solid, others)).difference(pieces) if len(word) > 3 and word.isalpha()}
+def _join_split_words(pieces: Readings, others: Readings, separate_words: Set[str]) -> Readings:
+    """The pieces, with a choice for each two words in a row that `others` writes as one word of at least four
+    letters."""
+    whole = {word for word in set(map(_as_one_word, others)).difference(pieces) if len(word) > 3 and word.isalpha()}
     if not whole:
         return pieces
-    out: list[Piece] = []
+    resulting: list[Piece] = []
     for piece in pieces:
-        last = out[-1] if out else ""
+        last = resulting[-1] if resulting else ""
         if (
             isinstance(piece, str)
             and isinstance(last, str)
             and last + piece in whole
             and not {last, piece} & separate_words
         ):
-            out[-1] = ((last, piece), (last + piece,))
+            resulting[-1] = ((last, piece), (last + piece,))
         else:
-            out.append(piece)
-    return tuple(out)
+            resulting.append(piece)
+    return tuple(resulting)
 
 
 MAX_READINGS = 256
@@ -234,20 +242,20 @@ def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
     pieces: words normalised by the base of the rewriting, and choices, of which any reading may fit a phrase. The time
     grows with the number of words and the longest phrase, not with the number of pairs in the list.
     """
-    out: list[Piece] = []
+    resulting: list[Piece] = []
     position = 0
     while position < len(pieces):
         piece = pieces[position]
         if phrase := _phrase_at(pieces, position, rewriting):
             meaning, position = phrase
-            out += meaning
+            resulting += meaning
             continue
         position += 1
         if isinstance(piece, str):
-            out.append(piece)
+            resulting.append(piece)
         else:
-            out.append(tuple(_words(rewrite(reading, rewriting)) for reading in piece))
-    return tuple(out)
+            resulting.append(tuple(_only_words(rewrite(reading, rewriting)) for reading in piece))
+    return tuple(resulting)
 
 
 def _phrase_at(pieces: Sequence[Piece], position: int, rewriting: Rewriting) -> tuple[tuple[str, ...], int] | None:
@@ -269,5 +277,5 @@ def _phrase_at(pieces: Sequence[Piece], position: int, rewriting: Rewriting) -> 
     return best[1:] if best else None
 
 
-def _words(pieces: Readings) -> tuple[str, ...]:
+def _only_words(pieces: Readings) -> tuple[str, ...]:
     return tuple(piece for piece in pieces if isinstance(piece, str))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from harness.model.trial import Trial
 from harness.statistics.word_intervals import MIN_QUERIES, wer_interval
 from harness.transcripts.alignment import count
 from harness.transcripts.networks import align_readings
-from harness.transcripts.readings import Readings, Words, first, rewrite, same, without
+from harness.transcripts.readings import Readings, Words, first, have_common_reading, rewrite, without_beginning
 from harness.transcripts.words import best_of, normalise, readings
 
 
@@ -38,11 +38,12 @@ class JudgedTranscript(NamedTuple):
 
     @property
     def heard(self) -> Words:
+        """The words of the transcript."""
         return tuple(word.hypothesis for word in self.words if word.edit is not Edit.DELETION)
 
 
 def recognised(trial: Trial, heard: str) -> JudgedTranscript:
-    """Whether `heard` is the trial's query or command, by its normalisation and its allowed share of word errors.
+    """Judges `heard` against the trial's query or command, by its normalisation and its allowed share of word errors.
 
     `heard` is compared with and without a leading wake phrase of the device, and with the reference and each of its
     alternatives. The pair with the fewest errors per word counts; of equal pairs, the first.
@@ -57,7 +58,7 @@ def _judge(heard: str, rule: RecognitionRule, wake_phrases: Words, texts: Words)
     reference and its alternatives."""
     heard_readings = readings_of(heard, rule)
     phrases = [readings_of(phrase, rule) for phrase in wake_phrases]
-    rests = [without(heard_readings, wake) for wake in phrases if wake]
+    rests = [without_beginning(heard_readings, wake) for wake in phrases if wake]
     candidates = [heard_readings, *(rest for rest in rests if rest is not None)]
     references = [readings_of(text, rule) for text in texts]
     paths = [align_readings(*_comparable(reference, words, rule)) for words in candidates for reference in references]
@@ -83,10 +84,11 @@ def readings_of(text: str, rule: RecognitionRule) -> Readings:
 
 def same_words(text: str, other: str, rule: RecognitionRule) -> bool:
     """Whether two texts may be read as the same words under a rule."""
-    return same(*_comparable(readings_of(text, rule), readings_of(other, rule), rule))
+    return have_common_reading(*_comparable(readings_of(text, rule), readings_of(other, rule), rule))
 
 
 def _comparable(expected: Readings, heard: Readings, rule: RecognitionRule) -> tuple[Readings, Readings]:
+    """Both texts, prepared for comparison under a rule."""
     if rule.normalisation is not Normalisation.SPOKEN:
         return expected, heard
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
@@ -148,16 +150,12 @@ class GroupTranscripts:
     @property
     def interval(self) -> tuple[float, float] | None:
         """95 % interval of the WER, from the differences between units; None over no words or one transcript."""
+        units: Sequence[WordCounts] = self.transcripts
         if self.unit is SamplingUnit.QUERIES:
             # Sums over each query, so that its repetitions do not narrow the interval, even if no word is wrong.
-            by_query = group_by((query, counts) for query, counts in zip(self.queries, self.transcripts, strict=True))
-            errors = [sum(counts.errors for counts in query_counts) for query_counts in by_query.values()]
-            return wer_interval(
-                errors, [sum(counts.words for counts in query_counts) for query_counts in by_query.values()]
-            )
-        return wer_interval(
-            [counts.errors for counts in self.transcripts], [counts.words for counts in self.transcripts]
-        )
+            by_query = group_by(zip(self.queries, self.transcripts, strict=True))
+            units = [WordCounts.total(query_counts) for query_counts in by_query.values()]
+        return wer_interval([counts.errors for counts in units], [counts.words for counts in units])
 
     def __add__(self, other: GroupTranscripts) -> GroupTranscripts:
         return GroupTranscripts(

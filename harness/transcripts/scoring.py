@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -44,20 +45,21 @@ def pair_up(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> 
     """
     if references.ids == hypotheses.ids:
         return references, hypotheses, (), ()
-    place = dict(zip(hypotheses.ids, range(len(hypotheses)), strict=True))
-    places = [place.pop(id_, -1) for id_ in references.ids]
-    surplus = tuple(place)
-    absent = tuple(id_ for id_, index in zip(references.ids, places, strict=True) if index < 0)
+    row_of_id = dict(zip(hypotheses.ids, range(len(hypotheses)), strict=True))
+    hypothesis_rows = [row_of_id.pop(id_, -1) for id_ in references.ids]
+    surplus = tuple(row_of_id)
+    absent = tuple(id_ for id_, row in zip(references.ids, hypothesis_rows, strict=True) if row < 0)
     if drop and absent:
-        rows = [row for row, index in enumerate(places) if index >= 0]
-        references = _rows(references, rows)
-        places = [places[row] for row in rows]
-    return references, _rows(hypotheses, places, references.ids), absent, surplus
+        present = [row for row, hypothesis_row in enumerate(hypothesis_rows) if hypothesis_row >= 0]
+        references = _pick_rows(references, present)
+        hypothesis_rows = [hypothesis_rows[row] for row in present]
+    return references, _pick_rows(hypotheses, hypothesis_rows, references.ids), absent, surplus
 
 
-def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
+def _pick_rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
     """The given rows of a file, in the given order; −1 makes an empty row. ids: their ids; None for those of the
     file."""
+    # The element at −1 is the empty row.
     texts, lines, speakers = (*transcripts.texts, ""), (*transcripts.lines, 0), (*transcripts.speakers, "")
     times = (*transcripts.times, ())
     return Transcripts(
@@ -72,6 +74,8 @@ def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | 
 
 
 Frequencies = tuple[tuple[str, int], ...]
+Words = TypeVar("Words", str, tuple[str, str])
+"""A word, or the two words of a substitution."""
 
 
 @frozen
@@ -105,15 +109,21 @@ def confusions(scoring: Scoring) -> Confusions:
             pairs[reference, hypothesis] = times
             substituted[reference] += times
             recognised[hypothesis] += times
-    ordered = tuple(sorted(pairs.items(), key=lambda item: (-item[1], item[0])))
-    return Confusions(ordered, *map(_order, (inserted, deleted, substituted, recognised)))
+    return Confusions(
+        pairs=_sort_by_frequency(pairs),
+        inserted=_sort_by_frequency(inserted),
+        deleted=_sort_by_frequency(deleted),
+        substituted=_sort_by_frequency(substituted),
+        falsely_recognised=_sort_by_frequency(recognised),
+    )
 
 
-def _order(counts: Counter[str]) -> Frequencies:
-    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+def _sort_by_frequency(counts: Counter[Words]) -> tuple[tuple[Words, int], ...]:
+    """The counts, the most frequent first, equally frequent ones in alphabetical order."""
+    return tuple(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-AT_ONCE = 4096
+PATHS_PER_CHUNK = 4096
 """Number of paths that are made together: enough to be quick, few enough to need little memory."""
 
 
@@ -181,8 +191,8 @@ class Scoring:
 
     def paths(self, rows: Sequence[int]) -> Iterator[str]:
         """The paths of some utterances. Far quicker than making the utterances with their words."""
-        for begin in range(0, len(rows), AT_ONCE):
-            chunk = rows[begin : begin + AT_ONCE]
+        for begin in range(0, len(rows), PATHS_PER_CHUNK):
+            chunk = rows[begin : begin + PATHS_PER_CHUNK]
             for row, path in zip(chunk, self._alignments.paths(chunk), strict=True):
                 network = self._networks.get(row)
                 yield path if network is None else "".join(word.edit.value for word in network)
@@ -209,13 +219,14 @@ class Scoring:
         for row, path in zip(rows, self.paths(rows), strict=True):
             network = self._networks.get(row)
             if network is not None:
-                yield from (_sides(word) for word in network if word.edit is not Edit.CORRECT)
+                yield from (_word_pair(word) for word in network if word.edit is not Edit.CORRECT)
                 continue
             reference_words, hypothesis_words = iter(_split(references[row])), iter(_split(hypotheses[row]))
             for step in path:
-                pair = "" if step == "I" else next(reference_words), "" if step == "D" else next(hypothesis_words)
+                reference = "" if step == "I" else next(reference_words)
+                hypothesis = "" if step == "D" else next(hypothesis_words)
                 if step != "C":
-                    yield pair
+                    yield reference, hypothesis
 
     def is_missing(self, index: int) -> bool:
         """Whether the utterance in a row has no hypothesis, and counts as deleted."""
@@ -235,10 +246,12 @@ def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFig
     confidences_by_id: dict[str, tuple[float | None, ...]] = {}
     if hypotheses.confidences and scoring.unit is TextUnit.WORD:
         confidences_by_id = dict(zip(hypotheses.ids, hypotheses.confidences, strict=True))
+    if not confidences_by_id:
+        return None
     values: list[float] = []
-    rights: list[bool] = []
+    is_correct: list[bool] = []
     left_out = 0
-    for utterance in scoring.utterances() if confidences_by_id else ():
+    for utterance in scoring.utterances():
         correct_flags = [word.edit is Edit.CORRECT for word in utterance.words if word.hypothesis]
         confidences = confidences_by_id.get(utterance.id, ())
         if len(confidences) != len(correct_flags):
@@ -249,8 +262,8 @@ def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFig
                 left_out += 1
             else:
                 values.append(value)
-                rights.append(correct)
-    return confidence_figures(values, rights, left_out) if values else None
+                is_correct.append(correct)
+    return confidence_figures(values, is_correct, left_out) if values else None
 
 
 def score(
@@ -281,12 +294,12 @@ def score(
     if aligned is not None:
         networks = aligned(references, outputs, shown)
     else:
-        networks = _aligned_networks(
+        networks = _align_networks_of_rows(
             references, outputs, shown, pieces, wording, optional_words=optional_words, fragments=fragments
         )
     compared = (with_homophones(shown[0]), with_homophones(shown[1])) if wording.has_homophones else shown
     if networks:
-        compared = _without(compared[0], networks), _without(compared[1], networks)
+        compared = _blank_out(compared[0], networks), _blank_out(compared[1], networks)
     alignments = Alignments(*compared, place_of=lambda row: Place(references.file, references.lines[row]))
     columns = _columns(alignments, networks)
     speakers: Sequence[str] = references.speakers
@@ -295,8 +308,8 @@ def score(
             file_speaker or speaker for file_speaker, speaker in zip(speakers, speakers_of(references.ids), strict=True)
         ]
     names = sorted(set(speakers))
-    place = {name: index for index, name in enumerate(names)}
-    groups = np.fromiter(map(place.__getitem__, speakers), np.intp, len(speakers))
+    index_of_name = {name: index for index, name in enumerate(names)}
+    groups = np.fromiter(map(index_of_name.__getitem__, speakers), np.intp, len(speakers))
     by_speaker = tuple(zip(names, columns.grouped(groups, len(names)), strict=True))
     return Scoring(
         title=title or hypotheses.file,
@@ -317,7 +330,8 @@ def score(
     )
 
 
-def _without(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
+def _blank_out(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
+    """The texts, empty in the rows that networks align, so that they are not aligned twice."""
     remaining = list(texts)
     for index in networks:
         remaining[index] = ""
@@ -325,7 +339,8 @@ def _without(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
 
 
 def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:
-    """The counts of all pairs: those of `networks` for the rows that it has, else those of `alignments`."""
+    """The counts of all pairs: those of `networks` for the rows that it has, else those of `alignments`. Changes the
+    columns of `alignments`."""
     columns = alignments.columns
     for index, words in networks.items():
         edits = [word.edit for word in words]
@@ -336,7 +351,8 @@ def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:
     return columns
 
 
-def _sides(word: AlignedWord) -> tuple[str, str]:
+def _word_pair(word: AlignedWord) -> tuple[str, str]:
+    """The word of the reference and that of the hypothesis; "" for none."""
     reference = "" if word.edit is Edit.INSERTION else word.reference
     return reference, "" if word.edit is Edit.DELETION else word.hypothesis
 
@@ -348,7 +364,7 @@ def _split(text: str) -> list[str]:
 _FRAGMENT = re.compile(r"(?:^|\s)-\S|\S-(?:\s|$)")
 
 
-def _aligned_networks(
+def _align_networks_of_rows(
     references: Transcripts,
     hypotheses: Transcripts,
     shown: tuple[Sequence[str], Sequence[str]],
@@ -358,20 +374,23 @@ def _aligned_networks(
     optional_words: bool,
     fragments: bool,
 ) -> TextNetworks:
-    """The words, by row, of the pairs that only networks can align. InputError with the place of a mark that is wrong.
+    """Aligns the pairs that only networks can align, and returns their words by row. InputError with the place of a
+    mark that is wrong.
 
     shown: the normalised texts, which are compared unless marks are read. pieces: the readings of the texts; None if
     each has only one.
     """
-    read = wording.reads_marks
-    reference_side = _TextSide(references, shown[0], pieces[0], wording, read[0], MarkScope.NONE)
-    hypothesis_side = _TextSide(hypotheses, shown[1], pieces[1], wording, read[1], MarkScope.REFERENCE)
+    in_references, in_hypotheses = wording.reads_marks
+    reference_side = _TextSide(references, shown[0], pieces[0], wording, in_references, MarkScope.NONE)
+    hypothesis_side = _TextSide(hypotheses, shown[1], pieces[1], wording, in_hypotheses, MarkScope.REFERENCE)
     rows: set[int] = set()
     for side in (reference_side, hypothesis_side):
-        rows |= _marked_rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
-        rows |= _marked_rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
+        if side.marked:
+            rows |= _marked_rows(side.texts, lambda text: not is_plain(text))
+        if fragments:
+            rows |= _marked_rows(side.texts, lambda text: _FRAGMENT.search(text) is not None)
     same_sound = _same_sound if wording.has_homophones else None
-    aligned_by_row = _read_apart(reference_side, hypothesis_side, rows) if wording.has_readings else {}
+    aligned_by_row = _align_further_readings(reference_side, hypothesis_side, rows) if wording.has_readings else {}
     if not rows:
         return aligned_by_row
     problems = Problems(references.file)
@@ -408,9 +427,11 @@ class _TextSide:
 
     @property
     def texts(self) -> Sequence[str]:
+        """The texts that may have marks or fragments."""
         return self.transcripts.texts if self.marked else self.normalised
 
     def network(self, row: int) -> WordNetwork:
+        """The network of a text, with its marks if they are read. InputError with the place of a mark that is wrong."""
         place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
         if not self.marked:
             pieces = self.readings(row)
@@ -422,16 +443,19 @@ class _TextSide:
             raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 
-def _read_apart(side: _TextSide, hypothesis: _TextSide, marked_rows: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
-    """The words, by row, of pairs without marks whose first readings differ, but that have further readings."""
+def _align_further_readings(
+    reference: _TextSide, hypothesis: _TextSide, marked_rows: set[int]
+) -> dict[int, tuple[AlignedWord, ...]]:
+    """Aligns pairs without marks whose first readings differ, but that have further readings. Returns their words by
+    row."""
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
     aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, (words, heard) in enumerate(zip(side.normalised, hypothesis.normalised, strict=True)):
+    for row, (words, heard) in enumerate(zip(reference.normalised, hypothesis.normalised, strict=True)):
         if words != heard and words and heard and row not in marked_rows:
-            pieces = comparable(side.readings(row), hypothesis.readings(row))
+            pieces = comparable(reference.readings(row), hypothesis.readings(row))
             if not all(map(is_single, pieces)):
-                aligned_by_row[row] = align_readings(*map(side.wording.split, pieces))
+                aligned_by_row[row] = align_readings(*map(reference.wording.split, pieces))
     return aligned_by_row
 
 

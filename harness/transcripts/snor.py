@@ -5,8 +5,8 @@
     [event]           sound other than speech      (n)             where edited words are meant to go
     (id)              at the end of a line         (n words)       words that belong to the marker (n)
 
-A line is split into signs (brackets and chunks between blanks). `_Reading` turns them into tokens, with a stack of the
-open brackets. Then the tokens are written in a form. Chunks that occur often are looked up instead (`_KnownChunks`).
+A line is split into parts (brackets and texts between blanks). `_TokenReader` turns them into tokens, with a stack of
+the open brackets. Then the tokens are written in a form. Frequent chunks are looked up instead (`_KnownChunks`).
 
 Source: ATIS Spontaneous Speech Recognition Scoring Conventions (NIST, 1990).
 """
@@ -23,7 +23,7 @@ from harness.model.errors import InputError, Place
 
 NOWHERE = Place("<text>", 1)
 
-_SIGN = re.compile(r"[<>\[\]()]|\s+|[^<>\[\]()\s]+")
+_PART = re.compile(r"[<>\[\]()]|\s+|[^<>\[\]()\s]+")
 _CUE = re.compile(r"\(\s*([1-9])(?=[\s<>\[\]()])\s*(\)?)")
 _BRACKET = re.compile(r"[<>\[\]()]")
 _MARK_SIGNS = frozenset(":,!?.")
@@ -98,11 +98,11 @@ def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
     place: where the text begins. Columns in errors count from its column, or from 1 if it has none.
     """
     if _BRACKET.search(text) is None:
-        return [_lone(chunk) for chunk in text.split() if chunk == "." or not _MARK_SIGNS.issuperset(chunk)]
-    return _Reading(text, place).tokens()
+        return [_token_of_chunk(chunk) for chunk in text.split() if chunk == "." or not _MARK_SIGNS.issuperset(chunk)]
+    return _TokenReader(text, place).tokens()
 
 
-def _lone(chunk: str, deleted: bool = False) -> SroPause | SroWord:
+def _token_of_chunk(chunk: str, deleted: bool = False) -> SroPause | SroWord:
     """The token of a chunk that touches no bracket. It contains more than marks, or is a single full stop."""
     return SroPause() if chunk == "." else SroWord(chunk.translate(_MARKS), deleted)
 
@@ -120,15 +120,15 @@ def _error(problem: str, remedy: str, place: Place, position: int) -> InputError
     return InputError(problem, place=Place(place.file, place.line, max(place.column, 1) + position), remedy=remedy)
 
 
-class _Reading:
-    """One pass over a text. A chunk is the text between two spaces, events or round brackets."""
+class _TokenReader:
+    """Reads a text part by part. A chunk is the text between two spaces, events or round brackets."""
 
     def __init__(self, text: str, place: Place) -> None:
         self._text = text
         self._place = place
         self._tokens: list[Token] = []
-        self._open: list[tuple[str, int]] = []
-        self._chunk: list[tuple[str, bool]] = []
+        self._open: list[tuple[str, int]] = []  # the brackets that are open, each with its position
+        self._chunk: list[tuple[str, bool]] = []  # its parts, each with whether it stands in `<…>`
         self._name: list[str] = []  # name of the event that is open
         self._deleted = False
         self._glued = False  # whether the chunk touches what precedes it
@@ -136,51 +136,53 @@ class _Reading:
     def tokens(self) -> list[Token]:
         text, position = self._text, 0
         while position < len(text):
-            match = _SIGN.match(text, position)
-            assert match is not None  # every character belongs to one of the three kinds of sign
-            position = self._take(match.group(), position, match.end())
+            match = _PART.match(text, position)
+            assert match is not None  # every character belongs to one of the three kinds of part
+            position = self._read_part(match.group(), position, match.end())
         self._end_chunk()
         if self._open:
-            raise self._not_closed("at the end of the line")
+            raise self._not_closed_error("at the end of the line")
         return self._tokens
 
-    def _take(self, sign: str, position: int, end: int) -> int:
-        """Reads the sign at `position`, which ends before `end`. Returns the position of the next sign."""
+    def _read_part(self, part: str, position: int, end: int) -> int:
+        """Reads the part at `position`, which ends before `end`. Returns the position of the next part."""
         inside_event = bool(self._open) and self._open[-1][0] == "["
-        if sign in _OPENER:
-            self._close(sign, position)
-        elif sign in _CLOSER:
+        if part in _OPENER:
+            self._close_bracket(part, position)
+        elif part in _CLOSER:
             if inside_event:
-                raise self._not_closed(f"before the next {sign!r}")
-            return self._start(sign, position, end)
+                raise self._not_closed_error(f"before the next {part!r}")
+            return self._open_bracket(part, position, end)
         elif inside_event:
-            if bare := sign.translate(_MARKS).strip():
+            if bare := part.translate(_MARKS).strip():
                 self._name.append(bare)
-        elif sign.isspace():
+        elif part.isspace():
             self._end_chunk()
         else:
-            self._chunk.append((sign, self._deleted))
+            self._chunk.append((part, self._deleted))
         return end
 
-    def _start(self, sign: str, position: int, end: int) -> int:
-        if sign == "<":
+    def _open_bracket(self, part: str, position: int, end: int) -> int:
+        """Reads an opening bracket; a round one with its whole cue. Returns the position of the next part."""
+        if part == "<":
             if self._deleted:
+                # The error names the `<` that is still open, whatever was opened after it.
                 while self._open[-1][0] != "<":
                     self._open.pop()
-                raise self._not_closed("before the next '<'")
+                raise self._not_closed_error("before the next '<'")
             self._deleted = True
-        elif sign == "[":
+        elif part == "[":
             self._end_chunk(touched=True)
             self._name = []
         else:
-            return self._start_cue(position)
-        self._open.append((sign, position))
+            return self._read_cue(position)
+        self._open.append((part, position))
         return end
 
-    def _start_cue(self, position: int) -> int:
+    def _read_cue(self, position: int) -> int:
         cue = _CUE.match(self._text, position)
         if cue is None:
-            raise self._no_cue(position)
+            raise self._cue_error(position)
         number, marker = int(cue[1]), bool(cue[2])
         self._end_chunk(touched=True)
         if marker:
@@ -192,18 +194,18 @@ class _Reading:
             self._open.append(("(", position))
         return cue.end()
 
-    def _close(self, sign: str, position: int) -> None:
-        opener = _OPENER[sign]
+    def _close_bracket(self, part: str, position: int) -> None:
+        opener = _OPENER[part]
         if not self._open or self._open[-1][0] != opener:
             if any(opener == open_sign for open_sign, _ in self._open):
-                raise self._not_closed(f"before the {sign!r} that encloses it")
+                raise self._not_closed_error(f"before the {part!r} that encloses it")
             remedy = f"Put a {opener!r} before it, or remove it"
-            raise _error(f"there is a {sign!r} without its {opener!r}", remedy, self._place, position)
+            raise _error(f"there is a {part!r} without its {opener!r}", remedy, self._place, position)
         self._open.pop()
-        if sign == ">":
+        if part == ">":
             self._deleted = False
             return
-        if sign == ")":
+        if part == ")":
             self._end_chunk()
             self._tokens.append(EditEnd())
         elif self._name:
@@ -211,37 +213,38 @@ class _Reading:
         self._glued = True
 
     def _end_chunk(self, *, touched: bool = False) -> None:
-        """Ends the chunk. touched: whether the next sign follows without a space."""
+        """Ends the chunk. touched: whether the next part follows without a space."""
         chunk, glued = self._chunk, self._glued or touched
         self._chunk, self._glued = [], False
         if len(chunk) == 1:
-            sign, deleted = chunk[0]
-            if (sign == "." and not glued) or not _MARK_SIGNS.issuperset(sign):
-                self._tokens.append(_lone(sign, deleted))
+            part, deleted = chunk[0]
+            if (part == "." and not glued) or not _MARK_SIGNS.issuperset(part):
+                self._tokens.append(_token_of_chunk(part, deleted))
         elif chunk:
-            self._tokens += _words_of(chunk)
+            self._tokens += _split_words(chunk)
 
-    def _not_closed(self, location: str) -> InputError:
-        sign, position = self._open[-1]
-        problem = f"the {sign!r} is not closed {location}"
-        return _error(problem, f"Put its {_CLOSER[sign]!r} where it ends, or remove it", self._place, position)
+    def _not_closed_error(self, location: str) -> InputError:
+        part, position = self._open[-1]
+        problem = f"the {part!r} is not closed {location}"
+        return _error(problem, f"Put its {_CLOSER[part]!r} where it ends, or remove it", self._place, position)
 
-    def _no_cue(self, position: int) -> InputError:
+    def _cue_error(self, position: int) -> InputError:
+        """The error for a round bracket that begins neither an edit cue nor the utterance id."""
         end = self._text.find(")", position)
         if end < 0:
             self._open.append(("(", position))
-            return self._not_closed("at the end of the line")
+            return self._not_closed_error("at the end of the line")
         remedy = "A cue is (n) or (n words), n from 1 to 9; an id of two or more characters comes last on its line"
         return _error("this bracket is neither an edit cue nor the utterance id", remedy, self._place, position)
 
 
-def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
+def _split_words(chunk: list[tuple[str, bool]]) -> Iterator[SroWord]:
     """The words of a chunk in which `<…>` touches other characters. Letters beside it are words of their own. chunk:
     parts of its text, each with whether it stood in `<…>`."""
     before = ""
     pending: SroWord | None = None  # a deleted word that may get something after it
-    for sign, deleted in chunk:
-        bare = sign.translate(_MARKS)
+    for part, deleted in chunk:
+        bare = part.translate(_MARKS)
         if not bare:
             continue
         if deleted:
@@ -288,7 +291,7 @@ def convert(line: str, form: SnorForm, place: Place = NOWHERE, *, place_edits: b
     if "\0" in line:
         refuse_nul(line, place)
     text, id_ = split_id(line)
-    converted = _text(text, form, place, place_edits)
+    converted = _converted_text(text, form, place, place_edits)
     if not id_:
         return converted
     return f"{converted} ({id_.upper()})" if converted else f"({id_.upper()})"
@@ -302,7 +305,7 @@ def words(
     with_id: False for a text whose id was already removed. A `(word)` at its end is then an error, as elsewhere.
     """
     refuse_nul(text, place)
-    return tuple(_text(split_id(text)[0] if with_id else text, form, place, False).split())
+    return tuple(_converted_text(split_id(text)[0] if with_id else text, form, place, False).split())
 
 
 def homophone(word: str) -> str:
@@ -312,7 +315,8 @@ def homophone(word: str) -> str:
     return word.replace("<", "").replace(">", "") or word
 
 
-def _text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
+def _converted_text(text: str, form: SnorForm, place: Place, place_edits: bool) -> str:
+    """The text, without its utterance id, in a form. Chunks are looked up if possible; else all tokens are read."""
     if not (place_edits and "(" in text):
         chunk_texts = _KNOWN[form._value_]  # hashing an enum member, or reading its `value`, is slow
         chunks = text.split()
@@ -369,7 +373,7 @@ class _KnownChunks(dict[str, "str | None"]):
     """
 
     MAX_CHUNKS = 1 << 16
-    MAX_CHUNK_CHARS = 64  # characters: longer chunks are rare; without this limit MAX_CHUNKS would not bound the memory
+    MAX_CHUNK_CHARS = 64  # longer chunks are rare; without this limit MAX_CHUNKS would not bound the memory
 
     def __init__(self, form: SnorForm) -> None:
         super().__init__()
@@ -397,8 +401,8 @@ def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
     they stay in place."""
     root: _Slot = []
     current = root
-    around: list[_Slot] = []
-    free: dict[int, list[_Slot]] = {}
+    enclosing: list[_Slot] = []
+    free: dict[int, list[_Slot]] = {}  # by number, the slots of markers that no cue has taken yet
     for token in pieces:
         match token:
             case Marker(number):
@@ -406,7 +410,7 @@ def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
                 current.append(slot)
                 free.setdefault(number, []).append(slot)
             case EditStart(number):
-                around.append(current)
+                enclosing.append(current)
                 if free.get(number):
                     current = free[number].pop()
                 else:
@@ -414,26 +418,26 @@ def _place_tokens(pieces: Iterable[Token], form: SnorForm) -> list[str]:
                     current.append(slot)
                     current = slot
             case EditEnd():
-                current = around.pop()
+                current = enclosing.pop()
             case _:
                 if text := _token_text(token, form):
                     current.append(text)
-    out: list[str] = []
+    placed_words: list[str] = []
     stack: list[str | _Slot] = [root]
     while stack:
-        top = stack.pop()
-        if isinstance(top, str):
-            out.append(top)
+        entry = stack.pop()
+        if isinstance(entry, str):
+            placed_words.append(entry)
         else:
-            stack.extend(reversed(top))
-    return out
+            stack.extend(reversed(entry))
+    return placed_words
 
 
 def _token_text(token: Token, form: SnorForm) -> str:
     """The token in a form; "" if the form leaves it out."""
     match token:
         case SroWord() as word:
-            return _word(word, form)
+            return _word_text(word, form)
         case SroEvent(name) if form is SnorForm.EXPANDED:
             return f"[{name.replace('*', '=').upper()}]"
         case SroPause() if form is SnorForm.EXPANDED:
@@ -442,7 +446,9 @@ def _token_text(token: Token, form: SnorForm) -> str:
             return ""
 
 
-def _word(word: SroWord, form: SnorForm) -> str:
+def _word_text(word: SroWord, form: SnorForm) -> str:
+    """The word in a form. Expanded SNOR has all words. The others leave out fragments, which end in a hyphen. The old
+    .snr leaves out deleted words too."""
     if form is SnorForm.EXPANDED:
         text = f"<{word.text}>" if word.deleted else word.text
         return f"{word.before}{text}{word.after}".replace("*", "=").upper()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cache, lru_cache
 from importlib import resources
@@ -18,7 +18,7 @@ from itertools import pairwise
 from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH
 from harness.transcripts.english_words import NUMBER_WORDS
-from harness.transcripts.readings import Piece, Readings, choice, narrow, plain, spaced_alike, split_numbers
+from harness.transcripts.readings import Piece, Readings, choice, narrow, plain, split_numbers, with_both_spacings
 from harness.transcripts.spoken_text import Token, english_readings, english_tokens, token_readings
 
 Clock = Callable[[int, int], list[str]]
@@ -78,7 +78,7 @@ class _LanguageWords:
     clock: Clock | None = None
 
 
-def is_known(language: str) -> bool:
+def can_read_numerals(language: str) -> bool:
     """Whether numerals can be read in a language, such as de."""
     from num2words import CONVERTER_CLASSES  # here, since only texts in other languages than English need it
 
@@ -93,77 +93,94 @@ def numeral_readings(text: str, language: str) -> Readings:
     out: list[Piece] = []
     after_number = skip = False
     tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(_INITIALS.sub(r"\1", text))]
-    for (kind, raw), (next_kind, after) in pairwise([*tokens, ("", "")]):
-        if skip:
+    for (kind, raw), (next_kind, next_raw) in pairwise([*tokens, ("", "")]):
+        if skip:  # the token before has read this one
             skip = False
             continue
-        token, follows = raw.lower(), after.lower()
         if kind == "word":
-            out += _word(raw, language, after_number)
+            out += _word_readings(raw, language, after_number)
             after_number = False
             continue
-        readings: Iterable[str]
+        token, following = raw.lower(), next_raw.lower()
         if kind == "date":
-            parts = _date(token, language, lexicon)
-            out += [piece for part in parts[:-1] for piece in choice(_plain(reading, language) for reading in part)]
-            readings = parts[-1]
+            parts: list[Sequence[str]] = _date_readings(token, language, lexicon)
         elif kind == "time":
-            hour, minute = map(int, re.findall(r"\d+", token))
-            hour_and_minute = [f"{_number_words(hour, language)} {_number_words(minute, language)}"]
-            readings = lexicon.clock(hour, minute) if lexicon.clock else hour_and_minute
-            skip = plain(follows).strip() in ("uhr", "h")
+            parts = [_time_readings(token, language, lexicon)]
+            skip = plain(following).strip() in ("uhr", "h")
         elif kind == "fraction":
-            top, bottom = re.findall(r"\d+", token)
-            readings = lexicon.fractions.get(f"{top}/{bottom}") or [
-                f"{head} {other}"
-                for head in _whole_number(top, language, lexicon)
-                for other in _whole_number(bottom, language, lexicon)
-            ]
+            parts = [_fraction_readings(token, language, lexicon)]
         elif kind == "number":
-            sign = next((sign for sign in (token[0], follows) if sign in lexicon.currencies), "")
-            value = token.lstrip("€$£¥")
-            if sign:
-                skip = follows == sign
-                readings = _money(value, sign, language, lexicon)
-            elif lexicon.clock and plain(follows).strip() in lexicon.oclock and value.isdigit() and int(value) <= 24:
-                skip = True
-                bare = _whole_number(value, language, lexicon)
-                readings = [
-                    reading for reading in lexicon.clock(int(value), 0) if reading not in bare
-                ]  # 8 Uhr is not 8
-            elif next_kind == "fraction" and re.fullmatch("1[/⁄]2", follows) and lexicon.half and value.isdigit():
-                skip = True
-                readings = _and_a_half(value, language, lexicon)
-            else:
-                readings = _count(value, follows, language, lexicon, among_numbers=after_number)
+            readings, skip = _quantity_readings(
+                token, next_kind, following, language, lexicon, among_numbers=after_number
+            )
+            parts = [readings]
         elif kind == "ordinal":
-            number = int(re.findall(r"\d+", token)[0])
-            readings = _ordinals(number, language)
-            if token.endswith("o"):
-                amounts = _whole_number(str(number), language, lexicon)
-                readings += [
-                    f"{amount} {degrees}" for degrees in lexicon.signs.get("°", ()) for amount in amounts
-                ]  # 21º
+            parts = [_ordinal_token_readings(token, language, lexicon)]
         else:
-            readings = lexicon.signs.get(token, ("",))
+            parts = [lexicon.signs.get(token, ("",))]
         after_number = kind in ("number", "time") or (after_number and token == "°")
-        out += choice(_plain(reading, language) for reading in readings)
+        out += [piece for part in parts for piece in choice(_plain_words(reading, language) for reading in part)]
     return tuple(out)
 
 
-def _count(value: str, follows: str, language: str, lexicon: _LanguageWords, *, among_numbers: bool) -> list[str]:
-    """Readings of a number that is neither money nor a time. follows: what follows it. among_numbers: whether another
-    number precedes it."""
-    readings = _number(value, language, lexicon)
-    if len(value) == 2 and value[0] == "0" and not among_numbers and not follows[:1].isdigit():
-        return [*readings, *_whole_number(value[1], language, lexicon)]  # track 07
-    if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
-        return [*readings, *_ordinals(int(value), language)]
-    return [*readings, "primero"] if language == "es" and value == "1" and follows == "de" else readings
+def _time_readings(token: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    hour, minute = map(int, re.findall(r"\d+", token))
+    if lexicon.clock:
+        return lexicon.clock(hour, minute)
+    return [f"{_number_words(hour, language)} {_number_words(minute, language)}"]
+
+
+def _fraction_readings(token: str, language: str, lexicon: _LanguageWords) -> Sequence[str]:
+    top, bottom = re.findall(r"\d+", token)
+    return lexicon.fractions.get(f"{top}/{bottom}") or [
+        f"{head} {other}"
+        for head in _integer_readings(top, language, lexicon)
+        for other in _integer_readings(bottom, language, lexicon)
+    ]
+
+
+def _ordinal_token_readings(token: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    number = int(re.findall(r"\d+", token)[0])
+    readings = _ordinal_readings(number, language)
+    if token.endswith("o"):  # 21º may be an ordinal or a temperature
+        amounts = _integer_readings(str(number), language, lexicon)
+        readings += [f"{amount} {degrees}" for degrees in lexicon.signs.get("°", ()) for amount in amounts]
+    return readings
+
+
+def _quantity_readings(
+    token: str, next_kind: str, following: str, language: str, lexicon: _LanguageWords, *, among_numbers: bool
+) -> tuple[list[str], bool]:
+    """Readings of a number with what belongs to it, and whether they include the next token, `following`.
+    among_numbers: whether another number precedes it."""
+    value = token.lstrip("€$£¥")
+    sign = next((sign for sign in (token[0], following) if sign in lexicon.currencies), "")
+    if sign:
+        return _money_readings(value, sign, language, lexicon), following == sign
+    if lexicon.clock and plain(following).strip() in lexicon.oclock and value.isdigit() and int(value) <= 24:
+        bare = _integer_readings(value, language, lexicon)
+        # 8 Uhr is not 8.
+        return [reading for reading in lexicon.clock(int(value), 0) if reading not in bare], True
+    if next_kind == "fraction" and re.fullmatch("1[/⁄]2", following) and lexicon.half and value.isdigit():
+        return _and_a_half(value, language, lexicon), True
+    return _count_readings(value, following, language, lexicon, among_numbers=among_numbers), False
+
+
+def _count_readings(
+    value: str, following: str, language: str, lexicon: _LanguageWords, *, among_numbers: bool
+) -> list[str]:
+    """Readings of a number that is neither money nor a time. following: the next token. among_numbers: as in
+    `_quantity_readings`."""
+    readings = _number_readings(value, language, lexicon)
+    if len(value) == 2 and value[0] == "0" and not among_numbers and not following[:1].isdigit():
+        return [*readings, *_integer_readings(value[1], language, lexicon)]  # track 07
+    if language == "de" and following.startswith(".") and value.isdigit() and len(value) <= 6:
+        return [*readings, *_ordinal_readings(int(value), language)]
+    return [*readings, "primero"] if language == "es" and value == "1" and following == "de" else readings
 
 
 @lru_cache(maxsize=1 << 15)
-def _word(raw: str, language: str, after_number: bool) -> Readings:
+def _word_readings(raw: str, language: str, after_number: bool) -> Readings:
     """The pieces of a token that is not a number. raw: as written."""
     lexicon, token = _lexicon(language), raw.lower()
     bare = " ".join(plain(token).split())
@@ -185,11 +202,11 @@ def _word(raw: str, language: str, after_number: bool) -> Readings:
         forms += [f"{letter}{token[1:]}" for letter in lexicon.capitals.get(token[0], "")]
     for digraph, letter in lexicon.digraphs.items():
         forms += [form.replace(digraph, letter) for form in forms if digraph in form]
-    return choice(_plain(form, language) for form in forms)
+    return choice(_plain_words(form, language) for form in forms)
 
 
 @lru_cache(maxsize=1 << 15)
-def _plain(text: str, language: str) -> str:
+def _plain_words(text: str, language: str) -> str:
     lexicon = _lexicon(language)
     words = (word if word in lexicon.sharp else word.translate(_LIGATURES) for word in plain(text).split())
     return " ".join(lexicon.same.get(word, word) for word in words)
@@ -205,7 +222,7 @@ def _number_words(number: int, language: str, to: str = "cardinal") -> str:
         return str(number) if to == "cardinal" else _number_words(number, language)
 
 
-def _parts(text: str) -> tuple[str, str]:
+def _split_decimal(text: str) -> tuple[str, str]:
     """The digits before and after the decimal mark: 1.234,5 and 1,5 and 1.5."""
     grouped = re.fullmatch(r"(\d{1,3}(?:[. ’']\d{3})+)(?:,(\d+))?", text)
     if grouped:
@@ -214,9 +231,9 @@ def _parts(text: str) -> tuple[str, str]:
     return whole, part
 
 
-def _number(text: str, language: str, lexicon: _LanguageWords) -> list[str]:
-    digits, part = _parts(text)
-    readings = _whole_number(digits, language, lexicon)
+def _number_readings(text: str, language: str, lexicon: _LanguageWords) -> list[str]:
+    digits, part = _split_decimal(text)
+    readings = _integer_readings(digits, language, lexicon)
     if not part:
         return readings
     halves = _and_a_half(digits, language, lexicon) if part == "5" else []
@@ -227,39 +244,43 @@ def _number(text: str, language: str, lexicon: _LanguageWords) -> list[str]:
 
 
 def _and_a_half(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
-    return [form.format(head) for form in lexicon.half for head in _whole_number(digits, language, lexicon)]
+    return [form.format(head) for form in lexicon.half for head in _integer_readings(digits, language, lexicon)]
 
 
-def _date(text: str, language: str, lexicon: _LanguageWords) -> list[Sequence[str]]:
+def _date_readings(text: str, language: str, lexicon: _LanguageWords) -> list[Sequence[str]]:
     """The readings of day, month and year, and of the words between, in their order."""
     day, month, *year = re.findall(r"\d+", text)
     is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(lexicon.months)
     if not is_date and year:
-        return [_whole_number(number, language, lexicon) for number in (day, month, *year)]
+        return [_integer_readings(number, language, lexicon) for number in (day, month, *year)]
     if not is_date or (not year and language != "de"):
-        return [_number(f"{day}.{month}", language, lexicon)]  # no date: a number at the end of a sentence
-    days = [_number_words(int(day), language), *_ordinals(int(day), language), *_whole_number(day, language, lexicon)]
+        return [_number_readings(f"{day}.{month}", language, lexicon)]  # no date: a number at the end of a sentence
+    days = [
+        _number_words(int(day), language),
+        *_ordinal_readings(int(day), language),
+        *_integer_readings(day, language, lexicon),
+    ]
     months = [
         lexicon.months[int(month) - 1],
-        *_ordinals(int(month), language),
-        *_whole_number(month, language, lexicon),
+        *_ordinal_readings(int(month), language),
+        *_integer_readings(month, language, lexicon),
     ]
     if not year:
         dates = [f"{day_reading} {month_reading}" for day_reading in days for month_reading in months]
-        return [[*dates, *_number(f"{day}.{month}", language, lexicon)]]
+        return [[*dates, *_number_readings(f"{day}.{month}", language, lexicon)]]
     full_years = [f"20{digits}" for digits in year if len(digits) == 2]
-    years = [reading for digits in (*full_years, *year) for reading in _whole_number(digits, language, lexicon)]
+    years = [reading for digits in (*full_years, *year) for reading in _integer_readings(digits, language, lexicon)]
     return [days, lexicon.before_month, months, lexicon.before_year, years]
 
 
-def _whole_number(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
+def _integer_readings(digits: str, language: str, lexicon: _LanguageWords) -> list[str]:
     digit_by_digit = " ".join(_number_words(int(digit), language) for digit in digits)
     if len(digits) > 12 or (int(digits[0]) == 0 and len(digits) > 1):
         return [digit_by_digit]
     number = int(digits)
     names = [_number_words(number, language)]
     if len(digits) == 4 and number >= 1100:
-        names.append(_year(number, language))
+        names.append(_year_name(number, language))
     if language == "de":
         names += [name.removeprefix("ein") for name in names if name.startswith(("einhundert", "eintausend"))]
     if language == "fr":
@@ -275,7 +296,7 @@ def _whole_number(digits: str, language: str, lexicon: _LanguageWords) -> list[s
         ]
         by_pairs = [*(_number_words(int(digit), language) for digit in digits[:cut]), *spoken]
         # In French, 4 and 20 together are 80, and 60 and 12 are 72: nobody says 420 and 6012 like that.
-        if not any(_plain(" ".join(pair), language) in _below_100(language) for pair in pairwise(by_pairs)):
+        if not any(_plain_words(" ".join(pair), language) in _names_below_100(language) for pair in pairwise(by_pairs)):
             names.append(" ".join(by_pairs))
     last = _number_words(1, language)
     names += [f"{name.removesuffix(last)}{form}" for name in names for form in lexicon.one if name.endswith(last)]
@@ -286,21 +307,21 @@ def _whole_number(digits: str, language: str, lexicon: _LanguageWords) -> list[s
 
 
 @cache
-def _below_100(language: str) -> frozenset[str]:
+def _names_below_100(language: str) -> frozenset[str]:
     """What numbers below 100 are called."""
     lexicon = _lexicon(language)
-    numbers = (reading for number in range(100) for reading in _whole_number(str(number), language, lexicon))
-    return frozenset(_plain(reading, language) for reading in numbers)
+    numbers = (reading for number in range(100) for reading in _integer_readings(str(number), language, lexicon))
+    return frozenset(_plain_words(reading, language) for reading in numbers)
 
 
-def _year(number: int, language: str) -> str:
+def _year_name(number: int, language: str) -> str:
     if language == "fr" and number < 2000:
         rest = number % 100
         return f"{_number_words(number // 100, language)} cent" + (f" {_number_words(rest, language)}" if rest else "")
     return _number_words(number, language, "year")
 
 
-def _ordinals(number: int, language: str) -> list[str]:
+def _ordinal_readings(number: int, language: str) -> list[str]:
     word = _number_words(number, language, "ordinal")
     if language == "de":
         return [word, *(f"{word}{end}" for end in ("n", "r", "s"))]
@@ -312,21 +333,23 @@ def _ordinals(number: int, language: str) -> list[str]:
     return [word]
 
 
-def _money(text: str, sign: str, language: str, lexicon: _LanguageWords) -> list[str]:
+def _money_readings(text: str, sign: str, language: str, lexicon: _LanguageWords) -> list[str]:
     singular, plural, cents = lexicon.currencies[sign]
-    whole, part = _parts(text)
+    whole, part = _split_decimal(text)
     if len(part) != 2:
         names = (singular, plural) if text == "1" else (plural,)
-        return [f"{amount} {name}" for name in names for amount in _number(text, language, lexicon)]
-    units = [f"{amount} {singular if whole == '1' else plural}" for amount in _whole_number(whole, language, lexicon)]
+        return [f"{amount} {name}" for name in names for amount in _number_readings(text, language, lexicon)]
+    units = [
+        f"{amount} {singular if whole == '1' else plural}" for amount in _integer_readings(whole, language, lexicon)
+    ]
     if int(part) == 0:
         return units
     coins = _number_words(int(part), language)
     amounts = [f"{unit} {word} {coins} {end}" for unit in units for word in lexicon.before_cents for end in ("", cents)]
-    return [*amounts, *(f"{amount} {plural}" for amount in _number(text, language, lexicon))]
+    return [*amounts, *(f"{amount} {plural}" for amount in _number_readings(text, language, lexicon))]
 
 
-def _german(hour: int, minute: int) -> list[str]:
+def _german_times(hour: int, minute: int) -> list[str]:
     name, following = ("ein" if hour == 1 else _number_words(hour, "de")), _number_words(hour % 12 + 1, "de")
     if minute == 0:
         names = [f"{name} uhr", name, _number_words(hour, "de")]
@@ -347,7 +370,7 @@ def _german(hour: int, minute: int) -> list[str]:
     return readings
 
 
-def _french(hour: int, minute: int) -> list[str]:
+def _french_times(hour: int, minute: int) -> list[str]:
     names = {0: ["zéro heure", "minuit"], 12: ["douze heures", "midi"], 1: ["une heure"]}
     hours = names.get(hour, [f"{_number_words(hour, 'fr')} heures"])
     if hour == 24:
@@ -366,7 +389,7 @@ def _french(hour: int, minute: int) -> list[str]:
     return readings
 
 
-def _spanish(hour: int, minute: int) -> list[str]:
+def _spanish_times(hour: int, minute: int) -> list[str]:
     def hour_name(number: int) -> str:
         return "una" if number == 1 else _number_words(number, "es")
 
@@ -382,16 +405,16 @@ def _spanish(hour: int, minute: int) -> list[str]:
     return readings
 
 
-_CLOCKS: Mapping[str, Clock] = {"de": _german, "fr": _french, "es": _spanish}
-_FILES = {language: f"spoken_{language}.toml" for language in _CLOCKS}
+_CLOCKS: Mapping[str, Clock] = {"de": _german_times, "fr": _french_times, "es": _spanish_times}
+_WORD_LISTS = {language: f"spoken_{language}.toml" for language in _CLOCKS}
 
 
 @cache
 def _lexicon(language: str) -> _LanguageWords:
     """The words of a language from its file; empty for a language without a file, of which only numerals are known."""
-    if language not in _FILES:
+    if language not in _WORD_LISTS:
         return _LanguageWords()
-    keys = tomllib.loads(resources.files(__package__).joinpath(_FILES[language]).read_text("utf-8"))
+    keys = tomllib.loads(resources.files(__package__).joinpath(_WORD_LISTS[language]).read_text("utf-8"))
     return _LanguageWords(**keys, clock=_CLOCKS[language])
 
 
@@ -405,27 +428,27 @@ _DEGREES = re.compile(r"º(?=\s?[CF]\b)")
 _ACROSS_SPACES = re.compile(r"[º°]|\d['’‘`′]\s")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 _ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
-_OTHER = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄‰]")
+_OTHER_SYMBOLS = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄‰]")
 # Words that are never half of another one: blue tooth is bluetooth, but now here is not nowhere.
 _NEVER_HALF = frozenset((*NUMBER_WORDS, "a", "i", "an", "the", "now"))
 
 
-def primary(language: str) -> str:
+def primary_language(language: str) -> str:
     """The language of a BCP 47 tag, without its region."""
     return language.partition("-")[0].lower()
 
 
 def says_numerals(language: str) -> bool:
     """Whether numerals can be read in a language. If not, digits stay as they are written."""
-    return primary(language) == ENGLISH or is_known(primary(language))
+    return primary_language(language) == ENGLISH or can_read_numerals(primary_language(language))
 
 
 def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
     """The words of a text, with choices where there are several readings. language: a BCP 47 tag."""
-    code = primary(language)
+    code = primary_language(language)
     if code == ENGLISH:
-        return _english(text)
-    if is_known(code):
+        return _english_pieces(text)
+    if can_read_numerals(code):
         return numeral_readings(_clean(text), code)
     return tuple(plain(text).split())
 
@@ -433,11 +456,11 @@ def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
 def comparable(pieces: Readings, others: Readings) -> tuple[Readings, Readings]:
     """Both texts, prepared for comparison: with both spellings of words that only one of them writes as two, and
     without readings that cannot match."""
-    pieces, others = spaced_alike(pieces, others, _NEVER_HALF)
+    pieces, others = with_both_spacings(pieces, others, _NEVER_HALF)
     return narrow(pieces, others), narrow(others, pieces)
 
 
-def _english(text: str) -> Readings:
+def _english_pieces(text: str) -> Readings:
     if text.isupper():
         text = text.lower()  # a text in capitals does not show which words are Roman numerals or letters
     if _ACROSS_SPACES.search(text):
@@ -457,7 +480,7 @@ def _clean(text: str) -> str:
         return text.replace("`", "'")
     text = _DEGREES.sub("°", _NUMBER_SIGN.sub("#", text))
     text = _RAISED.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
-    return _OTHER.sub(_blank_unless_mark, split_numbers(text).translate(_SAME_SIGNS))
+    return _OTHER_SYMBOLS.sub(_blank_unless_mark, split_numbers(text).translate(_SAME_SIGNS))
 
 
 def _blank_unless_mark(match: re.Match[str]) -> str:

@@ -25,11 +25,13 @@ from harness.transcripts.readings import Words
 from harness.transcripts.words import WordRules
 
 COLLAR_S = 5.0
+"""The usual collar of tcpWER, as in meeteval."""
 TOUCHING_S = 1e-9
 """Words whose times only touch do not overlap. This margin keeps rounding from deciding that."""
 MAX_STATES, MAX_STEPS = 300_000_000, 30_000_000_000
+"""Limits of ORC-WER: cells that are kept in memory, and cells that are computed."""
 _INSERTED, _DELETED, _PAIRED = range(3)
-_FAR = 1 << 30  # Above the costs of any alignment.
+_FORBIDDEN_COST = 1 << 30  # Above the costs of any alignment.
 Times = NDArray[np.float64]
 """Begin and end of each word in seconds, shape (words, 2)."""
 
@@ -93,8 +95,8 @@ def pair_talkers(
     paired if the middle of the hypothesis's word lies within collar_s of the reference's word. ORC: a row is a stream
     of the hypothesis. Each reference segment goes to the stream with the fewest errors, regardless of its speaker.
     """
-    reference_recordings = _recordings(reference, wording)
-    hypothesis_recordings = _recordings(hypothesis, wording)
+    reference_recordings = _words_by_recording(reference, wording)
+    hypothesis_recordings = _words_by_recording(hypothesis, wording)
     if strangers := [name for name in hypothesis_recordings if name not in reference_recordings]:
         first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
         problem = f"the reference contains nothing for recording {first.file!r}"
@@ -103,31 +105,33 @@ def pair_talkers(
     hypotheses: list[list[str] | None] = []
     aligned: dict[int, tuple[AlignedWord, ...]] = {}
     pairs: list[TalkerPair] = []
-    for name, talks in reference_recordings.items():
-        others = hypothesis_recordings.get(name, [])
-        recording = talks[0].segments[0].file
+    for name, speakers in reference_recordings.items():
+        other_speakers = hypothesis_recordings.get(name, [])
+        recording = speakers[0].segments[0].file
         if by is SpeakerPairing.ORC:
-            paired = _by_streams(talks, others, Place(reference.file, talks[0].segments[0].line))
+            paired = _assign_streams(speakers, other_speakers, Place(reference.file, speakers[0].segments[0].line))
         else:
-            paired, counterparts = _by_speakers(talks, others, collar_s if by is SpeakerPairing.TCP else None)
+            paired, counterparts = _pair_speakers(
+                speakers, other_speakers, collar_s if by is SpeakerPairing.TCP else None
+            )
             pairs += [TalkerPair(recording, *sides) for sides in counterparts]
         for speaker, reference_words, hypothesis_words, path in paired:
             aligned[len(reference_rows)] = side_by_side(reference_words, hypothesis_words or [], path)
-            reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, talks[0].segments[0].line))
+            reference_rows.append((f"{recording}-{speaker}", speaker, reference_words, speakers[0].segments[0].line))
             hypotheses.append(hypothesis_words)
     if not reference_rows:
         problem = "the reference has no segment that counts"
         raise InputError(problem, place=Place(reference.file), remedy="Name another file")
-    ids, speakers, texts, lines = zip(*reference_rows, strict=True)
+    ids, names, texts, lines = zip(*reference_rows, strict=True)
     rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(
-        Transcripts(reference.file, ids, tuple(map(" ".join, texts)), lines, speakers, reference.encoding),
+        Transcripts(reference.file, ids, tuple(map(" ".join, texts)), lines, names, reference.encoding),
         Transcripts(
             hypothesis.file,
             tuple(ids[row] for row in rows),
             tuple(" ".join(hypotheses[row] or ()) for row in rows),
             (0,) * len(rows),
-            tuple(speakers[row] for row in rows),
+            tuple(names[row] for row in rows),
             hypothesis.encoding,
         ),
         aligned,
@@ -135,7 +139,7 @@ def pair_talkers(
     )
 
 
-def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_SpeakerWords]]:
+def _words_by_recording(segmentation: Segments, wording: WordRules) -> dict[str, list[_SpeakerWords]]:
     """The speakers of each recording, by its name in lower case, in the order of their first segments."""
     rows = [segment for segment in segmentation.segments if not segment.ignored]
     texts = wording.texts(
@@ -149,20 +153,20 @@ def _recordings(segmentation: Segments, wording: WordRules) -> dict[str, list[_S
     )
     recordings: dict[str, dict[str, _SpeakerWords]] = {}
     for segment, text in zip(rows, texts, strict=True):
-        talk = recordings.setdefault(segment.file.lower(), {}).setdefault(
+        speaker_words = recordings.setdefault(segment.file.lower(), {}).setdefault(
             segment.speaker, _SpeakerWords(segment.speaker)
         )
-        talk.utterances.append(tuple(text.split()))
-        talk.segments.append(segment)
-    return {name: list(talks.values()) for name, talks in recordings.items()}
+        speaker_words.utterances.append(tuple(text.split()))
+        speaker_words.segments.append(segment)
+    return {name: list(speakers.values()) for name, speakers in recordings.items()}
 
 
 _Row = tuple[str, list[str], list[str] | None, str]
 """Name of a speaker, their words, the words of their counterpart (None without one), and the path between them."""
 
 
-def _by_speakers(
-    talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords], collar_s: float | None
+def _pair_speakers(
+    speakers: Sequence[_SpeakerWords], other_speakers: Sequence[_SpeakerWords], collar_s: float | None
 ) -> tuple[list[_Row], list[tuple[str | None, str | None]]]:
     """Pairs speakers so that all errors together are fewest. Returns a row for each speaker of the reference, then for
     those of the hypothesis who are left over. Then the names of the two in each row, None for no counterpart.
@@ -170,50 +174,50 @@ def _by_speakers(
     from scipy.optimize import linear_sum_assignment  # here, since it takes longer to import than files to score
 
     nobody = _SpeakerWords("")
-    most = max(len(talks), len(others))
-    first_talks = [*talks, *[nobody] * (most - len(talks))]
-    second_talks = [*others, *[nobody] * (most - len(others))]
-    codes = _codes([talk.words for talk in (*first_talks, *second_talks)])
-    grids = [
+    size = max(len(speakers), len(other_speakers))
+    row_speakers = [*speakers, *[nobody] * (size - len(speakers))]
+    column_speakers = [*other_speakers, *[nobody] * (size - len(other_speakers))]
+    codes = _code_words([speaker.words for speaker in (*row_speakers, *column_speakers)])
+    text_pairs = [
         [
-            _Grid(codes[row], codes[most + column], _overlap(talk, other, collar_s))
-            for column, other in enumerate(second_talks)
+            _TextPair(codes[row], codes[size + column], _allowed_pairs(speaker, other, collar_s))
+            for column, other in enumerate(column_speakers)
         ]
-        for row, talk in enumerate(first_talks)
+        for row, speaker in enumerate(row_speakers)
     ]
-    columns = linear_sum_assignment([[grid.errors() for grid in row] for row in grids])[1].tolist()
-    speakers = {talk.speaker for talk in talks}
+    columns = linear_sum_assignment([[pair.errors() for pair in row] for row in text_pairs])[1].tolist()
+    reference_names = {speaker.speaker for speaker in speakers}
     rows: list[_Row] = []
     counterparts: list[tuple[str | None, str | None]] = []
-    for talk, column, line in zip(first_talks, columns, grids, strict=True):
-        other = second_talks[column]
-        name = talk.speaker
-        if talk is nobody:
-            name = other.speaker if other.speaker not in speakers else f"{other.speaker} (hypothesis)"
-        rows.append((name, talk.words, None if other is nobody else other.words, line[column].path()))
-        counterparts.append((talk.speaker or None, other.speaker or None))
+    for speaker, column, row_pairs in zip(row_speakers, columns, text_pairs, strict=True):
+        other = column_speakers[column]
+        name = speaker.speaker
+        if speaker is nobody:
+            name = other.speaker if other.speaker not in reference_names else f"{other.speaker} (hypothesis)"
+        rows.append((name, speaker.words, None if other is nobody else other.words, row_pairs[column].path()))
+        counterparts.append((speaker.speaker or None, other.speaker or None))
     return rows, counterparts
 
 
-def _overlap(talk: _SpeakerWords, other: _SpeakerWords, collar_s: float | None) -> NDArray[np.bool_] | None:
-    """Which words may be paired: True or False, shape (words of one, words of the other). None if all may."""
+def _allowed_pairs(speaker: _SpeakerWords, other: _SpeakerWords, collar_s: float | None) -> NDArray[np.bool_] | None:
+    """Which words may be paired: True or False, shape (words of the speaker, words of the other). None if all may."""
     if collar_s is None:
         return None
-    spans, middle = talk.times(), other.times().mean(axis=1)
+    spans, middle = speaker.times(), other.times().mean(axis=1)
     low, high = middle - collar_s + TOUCHING_S, middle + collar_s - TOUCHING_S
     allowed: NDArray[np.bool_] = (spans[:, :1] < high[None]) & (spans[:, 1:] > low[None])
     return allowed
 
 
-def _codes(texts: Iterable[Sequence[str]]) -> list[NDArray[np.int64]]:
+def _code_words(texts: Iterable[Sequence[str]]) -> list[NDArray[np.int64]]:
     """Texts as integers, equal for equal words."""
     codes: dict[str, int] = {}
     return [np.array([codes.setdefault(word, len(codes)) for word in words], np.int64) for words in texts]
 
 
 @frozen
-class _Grid:
-    """Two texts to be aligned, as integers. allowed: which words may be paired, see _overlap."""
+class _TextPair:
+    """Two texts to be aligned, as integers. allowed: which words may be paired, see `_allowed_pairs`."""
 
     reference: NDArray[np.int64]
     hypothesis: NDArray[np.int64]
@@ -221,18 +225,18 @@ class _Grid:
 
     def errors(self) -> int:
         """The least number of errors."""
-        row = self._first()
+        row = self._first_costs()
         for number in range(len(self.reference)):
-            row = self._next(row, number)[0]
+            row = self._next_costs(row, number)[0]
         return int(row[-1])
 
     def path(self) -> str:
         """The path of an alignment with the least number of errors, a letter of `Edit` for each step."""
         steps: list[NDArray[np.int8]] = []
-        row = self._first()
+        row = self._first_costs()
         for number in range(len(self.reference)):
             before = row
-            row, pairing = self._next(before, number)
+            row, pairing = self._next_costs(before, number)
             deletion, insertion = before[1:] + 1, row[:-1] + 1
             least = np.minimum(deletion, insertion)
             free = np.where(deletion < insertion, _DELETED, _INSERTED)
@@ -256,29 +260,31 @@ class _Grid:
                 letters.append("I" if step == _INSERTED else "D")
         return "".join(reversed(letters))
 
-    def _first(self) -> NDArray[np.int64]:
+    def _first_costs(self) -> NDArray[np.int64]:
         return np.arange(len(self.hypothesis) + 1)
 
-    def _next(self, row: NDArray[np.int64], number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _next_costs(self, row: NDArray[np.int64], number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The costs after word `number` of the reference, from those in `row` before it. Then the costs if that word is
         paired with the word of each column."""
         pairing = row[:-1] + (self.hypothesis != self.reference[number])
         if self.allowed is not None:
-            pairing = np.where(self.allowed[number], pairing, _FAR)
+            pairing = np.where(self.allowed[number], pairing, _FORBIDDEN_COST)
         row = row + 1
         row[1:] = np.minimum(row[1:], pairing)
         columns = np.arange(len(row))
         return np.minimum.accumulate(row - columns) + columns, pairing
 
 
-def _by_streams(talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords], place: Place) -> list[_Row]:
+def _assign_streams(
+    speakers: Sequence[_SpeakerWords], other_speakers: Sequence[_SpeakerWords], place: Place
+) -> list[_Row]:
     """A row for each stream of the hypothesis, with the reference segments that fit it best."""
     utterances = sorted(
-        (pair for talk in talks for pair in zip(talk.utterances, talk.segments, strict=True) if pair[0]),
+        (pair for speaker in speakers for pair in zip(speaker.utterances, speaker.segments, strict=True) if pair[0]),
         key=lambda pair: (pair[1].start_s, pair[1].line),
     )
-    streams = others or [_SpeakerWords("")]
-    codes = _codes([words for words, _ in utterances] + [talk.words for talk in streams])
+    streams = other_speakers or [_SpeakerWords("")]
+    codes = _code_words([words for words, _ in utterances] + [speaker.words for speaker in streams])
     stream_numbers = _best_streams(codes[: len(utterances)], codes[len(utterances) :], place)
     rows: list[_Row] = []
     for number, stream in enumerate(streams):
@@ -289,9 +295,9 @@ def _by_streams(talks: Sequence[_SpeakerWords], others: Sequence[_SpeakerWords],
             for word in words
         ]
         hypothesis_words = stream.words
-        our_codes, their_codes = _codes([reference_words, hypothesis_words])
-        path = _Grid(our_codes, their_codes, None).path()
-        rows.append((stream.speaker, reference_words, hypothesis_words if others else None, path))
+        our_codes, their_codes = _code_words([reference_words, hypothesis_words])
+        path = _TextPair(our_codes, their_codes, None).path()
+        rows.append((stream.speaker, reference_words, hypothesis_words if other_speakers else None, path))
     return rows
 
 
@@ -316,7 +322,7 @@ def _best_streams(
         best: NDArray[np.int64] | None = None
         best_streams, begins = np.zeros(shape, np.int8), np.zeros(shape, np.int32)
         for axis, stream in enumerate(streams):
-            stream_costs, begin = _through(costs, words, stream, axis)
+            stream_costs, begin = _costs_through(costs, words, stream, axis)
             better = np.ones(shape, bool) if best is None else stream_costs < best
             best = stream_costs if best is None else np.minimum(stream_costs, best)
             best_streams[better], begins[better] = axis, begin[better]
@@ -332,7 +338,7 @@ def _best_streams(
     return stream_numbers[::-1]
 
 
-def _through(
+def _costs_through(
     costs: NDArray[np.int64], words: NDArray[np.int64], stream: NDArray[np.int64], axis: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The costs after an utterance that goes to one stream. For each of them, also the place in the stream at which the

@@ -74,6 +74,7 @@ def best_of(counts: Iterable[WordCounts]) -> int:
     return rates.index(min(rates))
 
 
+# Scripts whose writers put no spaces between words. \X is a character with its combining marks.
 _WITHOUT_SPACES = r"[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]"
 _UNITS = {TextUnit.CHAR: r"\X", TextUnit.MIXED: rf"(?={_WITHOUT_SPACES})\X|(?:(?!{_WITHOUT_SPACES})\X)+"}
 
@@ -90,14 +91,13 @@ def units(text: str, unit: TextUnit) -> list[str]:
     return [piece for word in unicodedata.normalize("NFC", text).split() for piece in find_units(word)]
 
 
-_FORMS = {Normalisation.SNOR: snor.SnorForm.LEXICAL, Normalisation.EXPANDED_SNOR: snor.SnorForm.EXPANDED}
+_SNOR_FORMS = {Normalisation.SNOR: snor.SnorForm.LEXICAL, Normalisation.EXPANDED_SNOR: snor.SnorForm.EXPANDED}
 LINE_END = ord("\n")
+# What `str.split` takes for a space, besides " " and the line end: in ASCII, and in all texts.
 _SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
 _ALL_SPACES = f"{_SPACES}\x85\xa0\u1680{''.join(map(chr, range(0x2000, 0x200B)))}\u2028\u2029\u202f\u205f\u3000"
 _HOMOPHONE = re.compile(r"<[^<> \n]+>")
-
-
-_NAMED = {MarkScope.REFERENCE: "marks in the reference", MarkScope.NONE: "no marks"}
+_MARKS_IN_NAME = {MarkScope.REFERENCE: "marks in the reference", MarkScope.NONE: "no marks"}
 
 
 @frozen
@@ -120,7 +120,7 @@ class WordRules:
 
     @property
     def name(self) -> str:
-        """The name that is shown with every result."""
+        """The name that is shown with every result. Everything that is not the default is named."""
         name = self.rewriting.id if self.rewriting else self.normalisation.value
         if self.has_readings and self.language != ENGLISH:
             from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
@@ -130,12 +130,12 @@ class WordRules:
             name = f"{name}, A-Z without case"
         if self.unit is not TextUnit.WORD:
             name = f"{name}, unit {self.unit}"
-        return f"{name}, {_NAMED[self.marks]}" if self.marks in _NAMED and not self.reads_sro else name
+        return f"{name}, {_MARKS_IN_NAME[self.marks]}" if self.marks in _MARKS_IN_NAME and not self.reads_sro else name
 
     @property
     def reads_sro(self) -> bool:
         """Whether texts are .sro text, in which the signs of marks have other meanings."""
-        return self.normalisation in _FORMS
+        return self.normalisation in _SNOR_FORMS
 
     @property
     def reads_marks(self) -> tuple[bool, bool]:
@@ -152,9 +152,11 @@ class WordRules:
 
     @property
     def has_homophones(self) -> bool:
+        """Whether words in `<…>` are compared by their spoken forms."""
         return self.normalisation is Normalisation.EXPANDED_SNOR
 
     def __call__(self, text: str) -> tuple[str, ...]:
+        """As `words`, for a text that is in no file."""
         return self.words(text, snor.NOWHERE)
 
     def words(self, text: str, place: Place) -> tuple[str, ...]:
@@ -188,17 +190,17 @@ class WordRules:
     def texts(self, transcripts: Transcripts, pieces: Sequence[Readings] | None = None) -> Sequence[str]:
         """The units of each text, with single spaces between. pieces: the result of all_readings; None if not
         computed yet."""
-        # A phrase of the list may fit another reading than the first, which is shown.
-        use_pieces = pieces is not None and self.rewriting is None
-        texts = (
-            [" ".join(first(text_pieces)) for text_pieces in pieces or ()] if use_pieces else self._texts(transcripts)
-        )
+        # With a rewriting list, pieces do not give the texts: a phrase of it may fit another reading than the first.
+        if pieces is not None and self.rewriting is None:
+            texts: Sequence[str] = [" ".join(first(text_pieces)) for text_pieces in pieces]
+        else:
+            texts = self._texts(transcripts)
         return texts if self.unit is TextUnit.WORD else [" ".join(units(text, self.unit)) for text in texts]
 
     def _texts(self, transcripts: Transcripts) -> Sequence[str]:
         """The words of each text, with single spaces between."""
         if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
-            return _fold(transcripts.texts) if self.fold_case else squeeze(transcripts.texts)
+            return _fold_texts(transcripts.texts) if self.fold_case else squeeze(transcripts.texts)
         if not self.reads_sro and self.rewriting is None:
             return normalise_texts(transcripts.texts, self.normalisation, self.language)  # the result has no A–Z
         texts: list[str] = []
@@ -212,11 +214,11 @@ class WordRules:
                 )
                 problems.take(InputError(error.what, place=error.place, remedy=remedy))
         problems.refuse()
-        return _fold(texts) if self.fold_case else texts
+        return _fold_texts(texts) if self.fold_case else texts
 
     def _words(self, text: str, place: Place) -> tuple[str, ...]:
         """The words of a text, before fold_case is applied."""
-        form = _FORMS.get(self.normalisation)
+        form = _SNOR_FORMS.get(self.normalisation)
         if form is not None:
             words = snor.words(text, form, place, with_id=False)
         else:
@@ -241,7 +243,8 @@ def with_homophones(texts: Sequence[str]) -> Sequence[str]:
     return _HOMOPHONE.sub(lambda match: snor.homophone(match[0]), "\n".join(texts)).split("\n") if texts else texts
 
 
-def _fold(texts: Sequence[str]) -> Sequence[str]:
+def _fold_texts(texts: Sequence[str]) -> Sequence[str]:
+    """As `squeeze`, and with A–Z as a–z."""
     lines = "\n".join(texts)
     if _is_squeezed(lines, len(texts)):
         folded = fold(lines)
@@ -254,9 +257,10 @@ def _is_squeezed(lines: str, total: int) -> bool:
     total: number of texts."""
     if lines.count("\n") != max(0, total - 1):
         return False
-    signs = np.frombuffer(f"\n{lines}\n".encode("utf-8", "surrogatepass"), np.uint8)
-    space = signs <= ord(" ")
-    pairs = np.flatnonzero(space[1:] & space[:-1])
-    if np.any(signs[pairs] != LINE_END) or np.any(signs[pairs + 1] != LINE_END):  # two line ends: an empty text
+    characters = np.frombuffer(f"\n{lines}\n".encode("utf-8", "surrogatepass"), np.uint8)
+    is_space = characters <= ord(" ")
+    # Two line ends are an empty text; any other two spaces need to be changed.
+    pairs = np.flatnonzero(is_space[1:] & is_space[:-1])
+    if np.any(characters[pairs] != LINE_END) or np.any(characters[pairs + 1] != LINE_END):
         return False
-    return not any(sign in lines for sign in (_SPACES if lines.isascii() else _ALL_SPACES))
+    return not any(space in lines for space in (_SPACES if lines.isascii() else _ALL_SPACES))

@@ -32,7 +32,7 @@ from harness.session.log.reader import LogReader
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
 from harness.statistics.isotonic import CRITICAL, crossing, falling_shares
 from harness.statistics.text import percent_interval
-from harness.transcripts.readings import without
+from harness.transcripts.readings import without_beginning
 from harness.transcripts.recognition import readings_of
 
 LEFT_SHARE = 0.05
@@ -438,7 +438,10 @@ def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
     words = readings_of(answer, rule)
     readings = (readings_of(phrase, rule) for phrase in phrases)
     return any(
-        without(words[start:], reading) is not None for reading in readings if reading for start in range(len(words))
+        without_beginning(words[start:], reading) is not None
+        for reading in readings
+        if reading
+        for start in range(len(words))
     )
 
 

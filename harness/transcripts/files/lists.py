@@ -23,8 +23,8 @@ from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.timed import Segments, declaration, read_stm
 from harness.transcripts.files.utterances import UtteranceLines
 
-_FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "path", "utterance"})
-_SECOND_EITHER = "reference"
+_FIRST_NAMES = frozenset({"audio", "audio_file", "file", "filename", "id", "path", "utterance"})
+_SECOND_ANY = "reference"
 _SECOND_TEXT = frozenset({"heard", "hypothesis", "sentence", "text", "transcript", "transcription"})
 _SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
 _TEXT_SUFFIX = ".txt"
@@ -54,7 +54,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
             problems.add(line, 1, problem, _LIST_EXAMPLE)
             continue
         audio, transcript = row[0].strip(), " ".join(row[1].split())
-        if number == 0 and (header := _header(audio, transcript)):
+        if number == 0 and (header := _second_column_name(audio, transcript)):
             continue
         if not audio:
             problems.add(line, 1, "the row does not name an audio file", _LIST_EXAMPLE)
@@ -65,7 +65,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
             continue
         by_suffix = header not in _SECOND_TEXT and transcript.lower().endswith(_TEXT_SUFFIX)
         if header in _SECOND_FILE or by_suffix:
-            transcript = _text_of(transcript, path, encoding, problems, line)
+            transcript = _read_text_file(transcript, path, encoding, problems, line)
         ids.append(audio)
         texts.append(transcript)
         lines.append(line)
@@ -129,7 +129,7 @@ def read_json_lines(
                 utterances.problems.add(number, 1, problem, _OBJECT_EXAMPLE)
                 break
         if len(values) == 2:
-            utterances.add(number, values[0], _squeeze(values[1]), values[0].lower())
+            utterances.add(number, values[0], _single_spaced(values[1]), values[0].lower())
     return utterances.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
 
 
@@ -151,7 +151,7 @@ def _json_rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, A
 
 def is_header(row: list[str]) -> bool:
     """Whether a list's first row is a header."""
-    return len(row) == 2 and bool(_header(row[0].strip(), " ".join(row[1].split())))
+    return len(row) == 2 and bool(_second_column_name(row[0].strip(), " ".join(row[1].split())))
 
 
 def is_text_column(name: str) -> bool:
@@ -159,18 +159,20 @@ def is_text_column(name: str) -> bool:
     return " ".join(name.split()).lower().replace(" ", "_") in _SECOND_TEXT
 
 
-def _header(first: str, second: str) -> str:
+def _second_column_name(first: str, second: str) -> str:
     """The name of the second column in lower case if the row is a header; else ""."""
     name = second.lower().replace(" ", "_")
-    is_second = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
-    return name if is_second and first.lower().replace(" ", "_") in _FIRST else ""
+    is_second = name == _SECOND_ANY or name in _SECOND_TEXT or name in _SECOND_FILE
+    return name if is_second and first.lower().replace(" ", "_") in _FIRST_NAMES else ""
 
 
 def _has_suffix(name: str) -> bool:
     return bool(os.path.splitext(name)[1])
 
 
-def _text_of(file_name: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
+def _read_text_file(file_name: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
+    """The text of a file that a list names. Adds a problem to the line of the list if it cannot be read, and returns
+    "". path: that of the list."""
     beside_list, in_current = path.parent / file_name, Path(file_name)
     # Unlike Path.is_file, this returns False for a name that is too long, such as a text.
     source = beside_list if os.path.isfile(beside_list) or not os.path.isfile(in_current) else in_current
@@ -205,7 +207,7 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     rows = iter(CsvRows.of(text, problems, separator_of(path.name)))
     line, header_fields = next(rows, (1, [""]))
     problems.refuse()
-    header = [_squeeze(field) for field in header_fields]
+    header = [_single_spaced(field) for field in header_fields]
     _check_header(header, line, problems)
     problems.refuse()
     id_column = header.index(ID)
@@ -259,21 +261,20 @@ def read_labels(
     labels = {segment.line: segment.labels for segment in segments.segments if segment.labels and not segment.ignored}
     if not labels:
         return None
-    titles = _titles(segments)
-    declared_order = tuple(titles.values())
+    titles = _label_titles(segments)
+    declared_order = tuple(titles.values())  # before titles of other labels are added below
     categories = [match[2] or match[1] for line in text.split("\n") if (match := _CATEGORY.fullmatch(line))]
-    places = max(map(len, labels.values()))
     groupings: list[ColumnGrouping] = []
-    for place in range(places):
-        place_labels = [
-            line_labels[place] if len(line_labels := labels.get(line, ())) > place else "" for line in references.lines
-        ]
-        labelled = tuple(titles.setdefault(label.lower(), label) for label in place_labels)
+    for position in range(max(map(len, labels.values()))):
+        labelled: list[str] = []
+        for line in references.lines:
+            line_labels = labels.get(line, ())
+            label = line_labels[position] if position < len(line_labels) else ""
+            labelled.append(titles.setdefault(label.lower(), label))
         order = tuple(title for title in declared_order if title and title in set(labelled))
-        name = categories[place] if place < len(categories) else ""
-        groupings.append(
-            ColumnGrouping(_name(name, place, {*taken, *(grouping.name for grouping in groupings)}), labelled, order)
-        )
+        category = categories[position] if position < len(categories) else ""
+        name = _grouping_name(category, position, {*taken, *(grouping.name for grouping in groupings)})
+        groupings.append(ColumnGrouping(name, tuple(labelled), order))
     return Groupings(references.file, references.ids, tuple(groupings))
 
 
@@ -286,18 +287,20 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
         raise InputError(problem, place=Place(groups.file), remedy=remedy)
 
 
-def _titles(segments: Segments) -> dict[str, str]:
+def _label_titles(segments: Segments) -> dict[str, str]:
     """The title of each declared label, by its id in lower case. If two labels have the same title, the id is added to
     the second."""
     titles: dict[str, str] = {"": ""}
     for id_, declared in segments.labels:
-        title = _squeeze(declared.replace("//", " ")) or id_
+        title = _single_spaced(declared.replace("//", " ")) or id_
         titles.setdefault(id_.lower(), f"{title} ({id_})" if title in titles.values() else title)
     return titles
 
 
-def _name(declared: str, place: int, names: Collection[str]) -> str:
-    name = _squeeze(declared)
+def _grouping_name(declared: str, place: int, names: Collection[str]) -> str:
+    """The name of the grouping of labels in a position. declared: title of its category. names: those of others, from
+    which it must differ."""
+    name = _single_spaced(declared)
     # A category is often declared by its number alone.
     title = name if name and not name.isdigit() else f"label {place + 1}"
     return f"{title} (label {place + 1})" if title in names else title
@@ -320,9 +323,9 @@ def _check_header(header: list[str], line: int, problems: Problems) -> None:
 
 def _labels(fields: Sequence[str]) -> tuple[str, ...]:
     # Most labels occur many times, so each is cleaned only once.
-    label = {field: _squeeze(field) for field in set(fields)}
+    label = {field: _single_spaced(field) for field in set(fields)}
     return tuple(map(label.__getitem__, fields))
 
 
-def _squeeze(text: str) -> str:
+def _single_spaced(text: str) -> str:
     return " ".join(text.split())

@@ -19,7 +19,7 @@ from harness.model.frozen import frozen
 from harness.model.transcript import Transcripts
 
 _ARROW = "=>"
-_SETTING = re.compile(r"""\*.*?["']([^"']*)["']""")
+_SETTING_LINE = re.compile(r"""\*.*?["']([^"']*)["']""")
 _INPUTS = re.compile(r';;\s+INPUT_DEPENDENT_APPLICATION\s*=\s*"([^"]*)"')
 _CONTEXT = re.compile(r"(?P<left>[^_]*)_+(?P<right>.*)")
 _TRUE = ("T", "YES", "TRUE")
@@ -27,7 +27,7 @@ _WITH_RULES = (TranscriptFormat.CTM, TranscriptFormat.STM, TranscriptFormat.TRN)
 _OTHER_FORMAT = "txt"
 """The name that csrfilt.sh has for the format of any other file (its option `-i`)."""
 _OPTIONAL = re.compile(r"(?<!\S)\((\S+)\)(?!\S)")
-_APART = re.compile(r"\( ([^()]*) \)")
+_SPACED_OPTIONAL = re.compile(r"\( ([^()]*) \)")
 _EXAMPLE = "Write OLD => NEW or [OLD] => [NEW] / [LEFT] __ [RIGHT], such as ANYMORE => ANY MORE / [ ] __ [ ]"
 
 
@@ -91,7 +91,7 @@ class WordMapping:
                 position += 1
         mapped = "".join(outputs)
         if optional:
-            mapped = _APART.sub(lambda words: " ".join(f"({word})" for word in words[1].split()), mapped)
+            mapped = _SPACED_OPTIONAL.sub(lambda words: " ".join(f"({word})" for word in words[1].split()), mapped)
         return " ".join(mapped.split())
 
 
@@ -110,49 +110,53 @@ def read_mapping(
     try:
         text = read_text(path, encoding)
     except InputError as error:
+        # This option names the encoding of the mapping; --encoding is that of the transcripts.
         problems = error.problems if isinstance(error, InputProblems) else (error,)
         for problem in problems:
             problem.remedy = problem.remedy.replace("--encoding", "--glm-encoding")
         raise
-    return _Reader(path, inputs).mapping(text)
+    return _MappingReader(path, inputs).mapping(text)
 
 
-class _Reader:
+class _MappingReader:
+    """Reads a file line by line, and collects its mistakes. inputs: names of the format and the side of the texts."""
+
     def __init__(self, path: Path, inputs: tuple[str, str]) -> None:
         self._problems = Problems(str(path))
         self._inputs = inputs
         self._name, self._case_counts = path.name, False
         self._applies = True
-        self._read: list[tuple[bool, MappingRule]] = []
+        self._rules: list[tuple[bool, MappingRule]] = []
 
     def mapping(self, text: str) -> WordMapping:
         lines = text.split("\n")
         mark = _comment_mark(lines[0])
         for number, line in enumerate(lines, 1):
             if (inputs := _INPUTS.match(line)) is not None:
-                self._section(number, inputs[1])
-            elif line.startswith("*") and (_ARROW not in line or _SETTING.match(line)):
-                self._setting(number, line)
+                self._read_section(number, inputs[1])
+            elif line.startswith("*") and (_ARROW not in line or _SETTING_LINE.match(line)):
+                self._read_setting(number, line)
             elif rule_text := line.split(mark)[0].strip():
-                self._rule(number, rule_text)
-        if not self._read and not self._problems.listed:
+                self._parse_rule(number, rule_text)
+        if not self._rules and not self._problems.listed:
             self._problems.add(0, 0, "the file has no rules", _EXAMPLE)
         self._problems.refuse()
-        rules = [rule for applies, rule in self._read if applies]
+        rules = [rule for applies, rule in self._rules if applies]
         if not self._case_counts:
             rules = [MappingRule(*map(str.upper, rule)) for rule in rules]
         return WordMapping(self._name, group_by((rule.old[0], rule) for rule in rules), self._case_counts)
 
-    def _section(self, number: int, expression: str) -> None:
+    def _read_section(self, number: int, expression: str) -> None:
+        """Begins a section, of which the rules apply if the expression matches one of the inputs."""
         try:
             self._applies = any(re.search(expression.lower(), name) for name in self._inputs if name)
         except re.error as error:
             problem = f"{shown(expression)} is not a regular expression: {error}"
             self._problems.add(number, 1, problem, 'Write a format, such as "ctm"')
 
-    def _setting(self, number: int, line: str) -> None:
+    def _read_setting(self, number: int, line: str) -> None:
         """Reads a setting as rfilter1 does: the value is in quotes, and the keyword is anywhere in the line."""
-        if (setting := _SETTING.match(line)) is None:
+        if (setting := _SETTING_LINE.match(line)) is None:
             return  # not a setting, but a line of stars, for example
         keywords, value = line[: setting.start(1)].upper(), setting[1]
         is_true = value.upper() in _TRUE
@@ -164,23 +168,24 @@ class _Reader:
         elif "NAME" in keywords:
             self._name = value
 
-    def _rule(self, number: int, text: str) -> None:
-        rule = _rule(text)
+    def _parse_rule(self, number: int, text: str) -> None:
+        rule = _rule_of(text)
         if rule is None or not rule.old:
             self._problems.add(number, 1, f"{shown(text)} is not a rule", _EXAMPLE)
         else:
-            self._read.append((self._applies, rule))
+            self._rules.append((self._applies, rule))
 
 
 def _comment_mark(first_line: str) -> str:
     """The mark that begins a comment. As in rfilter1, it is the first token of the file, if that has no letter or
     digit."""
     mark, *_ = first_line.split() or [""]
-    is_mark = mark and not any(sign.isalnum() for sign in mark) and mark[0] != "*" and _ARROW not in first_line
+    is_mark = mark and not any(map(str.isalnum, mark)) and mark[0] != "*" and _ARROW not in first_line
     return mark if is_mark else COMMENT
 
 
-def _rule(text: str) -> MappingRule | None:
+def _rule_of(text: str) -> MappingRule | None:
+    """The rule in a line: OLD => NEW, or [OLD] => [NEW] / [LEFT] __ [RIGHT]. None if it is not a rule."""
     old, arrow, rest = text.partition(_ARROW)
     if not arrow:
         return None

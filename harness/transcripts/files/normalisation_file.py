@@ -16,20 +16,20 @@ from harness.transcripts.readings import Words
 from harness.transcripts.words import normalise
 
 
-def _phrase(text: str) -> str:
+def _check_phrase(text: str) -> str:
     if len(text) > MAX_TEXT:
         raise validation_error(f"the text has more than {MAX_TEXT} characters", "Shorten it")
     return text
 
 
-def _two(pair: Sequence[str]) -> Sequence[str]:
+def _check_pair(pair: Sequence[str]) -> Sequence[str]:
     if len(pair) != 2:
         raise validation_error(f"{len(pair)} texts, but a pair needs 2", "Write [light bulb, lightbulb]")
     return pair
 
 
-Phrase = Annotated[str, AfterValidator(_phrase), Field(json_schema_extra={"maxLength": MAX_TEXT})]
-Pair = Annotated[list[Phrase], AfterValidator(_two), Field(json_schema_extra={"minItems": 2, "maxItems": 2})]
+Phrase = Annotated[str, AfterValidator(_check_phrase), Field(json_schema_extra={"maxLength": MAX_TEXT})]
+Pair = Annotated[list[Phrase], AfterValidator(_check_pair), Field(json_schema_extra={"minItems": 2, "maxItems": 2})]
 
 
 class NormalisationKeys(Keys):
@@ -65,32 +65,32 @@ def load_normalisation(path: Path, language: str = ENGLISH) -> Rewriting:
 
 
 def _pairs(keys: NormalisationKeys, findings: Findings, language: str) -> tuple[tuple[Words, Words], ...]:
+    """The pairs of the file, normalised, without those that change nothing. Adds a finding for each mistake."""
     pairs: dict[Words, Words] = {}
-    first: dict[Words, int] = {}
+    first_numbers: dict[Words, int] = {}
     for number, (left, right) in enumerate(keys.same):
         pair_path = ("same", number)
-        words, meaning = (
-            _words(text, keys.base, (*pair_path, side), findings, language) for side, text in enumerate((left, right))
-        )
-        if words is None or meaning is None or _is_known(left, right, keys.base, language):
+        words = _normalised_words(left, keys.base, (*pair_path, 0), findings, language)
+        meaning = _normalised_words(right, keys.base, (*pair_path, 1), findings, language)
+        if words is None or meaning is None or _is_built_in(left, right, keys.base, language):
             continue
         if not words:
             problem = f"nothing is left of {left!r} after {keys.base.value}"
             findings.add((*pair_path, 0), problem, "Write words that the base keeps")
-        elif words in first:
-            line = findings.place(("same", first[words])).line
+        elif words in first_numbers:
+            line = findings.place(("same", first_numbers[words])).line
             problem = f"{left!r} is already on line {line}"
             findings.add((*pair_path, 0), problem, "Remove one of the two")
         elif words == meaning:
             problem = f"{left!r} and {right!r} are the same in {keys.base.value}"
             findings.add(pair_path, problem, "Remove the pair")
         else:
-            first[words] = number
+            first_numbers[words] = number
             pairs[words] = meaning
     return tuple(pairs.items())
 
 
-def _is_known(left: str, right: str, base: Normalisation, language: str) -> bool:
+def _is_built_in(left: str, right: str, base: Normalisation, language: str) -> bool:
     """Whether SPOKEN already has the effect of a pair, such as [uh, ""] or [colour, color]. Such pairs are allowed,
     since lists may be older than its rules."""
     if base is not Normalisation.SPOKEN or normalise(left, base, language) != normalise(right, base, language):
@@ -98,9 +98,10 @@ def _is_known(left: str, right: str, base: Normalisation, language: str) -> bool
     return normalise(left, Normalisation.PLAIN) not in ((), normalise(right, Normalisation.PLAIN))
 
 
-def _words(
+def _normalised_words(
     text: str, base: Normalisation, key_path: tuple[str | int, ...], findings: Findings, language: str
 ) -> Words | None:
+    """The words of a text; None, with a finding, if the base refuses it."""
     try:
         return normalise(text, base, language)
     except InputError as error:

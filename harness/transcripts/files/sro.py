@@ -31,8 +31,8 @@ from harness.model.transcript import Transcripts
 from harness.transcripts.files.utterances import ID_EXAMPLE, UtteranceLines
 from harness.transcripts.snor import SnorForm, convert, split_id
 
-REMEMBERED = 1 << 16
-"""Up to this many ids are kept with their places. If there are more, only a hash of 64 bits is kept of each."""
+MAX_PLACES_KEPT = 1 << 16
+"""Up to this many ids are kept with their places. Of further ids, only a hash of 64 bits is kept."""
 
 Hashes = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ class SeenIds:
         """Adds ids. Returns the index of each that occurred earlier, with the place of its first occurrence, such as
         `a.sro:3`. The place is "" if it was not remembered. lines: the line of each id in the file."""
         places = self._places
-        if not self._full and len(places) + len(ids) <= REMEMBERED:
+        if not self._full and len(places) + len(ids) <= MAX_PLACES_KEPT:
             out: dict[int, str] = {}
             for index, id_ in enumerate(ids):
                 if id_ in places:
@@ -63,14 +63,14 @@ class SeenIds:
             return out
         if not self._full:
             self._full = True
-            self._take(_hashes(list(places)))
-        return {index: self._where(ids[index]) for index in self._take(_hashes(ids))}
+            self._add_hashes(_hashes(list(places)))
+        return {index: self._where(ids[index]) for index in self._add_hashes(_hashes(ids))}
 
     def _where(self, id_: str) -> str:
         place = self._places.get(id_)
         return f"{place[0]}:{place[1]}" if place else ""
 
-    def _take(self, hashes: Hashes) -> list[int]:
+    def _add_hashes(self, hashes: Hashes) -> list[int]:
         """Adds hashes. Returns the indices of those that occurred earlier, or earlier among the given ones."""
         fresh, firsts = np.unique(hashes, return_index=True)
         repeated = np.ones(len(hashes), np.bool_)
@@ -81,10 +81,11 @@ class SeenIds:
             positions[positions == len(run)] = 0
             present |= run[positions] == fresh
         repeated[firsts[present]] = True
-        self._add(fresh[~present])
+        self._add_run(fresh[~present])
         return np.flatnonzero(repeated).tolist()
 
-    def _add(self, run: Hashes) -> None:
+    def _add_run(self, run: Hashes) -> None:
+        """Adds a sorted run. Merges runs of similar length, so that there are few."""
         if not len(run):
             return
         self._runs.append(run)
@@ -115,13 +116,13 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
                 utterances.problems.take(too_long(Place(str(path), block.first)))
                 continue
             for number, line in enumerate(block.lines, block.first):
-                _take(utterances, number, line, codec if block.faulty else None)
+                _add_line(utterances, number, line, codec if block.faulty else None)
     except InputError as error:  # the encoding cannot be decoded any further
         utterances.problems.take(error)
     return utterances.transcripts(encoding, ID_EXAMPLE, may_be_empty=may_be_empty)
 
 
-def _take(utterances: UtteranceLines, number: int, line: str, codec: str | None) -> None:
+def _add_line(utterances: UtteranceLines, number: int, line: str, codec: str | None) -> None:
     """Adds the utterance of a line. codec: the encoding, if the line may contain bytes that are not text; else None."""
     if codec is not None and (fault := fault_in(line, Place(utterances.problems.file, number), codec)):
         utterances.problems.take(fault)
@@ -130,10 +131,11 @@ def _take(utterances: UtteranceLines, number: int, line: str, codec: str | None)
         if id_:
             utterances.add(number, id_, text, id_.upper(), len(text) + 1)
         elif bare := line.rstrip():
-            _note_no_id(utterances.problems, number, bare)
+            _add_missing_id(utterances.problems, number, bare)
 
 
-def _note_no_id(problems: Problems, number: int, bare: str) -> None:
+def _add_missing_id(problems: Problems, number: int, bare: str) -> None:
+    """Adds the problem of a line without an id. bare: the line without the spaces at its end."""
     start = bare.rfind("(") if bare.endswith(")") else -1
     if start < 0:
         problems.add(number, len(bare) + 1, "the line has no id", ID_EXAMPLE)
@@ -178,7 +180,7 @@ def converted_blocks(
                 yield ConvertedBlock([], [too_long(Place(file, block.first))])
                 continue
             commented = any(map(is_comment, block.lines))
-            numbers, lines, problems = _convert(block, file, form, encoding, place_edits, commented=commented)
+            numbers, lines, problems = _convert_block(block, file, form, encoding, place_edits, commented=commented)
             if seen_ids is not None:
                 lines, repetitions = _without_repeats(numbers, lines, block, file, seen_ids)
                 problems = sorted([*problems, *repetitions], key=lambda fault: fault.place.line if fault.place else 0)
@@ -190,7 +192,7 @@ def converted_blocks(
         yield ConvertedBlock([], [InputError(problem, place=Place(file), remedy="Check the path and its permissions")])
 
 
-def _convert(
+def _convert_block(
     block: LineBlock, file: str, form: SnorForm, encoding: str, place_edits: bool, *, commented: bool
 ) -> tuple[Sequence[int], list[str], list[InputError]]:
     """The numbers of the lines that could be converted, the lines, and the problems of the others."""
@@ -222,17 +224,17 @@ def _without_repeats(
 ) -> tuple[list[str], list[InputError]]:
     """The lines with new ids, and the problems of the others."""
     # A converted line contains no round bracket except that of its id.
-    having = [index for index, line in enumerate(lines) if line.endswith(")") and not is_comment(line)]
-    ids = [lines[index][lines[index].rindex("(") + 1 : -1] for index in having]
-    repeated = seen_ids.repeated(ids, file, [numbers[index] for index in having])
+    with_ids = [index for index, line in enumerate(lines) if line.endswith(")") and not is_comment(line)]
+    ids = [lines[index][lines[index].rindex("(") + 1 : -1] for index in with_ids]
+    repeated = seen_ids.repeated(ids, file, [numbers[index] for index in with_ids])
     if not repeated:
         return lines, []
     problems = []
     for position, earlier_place in repeated.items():
-        number = numbers[having[position]]
+        number = numbers[with_ids[position]]
         column = block.lines[number - block.first].rindex("(") + 1
         problems.append(_repetition(ids[position], earlier_place, Place(file, number, column)))
-    dropped = {having[position] for position in repeated}
+    dropped = {with_ids[position] for position in repeated}
     return [line for index, line in enumerate(lines) if index not in dropped], problems
 
 

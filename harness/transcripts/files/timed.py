@@ -95,6 +95,8 @@ def read_ctm(
 
 
 class _CtmReader:
+    """Reads the words of a ctm file line by line, and joins alternatives."""
+
     def __init__(self, file: str, in_order: bool) -> None:
         self._problems = Problems(file)
         self._in_order = in_order
@@ -107,17 +109,18 @@ class _CtmReader:
         for number, line in filled_lines(text):
             fields = line.split()
             if len(fields) > 4 and fields[4].upper() in _MARKS:
-                self._mark(number, line, fields)
+                self._read_mark(number, line, fields)
             elif self._open is not None and fields[2:] == [_NO_TIME, _NO_TIME, _NOTHING]:
                 pass  # `@` stands for an alternative without a word, so there is no word to add
-            elif (word := self._word(number, line, fields)) is not None:
-                self._take(word, line)
+            elif (word := self._parse_word(number, line, fields)) is not None:
+                self._add_word(word, line)
         if self._open is not None:
-            self._check_closed()
+            self._refuse_open()
         self._problems.refuse()
         return tuple(self._words)
 
-    def _word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
+    def _parse_word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
+        """The word of a line. Adds a problem for each wrong field; None if there is no word, or it has no times."""
         if not 5 <= len(fields) <= 8:
             problem = f"{len(fields)} fields, but a line needs 5 to 8"
             self._problems.add(number, column_of(line, min(len(fields), 8)), problem, _CTM_EXAMPLE)
@@ -148,19 +151,21 @@ class _CtmReader:
             is_scored=is_scored,
         )
 
-    def _take(self, word: TimedWord, line: str) -> None:
+    def _add_word(self, word: TimedWord, line: str) -> None:
+        """Adds a word to the words of the file, or to the alternatives that are open."""
         # Alternatives begin at the same time again, so only words outside of them must be in order.
         if self._open is None and self._in_order:
             refuse_disorder(self._problems, self._latest, word, column_of(line, 2), "word", "start")
         if self._open is None:
             self._words.append(word)
         elif (word.file, word.channel) != (self._open.file, self._open.channel):
-            self._check_closed()
+            self._refuse_open()
             self._words.append(word)
         else:
             self._alternatives[-1].append(word)
 
-    def _mark(self, number: int, line: str, fields: list[str]) -> None:
+    def _read_mark(self, number: int, line: str, fields: list[str]) -> None:
+        """Opens or closes alternatives, or begins the next one. Adds a problem for a mark in the wrong place."""
         mark = fields[4].upper()
         if fields[2] != _NO_TIME or fields[3] != _NO_TIME:
             self._problems.add(number, column_of(line, 2), f"{mark} has no times", f"Write f1 A * * {mark}")
@@ -183,17 +188,16 @@ class _CtmReader:
         elif mark == _OR:
             self._alternatives.append([])
         else:
-            self._close()
+            self._close_alternatives()
 
-    def _close(self) -> None:
+    def _close_alternatives(self) -> None:
+        """Joins the alternatives to one word, see `read_ctm`."""
         opening, self._open = self._open, None
         assert opening is not None  # _mark has refused an end without it
         scored_alternatives = [[word for word in alternative if word.is_scored] for alternative in self._alternatives]
         scored_words = [word for alternative in scored_alternatives for word in alternative]
         if any(self._alternatives) and not scored_words:
-            self._words += [
-                word for alternative in self._alternatives for word in alternative
-            ]  # no alternative is scored
+            self._words += [word for alternative in self._alternatives for word in alternative]
             return
         if len(self._alternatives) < 2 or not scored_words:
             problem = "alternatives without a word" if not scored_words else "a single alternative"
@@ -202,15 +206,24 @@ class _CtmReader:
         latest = max(scored_words, key=lambda word: word.start_s + word.duration_s / 2)
         texts = (" ".join(word.text for word in alternative) or _NOTHING for alternative in scored_alternatives)
         text = f"{{ {' / '.join(texts)} }}"
-        place = (opening.file, opening.channel)
         times: list[tuple[float, float]] = []
         for alternative in scored_alternatives:
             times += [times_of(word) for word in alternative] or [_TIMES_OF_NOTHING]
         self._words.append(
-            TimedWord(*place, latest.start_s, latest.duration_s, text, None, opening.line, times=tuple(times))
+            TimedWord(
+                file=opening.file,
+                channel=opening.channel,
+                start_s=latest.start_s,
+                duration_s=latest.duration_s,
+                text=text,
+                confidence=None,
+                line=opening.line,
+                times=tuple(times),
+            )
         )
 
-    def _check_closed(self) -> None:
+    def _refuse_open(self) -> None:
+        """Adds a problem for alternatives that are not closed, and drops them."""
         opening, self._open = self._open, None
         assert opening is not None
         self._problems.add(opening.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} after the alternatives")
@@ -252,7 +265,7 @@ def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, 
     latest: Latest = {}
     speakers: dict[str, str] = {}
     for number, line in filled_lines(text):
-        segment = _segment(number, line, speakers, problems)
+        segment = _parse_segment(number, line, speakers, problems)
         if segment is None:
             continue
         if in_order:
@@ -266,7 +279,9 @@ def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, 
     return Segments(str(path), tuple(segments), labels, encoding_name(encoding))
 
 
-def _segment(number: int, line: str, speakers: dict[str, str], problems: Problems) -> Segment | None:
+def _parse_segment(number: int, line: str, speakers: dict[str, str], problems: Problems) -> Segment | None:
+    """The segment of a line. Adds a problem if it has none, and returns None. speakers: the first spelling of each
+    speaker, by its name in lower case; is extended."""
     fields = line.split(maxsplit=5)
     if len(fields) < 5:
         problem = f"{counted(len(fields), 'field')}, but a line needs at least 5"
@@ -396,7 +411,7 @@ def times_of(word: TimedWord) -> tuple[float, float]:
     return word.start_s, word.start_s + word.duration_s
 
 
-def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:
+def cut_by_segments(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:
     """The words of each segment, in the order of `segments`. Words of a file and channel without segments are in none.
 
     Within a file and channel (compared without case), each segment takes the next words, up to the first whose midpoint
@@ -405,15 +420,15 @@ def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[
     Words and segments of one file and channel are taken in the given order. A midpoint on a border belongs to the later
     segment, unless the time of the border rounds up in single precision, which sclite uses.
     """
-    waiting = group_by((place_of(word), word) for word in words)
-    last = {place_of(segment): number for number, segment in enumerate(segments)}
-    ends = dict.fromkeys(waiting, 0)
+    words_by_place = group_by((place_of(word), word) for word in words)
+    last_segment = {place_of(segment): number for number, segment in enumerate(segments)}
+    ends = dict.fromkeys(words_by_place, 0)
     pieces: list[tuple[TimedWord, ...]] = []
     for number, segment in enumerate(segments):
         place = place_of(segment)
-        place_words = waiting.get(place, [])
+        place_words = words_by_place.get(place, [])
         start = end = ends.get(place, 0)
-        if number == last[place]:
+        if number == last_segment[place]:
             end = len(place_words)
         else:
             border_s = _single(segment.end_s)

@@ -17,7 +17,15 @@ from harness.model.errors import InputError, Place, nearest
 from harness.model.transcript import TimedWord, Transcripts
 from harness.transcripts.files.lists import read_csv, read_json_lines, read_kaldi
 from harness.transcripts.files.sro import read_sro
-from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_seglst, read_stm, times_of
+from harness.transcripts.files.timed import (
+    Segments,
+    cut_by_segments,
+    place_of,
+    read_ctm,
+    read_seglst,
+    read_stm,
+    times_of,
+)
 from harness.transcripts.files.utterances import ID_EXAMPLE, UtteranceLines
 
 EITHER = "--reference-format or --hypothesis-format"
@@ -47,7 +55,7 @@ def format_of(path: Path, option: str = EITHER) -> Format:
 
 
 _LINE_END, _SPACE, _OPEN, _CLOSE = b"\n ()"
-_GONE = 0  # marks signs to be removed; no text that was read contains a NUL
+_REMOVED = 0  # marks bytes to be removed; no text that was read contains a NUL
 _SPACES = re.compile("[ \t]+")
 _NO_ID = re.compile("[ \t)]")
 
@@ -70,48 +78,52 @@ def split_tidy_text(text: str) -> tuple[list[str], list[str], Sequence[int]] | N
 
     Works on the bytes of all lines together, which takes a fraction of the time of a loop over the lines.
     """
-    signs, numbers = _signs(text), None
-    if not _is_tidy(text, signs):
-        text, numbers = _tidy(text)
-        signs = _signs(text)
-    ends, brackets = np.flatnonzero(signs == _LINE_END), np.flatnonzero(signs == _OPEN)
+    characters, numbers = _byte_values(text), None
+    if not _is_tidy(text, characters):
+        text, numbers = _tidied(text)
+        characters = _byte_values(text)
+    ends, brackets = np.flatnonzero(characters == _LINE_END), np.flatnonzero(characters == _OPEN)
     if not len(ends) or not len(brackets):
         return None
     # The last opening bracket in each line; in a line without one, that of an earlier line.
     opens = brackets[np.searchsorted(brackets, ends) - 1]
     closes = ends - 1
-    if np.any(opens >= ends) or np.any(opens[1:] < ends[:-1]) or np.any(signs[closes] != _CLOSE):
+    if np.any(opens >= ends) or np.any(opens[1:] < ends[:-1]) or np.any(characters[closes] != _CLOSE):
         return None
-    signs[opens] = signs[closes] = _GONE
-    signs[np.where(signs[opens - 1] == _SPACE, opens - 1, opens)] = _LINE_END
-    parts = signs.tobytes().replace(bytes([_GONE]), b"").decode().split("\n")
+    characters[opens] = characters[closes] = _REMOVED
+    characters[np.where(characters[opens - 1] == _SPACE, opens - 1, opens)] = _LINE_END
+    parts = characters.tobytes().replace(bytes([_REMOVED]), b"").decode().split("\n")
     ids, texts = parts[1::2], parts[0:-1:2]
     return (ids, texts, numbers or range(1, len(ids) + 1)) if _are_ids(ids) else None
 
 
-def _signs(text: str) -> NDArray[np.uint8]:
+def _byte_values(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(bytearray(text, "utf-8"), np.uint8)
 
 
-def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
-    """Whether `_tidy` would change nothing in a text, except a space before the id of an empty transcript. signs: the
+def _is_tidy(text: str, characters: NDArray[np.uint8]) -> bool:
+    """Whether `_tidied` would change nothing in a text, except a space before the id of an empty transcript. signs: the
     bytes of the text."""
-    blank = signs <= _SPACE
+    blank = characters <= _SPACE
     pairs = np.flatnonzero(blank[1:] & blank[:-1])
-    empty = (signs[pairs] == _LINE_END) & (signs[pairs + 1] == _SPACE) & (signs.take(pairs + 2, mode="clip") == _OPEN)
-    if blank[0] or not empty.all() or "\t" in text or (len(pairs) and _opens_again(signs, pairs + 2)):
+    empty = (
+        (characters[pairs] == _LINE_END)
+        & (characters[pairs + 1] == _SPACE)
+        & (characters.take(pairs + 2, mode="clip") == _OPEN)
+    )
+    if blank[0] or not empty.all() or "\t" in text or (len(pairs) and _opens_again(characters, pairs + 2)):
         return False
     return not (";" in text and (text.startswith(COMMENT) or f"\n{COMMENT}" in text))
 
 
-def _opens_again(signs: NDArray[np.uint8], brackets: NDArray[np.intp]) -> bool:
+def _opens_again(characters: NDArray[np.uint8], brackets: NDArray[np.intp]) -> bool:
     """Whether another bracket opens in the line of one of these brackets. It then belongs to the text, not to an id."""
-    positions = np.flatnonzero((signs == _OPEN) | (signs == _LINE_END))
+    positions = np.flatnonzero((characters == _OPEN) | (characters == _LINE_END))
     after = np.searchsorted(positions, brackets) + 1
-    return bool(np.any(signs[positions.take(after, mode="clip")] == _OPEN))
+    return bool(np.any(characters[positions.take(after, mode="clip")] == _OPEN))
 
 
-def _tidy(text: str) -> tuple[str, Sequence[int]]:
+def _tidied(text: str) -> tuple[str, Sequence[int]]:
     """The text with single spaces within lines and none around them, without tabs, blank lines and comments. Then the
     numbers of the lines that are left."""
     text = text.replace("\t", " ")
@@ -139,14 +151,14 @@ def split_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[
         before, bracket, rest = line.rstrip(" \t").rpartition("(")
         id_ = rest[:-1]
         plain = bracket and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
-        if not plain and (problem := _wrong_with(line, bracket, rest)):
+        if not plain and (problem := _id_problem(line, bracket, rest)):
             utterances.problems.add(number, len(before) + 1 if bracket else len(line) + 1, problem, ID_EXAMPLE)
         else:
             utterances.add(number, id_, _SPACES.sub(" ", before).strip(" "), id_.lower(), len(before) + 2)
     return utterances.columns(ID_EXAMPLE, may_be_empty=may_be_empty)
 
 
-def _wrong_with(line: str, bracket: str, rest: str) -> str:
+def _id_problem(line: str, bracket: str, rest: str) -> str:
     """What is wrong with the id of a line; "" if nothing is. bracket, rest: the opening bracket and what follows it."""
     id_ = rest[:-1]
     if not bracket:
@@ -180,13 +192,13 @@ def speaker_scheme(scheme: str) -> SpeakersOf:
     InputError for any other text, and if a regular expression takes too long on an id.
     """
     if len(scheme) > 2 and scheme.startswith("/") and scheme.endswith("/"):
-        take = _by_expression(scheme)
-        return lambda ids: list(map(take, ids))
-    if scheme not in _SCHEMES:
+        speaker_of = _speaker_by_expression(scheme)
+    elif scheme in _SCHEMES:
+        speaker_of = _SCHEMES[scheme]
+    else:
         remedy = nearest(scheme, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
         raise InputError(f"no speaker scheme is called {scheme!r}", remedy=remedy)
-    take = _SCHEMES[scheme]
-    return _before_marks if take is _before_mark else lambda ids: list(map(take, ids))
+    return _before_marks if speaker_of is _before_mark else lambda ids: list(map(speaker_of, ids))
 
 
 class _LowerCase(dict[str, str]):
@@ -198,6 +210,7 @@ class _LowerCase(dict[str, str]):
 
 
 def _before_marks(ids: Sequence[str]) -> list[str]:
+    """As `_before_mark`, for many ids, of which most have a speaker in common with others."""
     if any("-" in id_ for id_ in ids):
         return list(map(_before_mark, ids))
     lower_case = _LowerCase()
@@ -205,6 +218,7 @@ def _before_marks(ids: Sequence[str]) -> list[str]:
 
 
 def _before_mark(id_: str) -> str:
+    """The part of an id before its first hyphen, or without one, before its first underscore, in lower case."""
     for mark in "-_":
         before, separator, _ = id_.partition(mark)
         if separator:
@@ -222,7 +236,8 @@ _SCHEMES: dict[str, Callable[[str], str]] = {
 }
 
 
-def _by_expression(pattern: str) -> Callable[[str], str]:
+def _speaker_by_expression(pattern: str) -> Callable[[str], str]:
+    """A function that returns the first group of a `/regular expression/` in an id; "" if it does not match."""
     import regex  # here, since it takes longer to import than most files take to score
 
     remedy = "Put the speaker in parentheses: /([a-z]+)[0-9]/"
@@ -233,14 +248,14 @@ def _by_expression(pattern: str) -> Callable[[str], str]:
     if not expression.groups:
         raise InputError(f"{pattern} has no capturing group", remedy=remedy)
 
-    def take(id_: str) -> str:
+    def speaker_of(id_: str) -> str:
         try:
             match = expression.search(id_, timeout=_MAX_MATCH_S)
         except TimeoutError as error:
             raise InputError(f"{pattern} takes too long on {id_!r}", remedy="Write a simpler one") from error
         return (match[1] or "") if match else ""
 
-    return take
+    return speaker_of
 
 
 _BY_ID = (Format.TRN, Format.SRO, Format.CSV, Format.KALDI, Format.JSONL)
@@ -295,11 +310,11 @@ def read_pair(
     formats = (reference_format or format_of(reference_path), hypothesis_format or format_of(hypothesis_path))
     match formats:
         case (Format.STM, Format.CTM):
-            return _cut_by_segments(read_stm(reference_path, encoding), hypothesis_path, encoding)
+            return _pair_by_segments(read_stm(reference_path, encoding), hypothesis_path, encoding)
         case (Format.SEGLST, Format.CTM):
-            return _cut_by_segments(in_order(read_seglst(reference_path, encoding)), hypothesis_path, encoding)
+            return _pair_by_segments(in_order(read_seglst(reference_path, encoding)), hypothesis_path, encoding)
         case (Format.CTM, Format.CTM):
-            return _by_place(reference_path, hypothesis_path, encoding)
+            return _pair_by_place(reference_path, hypothesis_path, encoding)
         case (first, second) if first in _BY_ID and second in _BY_ID:
             reference = read_transcripts(reference_path, first, encoding)
             hypothesis = read_transcripts(
@@ -344,8 +359,11 @@ def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
         return hypothesis
     free_ids = reference_ids.difference(hypothesis.ids)
     spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free_ids}
-    # pop: if two ids of the hypothesis differ only in case, the second finds no reference.
-    renamed = {id_: spelling.pop(caseless) for id_ in unmatched if (caseless := _caseless(id_)) in spelling}
+    renamed: dict[str, str] = {}
+    for id_ in unmatched:
+        # Removed, so that of two ids of the hypothesis that differ only in case, the second finds no reference.
+        if (reference_id := spelling.pop(_caseless(id_), None)) is not None:
+            renamed[id_] = reference_id
     return replace(hypothesis, ids=tuple(renamed.get(id_, id_) for id_ in hypothesis.ids)) if renamed else hypothesis
 
 
@@ -354,9 +372,10 @@ def _caseless(id_: str) -> str:
     return id_.upper().lower()
 
 
-def _cut_by_segments(
+def _pair_by_segments(
     reference: Segments, hypothesis_path: Path, encoding: str | None
 ) -> tuple[Transcripts, Transcripts]:
+    """As `read_pair`, for segments of a reference and words of a hypothesis."""
     words, not_scored = _scored_words(read_ctm(hypothesis_path, encoding, may_be_empty=True))
     _refuse_unknown_places(words, {place_of(segment) for segment in reference.segments}, str(hypothesis_path))
     ids: list[str] = []
@@ -365,13 +384,13 @@ def _cut_by_segments(
     heard_lines: list[int] = []
     counts: dict[str, int] = {}
     scored = [segment for segment in reference.segments if not segment.ignored]
-    for segment, piece in zip(reference.segments, cut(words, reference.segments), strict=True):
+    for segment, piece in zip(reference.segments, cut_by_segments(words, reference.segments), strict=True):
         if segment.ignored:
             continue
         count = counts.get(segment.speaker, 0)
         counts[segment.speaker] = count + 1
         ids.append(f"{segment.speaker}-{count:03d}")
-        heard.append(_join(piece))
+        heard.append(_join_words(piece))
         confidences.append(tuple(word.confidence for word in piece))
         heard_lines.append(piece[0].line if piece else 0)
     speakers = tuple(segment.speaker for segment in scored)
@@ -393,7 +412,10 @@ def _cut_by_segments(
     )
 
 
-def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None) -> tuple[Transcripts, Transcripts]:
+def _pair_by_place(
+    reference_path: Path, hypothesis_path: Path, encoding: str | None
+) -> tuple[Transcripts, Transcripts]:
+    """As `read_pair`, for two files of words."""
     references, left_out = _scored_words(read_ctm(reference_path, encoding, in_order=False))
     hypotheses, not_scored = _scored_words(read_ctm(hypothesis_path, encoding, may_be_empty=True, in_order=False))
     if not references:
@@ -403,8 +425,8 @@ def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None)
         names.setdefault(place_of(word), f"{word.file}-{word.channel}-0000")
     _refuse_unknown_places(hypotheses, names.keys(), str(hypothesis_path))
     return (
-        replace(_one_for_each_place(references, names, str(reference_path), encoding), not_scored=left_out),
-        replace(_one_for_each_place(hypotheses, names, str(hypothesis_path), encoding), not_scored=not_scored),
+        replace(_utterance_of_each_place(references, names, str(reference_path), encoding), not_scored=left_out),
+        replace(_utterance_of_each_place(hypotheses, names, str(hypothesis_path), encoding), not_scored=not_scored),
     )
 
 
@@ -414,13 +436,14 @@ def _scored_words(words: Sequence[TimedWord]) -> tuple[tuple[TimedWord, ...], in
     return scored, len(words) - len(scored)
 
 
-def _one_for_each_place(
+def _utterance_of_each_place(
     words: Sequence[TimedWord], names: dict[tuple[str, str], str], file: str, encoding: str | None
 ) -> Transcripts:
+    """The transcripts of words, with one utterance for each file and channel. names: ids of the utterances."""
     places = group_by((names[place_of(word)], word) for word in words)
     ids = tuple(places)
     lines = tuple(place_words[0].line for place_words in places.values())
-    texts = tuple(_join(place_words) for place_words in places.values())
+    texts = tuple(_join_words(place_words) for place_words in places.values())
     speakers = tuple(id_.removesuffix("-0000") for id_ in ids)
     confidences = tuple(tuple(word.confidence for word in place_words) for place_words in places.values())
     times = tuple(
@@ -439,7 +462,7 @@ def _one_for_each_place(
     )
 
 
-def _join(words: Sequence[TimedWord]) -> str:
+def _join_words(words: Sequence[TimedWord]) -> str:
     return " ".join(word.text for word in words)
 
 

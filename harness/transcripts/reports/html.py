@@ -20,15 +20,16 @@ from harness.model.numbers import percent
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.statistics.text import percent_interval, points_interval
-from harness.transcripts.groups import MIN_SPEAKERS, compare, compared_by_groups
+from harness.transcripts.groups import MIN_SPEAKERS, compare, compare_by_groups
 from harness.transcripts.reports.scoring_json import SourcedScoring
-from harness.transcripts.reports.text import NO_SPEAKER, TEST_NAMES, confused, group_scale, sections
+from harness.transcripts.reports.text import NO_SPEAKER, TEST_NAMES, confusions_section, group_scale, sections
 from harness.transcripts.scoring import ScoredUtterance, Scoring
 
 MAX_STEPS = 1000
 """Most words of an utterance that are shown, since a line may have a megabyte."""
 MAX_WORD_CHARS = 80
-_Split = tuple[list[list[AlignedWord]], list[AlignedWord]]
+_SplitWords = tuple[list[list[AlignedWord]], list[AlignedWord]]
+"""The insertions before each word of a reference and after the last; then all other steps."""
 
 
 @frozen
@@ -78,16 +79,21 @@ def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list
 
 def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> AlignedBlock:
     reference = _reference(utterances[0].words)
-    split = [_at_reference(utterance.words) for utterance in utterances]
+    split = [_split_insertions(utterance.words) for utterance in utterances]
     gaps = [max(len(inserted[index]) for inserted, _ in split) for index in range(len(reference) + 1)]
-    names = tuple(plain_text(label, 40) for label in labels)
     total = len(reference) + sum(gaps)
     return AlignedBlock(
-        names, tuple(islice(_block_columns(reference, gaps, split), MAX_STEPS)), max(0, total - MAX_STEPS)
+        labels=tuple(plain_text(label, 40) for label in labels),
+        columns=tuple(islice(_block_columns(reference, gaps, split), MAX_STEPS)),
+        left_out=max(0, total - MAX_STEPS),
     )
 
 
-def _block_columns(reference: Sequence[str], gaps: Sequence[int], split: Sequence[_Split]) -> Iterator[AlignedColumn]:
+def _block_columns(
+    reference: Sequence[str], gaps: Sequence[int], split: Sequence[_SplitWords]
+) -> Iterator[AlignedColumn]:
+    """The columns of hypotheses of one reference. gaps: most words that any of them inserts before each word of the
+    reference, and after the last."""
     for index, gap in enumerate(gaps):
         for place in range(gap):
             inserted_words = (inserted[index] for inserted, _ in split)
@@ -96,15 +102,16 @@ def _block_columns(reference: Sequence[str], gaps: Sequence[int], split: Sequenc
                 tuple(_aligned_cell(words[place]) if place < len(words) else AlignedCell() for words in inserted_words),
             )
         if index < len(reference):
-            yield AlignedColumn(_word(reference[index]), tuple(_aligned_cell(steps[index]) for _, steps in split))
+            yield AlignedColumn(
+                _shortened_word(reference[index]), tuple(_aligned_cell(steps[index]) for _, steps in split)
+            )
 
 
 def _reference(words: Sequence[AlignedWord]) -> tuple[str, ...]:
     return tuple(word.reference for word in words if word.edit is not Edit.INSERTION)
 
 
-def _at_reference(words: Sequence[AlignedWord]) -> _Split:
-    """The insertions before each word of the reference and after the last; then all other steps."""
+def _split_insertions(words: Sequence[AlignedWord]) -> _SplitWords:
     inserted: list[list[AlignedWord]] = [[]]
     steps: list[AlignedWord] = []
     for word in words:
@@ -117,14 +124,14 @@ def _at_reference(words: Sequence[AlignedWord]) -> _Split:
 
 
 def _aligned_cell(word: AlignedWord) -> AlignedCell:
-    return AlignedCell(word.edit, _word(word.hypothesis), word.reference == word.hypothesis)
+    return AlignedCell(word.edit, _shortened_word(word.hypothesis), word.reference == word.hypothesis)
 
 
-def _word(word: str) -> str:
+def _shortened_word(word: str) -> str:
     return plain_text(word, MAX_WORD_CHARS)
 
 
-MAX_STEPS_IN_ALL = 150_000
+MAX_STEPS_OF_PAGE = 150_000
 """Most words that a page shows: about 15 MB, which a browser still opens at once."""
 
 
@@ -136,10 +143,10 @@ class ShownUtterances:
         self._scorings = scorings
         self.ids: Sequence[str] = list(dict.fromkeys(id_ for scoring in scorings for id_ in scoring.ids))
         self._rows = [self._rows_of(scoring) for scoring in scorings]
-        errors, words, steps = self._sums(steps_each)
+        errors, words, steps = self._sums_over_systems(steps_each)
         rate = errors / np.maximum(words, 1)
         order = np.lexsort((np.arange(len(errors)), -rate, -errors))
-        within = np.cumsum(steps[order]) <= MAX_STEPS_IN_ALL
+        within = np.cumsum(steps[order]) <= MAX_STEPS_OF_PAGE
         fit = max(1, int(within.sum()))
         self._order = order[: min(most, fit)]
         self.with_errors = int((errors > 0).sum())
@@ -174,7 +181,7 @@ class ShownUtterances:
         row = {id_: index for index, id_ in enumerate(scoring.ids)}
         return np.fromiter((row.get(id_, -1) for id_ in self.ids), np.intp, len(self.ids))
 
-    def _sums(self, steps_each: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _sums_over_systems(self, steps_each: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """For each utterance, the numbers of its errors, its words, and its words to be shown, of all systems
         together."""
         errors, words, steps = (np.zeros(len(self.ids), np.int64) for _ in range(3))
@@ -189,6 +196,7 @@ class ShownUtterances:
 
 MAX_UTTERANCES = 2000
 MAX_IDS = 30
+"""Most ids in a note that counts utterances."""
 WIDTH = 2400
 """Width of a line, in characters. A page wraps it."""
 MAX_NAME_CHARS = 200
@@ -210,9 +218,9 @@ def page(
     if not systems:
         raise ValueError("a page needs at least one scoring")
     scorings = [system.scoring for system in systems]
-    rows = _systems(systems)
+    rows = _system_rows(systems)
     selection = ShownUtterances(scorings, most_utterances, MAX_STEPS)
-    utterances = [_utterance(*entry, rows) for entry in selection.utterances()]
+    utterances = [_utterance_row(*entry, rows) for entry in selection.utterances()]
     return filled_page(
         "harness.transcripts.reports",
         "scoring.html",
@@ -226,7 +234,7 @@ def page(
         or 1.0,
         titles={section.key: section.title for row in rows for section in row["sections"]},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
-        by_groups=compared_by_groups([(system.scoring, system.groups) for system in systems]),
+        by_groups=compare_by_groups([(system.scoring, system.groups) for system in systems]),
         least_speakers=MIN_SPEAKERS,
         test_names=TEST_NAMES,
         counted_unit=scorings[0].unit,
@@ -244,13 +252,14 @@ def page(
     )
 
 
-def _systems(systems: Sequence[SourcedScoring]) -> list[dict[str, Any]]:
+def _system_rows(systems: Sequence[SourcedScoring]) -> list[dict[str, Any]]:
+    """The data of each system in the page. The plots of groups have one scale for all systems."""
     rows = []
     scale = max((group_scale(system.groups) for system in systems if system.groups), default=0.0)
     for number, system in enumerate(systems, 1):
         name = plain_text(system.scoring.title, MAX_NAME_CHARS) or f"system {number}"
         label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
-        parts = [*sections(system, WIDTH, MAX_IDS, scale), confused(system.scoring)]
+        parts = [*sections(system, WIDTH, MAX_IDS, scale), confusions_section(system.scoring)]
         rows.append({"label": label, "title": name, "scored": system, "sections": parts})
     return rows
 
@@ -259,10 +268,10 @@ def _speaker(name: str) -> str:
     return plain_text(name, 80) or NO_SPEAKER
 
 
-def _utterance(
+def _utterance_row(
     place: int,
     id_: str,
-    having: Sequence[int],
+    system_indices: Sequence[int],
     utterances: Sequence[ScoredUtterance],
     systems: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
@@ -271,7 +280,7 @@ def _utterance(
 
     Its `kinds` has the letters of its errors, M if a hypothesis is missing, and 0 if there are none.
     """
-    labels = [systems[index]["label"] for index in having]
+    labels = [systems[index]["label"] for index in system_indices]
     counts = WordCounts.total(utterance.counts for utterance in utterances)
     kinds = {
         "S": counts.substitutions,

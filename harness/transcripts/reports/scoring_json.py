@@ -42,7 +42,7 @@ def _group_figures(figures: GroupFigures | None) -> Json:
         "groups": [
             {
                 "by": grouping.by,
-                "values": [{"value": label or None, **_words(words)} for label, words in grouping.values],
+                "values": [{"value": label or None, **_group_words_json(words)} for label, words in grouping.values],
             }
             for grouping in figures.grouped
         ],
@@ -53,7 +53,7 @@ def _group_figures(figures: GroupFigures | None) -> Json:
     }
 
 
-def _words(words: GroupWords) -> Json:
+def _group_words_json(words: GroupWords) -> Json:
     rest = {"wer": words.counts.wer, "interval": words.interval, "interval_over": words.unit.value}
     return {**counts_of(words.counts), **rest}
 
@@ -63,7 +63,7 @@ def _cross_json(cross: CrossedScoring) -> Json:
         "by": cross.by,
         "rows": [label or None for label in cross.rows],
         "columns": [label or None for label in cross.columns],
-        "cells": [[None if cell is None else _words(cell) for cell in row] for row in cross.cells],
+        "cells": [[None if cell is None else _group_words_json(cell) for cell in row] for row in cross.cells],
     }
 
 
@@ -72,16 +72,16 @@ def _comparison_json(pair: SystemComparison, groups: Sequence[GroupedComparison]
         {
             "by": grouping.by,
             "values": [
-                {"value": label or None, **_differing_json(comparison)} for label, comparison in grouping.values
+                {"value": label or None, **_difference_json(comparison)} for label, comparison in grouping.values
             ],
         }
         for grouping in groups
     ]
     tests = [to_plain(test) for test in pair.tests]
-    return {"first": pair.first, "second": pair.second, **_differing_json(pair), "tests": tests, "groups": grouped}
+    return {"first": pair.first, "second": pair.second, **_difference_json(pair), "tests": tests, "groups": grouped}
 
 
-def _differing_json(pair: SystemComparison) -> Json:
+def _difference_json(pair: SystemComparison) -> Json:
     return {
         "utterances": pair.utterances,
         "first_totals": counts_of(pair.first_counts),
@@ -91,8 +91,9 @@ def _differing_json(pair: SystemComparison) -> Json:
 
 
 FORMAT = 1
-_text = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
-CHUNK = 2000
+"""Number of this format; increased when a key changes its meaning."""
+_to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+UTTERANCES_PER_CHUNK = 2000
 
 
 @frozen
@@ -138,26 +139,27 @@ def pieces(
     comparisons: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
-    """The text of the JSON. For one system, its object; for several, `{"systems": […], "comparisons": […]}`.
+    """Yields the text of the JSON. For one system, its object; for several, `{"systems": […], "comparisons": […]}`.
 
     by_groups: for each comparison, the same by groups; () without groups.
     """
     if len(systems) == 1:
-        yield from _system(systems[0])
+        yield from _system_json_lines(systems[0])
     else:
         yield '{"systems": ['
         for index, system in enumerate(systems):
             yield ",\n" if index else "\n"
-            yield from _system(system)
+            yield from _system_json_lines(system)
         within = by_groups or [()] * len(comparisons)
         compared = [
             _comparison_json(comparison, groups) for comparison, groups in zip(comparisons, within, strict=True)
         ]
-        yield f'],\n"comparisons": {_text(compared)}}}'
+        yield f'],\n"comparisons": {_to_json(compared)}}}'
     yield "\n"
 
 
-def _system(system: SourcedScoring) -> Iterator[str]:
+def _system_json_lines(system: SourcedScoring) -> Iterator[str]:
+    """The object of a system in pieces, its utterances last."""
     scoring, source = system.scoring, system.source
     head: dict[str, object] = {
         "format": FORMAT,
@@ -181,7 +183,7 @@ def _system(system: SourcedScoring) -> Iterator[str]:
     }
     yield "{\n"
     for key, value in head.items():
-        yield f"{_text(key)}: {_text(value)},\n"
+        yield f"{_to_json(key)}: {_to_json(value)},\n"
     yield '"utterances": ['
     columns = scoring.columns
     count_columns = (columns.correct, columns.substitutions, columns.deletions, columns.insertions)
@@ -189,16 +191,16 @@ def _system(system: SourcedScoring) -> Iterator[str]:
         scoring.ids, *(column.tolist() for column in count_columns), scoring.paths(range(len(scoring))), strict=True
     )
     rows: list[str] = []
-    before = "\n"
+    separator = "\n"
     for id_, correct, substitutions, deletions, insertions, path in utterances:
         rows.append(
-            f'{{"id": {_text(id_)}, "correct": {correct}, "substitutions": {substitutions}, '
+            f'{{"id": {_to_json(id_)}, "correct": {correct}, "substitutions": {substitutions}, '
             f'"deletions": {deletions}, "insertions": {insertions}, "path": "{path}"}}'
         )
-        if len(rows) == CHUNK:
-            yield before + ",\n".join(rows)
-            before = ",\n"
+        if len(rows) == UTTERANCES_PER_CHUNK:
+            yield separator + ",\n".join(rows)
+            separator = ",\n"
             rows.clear()
     if rows:
-        yield before + ",\n".join(rows)
+        yield separator + ",\n".join(rows)
     yield "\n]}"

@@ -81,26 +81,30 @@ def report(
     *,
     colour: bool,
 ) -> Iterator[str]:
-    """The lines on one system. Its summary and groups come last, so that a terminal still shows them. width: of a line,
-    in characters. alignments: which utterances to align; None for none. confusions_listed: number of rows of each table
-    of confusions; None for no tables."""
+    """The lines on one system. Its summary and groups come last, so that a terminal still shows them.
 
-    def marked(line: str) -> str:
+    alignments: which utterances to show word by word; None for none. confusions_listed: most rows of each table of
+    confusions, 0 for all; None for no tables. width: of a line, in characters. colour: whether to write the codes of a
+    terminal.
+    """
+
+    def embolden(line: str) -> str:
         return f"\x1b[1m{line}\x1b[0m" if colour else line
 
     scoring = sourced.scoring
     if alignments is not None:
-        for utterance in scoring.utterances(scoring.with_errors() if alignments is AlignmentSelection.ERRORS else None):
-            yield from aligned(utterance, width, colour=colour)
+        rows = scoring.with_errors() if alignments is AlignmentSelection.ERRORS else None
+        for utterance in scoring.utterances(rows):
+            yield from alignment_lines(utterance, width, colour=colour)
             yield ""
     if confusions_listed is not None:
-        yield from confused(scoring).lines(width, confusions_listed or None)
+        yield from confusions_section(scoring).lines(width, confusions_listed or None)
         yield ""
-    yield marked(f"system: {shown(scoring.title, width - 8)}")
+    yield embolden(f"system: {shown(scoring.title, width - 8)}")
     for section in sections(sourced, width):
         yield ""
         for line in section.lines(width, MAX_ROWS):
-            yield marked(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
+            yield embolden(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
 def sections(sourced: SourcedScoring, width: int, most_ids: int = 5, scale: float | None = None) -> Iterator[Section]:
@@ -126,8 +130,8 @@ def summary(scoring: Scoring) -> Table[Sequence[str]]:
     """A line for each speaker, a line for all together, and the spread over speakers (each with the same weight)."""
     speakers = [counts for _, counts in scoring.by_speaker]
     count_columns = (Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"), *_SPEAKERS)
-    rows = [_values(counts) for counts in speakers]
-    columns = [[value for row in rows if (value := row[index]) is not None] for index in range(len(count_columns))]
+    by_column = zip(*map(_sentence_and_edit_rates, speakers), strict=True) if speakers else [()] * len(count_columns)
+    columns = [[value for value in column if value is not None] for column in by_column]
     spread = {
         "Mean": [float(np.mean(column)) if column else None for column in columns],
         "S.D.": [float(np.std(column, ddof=1)) if len(column) > 1 else None for column in columns],
@@ -138,13 +142,13 @@ def summary(scoring: Scoring) -> Table[Sequence[str]]:
         [(name or NO_SPEAKER, *_cells(counts)) for name, counts in scoring.by_speaker],
         ends=[
             ("Sum / avg", *_cells(scoring.totals)),
-            *((name, *map(_decimal, values)) for name, values in spread.items()),
+            *((name, *map(_one_decimal, values)) for name, values in spread.items()),
         ],
         plots=[(counts.wer, None) for counts in speakers],
     )
 
 
-def _values(counts: WordCounts) -> tuple[float | None, ...]:
+def _sentence_and_edit_rates(counts: WordCounts) -> tuple[float | None, ...]:
     """Numbers of sentences and words. Then in per cent: correct words, substitutions, deletions, insertions, errors,
     and sentences with an error."""
     edits = (counts.correct, counts.substitutions, counts.deletions, counts.insertions, counts.errors)
@@ -157,23 +161,24 @@ def _sentence_errors(counts: WordCounts) -> float | None:
 
 
 def _cells(counts: WordCounts) -> tuple[str, ...]:
-    return str(counts.sentences), str(counts.words), *map(_decimal, _values(counts)[2:])
+    return str(counts.sentences), str(counts.words), *map(_one_decimal, _sentence_and_edit_rates(counts)[2:])
 
 
-def _decimal(value: float | None) -> str:
+def _one_decimal(value: float | None) -> str:
     return fixed(value, 1)
 
 
 def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int = 5) -> Notes:
     """Notes on the basis of the results: normalisation, rate with its 95 % interval, and utterances without a partner
     or without words."""
-    counted = ""
-    if scoring.dropped:
-        counted = "; left out"
-    elif scoring.missing:
-        counted = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
     missing = _list_ids(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, most_ids)
-    remark = "; counted nowhere" if scoring.surplus else ""
+    if scoring.dropped:
+        missing += "; left out"
+    elif scoring.missing:
+        missing += f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
+    surplus = _list_ids(len(scoring.surplus), scoring.surplus, width, most_ids)
+    if scoring.surplus:
+        surplus += "; counted nowhere"
     pairs = [
         ("normalisation", shown(scoring.normalisation, max(20, width - 21))),
         (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
@@ -183,14 +188,15 @@ def notes(scoring: Scoring, interval: Interval | None, width: int, most_ids: int
     return Notes(
         (
             *pairs,
-            ("missing hypotheses", missing + counted),
-            ("surplus hypotheses", _list_ids(len(scoring.surplus), scoring.surplus, width, most_ids) + remark),
+            ("missing hypotheses", missing),
+            ("surplus hypotheses", surplus),
             ("empty references", f"{scoring.empty_references:,}"),
         )
     )
 
 
 def _applies_to(scoring: Scoring) -> str:
+    """The population that the interval of all utterances is about."""
     unit = unit_of(scoring)
     nameless = unit is IntervalUnit.UTTERANCES and not any(name for name, _ in scoring.by_speaker)
     return "further utterances like these" if nameless else POPULATION_OF[unit]
@@ -245,6 +251,7 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
 
 
 def _list_ids(count: int, ids: Sequence[str], width: int, most: int) -> str:
+    """A number of utterances, and the first of their ids. width: of a line, in characters. most: most ids."""
     if not count:
         return "0"
     id_width = min(_MAX_ID_COLUMNS, max(8, (width - 40) // most))
@@ -297,7 +304,7 @@ def _group_table(grouped: GroupedScoring, unit: TextUnit, scale: float) -> Table
         Field("", ERROR_RATES[unit], lambda row: percent(row[1].counts.wer, 2), main=True),
         Field("", "95 % interval", lambda row: percent_interval(row[1].interval, 1)),
         Field("", "" if same_unit else "over", lambda row: row[1].unit.value, gives_way=2),
-        Field("", "sent.err", lambda row: _decimal(_sentence_errors(row[1].counts)), gives_way=3),
+        Field("", "sent.err", lambda row: _one_decimal(_sentence_errors(row[1].counts)), gives_way=3),
     )
     return Table(
         fields, grouped.values, plots=[(words.counts.wer, words.interval) for _, words in grouped.values], scale=scale
@@ -321,7 +328,7 @@ def _crossed_cell(words: GroupWords | None) -> tuple[str, str]:
     return f"{hundredths(words.counts.wer, 2)} of {words.counts.words}", hundredths_interval(words.interval, 1)
 
 
-def compared(
+def comparison_lines(
     systems: Sequence[SourcedScoring],
     comparisons: Sequence[SystemComparison],
     width: int,
@@ -336,8 +343,8 @@ def compared(
     titles = [shown(system.scoring.title, room) for system in systems]
     widest = max(map(width_of, titles))
     for title, system in zip(titles, systems, strict=True):
-        found_of = f"{ERROR_RATES[unit]} {wer_in_words(system.scoring.totals, system.interval, unit)}"
-        yield from note(title, found_of, width, widest + 2)
+        rate = f"{ERROR_RATES[unit]} {wer_in_words(system.scoring.totals, system.interval, unit)}"
+        yield from note(title, rate, width, widest + 2)
     for index, pair in enumerate(comparisons):
         first, second = shown(pair.first, room), shown(pair.second, room)
         wers = f"{percent(pair.first_counts.wer, 2)} against {percent(pair.second_counts.wer, 2)}"
@@ -354,12 +361,12 @@ def compared(
             yield f"  without an error: {' against '.join(shares)} of the utterances"
             yield f"  {sentence(first, second, difference, MeasureKind.SHARE, more_is_better=True)}"
         yield ""
-        yield from _tests(pair.tests, len(comparisons), width, unit)
+        yield from _test_lines(pair.tests, len(comparisons), width, unit)
         if by_groups:
-            yield from _differences(by_groups[index], width)
+            yield from _group_comparison_lines(by_groups[index], width)
 
 
-def _tests(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
+def _test_lines(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
     """A line for each test. pairs: number of pairs of systems, for which p is corrected."""
     columns, rows = [*_TESTS], []
     if pairs > 1:
@@ -378,7 +385,7 @@ def _tests(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) 
     yield from text_table(columns, rows, width)
 
 
-def _differences(groupings: Sequence[GroupedComparison], width: int) -> Iterator[str]:
+def _group_comparison_lines(groupings: Sequence[GroupedComparison], width: int) -> Iterator[str]:
     """A table for each grouping that splits the utterances: the first system against the second within each label."""
     for grouping in groupings:
         if len(grouping.values) < 2:
@@ -392,7 +399,7 @@ def _differences(groupings: Sequence[GroupedComparison], width: int) -> Iterator
         yield from text_table((Column(f"by {grouping.by}"), *_DIFFERENCES), rows, width, most=MAX_ROWS)
 
 
-def confused(scoring: Scoring) -> Section:
+def confusions_section(scoring: Scoring) -> Section:
     """The section with a table for each kind of confusion, the most frequent first."""
     errors, noun = confusions(scoring), UNIT_NOUNS[scoring.unit]
     lists = {
@@ -434,7 +441,7 @@ class _Step:
         return f"\x1b[{_COLOURS[self.edit]}m{text}\x1b[0m{blank}" if colour else text + blank
 
 
-def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator[str]:
+def alignment_lines(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator[str]:
     """A heading, then rows of three lines, none wider than `width` characters (at least 40).
 
     The words of the hypothesis stand below those of the reference, with a letter below each word that is wrong.
@@ -457,14 +464,15 @@ def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator
     for word in utterance.words:
         step = _Step.of(word, room)
         if row and step.width > columns_left:
-            yield from _row(row, colour)
+            yield from _alignment_row(row, colour)
             row, columns_left = [], room
         row.append(step)
         columns_left -= step.width + 1
-    yield from _row(row, colour)
+    yield from _alignment_row(row, colour)
 
 
-def _row(steps: Sequence[_Step], colour: bool) -> Iterator[str]:
+def _alignment_row(steps: Sequence[_Step], colour: bool) -> Iterator[str]:
+    """Two lines with the words of each side, and if a word is wrong, one with the letters of the errors."""
     yield (REFERENCE + " ".join(step.cell(step.reference, colour) for step in steps)).rstrip()
     yield (HYPOTHESIS + " ".join(step.cell(step.hypothesis, colour) for step in steps)).rstrip()
     marked_steps = [(step, step.edit is not Edit.CORRECT) for step in steps]

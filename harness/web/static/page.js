@@ -4,7 +4,7 @@
 
 const LOOK_AFTER_MS = 5000;
 const UNSENT = "unsent-draft";
-const MAX_KEEPALIVE_CHARS = 60_000;
+const LONGEST_KEPT_ALIVE = 60_000;
 const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
   ArrowUp: "up", ArrowDown: "down", Escape: "escape" };
 let own = null;
@@ -105,7 +105,7 @@ function keepDraft(afterMs) {
     const kept = sessionStorage.getItem(UNSENT);
     const fields = body("draft.quiet");
     // Browsers refuse to keep a long request alive.
-    const keepalive = fields.toString().length < MAX_KEEPALIVE_CHARS;
+    const keepalive = fields.toString().length < LONGEST_KEPT_ALIVE;
     try {
       const answer = await fetch(form().action, { method: "POST", body: fields, keepalive });
       if (answer.ok && sessionStorage.getItem(UNSENT) === kept) forget();

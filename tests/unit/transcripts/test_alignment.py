@@ -115,7 +115,7 @@ def test_many_pairs_are_aligned_as_each_alone(words: tuple[str, ...], data: st.D
 
 @pytest.mark.parametrize("size", [1, 40, 1 << 22])
 def test_chunks_of_any_size_give_the_same(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment_batch, "CHUNK", size)
+    monkeypatch.setattr(alignment_batch, "CHUNK_CHARS", size)
     random = np.random.default_rng(size)
     # Around 63 words the cells of a group outgrow 16 bits.
     lengths = [0, 1, 2, 3, 5, 8, 40, 62, 63, 64, 65, 79, 100]
@@ -130,8 +130,8 @@ def test_chunks_of_any_size_give_the_same(size: int, monkeypatch: pytest.MonkeyP
 
 
 def test_long_pairs_are_aligned_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment_batch, "LONG", 20)
-    monkeypatch.setattr(alignment_batch, "COMMON", 4)
+    monkeypatch.setattr(alignment_batch, "MIN_LONG_WORDS", 20)
+    monkeypatch.setattr(alignment_batch, "MAX_COMMON_ROUNDS", 4)
     random = np.random.default_rng(1)
     ends = [["e"] * size for size in (0, 3, 4, 5, 30)]
     references, hypotheses = (
@@ -145,9 +145,9 @@ def test_long_pairs_are_aligned_by_themselves(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment_batch, "LONG", 20)
+    monkeypatch.setattr(alignment_batch, "MIN_LONG_WORDS", 20)
     monkeypatch.setattr(alignment_long, "MAX_CELLS", 1000)
-    monkeypatch.setattr(alignment_long, "FEW", 10)
+    monkeypatch.setattr(alignment_long, "MAX_FEW_WORDS", 10)
     texts = ["a", "b c", "x " * 49 + "x"]
     hypotheses = ["a", "b", "y " * 49 + "y"]
     with pytest.raises(

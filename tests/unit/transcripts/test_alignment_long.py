@@ -16,8 +16,8 @@ LONG_WORDS = st.lists(st.integers(0, 3), max_size=40)
 @pytest.fixture(autouse=True)
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Next to no memory, and diagonals for texts of a few words."""
-    monkeypatch.setattr(alignment_long, "KEPT_BYTES", 64)
-    monkeypatch.setattr(alignment_long, "FEW", 1)
+    monkeypatch.setattr(alignment_long, "MAX_BACKTRACE_BYTES", 64)
+    monkeypatch.setattr(alignment_long, "MAX_FEW_WORDS", 1)
 
 
 def _path(reference: list[int], hypothesis: list[int]) -> str:
@@ -40,7 +40,7 @@ def test_any_texts_are_aligned_as_by_the_whole_table(reference: list[int], hypot
 @example([0] * 30, [1])
 def test_few_words_against_many_are_aligned_correctly(reference: list[int], hypothesis: list[int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alignment_long, "FEW", 1000)
+        patch.setattr(alignment_long, "MAX_FEW_WORDS", 1000)
         assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
 
 
@@ -58,7 +58,7 @@ def test_mostly_equal_shifted_texts_are_aligned_correctly(
 @pytest.mark.parametrize("limit", [0, 1 << 10, 1 << 27])
 @pytest.mark.parametrize("words", [2, 5, 300])
 def test_the_memory_limit_does_not_change_the_path(words: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment_long, "KEPT_BYTES", limit)
+    monkeypatch.setattr(alignment_long, "MAX_BACKTRACE_BYTES", limit)
     random = np.random.default_rng(words)
     reference, hypothesis = random.integers(0, words, 230).tolist(), random.integers(0, words, 170).tolist()
     assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)

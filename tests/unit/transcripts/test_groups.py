@@ -17,10 +17,10 @@ from harness.transcripts.groups import (
     Groupings,
     IntervalUnit,
     compare,
-    compared_by_group,
+    compare_by_group,
     group_figures,
+    group_words,
     interval_of,
-    words_on,
 )
 from harness.transcripts.scoring import Scoring
 from tests.unit.transcripts.reports.scorings import scored
@@ -78,7 +78,7 @@ def test_each_value_has_the_words_of_its_utterances() -> None:
     noise = dict(zip(groups.ids, groups.groupings[0].labels, strict=True))
     for label, words in group_figures(scoring, [groups]).grouped[0].values:
         rows = [row for row, id_ in enumerate(scoring.ids) if noise.get(id_, "") == label]
-        assert words == words_on(scoring, np.array(rows, np.intp))
+        assert words == group_words(scoring, np.array(rows, np.intp))
         assert words.counts == sum((utterance.counts for utterance in scoring.utterances(rows)), WordCounts())
 
 
@@ -145,7 +145,7 @@ def test_two_systems_are_compared_within_each_value_on_what_both_have() -> None:
     first, two, groups = corpus(11, 600)
     breakdown: GroupFigures = group_figures(first, [groups])
     for partition in breakdown.partitions:
-        values = compared_by_group(first, two, partition).values
+        values = compare_by_group(first, two, partition).values
         assert [label for label, _ in values] == list(partition.labels)
         (whole,) = compare([first, two])
         assert sum(pair.utterances for _, pair in values) == whole.utterances
@@ -162,5 +162,5 @@ def test_a_single_group_compares_like_the_whole() -> None:
     first, two, groups = corpus(13)
     everything = listed(dict.fromkeys((*groups.ids, *first.ids), "all"))
     (partition,) = group_figures(first, [everything]).partitions
-    ((_, pair),) = compared_by_group(first, two, partition).values
+    ((_, pair),) = compare_by_group(first, two, partition).values
     assert pair == replace(compare([first, two])[0], tests=())

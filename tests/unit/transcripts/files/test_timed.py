@@ -16,7 +16,7 @@ from harness.model.errors import InputError, Place
 from harness.model.transcript import Segment, TimedWord, Transcripts
 from harness.transcripts.files import sro as seen_ids
 from harness.transcripts.files.sro import SeenIds, converted_blocks, read_sro
-from harness.transcripts.files.timed import Segments, cut, read_ctm, read_stm
+from harness.transcripts.files.timed import Segments, cut_by_segments, read_ctm, read_stm
 from harness.transcripts.snor import SnorForm, words
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 
@@ -158,7 +158,7 @@ def segment(start_s: float, end_s: float, file: str = "f", channel: str = "A", i
 
 
 def texts(words: list[TimedWord], segments: list[Segment]) -> list[str]:
-    return ["".join(word.text for word in piece) for piece in cut(words, segments)]
+    return ["".join(word.text for word in piece) for piece in cut_by_segments(words, segments)]
 
 
 def test_word_goes_to_the_segment_of_its_midpoint() -> None:
@@ -271,7 +271,7 @@ def test_a_repeated_id_is_reported_with_its_first_place() -> None:
 
 def test_repeated_ids_are_found_exactly_among_many() -> None:
     rng = random.Random(3)
-    total = 3 * seen_ids.REMEMBERED
+    total = 3 * seen_ids.MAX_PLACES_KEPT
     ids = [f"U{number}" for number in range(total)]
     numbers = sorted(rng.sample(range(total), 500))
     stream = ids + [ids[number] for number in numbers] + ["NEW", "NEW"]
@@ -285,7 +285,7 @@ def test_repeated_ids_are_found_exactly_among_many() -> None:
         start = end
     assert sorted(place_by_position) == [*range(total, total + 500), len(stream) - 1]
     for position, number in enumerate(numbers, total):
-        remembered = number < seen_ids.REMEMBERED - LONGEST
+        remembered = number < seen_ids.MAX_PLACES_KEPT - LONGEST
         assert (
             place_by_position[position] == f"a:{number + 1}"
             if remembered

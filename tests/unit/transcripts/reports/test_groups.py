@@ -17,7 +17,7 @@ from harness.transcripts.groups import (
     GroupFigures,
     Groupings,
     compare,
-    compared_by_group,
+    compare_by_group,
     group_figures,
 )
 from harness.transcripts.reports import html, text
@@ -52,7 +52,7 @@ def figures(scoring: Scoring, groupings: Groupings = LISTED) -> GroupFigures:
 
 
 def within(first: Scoring, second: Scoring) -> tuple[GroupedComparison, ...]:
-    return tuple(compared_by_group(first, second, partition) for partition in figures(first).partitions)
+    return tuple(compare_by_group(first, second, partition) for partition in figures(first).partitions)
 
 
 def lines_of(breakdown: GroupFigures, width: int) -> Iterator[str]:
@@ -144,8 +144,8 @@ def test_table_columns_stay_aligned_with_any_labels(width: int) -> None:
     for groupings in (LISTED, hostile()):
         breakdown = figures(first, groupings)
         lines = list(lines_of(breakdown, width))
-        lines += text._differences(
-            [compared_by_group(first, two, partition) for partition in breakdown.partitions], width
+        lines += text._group_comparison_lines(
+            [compare_by_group(first, two, partition) for partition in breakdown.partitions], width
         )
         assert all(line.isprintable() for line in lines)
         heads = [(head, rule) for head, rule in pairwise(lines) if rule.startswith("─") and head.startswith("by ")]

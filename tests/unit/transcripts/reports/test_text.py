@@ -15,7 +15,7 @@ from harness.model.transcript import WordCounts
 from harness.transcripts.groups import compare
 from harness.transcripts.reports import scoring_json, text
 from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring, SourceFile, pieces
-from harness.transcripts.reports.text import aligned, confused
+from harness.transcripts.reports.text import alignment_lines, confusions_section
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, foreign, reported, scored
 
 
@@ -82,7 +82,7 @@ def test_systems_are_set_side_by_side() -> None:
     systems = [
         reported(scoring, interval) for scoring, interval in zip(scorings, [(0.1, 0.2), None, None], strict=True)
     ]
-    lines = list(text.compared(systems, compare(scorings), 100))
+    lines = list(text.comparison_lines(systems, compare(scorings), 100))
     assert lines[0] == "first" + " " * (cell_len(lines[0].partition("  WER")[0]) - 5) + (
         "  WER 7 of 12 = 58.33 % (95 % interval 10.00–20.00 %)"
     )
@@ -100,7 +100,7 @@ def test_systems_are_set_side_by_side() -> None:
 
 
 def test_each_kind_of_confusion_has_its_list() -> None:
-    assert list(confused(every_sort()).lines(80)) == [
+    assert list(confusions_section(every_sort()).lines(80)) == [
         "substitution pairs, reference → hypothesis: 2 in all, 2 different",
         "  1  to → two",
         "  1  へ → に",
@@ -125,7 +125,7 @@ def test_each_kind_of_confusion_has_its_list() -> None:
 
 
 def test_unlisted_confusions_are_counted() -> None:
-    section = confused(scored({"a_1": "a b c d d"}, {"a_1": ""}))
+    section = confusions_section(scored({"a_1": "a b c d d"}, {"a_1": ""}))
     assert list(section.lines(80, 2))[4:8] == [
         "deleted words: 5 in all, 4 different",
         "  2  d",
@@ -136,7 +136,7 @@ def test_unlisted_confusions_are_counted() -> None:
 
 @pytest.mark.parametrize("width", [30, 80])
 def test_foreign_words_keep_within_the_terminal(width: int) -> None:
-    lines = list(confused(foreign()).lines(width))
+    lines = list(confusions_section(foreign()).lines(width))
     assert all(line.isprintable() for line in lines)
     assert all(cell_len(line) <= width for line in lines if line.startswith("  "))
 
@@ -145,7 +145,7 @@ COLOUR = re.compile(r"\x1b\[(\d+)m(.*?)\x1b\[0m")
 
 
 def plain(index: int, width: int = 80) -> list[str]:
-    return list(aligned(*every_sort().utterances([index]), width, colour=False))
+    return list(alignment_lines(*every_sort().utterances([index]), width, colour=False))
 
 
 def test_each_error_has_its_letter_below() -> None:
@@ -172,14 +172,14 @@ def test_wide_letters_take_two_columns_and_combining_ones_none() -> None:
 
 def test_all_correct_has_no_line_of_marks() -> None:
     scoring = scored({"a_1": "yes", "a_2": ""}, {"a_1": "yes", "a_2": ""})
-    assert list(aligned(*scoring.utterances([0]), 80, colour=False))[1:] == ["REF:  yes", "HYP:  yes"]
-    assert list(aligned(*scoring.utterances([1]), 80, colour=False))[1:] == ["REF:", "HYP:"]
+    assert list(alignment_lines(*scoring.utterances([0]), 80, colour=False))[1:] == ["REF:  yes", "HYP:  yes"]
+    assert list(alignment_lines(*scoring.utterances([1]), 80, colour=False))[1:] == ["REF:", "HYP:"]
 
 
 def test_coloured_output_has_the_same_text() -> None:
     shown = set()
     for index in range(5):
-        coloured = list(aligned(*every_sort().utterances([index]), 80, colour=True))
+        coloured = list(alignment_lines(*every_sort().utterances([index]), 80, colour=True))
         assert [COLOUR.sub(r"\2", line).rstrip() for line in coloured] == plain(index)
         for line in coloured:
             if line.startswith("Eval"):
@@ -190,7 +190,7 @@ def test_coloured_output_has_the_same_text() -> None:
 @pytest.mark.parametrize("width", [20, 33, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     for utterance in (*foreign().utterances(), *every_sort().utterances()):
-        lines = list(aligned(utterance, width, colour=False))
+        lines = list(alignment_lines(utterance, width, colour=False))
         assert max(map(cell_len, lines)) <= width or utterance.missing
         assert max(map(cell_len, lines[1:])) <= max(width, 40)
         assert all(line.isprintable() for line in lines)
@@ -200,7 +200,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_wrapped_rows_contain_every_word_once() -> None:
     words = [f"w{number}" for number in range(100)]
     scoring = scored({"a_1": " ".join(words)}, {"a_1": " ".join(words[1:])})
-    rows = list(aligned(*scoring.utterances([0]), 50, colour=False))
+    rows = list(alignment_lines(*scoring.utterances([0]), 50, colour=False))
     ref_words = [word for row in rows if row.startswith("REF:") for word in row.split()[1:]]
     assert ref_words == words
 
@@ -273,7 +273,12 @@ def test_several_systems_are_compared() -> None:
 
 
 def test_chunks_of_json_join_without_gaps() -> None:
-    for utterances in (scoring_json.CHUNK - 1, scoring_json.CHUNK, scoring_json.CHUNK + 1, 2 * scoring_json.CHUNK):
+    for utterances in (
+        scoring_json.UTTERANCES_PER_CHUNK - 1,
+        scoring_json.UTTERANCES_PER_CHUNK,
+        scoring_json.UTTERANCES_PER_CHUNK + 1,
+        2 * scoring_json.UTTERANCES_PER_CHUNK,
+    ):
         texts = {f"a_{number}": "x" for number in range(utterances)}
         assert [
             utterance["id"] for utterance in read(SourcedScoring(scored(texts, texts), SOURCE, None))["utterances"]
