@@ -142,7 +142,7 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:
     """RMS level of a sound at the microphone, without its noise floor; None if it was not heard."""
     # Here, since it takes long to import; a run with a microphone has imported it.
-    from harness.sound.hearing import EARLIEST_S, LATEST_S, MIN_CORRELATION, locate
+    from harness.sound.own_sound import EARLIEST_S, LATEST_S, MIN_CORRELATION, locate
 
     recording, _ = microphone.cut(left_s + EARLIEST_S, left_s + part.duration_s + LATEST_S)
     match = locate(at_rate(recording, ANALYSIS_HZ).samples, at_rate(part, ANALYSIS_HZ).samples)

@@ -35,7 +35,7 @@ MIN_SPL, MAX_SPL = 30.0, 130.0
 QUIETLY_DBFS = -40.0
 """Level of the noise for which the weighting is computed; any level that does not clip will do."""
 SAME_DB = 0.05
-"""Levels that differ by less look the same when printed."""
+"""Levels that differ by less, in dB, look the same when printed."""
 
 
 class CalibrationKeys(Keys):
@@ -104,6 +104,7 @@ def write_calibration(path: Path, keys: CalibrationKeys) -> None:
 
 
 def _escape(text: str) -> str:
+    """A text for the inside of YAML's double quotes."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -144,11 +145,10 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
     measured = (calibration.loudspeaker, calibration.sound_device)
     if measured != (equipment.id, equipment.sound_device):
         return f"its calibration was measured with {measured[0]!r} on {measured[1]!r}"
-    now = settings_of(equipment)
-    if calibration.settings not in (None, now):  # None: its file does not state them
-        return (
-            f"its calibration was measured with {calibration.settings or 'no gain'}, but the bench has {now or 'none'}"
-        )
+    settings = settings_of(equipment)
+    if calibration.settings not in (None, settings):  # None: its file does not state them
+        measured_with = calibration.settings or "no gain"
+        return f"its calibration was measured with {measured_with}, but the bench has {settings or 'none'}"
     if today is not None and date.fromisoformat(calibration.expires_on) < today:
         return f"its calibration expired on {calibration.expires_on}"
     return ""
@@ -157,7 +157,7 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
 def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None, findings: Findings) -> None:
     """Notes why the levels of a bench with `level_tolerance_db` cannot be compared with what its microphone hears."""
     today, key_path = datetime.now().astimezone().date(), ("level_tolerance_db",)
-    parts = [*loudspeakers]
+    parts = list(loudspeakers)
     if microphone is None:
         findings.add(
             key_path, "no microphone measures the levels", "Add a calibrated microphone, or remove the key", key=True

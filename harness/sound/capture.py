@@ -88,6 +88,8 @@ class Capture:
         """Ends recording within 1.5 s, in any state."""
         self._stream.close()
 
+    # StreamOwner, on the thread that watches the stream.
+
     def opened(self, packet: Packet, resumed: bool) -> None:
         del packet  # PortAudio's latency is not used: see stream_clock
         self._is_resuming = resumed
@@ -115,6 +117,7 @@ class Capture:
         self._clock = self._new_clock()
 
     def _new_clock(self) -> StreamClock:
+        """A clock with the latency that is assumed on this path."""
         buffer_s = self._frames_per_buffer / RATE_HZ
         if self._is_lab:
             # Its sinks render a block as soon as its first sample is due, without waiting for the last one.
@@ -123,6 +126,7 @@ class Capture:
         return StreamClock(Latency(-1.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
 
     def _add_packet(self, packet: Packet) -> None:
+        """Observes the block of a callback, and delivers it once the times have settled."""
         missing_s = self._clock.observe(packet)
         if missing_s:
             self._epoch += 1
@@ -132,8 +136,8 @@ class Capture:
             self._keep_unsettled(packet)
         if self._times_are_settled:
             while self._unsettled:
-                self._give(self._unsettled.popleft())
-            self._give(packet)
+                self._deliver(self._unsettled.popleft())
+            self._deliver(packet)
 
     def _keep_unsettled(self, packet: Packet) -> None:
         """Keeps blocks from before the times have settled: a caller of on_back may need sound from just before it."""
@@ -143,7 +147,8 @@ class Capture:
         elif not self._times_are_settled and packet.first_sample >= FILLED_S * RATE_HZ:
             self._unsettled.append(packet)
 
-    def _give(self, packet: Packet) -> None:
+    def _deliver(self, packet: Packet) -> None:
+        """Passes a block on, after the report that the stream is back, if it was lost."""
         at_s, error_s = self._clock.time_of(packet.first_sample)
         samples = np.frombuffer(packet.payload, dtype="<i2").astype(np.float32) / np.float32(32768)
         self._stream.flowing.set()
@@ -169,6 +174,7 @@ class RingBuffer:
         self._arrived = threads.condition()
 
     def put(self, block: Block) -> None:
+        """Adds a block, and drops those that are too old."""
         with self._arrived:
             self._blocks.append(block)
             self._held_samples += len(block.samples)
@@ -184,7 +190,7 @@ class RingBuffer:
     def end_s(self) -> float | None:
         """Host time just after the newest sample; None when there is none."""
         with self._arrived:
-            return self._end_of(self._blocks[-1]) if self._blocks else None
+            return self._end_s(self._blocks[-1]) if self._blocks else None
 
     def cut(self, start_s: float, end_s: float, *, wait_s: float = 1.0) -> tuple[Waveform, float]:
         """The sound of [start_s, end_s) and the exact host time of its first sample.
@@ -196,30 +202,31 @@ class RingBuffer:
             raise SoundError(f"a clip cannot have a length of {moment(end_s - start_s)}")
         deadline = threads.monotonic() + wait_s
         with self._arrived:
-            while not self._blocks or self._end_of(self._blocks[-1]) < end_s:
+            while not self._blocks or self._end_s(self._blocks[-1]) < end_s:
                 if not self._arrived.wait(max(0.0, deadline - threads.monotonic())) and threads.monotonic() >= deadline:
                     raise SoundError(
                         f"the sound until {moment(end_s)} has not arrived", remedy="Check that the microphone is open"
                     )
-            blocks = [block for block in self._blocks if self._end_of(block) > start_s and block.at_s < end_s]
-        return self._join(blocks, start_s, end_s)
+            blocks = [block for block in self._blocks if self._end_s(block) > start_s and block.at_s < end_s]
+        return self._join_blocks(blocks, start_s, end_s)
 
     @staticmethod
-    def _end_of(block: Block) -> float:
+    def _end_s(block: Block) -> float:
         return block.at_s + len(block.samples) / RATE_HZ
 
-    def _join(self, blocks: list[Block], start_s: float, end_s: float) -> tuple[Waveform, float]:
+    def _join_blocks(self, blocks: list[Block], start_s: float, end_s: float) -> tuple[Waveform, float]:
+        """As `cut`, from the blocks that contain the sound."""
         if not blocks or blocks[0].at_s > start_s + 1 / RATE_HZ:
             # The clock may step back by less than a sample; that is not a gap.
             raise SoundError(f"the recording does not contain the sound at {moment(start_s)}")
         pieces = [blocks[0].samples]
-        for block, following in itertools.pairwise(blocks):
-            missing_s = following.at_s - self._end_of(block)
+        for block, next_block in itertools.pairwise(blocks):
+            missing_s = next_block.at_s - self._end_s(block)
             if missing_s > _FILL_LIMIT_S:
-                raise SoundError(f"the recording has a gap of {seconds(missing_s)} at {moment(self._end_of(block))}")
+                raise SoundError(f"the recording has a gap of {seconds(missing_s)} at {moment(self._end_s(block))}")
             if missing_s > _FILL_FROM_S:
                 pieces.append(np.zeros(round(missing_s * RATE_HZ), dtype=np.float32))
-            pieces.append(following.samples)
+            pieces.append(next_block.samples)
         samples = np.concatenate(pieces)
         first = max(0, round((start_s - blocks[0].at_s) * RATE_HZ))
         last = blocks[-1]  # by its own time, since the clock is corrected from block to block

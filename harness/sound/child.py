@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from harness.model.errors import SoundError
 from harness.model.frozen import frozen
-from harness.sound.sound_devices import NO_DEVICE, PULSE, SoundDevice, find, of_server
+from harness.sound.sound_devices import NO_DEVICE, PULSE, SoundDevice, find, server_devices
 
 HEAD: Final = struct.Struct("<BIIQddI")
 """The fields of a head: kind, number, frames, first sample, moment, reported, length."""
@@ -124,17 +124,17 @@ _ErrorHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_c
 _JackHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
-def _no_alsa_chatter(_file: bytes, _line: int, _function: bytes, _error: int, _text: bytes) -> None:
+def _ignore_alsa_message(_file: bytes, _line: int, _function: bytes, _error: int, _text: bytes) -> None:
     """Ignores a message of ALSA, which writes one for every device that PortAudio cannot open while it probes them."""
 
 
-def _no_jack_chatter(_text: bytes) -> None:
+def _ignore_jack_message(_text: bytes) -> None:
     """Ignores a message of JACK, which writes several when it does not run."""
 
 
 # Kept here: the libraries would call a handler even after Python has freed it.
-_ALSA_HANDLER = _ErrorHandler(_no_alsa_chatter)
-_JACK_HANDLER = _JackHandler(_no_jack_chatter)
+_ALSA_HANDLER = _ErrorHandler(_ignore_alsa_message)
+_JACK_HANDLER = _JackHandler(_ignore_jack_message)
 
 
 def mute_library_errors() -> None:
@@ -160,26 +160,26 @@ def raise_priority() -> None:
         return
 
 
-TICKS_AT_ONCE = 5
+TICKS_PER_WRITE = 5
 """Ticks of an idle stream are written this many at a time, so that the processes do not wake for each callback."""
-IDLE_AFTER = 100
+IDLE_CALLBACKS = 100
 """A stream is idle after this many callbacks without a play; by then the last one has left all buffers."""
 
 
 class PacketOutlet:
     """Packets on their way to the engine. Callbacks add them without waiting; the main thread writes them."""
 
-    def __init__(self, backlog: int) -> None:
+    def __init__(self, max_packets: int) -> None:
         self._packets: deque[Packet] = deque()
-        self._bell: SimpleQueue[None] = SimpleQueue()
-        self._backlog = backlog
+        self._bell: SimpleQueue[None] = SimpleQueue()  # wakes the main thread
+        self._max_packets = max_packets
         self._lost_frames = 0
         self._waiting = 0
 
     def put(self, packet: Packet, *, can_wait: bool = False) -> None:
-        """Adds a packet. can_wait: it may wait until there are TICKS_AT_ONCE of them, or one that cannot wait."""
+        """Adds a packet. can_wait: whether it may wait for TICKS_PER_WRITE such packets, or one that cannot wait."""
         # Only blocks hold sound, which fills the memory. The engine needs each of the other packets.
-        if packet.kind is PacketKind.BLOCK and len(self._packets) > self._backlog:
+        if packet.kind is PacketKind.BLOCK and len(self._packets) > self._max_packets:
             self._lost_frames += packet.frames
             return
         if self._lost_frames:
@@ -188,16 +188,17 @@ class PacketOutlet:
         self._packets.append(packet)
         if can_wait:
             self._waiting += 1
-        if not can_wait or self._waiting % TICKS_AT_ONCE == 0:
+        if not can_wait or self._waiting % TICKS_PER_WRITE == 0:
             self._bell.put(None)
 
     def take_all(self) -> bytes:
-        """All packets that were added, encoded. Waits for the first one that cannot wait."""
+        """Removes all packets that were added, and returns them encoded. Waits for the first one that cannot wait."""
         self._bell.get()
-        # Those that are here now, since callbacks go on adding.
+        # The length is read once, since callbacks go on adding.
         return b"".join(self._packets.popleft().encode() for _ in range(len(self._packets)))
 
     def write_packets(self) -> None:
+        """Writes packets to standard output, for ever. BrokenPipeError when the engine has gone."""
         while True:
             rest = memoryview(self.take_all())
             while rest:
@@ -215,7 +216,7 @@ class Output:
     count: int = 1
 
     @classmethod
-    def written(cls, text: str) -> Output:
+    def parse(cls, text: str) -> Output:
         """The output in a text such as 3/8 (number/count)."""
         number, _, count = text.partition("/")
         return cls(int(number), int(count))
@@ -235,15 +236,16 @@ class Player:
 
     def __init__(self, outlet: PacketOutlet, carry_on: int, output: Output = Output()) -> None:
         self._outlet = outlet
-        self._carry_on = carry_on
+        self._carry_on = carry_on  # PortAudio's value for "more sound follows"
         self._output = output
         self._sample = 0
         self._plays: deque[tuple[int, memoryview]] = deque()
-        self._offset = 0
-        self._stop_until = 0
+        self._offset = 0  # bytes of the first play that were played
+        self._stop_until = 0  # number of the last play that is to be stopped
         self._idle_ticks = 0
 
     def play(self, number: int, samples: bytes) -> None:
+        """Adds a play after all others. Called on another thread than the callback, as `stop` is."""
         self._plays.append((number, memoryview(samples)))
 
     def stop(self) -> None:
@@ -252,6 +254,7 @@ class Player:
             self._stop_until = self._plays[-1][0]
 
     def callback(self, _in: object, frames: int, time_info: Mapping[str, float], status: int) -> tuple[bytes, int]:
+        """Returns the next `frames` samples. Reports the plays that begin and end in them, and the callback itself."""
         moment_s = time.monotonic()
         self._end_stopped()
         bytes_left = frames * SAMPLE_BYTES
@@ -272,9 +275,16 @@ class Player:
                 self._offset = 0
         parts.append(bytes(bytes_left))
         reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
-        tick = Packet(PacketKind.TICK, status, frames, self._sample, moment_s, reported_s)
+        tick = Packet(
+            PacketKind.TICK,
+            number=status,
+            frames=frames,
+            first_sample=self._sample,
+            moment_s=moment_s,
+            reported_s=reported_s,
+        )
         self._idle_ticks = 0 if self._plays else self._idle_ticks + 1
-        self._outlet.put(tick, can_wait=self._idle_ticks > IDLE_AFTER)
+        self._outlet.put(tick, can_wait=self._idle_ticks > IDLE_CALLBACKS)
         self._sample += frames
         return self._output.frames(b"".join(parts)), self._carry_on
 
@@ -326,8 +336,8 @@ def run_commands(player: Player | None) -> None:
     os._exit(0)
 
 
-def devices(portaudio: Any) -> list[SoundDevice]:
-    """The devices that PortAudio finds, in its order."""
+def list_portaudio_devices(portaudio: Any) -> list[SoundDevice]:
+    """The devices that PortAudio finds, in its order, then the sinks and sources of the sound server."""
     sound_devices = []
     for index in range(portaudio.get_device_count()):
         description = portaudio.get_device_info_by_index(index)
@@ -336,7 +346,7 @@ def devices(portaudio: Any) -> list[SoundDevice]:
             SoundDevice(index, str(description["name"]), inputs, outputs, int(description["defaultSampleRate"]))
         )
     if any(device.name == PULSE for device in sound_devices):
-        sound_devices += of_server(sound_devices, _server_names("sinks"), _server_names("sources"))
+        sound_devices += server_devices(sound_devices, _server_names("sinks"), _server_names("sources"))
     return sound_devices
 
 
@@ -352,8 +362,8 @@ def _server_names(kind: str) -> list[str]:
     return [row[1] for row in rows if len(row) > 1] if result.returncode == 0 else []
 
 
-def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
-    """Opens the stream and leaves it running; SoundError or OSError otherwise."""
+def open_stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
+    """Opens the stream and leaves it running; SoundError or OSError if it cannot be opened."""
     import pyaudio  # imported here: loads PortAudio, which reads the environment
 
     plays = arguments.what == "playback"
@@ -363,11 +373,10 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
     mute_library_errors()
     raise_priority()
     portaudio = pyaudio.PyAudio()
-    # No name: the default output of the host.
-    chosen = None
+    chosen = None  # the default output of the host
     if arguments.device or not plays:
         server = arguments.sound_server
-        chosen = find(devices(portaudio), arguments.device, plays=plays, sound_server=server)
+        chosen = find(list_portaudio_devices(portaudio), arguments.device, plays=plays, sound_server=server)
     index = None if chosen is None else chosen.index
     if chosen is not None and chosen.server_name:
         # Read by libpulse when the stream is opened.
@@ -388,11 +397,11 @@ def stream(arguments: argparse.Namespace, outlet: PacketOutlet) -> None:
 
 
 def list_devices() -> None:
-    """Prints the devices as one JSON line."""
+    """Prints the devices as one JSON line, and ends the process."""
     import pyaudio  # imported here: loads PortAudio, which reads the environment
 
     mute_library_errors()
-    sound_devices = devices(pyaudio.PyAudio())
+    sound_devices = list_portaudio_devices(pyaudio.PyAudio())
     rows = [
         [device.index, device.name, device.inputs, device.outputs, device.rate_hz, device.server_name]
         for device in sound_devices
@@ -409,14 +418,14 @@ def main() -> None:
     parser.add_argument("--sound-server", choices=NO_DEVICE, default="system")
     parser.add_argument("--rate-hz", type=int, default=48000)
     parser.add_argument("--frames-per-buffer", type=int, default=480)
-    parser.add_argument("--output", type=Output.written, default=Output())
+    parser.add_argument("--output", type=Output.parse, default=Output())
     arguments = parser.parse_args()
     if arguments.what == "devices":
         list_devices()
         return
     outlet = PacketOutlet(int(BACKLOG_LIMIT_S * arguments.rate_hz / arguments.frames_per_buffer))
     try:
-        stream(arguments, outlet)
+        open_stream(arguments, outlet)
     except (SoundError, OSError) as error:
         device_name = repr(arguments.device) if arguments.device else "the host's default output"
         failure = {"what": f"{device_name} cannot be opened: {error.args[-1]}", "remedy": ""}

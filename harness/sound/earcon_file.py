@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from harness.sound.earcons import LearnedEarcon
 
 _MARGIN_DB = 15.0
-_BRIDGE_FRAMES = 15
+"""How much a chime must be louder than the noise."""
+_MAX_GAP_FRAMES = 15
 """Longest silence within a chime, in frames of 10 ms."""
 _DECAY_DB = 25.0
+"""A chime ends when it is this much below its peak."""
 REMEDY = "Record it again in a quieter room"
-SPAN = "Give the span of the chime: --from FILE --start S --end S"
+SPAN_REMEDY = "Give the span of the chime: --from FILE --start S --end S"
 
 
 class EarconKeys(Keys):
@@ -65,6 +67,7 @@ def read_earcons(path: Path) -> Earcons:
 
 
 def _read_keys(path: Path) -> tuple[bytes, EarconKeys, Findings]:
+    """The bytes of a file, its keys, and the findings to which a caller may add. Raises as `read_earcons`."""
     content = read_bytes(path)
     tree = parse(content, str(path))
     findings = Findings(str(path), tree)
@@ -87,11 +90,11 @@ def learn(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
             raise InputError(
                 f"{sound.path} was changed since the session began", remedy="Restore it, or start a new session"
             )
-        yield _learned(source, sound.meaning, waveform, earcons.threshold, sound.path)
+        yield _learned_earcon(source, sound.meaning, waveform, earcons.threshold, sound.path)
 
 
-def _learned(source: str, meaning: EarconMeaning, chime: Waveform, threshold: float, path: str) -> LearnedEarcon:
-    """Raises InputError if the chime cannot be detected. path: the chime's file, named in the error."""
+def _learned_earcon(source: str, meaning: EarconMeaning, chime: Waveform, threshold: float, path: str) -> LearnedEarcon:
+    """The chime at the rate of the analysis. InputError, which names its file `path`, if it cannot be detected."""
     from harness.sound.earcons import MAX_CHIME_S, MIN_CHIME_S, LearnedEarcon
     from harness.sound.frames import ANALYSIS_HZ
     from harness.sound.level import is_silent
@@ -146,7 +149,8 @@ def cut_chime(recording: Waveform) -> Waveform:
     # The chime lasts until it is 25 dB below its peak, or nearer to the noise than half the margin.
     threshold_dbfs = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
     loud = np.flatnonzero(levels >= threshold_dbfs)
-    runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE_FRAMES) + 1)
+    runs = np.split(loud, np.flatnonzero(np.diff(loud) > _MAX_GAP_FRAMES) + 1)
+    # A run of one or two frames is a click.
     spans = [(int(run[0]) * frame, (int(run[-1]) + 1) * frame) for run in runs if len(run) > 2]
     chimes = spans if len(spans) == 1 else [span for span in spans if _is_tonal(recording, span)]
     spans_text = ", ".join(
@@ -154,11 +158,11 @@ def cut_chime(recording: Waveform) -> Waveform:
     )
     if len(chimes) != 1:
         reason = "several of them are tones" if chimes else "none of them is a tone"
-        raise InputError(f"the recording has sounds at {spans_text or 'no point'}, and {reason}", remedy=SPAN)
+        raise InputError(f"the recording has sounds at {spans_text or 'no point'}, and {reason}", remedy=SPAN_REMEDY)
     (first, last), rate_hz = chimes[0], recording.rate_hz
     if not MIN_CHIME_S <= (last - first) / rate_hz <= MAX_CHIME_S:
         problem = f"the sound at {spans_text} lasts {seconds((last - first) / rate_hz)}"
-        raise InputError(f"{problem}; a chime lasts {exact(MIN_CHIME_S)} to {exact(MAX_CHIME_S)} s", remedy=SPAN)
+        raise InputError(f"{problem}; a chime lasts {exact(MIN_CHIME_S)} to {exact(MAX_CHIME_S)} s", remedy=SPAN_REMEDY)
     return Waveform(recording.samples[first:last], rate_hz)
 
 
@@ -180,19 +184,24 @@ def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) ->
     """
     from harness.sound import recordings
 
-    path, sound = folder / f"{device}.earcons.yaml", folder / f"{device}.{meaning}.wav"
-    keys = _read_keys(path)[1] if path.exists() else EarconKeys(earcons=device)
-    others = {other: name for other in EarconMeaning if other is not meaning and (name := getattr(keys, other.value))}
-    earcons = [_learned(device, meaning, chime, keys.threshold, str(sound))]
-    for other, name in others.items():
-        other_path = str(path.parent / name)
-        earcons.append(_learned(device, other, recordings.read(other_path), keys.threshold, other_path))
+    yaml_path, wav_path = folder / f"{device}.earcons.yaml", folder / f"{device}.{meaning}.wav"
+    keys = _read_keys(yaml_path)[1] if yaml_path.exists() else EarconKeys(earcons=device)
+    names: dict[EarconMeaning, str] = {}
+    earcons = [_learned_earcon(device, meaning, chime, keys.threshold, str(wav_path))]
+    for other in EarconMeaning:
+        name = getattr(keys, other.value)
+        if other is meaning or not name:
+            continue
+        names[other] = name
+        other_path = str(folder / name)
+        earcons.append(_learned_earcon(device, other, recordings.read(other_path), keys.threshold, other_path))
+    names[meaning] = wav_path.name
     refuse_alike(tuple(earcons))
-    write_atomically(sound, as_wave(chime))
+    write_atomically(wav_path, as_wave(chime))
     lines = [f"earcons: {json.dumps(device)}", f"threshold: {exact(keys.threshold)}"]
-    lines += [f"{key}: {json.dumps(name, ensure_ascii=False)}" for key, name in {**others, meaning: sound.name}.items()]
-    write_atomically(path, ("\n".join(lines) + "\n").encode())
-    return path, sound
+    lines += [f"{key}: {json.dumps(name, ensure_ascii=False)}" for key, name in names.items()]
+    write_atomically(yaml_path, ("\n".join(lines) + "\n").encode())
+    return yaml_path, wav_path
 
 
 def as_wave(waveform: Waveform) -> bytes:

@@ -67,7 +67,7 @@ class EndpointRules:
     depth_db: float = 32.0
 
 
-def _count(milliseconds: float) -> int:
+def _frame_count(milliseconds: float) -> int:
     return max(1, round(milliseconds / 1000 / FRAME_S))
 
 
@@ -80,13 +80,14 @@ class Endpoints:
 
     def __init__(self, rules: EndpointRules | None = None) -> None:
         self.rules = rules or EndpointRules()
-        self._bridge = _count(self.rules.bridge_ms)
-        self._hold_frames = _count(self.rules.hold_ms)
-        self._earcon_max = _count(self.rules.earcon_max_ms)
-        self._min_speech = _count(self.rules.min_speech_ms)
+        self._bridge = _frame_count(self.rules.bridge_ms)
+        self._hold_frames = _frame_count(self.rules.hold_ms)
+        self._earcon_max = _frame_count(self.rules.earcon_max_ms)
+        self._min_speech = _frame_count(self.rules.min_speech_ms)
         self.reset()
 
     def reset(self) -> None:
+        """Drops the stretch, and speech that has not ended."""
         self._stretch: list[SoundFrame] = []
         self._open_onset: SpeechOnset | None = None
         self._peak_dbfs = -200.0
@@ -127,39 +128,42 @@ class Endpoints:
         if self._open_onset is None:
             yield from self._decide(frame, quiet, is_over)
         elif quiet or is_over:
-            yield self._finish()
+            yield self._offset()
             self.reset()
         elif len(self._stretch) > 400:  # only its end is still needed, to find the end of the speech
             del self._stretch[:200]
 
     def _is_loud(self, frame: SoundFrame) -> bool:
-        floor = frame.floor_dbfs + self.rules.rise_db
+        """Whether a frame is above the noise floor, and near enough to the peak of the stretch so far."""
+        threshold_dbfs = frame.floor_dbfs + self.rules.rise_db
         if self._stretch:
-            floor = max(floor, self._peak_dbfs - self.rules.depth_db)
-        return not frame.masked and frame.level_dbfs > floor
+            threshold_dbfs = max(threshold_dbfs, self._peak_dbfs - self.rules.depth_db)
+        return not frame.masked and frame.level_dbfs > threshold_dbfs
 
     def _decide(self, frame: SoundFrame, quiet: bool, is_over: bool) -> Iterator[EndpointEvent]:
         """Decides whether the sound is speech, tones or nothing, as soon as that is certain."""
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold_frames:
             return
-        pieces = self._loud_runs()
-        tones = [piece for piece in pieces if self._tonal(piece)]
-        voiced = [piece for piece in pieces if piece not in tones]
+        runs = self._loud_runs()
+        tones = [run for run in runs if self._is_tonal_run(run)]
+        voiced = [run for run in runs if run not in tones]
         first = self._first_speech_frame() if self._has_enough_speech(voiced) else None
         if voiced and first is not None and not self._is_tonal_only(tones, length, quiet):
-            lead = [piece for piece in tones if piece[-1].index < voiced[0][0].index]
-            yield from (self._tone(piece) for piece in lead[:1] if len(piece) >= 5)
-            self._open_onset = self._onset(max(first, voiced[0][0].index), voiced[0][0].index if lead else None)
+            tones_before = [run for run in tones if run[-1].index < voiced[0][0].index]
+            if tones_before and len(tones_before[0]) >= 5:
+                yield self._tone_detection(tones_before[0])
+            voiced_from = voiced[0][0].index
+            self._open_onset = self._onset(max(first, voiced_from), voiced_from if tones_before else None)
             yield self._open_onset
             if quiet:
-                yield self._finish()
+                yield self._offset()
                 self.reset()
         elif quiet:
             if tones and tones[-1][-1].index - tones[0][0].index < self._earcon_max:
-                yield self._tone([sound_frame for piece in tones for sound_frame in piece])
+                yield self._tone_detection([sound_frame for run in tones for sound_frame in run])
             self.reset()
-        elif tones and length > self._earcon_max:
+        elif tones and length > self._earcon_max:  # too long for an earcon, so it counts as speech
             self._open_onset = self._onset(self._stretch[0].index, self._stretch[0].index)
             yield self._open_onset
         elif is_over and not tones and length > 3 * self._bridge:
@@ -175,39 +179,43 @@ class Endpoints:
     def _loud_runs(self) -> list[list[SoundFrame]]:
         """Runs of loud frames, split at gaps of 40 ms or more."""
         threshold = self._threshold()
-        pieces: list[list[SoundFrame]] = []
+        runs: list[list[SoundFrame]] = []
         for frame in self._stretch:
             if frame.masked or frame.level_dbfs <= threshold:
                 continue
-            if pieces and frame.index - pieces[-1][-1].index <= 4:
-                pieces[-1].append(frame)
+            if runs and frame.index - runs[-1][-1].index <= 4:
+                runs[-1].append(frame)
             else:
-                pieces.append([frame])
-        return pieces
+                runs.append([frame])
+        return runs
 
-    def _tonal(self, piece: list[SoundFrame]) -> bool:
+    def _is_tonal_run(self, run: list[SoundFrame]) -> bool:
         # The first windows still contain silence, the last ones decay: both have a broader spectrum than the tone.
-        inner = piece[3:-1] if len(piece) >= 8 else piece[2:]
+        inner = run[3:-1] if len(run) >= 8 else run[2:]
         return is_tonal([frame.filled for frame in inner])
 
     def _threshold(self) -> float:
+        """The level above which frames of the stretch are loud, by its latest noise floor, in dBFS."""
         return max(self._stretch[-1].floor_dbfs + self.rules.rise_db, self._peak_dbfs - self.rules.depth_db)
 
     def _has_enough_speech(self, voiced: list[list[SoundFrame]]) -> bool:
         """Whether there is enough speech besides tones and own sound. The decay of a tone does not count."""
-        return sum(frame.speech for piece in voiced for frame in piece) >= self._min_speech
+        return sum(frame.speech for run in voiced for frame in run) >= self._min_speech
 
     def _first_speech_frame(self) -> int | None:
         """First frame of the detector's first dense run; None if there are too few speech frames."""
         speech = [frame.index for frame in self._stretch if frame.speech]
         for position, index in enumerate(speech):
-            dense = sum(other < index + 2 * self._min_speech for other in speech[position:])
-            if dense >= self._min_speech:
+            dense_frames = sum(other < index + 2 * self._min_speech for other in speech[position:])
+            if dense_frames >= self._min_speech:
                 return index
         return None
 
     def _onset(self, first: int, not_before: int | None) -> SpeechOnset:
-        """Goes back from the detector's first speech frame through the rise of energy, over gaps (stops) ≤ 80 ms."""
+        """Goes back from the detector's first speech frame through the rise of energy, over gaps (stops) ≤ 80 ms.
+
+        first: index of that frame. not_before: index of the first frame that may be part of it; None for no limit.
+        """
         threshold = self._threshold()
         start = first
         gap = 0
@@ -236,7 +244,8 @@ class Endpoints:
         level = sum(loud) / len(loud) if loud else self._peak_dbfs
         return SpeechOnset(float(start), level, self._snr_db())
 
-    def _finish(self) -> SpeechOffset:
+    def _offset(self) -> SpeechOffset:
+        """The end of the speech: its last loud frame that is at most 300 ms after the detector's last speech frame."""
         threshold = self._threshold()
         last = self._last_loud
         for frame in reversed(self._stretch):
@@ -245,9 +254,9 @@ class Endpoints:
                 break
         return SpeechOffset(float(last + 1), self._snr_db())
 
-    def _tone(self, piece: list[SoundFrame]) -> ToneDetection:
-        level = sum(frame.level_dbfs for frame in piece) / len(piece)
-        return ToneDetection(float(piece[0].index), float(piece[-1].index + 1), level, self._snr_db())
+    def _tone_detection(self, run: list[SoundFrame]) -> ToneDetection:
+        level = sum(frame.level_dbfs for frame in run) / len(run)
+        return ToneDetection(float(run[0].index), float(run[-1].index + 1), level, self._snr_db())
 
     def _snr_db(self) -> float:
         return self._peak_dbfs - self._stretch[-1].floor_dbfs if self._stretch else 0.0

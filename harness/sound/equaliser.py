@@ -77,7 +77,7 @@ class Equaliser:
         if self._points:
             from scipy import signal  # imported here: slow, and few loudspeakers have an equaliser
 
-            self._convolved = signal.oaconvolve
+            self._convolve = signal.oaconvolve
         self._filters: dict[int, _FLOAT64] = {}
 
     def __call__(self, waveform: Waveform) -> Waveform:
@@ -86,10 +86,11 @@ class Equaliser:
             return waveform
         if (taps := self._filters.get(waveform.rate_hz)) is None:
             taps = self._filters[waveform.rate_hz] = self._design(waveform.rate_hz)
-        samples = self._convolved(waveform.samples, taps)[: len(waveform.samples)]
+        samples = self._convolve(waveform.samples, taps)[: len(waveform.samples)]
         return Waveform(samples.astype(np.float32), waveform.rate_hz)
 
     def _design(self, rate_hz: int) -> _FLOAT64:
+        """The taps of the filter at a sample rate."""
         size = 4 * TAPS  # Longer than the filter, since a cepstrum aliases.
         hertz = np.fft.rfftfreq(size, 1 / rate_hz)
         known_hz, known_db = np.array(self._points).T

@@ -73,6 +73,7 @@ class HighPass:
         self.reset()
 
     def reset(self) -> None:
+        """Forgets earlier samples."""
         self._state = np.zeros(2)
 
     def feed(self, samples: _Samples) -> npt.NDArray[np.float64]:

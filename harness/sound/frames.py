@@ -20,7 +20,7 @@ _RATE_HZ = 16000
 _LOW_HZ, _HIGH_HZ = 150.0, 6000.0
 _BELOW_PEAK_DB = 25.0
 _TONAL_SHARE = 0.075  # Above the 5 % of a chord of three.
-_TONAL_FRAMES = 0.8
+_TONAL_FRAMES = 0.8  # Least share of frames.
 _MIN_FRAMES = 3
 
 _TAPER = np.hanning(WINDOW_SAMPLES)
@@ -86,8 +86,9 @@ class NoiseFloor:
         if len(self._levels) > self._length:
             del self._sorted[bisect_left(self._sorted, self._levels.popleft())]
         floor_dbfs = self._sorted[int(_FLOOR_PERCENTILE * len(self._sorted))] + _FLOOR_BIAS_DB
-        young = len(self._levels) < 10
-        if self._floor_dbfs is None or young or floor_dbfs < self._floor_dbfs:
+        # A percentile of few frames says little, so the first ones set the floor in both directions.
+        is_new = len(self._levels) < 10
+        if self._floor_dbfs is None or is_new or floor_dbfs < self._floor_dbfs:
             self._floor_dbfs = floor_dbfs
         else:
             self._floor_dbfs = min(floor_dbfs, self._floor_dbfs + self._rise_db)
@@ -101,7 +102,7 @@ _RELEASE_DB = 0.05  # In 10 ms: 5 dB a second.
 
 
 class Normaliser:
-    """Gain in dB for the next frame, set by the noise floor and limited by the loudest recent sound.
+    """Computes the gain in dB for the next frame, set by the noise floor and limited by the loudest recent sound.
 
     A detector takes noise near −26 dBFS for speech and misses speech at −56 dBFS. The gain therefore brings the floor
     to −50 dBFS, unless loud sound would then exceed −18 dBFS. A loud frame lowers the gain at once, and it recovers
@@ -151,6 +152,7 @@ class Timeline:
         return first + (at_s - anchor_s) * self.rate_hz
 
     def _nearest_anchor(self, value: float, column: int) -> tuple[int, float, float]:
+        """The last anchor that is not after a value; the first if all are. column: 0 for samples, 1 for times."""
         if not self._anchors:
             raise ValueError("no block has arrived yet")
         # Callers almost always need the newest anchors.
@@ -184,8 +186,8 @@ class Decimator:
         if not len(samples):
             return samples
         with_past = np.concatenate((self._previous_samples, samples))
-        by_fft = len(samples) > 4096
-        filtered = convolve(with_past, self._taps) if by_fft else np.convolve(with_past, self._taps, "valid")
+        use_fft = len(samples) > 4096
+        filtered = convolve(with_past, self._taps) if use_fft else np.convolve(with_past, self._taps, "valid")
         self._previous_samples = with_past[-(len(self._taps) - 1) :]
         output = filtered[self._phase :: self.factor].astype(np.float32)
         self._phase = (self._phase - len(samples)) % self.factor
@@ -239,7 +241,6 @@ class Frames:
         self._waiting: deque[SoundFrame] = deque()
         self._normalised: Mono = np.zeros(0, np.float32)
         self._judged = 0
-        self._speech = False
 
     def feed(self, samples: Mono, masks: npt.NDArray[np.bool_]) -> Iterator[SoundFrame]:
         """The frames that are complete now. masks: samples that may contain the harness's own stimulus."""
@@ -251,9 +252,10 @@ class Frames:
             self._measure(passed, bool(self._masks[:FRAME_SAMPLES].mean() > 0.3))
             self._samples = self._samples[FRAME_SAMPLES:]
             self._masks = self._masks[FRAME_SAMPLES:]
-            yield from self._judge()
+            yield from self._release_judged()
 
     def _measure(self, samples: Mono, masked: bool) -> None:
+        """Computes the features of the next frame, and passes its samples on to the detector."""
         power = float(np.mean(np.square(samples, dtype=np.float64)))
         level = 10 * float(np.log10(max(power, _MIN_POWER)))
         floor = self.floor.dbfs if masked else self.floor.feed(level)
@@ -262,14 +264,16 @@ class Frames:
             attenuated = samples * np.float32(10 ** ((floor - level) / 20))
         self._window = np.concatenate((self._window[FRAME_SAMPLES:], samples))
         # A little below `EndpointRules.rise_db`, from which a frame counts.
-        worth_it = level > floor + 4 and not masked
-        filled = filled_share(self._window) if worth_it else 1.0
+        needs_share = level > floor + 4 and not masked
+        filled = filled_share(self._window) if needs_share else 1.0
         gain = 10 ** (self._normaliser.gain_db(min(level, floor) if masked else level, floor) / 20)
         self._normalised = np.concatenate((self._normalised, attenuated * np.float32(gain)))
-        self._waiting.append(SoundFrame(self._index, level, floor, filled, False, masked))
+        # `speech` follows with the decision of the detector.
+        self._waiting.append(SoundFrame(self._index, level, floor, filled, speech=False, masked=masked))
         self._index += 1
 
-    def _judge(self) -> Iterator[SoundFrame]:
+    def _release_judged(self) -> Iterator[SoundFrame]:
+        """Asks the detector about its next frames, and yields the frames that it has judged."""
         size = self._detector.frame_samples
         while len(self._normalised) >= size:
             scaled = np.clip(self._normalised[:size] * 32767, -32768, 32767).astype(np.int16)

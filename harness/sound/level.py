@@ -67,11 +67,12 @@ class ConstantStretches:
                 return
 
     def _compare(self, block: npt.NDArray[np.int16]) -> None:
+        """Compares the next block with the values of the stretches that it overlaps."""
         begin, self._position = self._position, self._position + len(block)
         still_open: list[int] = []
         for number, index in enumerate(self._pending):
             first, end = self._stretches[index]
-            if first >= self._position:
+            if first >= self._position:  # this stretch and all later ones begin after the block
                 still_open += self._pending[number:]
                 break
             part = block[max(0, first - begin) : max(0, end - begin)]

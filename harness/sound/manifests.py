@@ -34,6 +34,7 @@ _CLIPS = "clips"
 _TALKERS = "utt2spk"
 _SEGMENTS = "segments"
 _CONVERTED = (".wav", ".flac")
+"""Suffixes of converted recordings, which are preferred to the MP3 files of Common Voice."""
 _IN_ARCHIVE = re.compile(r"\.ark:\d+(\[.*\])?$")
 
 
@@ -68,11 +69,11 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
     """
     lower = path.lower()
     if lower.endswith(KALDI):
-        return _kaldi(path, encoding)
+        return _read_kaldi(path, encoding)
     if lower.endswith(".parquet"):
-        return _table(path, enumerate(_parquet_rows(path), 1))
+        return _manifest_of_rows(path, enumerate(_parquet_rows(path), 1))
     if lower.endswith(".jsonl"):
-        return _table(path, _json_rows(path, encoding))
+        return _manifest_of_rows(path, _json_rows(path, encoding))
     problems = Problems(path)
     text = read_text(Path(path), encoding, as_written=True)
     table = CsvRows.of(text, problems, separator_of(path))
@@ -109,12 +110,14 @@ def _find_clips(path: str, header: Sequence[str], rows: Sequence[ManifestRow]) -
     for row in rows:
         name = row.cells[audio]
         stem, ending = os.path.splitext(name)
-        names = [*(f"{stem}{other}" for other in _CONVERTED if ending.lower() == ".mp3"), name]
-        places = [os.path.join(subfolder, variant) for variant in names for subfolder in (_CLIPS, "")]
-        row.cells[audio] = next((place for place in places if os.path.isfile(os.path.join(folder, place))), name)
+        names = [*(f"{stem}{suffix}" for suffix in _CONVERTED if ending.lower() == ".mp3"), name]
+        candidates = [os.path.join(subfolder, variant) for variant in names for subfolder in (_CLIPS, "")]
+        row.cells[audio] = next(
+            (candidate for candidate in candidates if os.path.isfile(os.path.join(folder, candidate))), name
+        )
 
 
-def _table(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Manifest:
+def _manifest_of_rows(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Manifest:
     manifest_rows = tuple(
         ManifestRow(line, {name: cell.strip() for name, cell in cells.items()}) for line, cells in rows
     )
@@ -122,6 +125,7 @@ def _table(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Manifest:
 
 
 def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str, str]]]:
+    """The number and the cells of each line of JSON lines; InputProblems at the end if some are not objects."""
     problems = Problems(path)
     for number, line in enumerate(read_text(Path(path), encoding).split("\n"), 1):
         if not line.strip():
@@ -132,13 +136,14 @@ def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str,
             problems.add(number, 0, f"this manifest cannot be read: {error}", "Write a JSON object on each line")
             continue
         if isinstance(document, dict):
-            yield number, {str(name): _text(value) for name, value in document.items()}
+            yield number, {str(name): _cell_text(value) for name, value in document.items()}
         else:
             problems.add(number, 0, "the line is not a JSON object", 'Write {"audio": "a.wav"} on each line')
     problems.refuse()
 
 
 def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
+    """The cells of each row; InputError if the file cannot be read, or pyarrow is not installed."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -149,7 +154,7 @@ def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
         ) from error
     try:
         for row in parquet.read_table(path).to_pylist():
-            yield {str(name): _text(value) for name, value in row.items()}
+            yield {str(name): _cell_text(value) for name, value in row.items()}
     except ArrowException as error:
         raise InputError(f"this is not Parquet: {error}", place=Place(path), remedy="Write it again") from error
     except OSError as error:
@@ -160,17 +165,18 @@ def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
         ) from error
 
 
-def _text(value: object) -> str:
+def _cell_text(value: object) -> str:
+    """A value of JSON or Parquet as the text of a cell: "" for none, JSON for anything but texts."""
     if value is None:
         return ""
     return " ".join(value.split()) if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _kaldi(path: str, encoding: str | None) -> Manifest:
+def _read_kaldi(path: str, encoding: str | None) -> Manifest:
     """The table of a wav.scp with the files beside it. Commands and archives, which Kaldi allows, are refused."""
     problems = Problems(path)
     sound_by_id: dict[str, tuple[int, str]] = {}
-    for line, id_, name in _pairs(path, encoding):
+    for line, id_, name in _id_lines(path, encoding):
         if name.endswith("|"):
             problem = f"the sound of {shown(id_)} comes from a command, which the harness does not run"
             problems.add(line, 0, problem, "Write the sounds to files, and name these files: wav-copy scp:wav.scp …")
@@ -189,20 +195,22 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
             place=Place(segments),
             remedy="Cut the recordings into utterances first: extract-segments scp:wav.scp segments …",
         )
-    more: dict[str, dict[str, str]] = {}
+    further_columns: dict[str, dict[str, str]] = {}
     for column, name in ((TEXT[0], TEXT[0]), ("speaker", _TALKERS)):
         table_path = os.path.join(folder, name)
         if os.path.isfile(table_path):
-            more[column] = {id_: text for _, id_, text in _pairs(table_path, encoding)}
+            further_columns[column] = {id_: text for _, id_, text in _id_lines(table_path, encoding)}
     rows = tuple(
-        ManifestRow(line, {ID: id_, AUDIO[0]: name, **{column: texts.get(id_, "") for column, texts in more.items()}})
+        ManifestRow(
+            line, {ID: id_, AUDIO[0]: name, **{column: texts.get(id_, "") for column, texts in further_columns.items()}}
+        )
         for id_, (line, name) in sound_by_id.items()
     )
-    return Manifest(path, (ID, AUDIO[0], *more), 1, rows)
+    return Manifest(path, (ID, AUDIO[0], *further_columns), 1, rows)
 
 
-def _pairs(path: str, encoding: str | None) -> Iterator[tuple[int, str, str]]:
-    """(line number, first word, rest) of each line that is not empty."""
+def _id_lines(path: str, encoding: str | None) -> Iterator[tuple[int, str, str]]:
+    """Yields the number, the first word and the rest of each line that is not empty."""
     for number, line in enumerate(read_text(Path(path), encoding).split("\n"), 1):
         if fields := line.split(maxsplit=1):
             yield number, fields[0], fields[1].strip() if len(fields) > 1 else ""

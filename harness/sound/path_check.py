@@ -19,8 +19,8 @@ from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, RingBuffer
 from harness.sound.filters import correlate
-from harness.sound.hearing import top_of
 from harness.sound.level import rms_dbfs
+from harness.sound.own_sound import parabola_top
 from harness.sound.playback import Playback
 
 _FLOAT64 = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ def find(recording: Samples, probe: Samples) -> FoundChirp:
     # Silence correlates with nothing; the floor keeps rounding noise from looking like a match.
     score = match / np.sqrt(np.maximum(energy, 1e-9 * template_energy) * template_energy)
     peak = int(np.argmax(np.abs(score)))  # a path may turn the sign of the sound
-    return FoundChirp(top_of(np.abs(match), peak), abs(float(score[peak])))
+    return FoundChirp(parabola_top(np.abs(match), peak), abs(float(score[peak])))
 
 
 HEARD_FROM = 0.5
@@ -69,6 +69,7 @@ LEAD_S = 0.25
 TAIL_S = 0.75
 """The search for a chirp begins LEAD_S before its start. TAIL_S covers the longest expected path (wireless: 0.5 s)."""
 START_LIMIT_S = 3.0
+"""Time within which a chirp must begin to play, in seconds."""
 SPREAD_LIMIT_MS = BenchChecks().loop_delay_spread_ms_max
 SPREAD_REMEDY = "Close other programs that use sound, avoid wireless links, or use longer blocks"
 
@@ -171,11 +172,13 @@ def path_words(check: PathCheck) -> str:
 
 
 def _median_text(check: PathCheck, name: str, decimals: int) -> str:
+    """The median of a delay with its 5th and 95th percentile, in ms. name: field of ChirpMeasurement."""
     low, median, high = (fixed(value, decimals) for value in _percentiles(check, name))
     return f"{median} ms (p5 to p95: {low} to {high})"
 
 
 def _verdict(check: PathCheck) -> str:
+    """The last line: the most serious problem with what to do about it, or OK."""
     if not check.heard:
         return (
             f"NOT HEARD: the chirp is not in the recording (best correlation {fixed(check.best_correlation, 2)}, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -26,13 +25,19 @@ _LAB_ERROR_S = 0.009
 constant within a stream. Reports of latency are unusable there."""
 
 _METER_S = 0.1
+"""Length of the sound whose level is shown, in seconds."""
 
 OnStarted = Callable[[str, Stamp], None]
 OnEnded = Callable[[str, Stamp, bool], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Playing:
+class _Play:
+    """A sound that was sent to the child. start, end: samples of the stream; None until the child reports them.
+
+    complete: False if it was stopped.
+    """
+
     play_id: str
     samples: Samples
     start: int | None = None
@@ -74,11 +79,10 @@ class Playback:
         self._is_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock(2 * frames_per_buffer / RATE_HZ)
         self._lock = threads.lock()
-        self._plays: dict[int, _Playing] = {}
+        self._plays: dict[int, _Play] = {}  # by number, in the order of the calls
         self._number = 0
-        self._due: deque[int] = deque()
         self._is_resuming = False
-        self._now_s = 0.0
+        self._now_s = 0.0  # time of the latest callback
 
     @property
     def child_pid(self) -> int | None:
@@ -104,12 +108,12 @@ class Playback:
             raise SoundError(f"the sound of {play_id} is empty")
         if not self._stream.is_open:
             raise SoundError("the loudspeaker is not open")
-        words = np.clip(np.rint(samples * np.float32(32768)), -32768, 32767).astype("<i2")
+        pcm = np.clip(np.rint(samples * np.float32(32768)), -32768, 32767).astype("<i2")
         with self._lock:
             self._number += 1
             number = self._number
-            self._plays[number] = _Playing(play_id, samples)
-        if not self._stream.send(Packet(PacketKind.PLAY, number, payload=words.tobytes())):
+            self._plays[number] = _Play(play_id, samples)
+        if not self._stream.send(Packet(PacketKind.PLAY, number, payload=pcm.tobytes())):
             self._end_plays(Stamp(self._now_s), only=number)
 
     def stop(self) -> None:
@@ -141,6 +145,8 @@ class Playback:
                 meter[low - first : high - first] = play.samples[low - start : high - start]
         return rms_dbfs(meter)
 
+    # StreamOwner, on the thread that watches the stream.
+
     def opened(self, packet: Packet, resumed: bool) -> None:
         self._is_resuming = resumed
         self._clock = self._new_clock(packet.reported_s)
@@ -148,7 +154,7 @@ class Playback:
     def received(self, packet: Packet) -> None:
         match packet.kind:
             case PacketKind.TICK:
-                self._tick(packet)
+                self._observe_tick(packet)
             case PacketKind.STARTED:
                 with self._lock:
                     if packet.number in self._plays:
@@ -173,7 +179,8 @@ class Playback:
         buffer_s = self._frames_per_buffer / RATE_HZ
         return StreamClock(Latency(stated_s + 2 * buffer_s, 2 * buffer_s), buffer_s)
 
-    def _tick(self, packet: Packet) -> None:
+    def _observe_tick(self, packet: Packet) -> None:
+        """Takes one callback. Once the clock has settled, reports what has been played by then."""
         self._now_s = packet.moment_s
         missing_s = self._clock.observe(packet)
         if missing_s or packet.number & _UNDERFLOWS:
@@ -193,7 +200,7 @@ class Playback:
         for number in numbers:
             play = self._plays.get(number)
             if play is None:
-                continue  # cut meanwhile, which has reported its end
+                continue  # `_end_plays` has removed it meanwhile, and reports its end
             if play.start is None and play.end is None:
                 return
             if play.start is not None and not play.start_reported:
@@ -207,14 +214,14 @@ class Playback:
                 if stamp.at_s > now_s:
                     return
                 with self._lock:
-                    cut = self._plays.pop(number, None) is None
-                if not cut:
+                    removed = self._plays.pop(number, None) is None
+                if not removed:
                     self._on_ended(play.play_id, stamp, play.complete)
 
     def _end_plays(self, stamp: Stamp, only: int | None = None) -> None:
-        """Ends plays that cannot continue."""
+        """Ends plays that cannot continue. only: number of the only one to be ended; None ends all."""
         with self._lock:
             numbers = [only] if only is not None else sorted(self._plays)
-            cut = [play for number in numbers if (play := self._plays.pop(number, None)) is not None]
-        for play in cut:
+            removed = [play for number in numbers if (play := self._plays.pop(number, None)) is not None]
+        for play in removed:
             self._on_ended(play.play_id, stamp, False)

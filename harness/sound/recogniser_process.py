@@ -34,7 +34,8 @@ class RecogniserProcess:
     """Transcribes waveforms one by one in a child of low priority.
 
     name: an entry point of `harness.recognisers`. If the child dies, a new one tries the same waveform once more. A
-    child that does not answer within limit_s is killed. `done` gets the text or the error, on a thread of this object.
+    child that does not answer within limit_s is killed; so is one that does not start within load_limit_s. `done` gets
+    the text or the error, on a thread of this object. nice: priority of the child, as for the command `nice`.
     """
 
     def __init__(self, name: str, *, nice: int = 5, limit_s: float = 20.0, load_limit_s: float = 60.0) -> None:
@@ -46,7 +47,7 @@ class RecogniserProcess:
         self._child: ChildProcess | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=f"recogniser {name}", daemon=True)
+        self._thread = threading.Thread(target=self._run_jobs, name=f"recogniser {name}", daemon=True)
         self._thread.start()
 
     @property
@@ -69,19 +70,23 @@ class RecogniserProcess:
         if threading.current_thread() is not self._thread:
             self._thread.join(5.0)
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
+        """Runs one job after another until `close`, then ends the child."""
         while True:
             job = self._jobs.get()
             if job is None or self._closing.is_set():
                 break
-            self._answer(job)
+            self._run_job(job)
         self._end_child()
-        while job is not None or not self._jobs.empty():  # every waveform gets an answer
+        # Every waveform gets an answer, also the one that was taken from the queue last.
+        while job is not None or not self._jobs.empty():
             if job is not None:
-                job[1](EngineError("the recogniser is closed"))
+                _, done = job
+                done(EngineError("the recogniser is closed"))
             job = self._jobs.get() if not self._jobs.empty() else None
 
-    def _answer(self, job: _Job) -> None:
+    def _run_job(self, job: _Job) -> None:
+        """Transcribes a waveform, with a second attempt if the child dies, and reports the text or the error."""
         waveform, done = job
         answer: str | HarnessError
         for _ in range(2):
@@ -96,7 +101,8 @@ class RecogniserProcess:
         done(answer)
 
     def _transcribe(self, waveform: Waveform) -> str:
-        child = self._running_process()
+        """The text from the child. _ChildDied if it ends meanwhile, EngineError if it fails or takes too long."""
+        child = self._started_child()
         content = np.ascontiguousarray(waveform.samples, dtype=np.float32).tobytes()
         deadline = time.monotonic() + self._limit_s
         try:
@@ -109,7 +115,8 @@ class RecogniserProcess:
             raise EngineError(f"the recogniser {self._entry} failed: {text}")
         return text
 
-    def _running_process(self) -> ChildProcess:
+    def _started_child(self) -> ChildProcess:
+        """The child that runs, or a new one; EngineError if it does not start, or this object is closed."""
         if self._child is not None and self._child.alive:
             return self._child
         if self._closing.is_set():
@@ -121,7 +128,7 @@ class RecogniserProcess:
                 # Never the network, and one thread: what is timed here must not wait for it.
                 environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
             )
-            if self._closing.is_set():  # `close` has met no child
+            if self._closing.is_set():  # `close` may have looked for a child before there was one
                 self._child.kill()
             outcome, text = self._receive(self._child, time.monotonic() + self._load_limit_s)
         except OSError as error:
@@ -136,7 +143,7 @@ class RecogniserProcess:
     def _send(self, child: ChildProcess, content: bytes, deadline: float) -> None:
         rest = memoryview(content)
         while rest:
-            self._await(child, child.stdin.fileno(), deadline, write=True)
+            self._wait_until_ready(child, child.stdin.fileno(), deadline, write=True)
             rest = rest[os.write(child.stdin.fileno(), rest) :]
 
     def _receive(self, child: ChildProcess, deadline: float) -> tuple[int, str]:
@@ -146,14 +153,15 @@ class RecogniserProcess:
     def _read(self, child: ChildProcess, size: int, deadline: float) -> bytes:
         content = b""
         while len(content) < size:
-            self._await(child, child.stdout.fileno(), deadline, write=False)
+            self._wait_until_ready(child, child.stdout.fileno(), deadline, write=False)
             piece = os.read(child.stdout.fileno(), size - len(content))
             if not piece:
                 raise ConnectionResetError("it ended")
             content += piece
         return content
 
-    def _await(self, child: ChildProcess, descriptor: int, deadline: float, *, write: bool) -> None:
+    def _wait_until_ready(self, child: ChildProcess, descriptor: int, deadline: float, *, write: bool) -> None:
+        """Waits until a pipe to or from the child is ready. Ends the child and raises EngineError at the deadline."""
         remaining_s = max(0.0, deadline - time.monotonic())
         ready = select.select([] if write else [descriptor], [descriptor] if write else [], [], remaining_s)
         if not any(ready):

@@ -26,17 +26,17 @@ from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
 from harness.sound.level import SILENCE_PEAK
 from harness.sound.sound_files import NO_TOTAL, RATES_HZ, ForwardFile, decode
-from harness.sound.wave_file import PlainWave, UnusableSound, demand_whole
+from harness.sound.wave_file import PlainWave, UnusableSound, check_whole
 
 Block = npt.NDArray[np.float32]
 
 MAX_RECORDING_S = 3600.0  # At 48 kHz, 700 MB of memory, since a recording is read whole.
 _READ_SAMPLES = 4096
 """Number of samples that are read at a time from a damaged file; those of the read that fails are lost."""
-_FLAC_MOST_HZ = 655_350  # A frame of FLAC states its rate in 16 bits, in tens of Hz.
-_BLOCK = 1 << 18
-_MAX_STEP_S = 0.1
-"""A sound with only one value that is shorter, in seconds, may be an impulse response."""
+_MAX_FLAC_HZ = 655_350  # A frame of FLAC states its rate in 16 bits, in tens of Hz.
+_BLOCK_SAMPLES = 1 << 18
+_MAX_CONSTANT_S = 0.1
+"""A longer sound with only one value, in seconds, counts as silent. A shorter one may be an impulse response."""
 
 
 def read(path: str) -> Waveform:
@@ -72,7 +72,7 @@ def assumed(path: str) -> str:
     """
     try:
         with open(path, "rb") as file:
-            layout = demand_whole(file, file.seek(0, os.SEEK_END))
+            layout = check_whole(file, file.seek(0, os.SEEK_END))
     except (OSError, ValueError, UnusableSound):
         return ""  # `check` says what is wrong
     return "" if layout is None else layout.assumed
@@ -98,11 +98,11 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
     with ExitStack() as stack:
         try:
             file = stack.enter_context(open(path, "rb"))
-            layout = demand_whole(file, file.seek(0, os.SEEK_END))
+            layout = check_whole(file, file.seek(0, os.SEEK_END))
             # libsndfile believes a header: a file whose length is assumed gets one that is right.
             sound = stack.enter_context(kind(path if layout is None or not layout.assumed else PlainWave(file, layout)))
         except UnusableSound as error:
-            raise _refusal(path, error.detail) from error
+            raise _refusal_error(path, error.detail) from error
         except soundfile.LibsndfileError as error:
             words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
             raise InputError(
@@ -131,13 +131,14 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
             yield sound
         except soundfile.LibsndfileError as error:
             words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
-            raise _refusal(path, f"damaged: {words}") from error
+            raise _refusal_error(path, f"damaged: {words}") from error
 
 
 def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
-    """All blocks of an open file; InputError at the end if it was shorter than its header declares, or has no sound."""
+    """All blocks of an open file; InputError at the first invalid sample. At the end, InputError if the file is shorter
+    than its header declares, empty or silent."""
     count, lowest, highest = 0, np.inf, -np.inf
-    for block in decode(file, file.frames, _BLOCK, "float32"):
+    for block in decode(file, file.frames, _BLOCK_SAMPLES, "float32"):
         # Unlike min and max, these keep a NaN.
         lowest, highest = float(np.minimum(lowest, block.min())), float(np.maximum(highest, block.max()))
         if not (np.isfinite(lowest) and np.isfinite(highest)):
@@ -147,16 +148,18 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         count += len(block)
         yield block
     if file.frames < NO_TOTAL and count != file.frames:
-        raise _refusal(path, f"truncated: the header declares {file.frames} samples, but the file has {count}")
+        raise _refusal_error(path, f"truncated: the header declares {file.frames} samples, but the file has {count}")
     if not count:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     silent = max(-lowest, highest) <= SILENCE_PEAK
-    if silent or (lowest == highest and count > _MAX_STEP_S * file.samplerate):
+    if silent or (lowest == highest and count > _MAX_CONSTANT_S * file.samplerate):
         problem = "the recording is silent" if silent else f"the recording is silent: every sample is {exact(lowest)}"
         raise InputError(problem, place=Place(path), remedy="Record it again, or check how it was exported")
 
 
-def _refusal(path: str, detail: str) -> InputError:
+def _refusal_error(path: str, detail: str) -> InputError:
+    """The error for an unusable file. For one that is truncated or damaged, the remedy names the command that rescues
+    its beginning."""
     place, remedy = Place(path), f"Copy or export {Path(path).name} again"
     if not detail.startswith(("truncated", "damaged")):
         return InputError(detail, place=place, remedy=remedy)
@@ -178,7 +181,7 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
     try:
         with ForwardFile(path) as damaged:
             rate_hz, declared_frames = int(damaged.samplerate), int(damaged.frames)
-            if damaged.channels != 1 or rate_hz not in RATES_HZ or rate_hz > _FLAC_MOST_HZ:
+            if damaged.channels != 1 or rate_hz not in RATES_HZ or rate_hz > _MAX_FLAC_HZ:
                 return None
             subtype = "PCM_16" if damaged.subtype in ("PCM_16", "PCM_S8", "PCM_U8") else "PCM_24"
             with soundfile.SoundFile(content, "w", rate_hz, 1, subtype, format="FLAC") as flac:

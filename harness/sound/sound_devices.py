@@ -37,7 +37,7 @@ class SoundDevice:
     server_name: str = ""
 
 
-def of_server(devices: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
+def server_devices(devices: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
     """The sinks and sources of a sound server as devices; [] without ALSA's plug-in `pulse`."""
     pulse = next((device for device in devices if device.name == PULSE), None)
     if pulse is None:
@@ -56,11 +56,12 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool, sound_server
     same_name = [device for device in candidates if device.name == name]
     if same_name:
         return same_name[0]
-    containing = [device for device in candidates if name.casefold() in device.name.casefold()]
-    if len(containing) == 1 and name:
+    # Every name contains the empty one, which means that none was given.
+    containing = [device for device in candidates if name and name.casefold() in device.name.casefold()]
+    if len(containing) == 1:
         return containing[0]
     kind = "playback" if plays else "recording"
-    if containing and name:
+    if containing:
         names = ", ".join(repr(device.name) for device in containing)
         raise SoundError(
             f"{name!r} matches {len(containing)} {kind} devices", remedy=f"Use one of these names: {names}"
@@ -87,6 +88,7 @@ NO_DEVICE = {
 }
 """Sound server of a bench → what to do if it has no device."""
 LIST_LIMIT_S = 10.0
+"""Time limit for the child that lists the devices, in seconds."""
 
 
 def sound_parts(bench: Bench) -> list[Equipment]:

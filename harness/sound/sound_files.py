@@ -27,7 +27,15 @@ import soxr
 from harness.model.offline import RejectReason
 from harness.sound.level import ConstantStretches
 from harness.sound.sound_stores import local_file, open_address
-from harness.sound.wave_file import MARK_BYTES, UnusableSound, WaveSound, cut_off, demand_whole, is_wave_file, read_wave
+from harness.sound.wave_file import (
+    MARK_BYTES,
+    UnusableSound,
+    WaveSound,
+    check_whole,
+    is_wave_file,
+    read_wave,
+    truncated_error,
+)
 
 Samples = npt.NDArray[np.int16]
 
@@ -35,9 +43,9 @@ BLOCK_SAMPLES = 960_000
 """Samples in a block: 60 s at 16 kHz. Longer ones exceed the processor's cache, shorter ones need more calls
 (bench_sound_files.py)."""
 HELD_BYTES = 1 << 20
-"""Files up to this size (33 s at 16 kHz) are read, not mapped, which would take longer."""
-_DECODED_BLOCK = 1 << 17
-_OWN_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
+"""Files up to this size (33 s at 16 kHz) are read into memory, since mapping them takes longer."""
+_DECODED_BLOCK_SAMPLES = 1 << 17
+_LOCAL_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
 NO_TOTAL = 1 << 62
 """libsndfile reports this many frames or more when the number is unknown."""
 
@@ -55,19 +63,20 @@ class MappedWave(_WaveFile):
     """A memory-mapped WAVE file. Blocks are read-only views of the file, without a copy."""
 
     def blocks(self) -> Iterator[Samples]:
+        """As `OpenSound.blocks`, at the rate of the file."""
         descriptor = self._file.fileno()
         try:
             mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:  # ValueError: the file is empty by now
             raise UnusableSound(RejectReason.UNREADABLE, f"cannot be mapped: {error}") from error
         if len(mapped) < self._offset + 2 * self.samples:
-            raise changed()
+            raise changed_error()
         samples = np.frombuffer(mapped, "<i2", self.samples, self._offset)
         for first_sample in range(0, self.samples, BLOCK_SAMPLES):
             yield samples[first_sample : first_sample + BLOCK_SAMPLES]
             # Also releases what was read after this block: a day's file would fill the memory.
             if state_of(self._file) != self._state_at_open:
-                raise changed()
+                raise changed_error()
             page_start = (self._offset + 2 * first_sample) // mmap.PAGESIZE * mmap.PAGESIZE
             mapped.madvise(mmap.MADV_DONTNEED, 0, page_start)
 
@@ -87,10 +96,10 @@ class StreamedWave(_WaveFile):
                 size = 2 * min(BLOCK_SAMPLES, self.samples - first_sample)
                 content = self._file.read(size)
                 if len(content) < size:
-                    raise changed()
+                    raise changed_error()
                 yield np.frombuffer(content, "<i2")
                 if state_of(self._file) != self._state_at_open:
-                    raise changed()
+                    raise changed_error()
         except OSError as error:
             raise read_error(error) from error
 
@@ -157,13 +166,15 @@ class DecodedFile:
                 yield block
         self._check_store()
         if count != self.samples:
-            raise cut_off(self.samples, count, "samples")
+            raise truncated_error(self.samples, count, "samples")
 
     def _check_store(self) -> None:
+        """UnusableSound if a read error has ended the file."""
         if isinstance(self._file, _CallbackFile) and self._file.failed is not None:
             raise read_error(self._file.failed) from self._file.failed
 
     def _open(self) -> Any:
+        """The file from its beginning, for libsndfile; UnusableSound if it does not support the file."""
         try:
             if isinstance(self._file, _CallbackFile):
                 self._file.seek(0)
@@ -178,8 +189,9 @@ class DecodedFile:
 
 
 def _decode(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
+    """As `decode`, as 16-bit samples; UnusableSound if the file is damaged."""
     try:
-        yield from decode(sound, samples, _DECODED_BLOCK, "int16")
+        yield from decode(sound, samples, _DECODED_BLOCK_SAMPLES, "int16")
     except soundfile.LibsndfileError as error:
         raise UnusableSound(RejectReason.UNREADABLE, f"damaged: {error.error_string.strip()}") from error
 
@@ -214,13 +226,13 @@ samples, rate_hz: number of samples and sample rate of the file. assumed: what w
 
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
     """The reader for a WAVE file in memory, in a store, or on this computer."""
-    if state_of(file) is not None and sound.offset % 2 == 0 and _is_own(os.fstat(file.fileno()).st_dev):
+    if state_of(file) is not None and sound.offset % 2 == 0 and _is_local_device(os.fstat(file.fileno()).st_dev):
         return MappedWave(file, sound)
     return StreamedWave(file, sound)
 
 
 @functools.lru_cache(maxsize=64)
-def _is_own(device: int) -> bool:
+def _is_local_device(device: int) -> bool:
     """Whether a device has a local file system, from which reading cannot fail because of a network."""
     device_id = f"{os.major(device)}:{os.minor(device)}"
     try:
@@ -228,7 +240,7 @@ def _is_own(device: int) -> bool:
             for line in mounts:
                 left, _, right = line.partition(" - ")
                 if left.split(" ", 3)[2] == device_id:
-                    return right.split(" ", 1)[0] in _OWN_FILE_SYSTEMS
+                    return right.split(" ", 1)[0] in _LOCAL_FILE_SYSTEMS
     except OSError:
         return False
     return False
@@ -243,7 +255,7 @@ def state_of(file: BinaryIO) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
-def changed() -> UnusableSound:
+def changed_error() -> UnusableSound:
     """The rejection of a file that changes while it is read."""
     return UnusableSound(RejectReason.UNREADABLE, "it changed while the harness was reading it")
 
@@ -257,9 +269,9 @@ __all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound"]
 
 RATES_HZ = range(1000, 768_001)
 """Supported sample rates; others are rejected."""
-_RESAMPLED_BLOCK = 1 << 18
-_PIECE = 1 << 20
-_KINDS = {
+_RESAMPLED_BLOCK_SAMPLES = 1 << 18
+_COPY_BYTES = 1 << 20
+_FILE_KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -276,7 +288,7 @@ class OpenSound(AbstractContextManager["OpenSound"]):
     """
 
     def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int, sha256: str = "") -> None:
-        self._file, self._source, self._engine_rate_hz = file, source, rate_hz
+        self._file, self._pcm_source, self._engine_rate_hz = file, source, rate_hz
         self.samples, self.rate_hz, self.sha256 = source.samples, source.rate_hz, sha256
         self.assumed = source.assumed
         self.constant: ConstantStretches | None = None
@@ -288,7 +300,7 @@ class OpenSound(AbstractContextManager["OpenSound"]):
         UnusableSound during the reading: if the file is damaged, changes, or is shorter than its header declares.
         Earlier blocks are then not valid either.
         """
-        blocks = self._source.blocks()
+        blocks = self._pcm_source.blocks()
         if self.constant is not None:
             blocks = self.constant.observe_blocks(blocks)
         return blocks if self.rate_hz == self._engine_rate_hz else _resample(blocks, self.rate_hz, self._engine_rate_hz)
@@ -314,10 +326,10 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
             copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – OpenSound closes it
             with file:
                 file.seek(0)
-                shutil.copyfileobj(file, copy, _PIECE)
+                shutil.copyfileobj(file, copy, _COPY_BYTES)
             copy.flush()
             file = copy
-        source = _source(file)
+        source = _pcm_source(file)
         if source.rate_hz != rate_hz and not (resample and source.rate_hz in RATES_HZ):
             raise UnusableSound(RejectReason.RATE, f"{source.rate_hz} Hz; the engine needs {rate_hz} Hz")
         if not source.samples:
@@ -342,7 +354,7 @@ def _open_unchanged(path: str) -> tuple[int, os.stat_result]:
     """The descriptor of a regular file, and its status when it was opened."""
     try:
         # Checked first, since opening some devices has an effect. Opened without blocking, in case it has changed.
-        _refuse_others(os.stat(path))
+        _refuse_irregular(os.stat(path))
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:
         raise read_error(error) from error
@@ -350,16 +362,17 @@ def _open_unchanged(path: str) -> tuple[int, os.stat_result]:
         raise UnusableSound(RejectReason.UNREADABLE, f"not a valid file name: {error}") from error
     status = os.fstat(number)
     try:
-        _refuse_others(status)
+        _refuse_irregular(status)
     except UnusableSound:
         os.close(number)
         raise
     return number, status
 
 
-def _refuse_others(status: os.stat_result) -> None:
+def _refuse_irregular(status: os.stat_result) -> None:
+    """UnusableSound for anything but a regular file."""
     if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        kind = _FILE_KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise UnusableSound(RejectReason.UNREADABLE, f"{kind}, not a file")
 
 
@@ -379,11 +392,12 @@ def _read_or_open(path: str) -> BinaryIO:
     finally:
         os.close(number)
     if len(content) != before.st_size or (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise changed()
+        raise changed_error()
     return io.BytesIO(content)
 
 
 def _read_from_store(file: BinaryIO) -> BinaryIO:
+    """The bytes of a short file in memory, or the file itself if it is longer."""
     try:
         if file.seek(0, os.SEEK_END) > HELD_BYTES:
             return file
@@ -396,13 +410,14 @@ def _read_from_store(file: BinaryIO) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _source(file: BinaryIO) -> PcmSource:
+def _pcm_source(file: BinaryIO) -> PcmSource:
+    """The reader for the format of a file; UnusableSound if its header shows that it cannot be used."""
     length = file.seek(0, os.SEEK_END)
     if not length:
         raise UnusableSound(RejectReason.EMPTY, "the file has no bytes")
     file.seek(0)
     if not is_wave_file(file.read(MARK_BYTES)):
-        demand_whole(file, length)
+        check_whole(file, length)
         return DecodedFile(file)
     sound = read_wave(file, length)
     if sound.channels != 1:
@@ -415,7 +430,7 @@ def _sha256(file: BinaryIO) -> str:
     if isinstance(file, io.BytesIO):
         return hashlib.sha256(file.getvalue()).hexdigest()
     digest, offset = hashlib.sha256(), 0
-    while piece := os.pread(file.fileno(), _PIECE, offset):
+    while piece := os.pread(file.fileno(), _COPY_BYTES, offset):
         digest.update(piece)
         offset += len(piece)
     return digest.hexdigest()
@@ -427,8 +442,8 @@ def _resample(blocks: Iterator[Samples], from_hz: int, to_hz: int) -> Iterator[S
     The samples do not depend on how the sound is cut into blocks."""
     stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="float32", quality="HQ")
     for block in blocks:
-        for first in range(0, len(block), _RESAMPLED_BLOCK):
-            piece = block[first : first + _RESAMPLED_BLOCK].astype(np.float32)
+        for first in range(0, len(block), _RESAMPLED_BLOCK_SAMPLES):
+            piece = block[first : first + _RESAMPLED_BLOCK_SAMPLES].astype(np.float32)
             yield from _as_int16(stream.resample_chunk(piece))
     yield from _as_int16(stream.resample_chunk(np.empty(0, np.float32), last=True))
 

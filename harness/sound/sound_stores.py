@@ -18,7 +18,7 @@ FLAC_LONGER = 1.8
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[A-Za-z][A-Za-z0-9+.-]+)*://")
 """Two letters at least, which excludes drive letters. Chains as in fsspec (`zip://a.wav::s3://…`)."""
-_READ_AHEAD = 1 << 20
+_READ_AHEAD_BYTES = 1 << 20
 
 
 def is_address(path: str) -> bool:
@@ -59,9 +59,9 @@ def open_address(address: str) -> BinaryIO:
     """
     check_store(address)
     try:
-        return cast(BinaryIO, io.BufferedReader(_StoreFile(_fsspec(address).open(address, "rb")), _READ_AHEAD))
+        return cast(BinaryIO, io.BufferedReader(_StoreFile(_fsspec(address).open(address, "rb")), _READ_AHEAD_BYTES))
     except Exception as error:  # every store has its own errors, and none may end the run
-        raise UnusableSound(RejectReason.UNREADABLE, _words(error)) from error
+        raise UnusableSound(RejectReason.UNREADABLE, _message(error)) from error
 
 
 class _StoreFile(io.RawIOBase):
@@ -85,7 +85,7 @@ class _StoreFile(io.RawIOBase):
         try:
             content = self._file.read(len(buffer))
         except Exception as error:  # whatever a store raises
-            raise OSError(_words(error)) from error
+            raise OSError(_message(error)) from error
         buffer[: len(content)] = content
         return len(content)
 
@@ -93,7 +93,7 @@ class _StoreFile(io.RawIOBase):
         try:
             return int(self._file.seek(offset, whence))
         except Exception as error:  # whatever a store raises, also if its stream cannot seek
-            raise OSError(_words(error)) from error
+            raise OSError(_message(error)) from error
 
     def close(self) -> None:
         if not self.closed:
@@ -111,7 +111,7 @@ def _fsspec(address: str) -> ModuleType:
     return cast(ModuleType, fsspec)
 
 
-def _words(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """The store's own message, on one line."""
     if isinstance(error, FileNotFoundError):
         return "No such file in the store"

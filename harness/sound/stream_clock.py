@@ -16,17 +16,20 @@ from harness.sound.child import Packet
 
 WINDOW_S = 1.0
 WINDOWS = 12
+"""Number of windows through which the drift is fitted."""
 FIT_FROM = 5
 """Number of windows from which on the clock estimates drift."""
 DRIFT_LIMIT = 500e-6
 """Largest drift of a sound card against the host, s per s. A fit that gives more is cut to it."""
 SETTLED_S = 0.3
+"""Length of the deliveries after which a clock is settled, in seconds."""
 LATE_S = 0.008
 """If all deliveries during GAP_S are later than this, samples are missing: it is not jitter."""
 GAP_S = 0.8
 EARLY_S = 0.005
 """If a delivery is earlier than this, the stream has jumped ahead: it is not drift."""
 BASE_ERROR_S = 0.0002
+"""Error of every time, in seconds, to which the spread of the anchors is added."""
 FIRST_SPREAD_S = 0.001
 """Assumed difference between anchors while there is only one, in seconds."""
 FILLED_S = 0.1
@@ -35,7 +38,7 @@ STEP_S = 0.002
 """A delivery earlier than the anchor by this much is a step: jitter and drift move the anchor by less."""
 AHEAD_LIMIT_S = 0.05
 """Largest growth of the harness's buffers, in seconds."""
-_RECENT = 128  # More callbacks than come in GAP_S: 80 of 10 ms.
+_MAX_RECENT = 128  # More callbacks than come in GAP_S: 80 of 10 ms.
 
 
 class SampleClock:
@@ -59,9 +62,10 @@ class SampleClock:
         self._restart()
 
     def _restart(self) -> None:
+        """Forgets all deliveries. A delivery is a pair of its nominal time (sample / rate) and its offset."""
         self._first_s: float | None = None
         self._minima: deque[tuple[float, float]] = deque(maxlen=WINDOWS)
-        self._window: tuple[float, float] | None = None
+        self._window_minimum: tuple[float, float] | None = None
         self._window_from = 0.0
         self._late_since_s: float | None = None
         self._least_late_s = 0.0
@@ -69,7 +73,7 @@ class SampleClock:
         self._slope = 0.0
         self._base = 0.0
         self._spread_s = FIRST_SPREAD_S
-        self._recent: deque[tuple[float, float]] = deque(maxlen=_RECENT)
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_MAX_RECENT)
 
     @property
     def settled(self) -> bool:
@@ -93,7 +97,7 @@ class SampleClock:
         offset = moment_s - nominal
         if self._first_s is None:
             self._first_s, self._latest_s = nominal, nominal
-            self._window, self._window_from = (nominal, offset), nominal
+            self._window_minimum, self._window_from = (nominal, offset), nominal
             self._base = offset
             self._stream_start_s = nominal if self._stream_start_s is None else self._stream_start_s
             self._recent.append((nominal, offset))
@@ -119,7 +123,7 @@ class SampleClock:
             return 0.0
         self._late_since_s = None
         self._latest_s = nominal
-        self._take(nominal, offset)
+        self._add_delivery(nominal, offset)
         return 0.0
 
     def time_of(self, sample: int) -> tuple[float, float]:
@@ -140,6 +144,7 @@ class SampleClock:
         nominal = sample / self.rate_hz
         least_s = float("inf")
         for at_s, offset in reversed(self._recent):
+            # Deliveries after the sample, or the last one before it if there is none.
             if at_s < nominal and least_s < float("inf"):
                 break
             least_s = min(least_s, offset - self._expected_s(at_s))
@@ -154,15 +159,16 @@ class SampleClock:
     def _expected_s(self, nominal: float) -> float:
         return self._base + self._slope * nominal
 
-    def _take(self, nominal: float, offset: float) -> None:
+    def _add_delivery(self, nominal: float, offset: float) -> None:
+        """Takes a delivery that is not late. At the end of each window, fits the line again."""
         if offset < self._expected_s(nominal):
             # Earlier than the anchor: the anchor was late.
             self._base = offset - self._slope * nominal
-        if self._window is None or offset < self._window[1]:
-            self._window = (nominal, offset)
+        if self._window_minimum is None or offset < self._window_minimum[1]:
+            self._window_minimum = (nominal, offset)
         if nominal - self._window_from >= WINDOW_S:
-            self._minima.append(self._window)
-            self._window, self._window_from = None, nominal
+            self._minima.append(self._window_minimum)
+            self._window_minimum, self._window_from = None, nominal
             self._fit()
 
     def _fit(self) -> None:
@@ -171,8 +177,8 @@ class SampleClock:
             count = len(self._minima)
             mean_x = sum(x for x, _ in self._minima) / count
             mean_y = sum(y for _, y in self._minima) / count
-            above = sum((x - mean_x) * (y - mean_y) for x, y in self._minima)
-            slope = above / sum((x - mean_x) ** 2 for x, _ in self._minima)
+            covariance = sum((x - mean_x) * (y - mean_y) for x, y in self._minima)
+            slope = covariance / sum((x - mean_x) ** 2 for x, _ in self._minima)
             self._slope = max(-DRIFT_LIMIT, min(DRIFT_LIMIT, slope))
         recent = [y - self._slope * x for x, y in list(self._minima)[-FIT_FROM:]]
         self._base = min(recent)
@@ -180,12 +186,12 @@ class SampleClock:
 
 
 RATE_HZ = 48000  # The virtual lab's: clients at another rate are resampled, and no longer bit-exact.
-_REPORTS = 48
-_ENOUGH = 5
-"""Of PortAudio's reports, at most _REPORTS are collected, and they are compared from _ENOUGH on."""
-_AGREE_S = 0.01
-_PLAUSIBLE_S = 0.5
-"""Reports are used if all of them lie within _AGREE_S, and if the latency that they give is shorter than this."""
+_MAX_REPORTS = 48
+_MIN_REPORTS = 5
+"""Of PortAudio's reports, at most _MAX_REPORTS are collected, and they are compared from _MIN_REPORTS on."""
+_MAX_SPREAD_S = 0.01
+_MAX_PLAUSIBLE_S = 0.5
+"""Reports are used if all of them lie within _MAX_SPREAD_S, and if the latency that they give is shorter than this."""
 
 
 @frozen
@@ -216,7 +222,8 @@ class StreamClock:
 
     @property
     def settled(self) -> bool:
-        return self._count.settled and (self._report_error_s is None or len(self._reports) >= _ENOUGH)
+        """Whether times no longer change much: by the count, and by the reports if they are used."""
+        return self._count.settled and (self._report_error_s is None or len(self._reports) >= _MIN_REPORTS)
 
     def observe(self, packet: Packet) -> float:
         """Takes one callback; returns the seconds of sound that are missing before it, usually 0.0."""
@@ -224,12 +231,12 @@ class StreamClock:
         if missing_s:
             # Earlier reports belong to another count.
             self._reports.clear()
-        if self._count.settled and len(self._reports) < _REPORTS:
+        if self._count.settled and len(self._reports) < _MAX_REPORTS:
             # A report of 0 means that there is none.
             self._none_reported = self._none_reported and packet.reported_s == 0
             nominal_s = packet.first_sample / RATE_HZ
             self._reports.append(packet.moment_s + packet.reported_s - nominal_s)
-            self._weigh(self._count.time_of(packet.first_sample)[0] - nominal_s)
+            self._compare_reports(self._count.time_of(packet.first_sample)[0] - nominal_s)
         return missing_s
 
     def time_of(self, sample: int) -> tuple[float, float]:
@@ -251,11 +258,11 @@ class StreamClock:
         """The sample at the converter at a given time."""
         return self._count.sample_at(moment_s - self.latency.shift_s)
 
-    def _weigh(self, counted_s: float) -> None:
+    def _compare_reports(self, counted_s: float) -> None:
         """Compares the reports, and uses their latency if they agree. counted_s: the sample's time by the count."""
-        if self._report_error_s is None or len(self._reports) < _ENOUGH:
+        if self._report_error_s is None or len(self._reports) < _MIN_REPORTS:
             return
         middle_s = statistics.median(self._reports) - counted_s
-        agree = max(self._reports) - min(self._reports) < _AGREE_S
-        if agree and not self._none_reported and abs(middle_s) < _PLAUSIBLE_S:
+        agree = max(self._reports) - min(self._reports) < _MAX_SPREAD_S
+        if agree and not self._none_reported and abs(middle_s) < _MAX_PLAUSIBLE_S:
             self.latency = Latency(middle_s, self._report_error_s)

@@ -26,11 +26,13 @@ from harness.sound.sound_devices import environment_of, list_command
 SILENT_S = 0.6
 """Without a callback for this long, in seconds, the sound server counts as dead or frozen."""
 OPEN_LIMIT_S = 4.0
+"""Time limit for a child to open the stream again, in seconds."""
 FIRST_OPEN_LIMIT_S = 8.0
 """Time limit for the first child, in seconds: nothing is lost by waiting, and a busy host starts a process slowly."""
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)  # Short: sound was back within 0.41 s of the repair of a server (measured).
 CLOSE_LIMIT_S = 1.5  # A driver closes within 2 s (`ports.Driver`): this leaves 0.5 s for the rest.
 SETTLE_LIMIT_S = 3.0
+"""Time limit for the owner's times to settle, once the stream runs, in seconds."""
 BROKEN = "the thread that watches its sound ended with an error; see the engine's output"
 
 OnFault = Callable[[Stamp, str], None]
@@ -45,7 +47,9 @@ class StreamOwner(Protocol):
         """The stream of a child runs. resumed: again after a fault. Sample counts begin at 0."""
         ...
 
-    def received(self, packet: Packet) -> None: ...
+    def received(self, packet: Packet) -> None:
+        """Any other packet of the stream has come."""
+        ...
 
     def faulted(self, stamp: Stamp, problem: str) -> None:
         """The stream is lost; `opened` follows when it is back."""
@@ -78,16 +82,18 @@ class SupervisedStream:
         self._outbox_lock = threading.Lock()
         self._closing = threading.Event()
         self._first_answer = threading.Event()
+        """Set when the first child runs or has failed."""
         self.flowing = threading.Event()
         """Set by the owner when its times have settled."""
         self._failure: SoundError | None = None
         self._thread: threading.Thread | None = None
         self._wake_read_fd, self._wake_write_fd = -1, -1
-        self._running = False
-        self._ran = False
+        self._running = False  # written under `_outbox_lock`, so that no packet goes to a child that has ended
+        self._has_run = False
 
     @property
     def child_pid(self) -> int | None:
+        """Process id of the child; None if there is none."""
         child = self._child
         return child.pid if child is not None else None
 
@@ -114,13 +120,13 @@ class SupervisedStream:
         self._first_answer.clear()
         self.flowing.clear()
         self._failure = None
-        self._ran = False
+        self._has_run = False
         self._wake_read_fd, self._wake_write_fd = os.pipe()
         os.set_blocking(self._wake_write_fd, False)
         self._thread = threading.Thread(target=self._watch, name=f"sound-{self._kind}-{self._device}", daemon=True)
         self._thread.start()
         self._first_answer.wait()
-        if not self._ran:
+        if not self._has_run:
             failure = self._failure or SoundError(
                 f"the sound server did not open {self._device!r}",
                 remedy=f"List the available devices: {list_command(self._sound_server)}",
@@ -166,7 +172,7 @@ class SupervisedStream:
         with contextlib.suppress(OSError):
             os.write(self._wake_write_fd, b"!")
 
-    def _reap(self) -> str:
+    def _end_child(self) -> str:
         """Ends the child; returns the last line that it wrote to standard error."""
         with self._outbox_lock:
             self._running = False
@@ -192,12 +198,12 @@ class SupervisedStream:
                 self._closing.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
                 attempt += 1
         except Exception:
-            self._reap()
-            if self._ran:
+            self._end_child()
+            if self._has_run:
                 self._owner.faulted(Stamp(time.monotonic()), BROKEN)
             raise
         finally:
-            self._reap()
+            self._end_child()
             self._first_answer.set()
 
     def _run_child(self, lost: bool) -> tuple[str, bool]:
@@ -214,13 +220,13 @@ class SupervisedStream:
             selector.register(child.stdout, selectors.EVENT_READ)
             selector.register(self._wake_read_fd, selectors.EVENT_READ)
             while not self._closing.is_set() and not problem:
-                timeout_s = self._prepare_select(selector, child, last_s + limit_s)
+                timeout_s = self._update_selector(selector, child, last_s + limit_s)
                 ready = {key.fileobj for key, _ in selector.select(timeout_s)}
                 if self._wake_read_fd in ready:
                     os.read(self._wake_read_fd, 4096)
                 if child.stdout in ready:
                     if chunk := os.read(child.stdout.fileno(), 1 << 18):
-                        problem = self._take_packets(packets.feed(chunk), lost)
+                        problem = self._pass_packets(packets.feed(chunk), lost)
                     else:
                         child.wait(CLOSE_LIMIT_S)
                         problem = f"the sound process {ended_words(child.status or 0)}"
@@ -233,7 +239,7 @@ class SupervisedStream:
                     )
                 self._write_outbox(child)
         ran = self._running
-        if last_line := self._reap():
+        if last_line := self._end_child():
             problem = f"{problem} ({last_line})"
         if ran and not self._closing.is_set():
             now_s = time.monotonic()
@@ -251,7 +257,7 @@ class SupervisedStream:
             python_command("harness.sound.child", self._kind, *options), environment=environment_of(self._sound_server)
         )
 
-    def _take_packets(self, packets: Iterable[Packet], lost: bool) -> str:
+    def _pass_packets(self, packets: Iterable[Packet], lost: bool) -> str:
         """Passes packets to the owner. Returns the problem that the child reported; "" if it reported none."""
         for packet in packets:
             if packet.kind is PacketKind.FAILED:
@@ -262,7 +268,7 @@ class SupervisedStream:
                 self._owner.received(packet)
         return ""
 
-    def _prepare_select(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
+    def _update_selector(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
         """Watches for room in the pipe to the child while there is data to write. Returns the seconds to wait."""
         writing = child.stdin in selector.get_map()
         if self._outbox and not writing:
@@ -272,17 +278,20 @@ class SupervisedStream:
         return max(0.0, until_s - time.monotonic())
 
     def _start_running(self, packet: Packet, lost: bool) -> None:
+        """Notes that the stream of the child runs. lost: whether an earlier stream was lost."""
         with self._outbox_lock:
-            self._running = self._ran = True
+            self._running = self._has_run = True
         self._owner.opened(packet, lost)
         self._first_answer.set()
 
     def _failure_text(self, packet: Packet) -> str:
+        """The text of the error that a child reports. `open` raises the error."""
         failure = json.loads(packet.payload)
         self._failure = SoundError(failure["what"], remedy=failure["remedy"])
         return str(self._failure)
 
     def _write_outbox(self, child: ChildProcess) -> None:
+        """Writes queued packets until the outbox is empty or the pipe is full."""
         while True:
             with self._outbox_lock:
                 if not self._outbox:

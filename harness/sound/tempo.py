@@ -10,6 +10,7 @@ import numpy as np
 from harness.model.stimulus import Waveform
 
 SLOWER = 0.75
+"""The tempo at which people listen again."""
 _FRAME_S = 0.03
 """Length of a frame in seconds: two periods of a low voice, and too short for a speech sound to be heard twice."""
 _SEARCH_S = 0.01
@@ -39,17 +40,17 @@ def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
     for number in range(frames):
         if number:
             target = search + min(round(number * hop * tempo), len(samples) + hop)
-            position = _most_alike(padded, position + hop, target, search, 2 * hop)
+            position = _best_match(padded, position + hop, target, search, 2 * hop)
         output[number * hop : (number + 2) * hop] += window * padded[position : position + 2 * hop]
     return Waveform(output[hop : hop + length].astype(np.float32), waveform.rate_hz)
 
 
-def _most_alike(
-    samples: np.ndarray[tuple[int], np.dtype[np.float64]], natural: int, expected: int, search: int, size: int
+def _best_match(
+    samples: np.ndarray[tuple[int], np.dtype[np.float64]], continuation: int, expected: int, search: int, size: int
 ) -> int:
-    """Position within `search` of `expected` that best matches the samples from `natural` on (normalised
-    correlation)."""
-    template = samples[natural : natural + size]
+    """Position within `search` of `expected` at which `size` samples best match those from `continuation` on
+    (normalised correlation)."""
+    template = samples[continuation : continuation + size]
     region = samples[expected - search : expected + search + size]
     likeness = np.correlate(region, template, mode="valid")
     energy = np.concatenate(([0.0], np.cumsum(region * region)))

@@ -37,11 +37,11 @@ _FORMATS = {
 _GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
 """The bytes after the two bytes of a format in WAVE_FORMAT_EXTENSIBLE's SubFormat."""
 _UNKNOWN_32 = 0xFFFFFFFF  # In RF64 and BW64: the chunk `ds64` has the size.
-_STREAMED = (range(0x7FFFF000, 0x80001000), range(0xFFFFF000, 0x100000000))
+_STREAMED_SIZES = (range(0x7FFFF000, 0x80001000), range(0xFFFFF000, 0x100000000))
 """Sizes written by programs that do not know the length: SoX 0x7FFFF000, arecord 0x80000000, FFmpeg 0xFFFFFFFF, or such
 a size minus that of the header."""
-_WHOLE_FILE = (8, 36, 44)
-"""How much too big a size may be, because it wrongly counts parts of the shortest header."""
+_WRONG_EXCESSES = (8, 36, 44)
+"""How much too big a size may be, in bytes, because it wrongly counts parts of the shortest header."""
 _CHUNK_NAMES = frozenset(
     b"fmt |data|fact|LIST|bext|cue |plst|smpl|inst|note|labl|ltxt|id3 |ID3 |iXML|axml|chna|JUNK|junk|PAD |FLLR|PEAK|"
     b"cart|umid|afsp|DISP|acid|strc|slnt|wavl|ds64|_PMX|AFAn|minf|elm1|regn|link".split(b"|")
@@ -54,7 +54,7 @@ _MIN_REST_S = 0.1
 """If fewer seconds of bytes that are neither a chunk nor a tag follow the sound, they do not count as sound."""
 _RATE_BYTES = 32_000
 """Bytes per second, if the header does not say it."""
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 _MAX_CHUNKS = 1000
 """Largest number of chunks before the sound. A file with only empty chunks would otherwise take hours."""
 _MAX_FMT_BYTES = 4096  # WAVE_FORMAT_EXTENSIBLE has 40. A wrong size must not fill the memory.
@@ -123,7 +123,7 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
     layout = find_sound(file, length)
     if not layout.form:
         raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
-    rate_hz, channels = _format(layout.form)
+    rate_hz, channels = _pcm_format(layout.form)
     return WaveSound(layout.offset, layout.size // (2 * channels), rate_hz, channels, layout.assumed)
 
 
@@ -149,8 +149,10 @@ def find_sound(file: BinaryIO, length: int) -> WaveLayout:
         position += 8
         if name == b"data":
             sizes = _Sizes(size, long_data, riff_size, position, length)
-            rest_bytes = _MIN_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
-            return WaveLayout(form, position, *_extent(file, sizes, rest_bytes, order, assumed), order)
+            min_trailing_bytes = (
+                _MIN_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
+            )
+            return WaveLayout(form, position, *_sound_size(file, sizes, min_trailing_bytes, order, assumed), order)
         if name == b"fmt ":
             form = file.read(min(size, _MAX_FMT_BYTES))
             if size < 16 or len(form) < 16:
@@ -209,11 +211,15 @@ class _Sizes:
     @property
     def is_too_big(self) -> bool:
         """Whether the length counts parts of the header as sound."""
-        return self.declared - self.rest in (*_WHOLE_FILE, self.at, self.at - 8)
+        return self.declared - self.rest in (*_WRONG_EXCESSES, self.at, self.at - 8)
 
 
-def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assumed: str) -> tuple[int, str]:
-    """Length of the sound in bytes, and what was assumed."""
+def _sound_size(file: BinaryIO, sizes: _Sizes, min_trailing_bytes: float, order: str, assumed: str) -> tuple[int, str]:
+    """Length of the sound in bytes, and what was assumed; UnusableSound if the file is truncated.
+
+    assumed: what was assumed about chunks before the sound. min_trailing_bytes: fewer bytes after the declared end do
+    not count as sound. order: byte order of the header, as in `struct`.
+    """
     notes = [assumed] if assumed else []
     size, rest = sizes.declared, sizes.rest
     if size == rest:
@@ -222,15 +228,15 @@ def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assume
         return rest, "; ".join([*notes, "the header declares no length, so all that follows is read as sound"])
     if size > rest:
         if not sizes.is_too_big:
-            raise cut_off(size, rest)
+            raise truncated_error(size, rest)
         note = f"the header declares {size} bytes of sound, but the file ends after {rest}, which are read"
         return rest, "; ".join([*notes, note])
     file.seek(sizes.at + size)
     trailing = rest - size
-    follows = file.read(12)
-    if trailing < least_rest or _is_chunk(follows, trailing, order) or follows.startswith(_TAGS):
-        if trailing >= least_rest and (follows[:4] == b"data" or is_wave(follows)):
-            kind = "another WAVE file" if is_wave(follows) else "a second `data` chunk"
+    next_bytes = file.read(12)
+    if trailing < min_trailing_bytes or _is_chunk(next_bytes, trailing, order) or next_bytes.startswith(_TAGS):
+        if trailing >= min_trailing_bytes and (next_bytes[:4] == b"data" or is_wave(next_bytes)):
+            kind = "another WAVE file" if is_wave(next_bytes) else "a second `data` chunk"
             notes.append(f"{kind} of {trailing} bytes follows the sound and is not read")
         return size, "; ".join(notes)
     if _is_zero(file, sizes.at + size):
@@ -240,7 +246,7 @@ def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assume
 
 
 def _is_streamed(size: int) -> bool:
-    return any(size in sizes for sizes in _STREAMED)
+    return any(size in sizes for sizes in _STREAMED_SIZES)
 
 
 def _is_chunk(start: bytes, length: int, order: str) -> bool:
@@ -260,13 +266,13 @@ def _is_chunk(start: bytes, length: int, order: str) -> bool:
 def _is_zero(file: BinaryIO, offset: int) -> bool:
     """Whether only zeros follow, because a program had reserved space."""
     file.seek(offset)
-    while piece := file.read(_PIECE):
+    while piece := file.read(_PIECE_BYTES):
         if piece.strip(b"\0"):
             return False
     return True
 
 
-def _format(content: bytes) -> tuple[int, int]:
+def _pcm_format(content: bytes) -> tuple[int, int]:
     """Rate and channels, from the content of the `fmt ` chunk."""
     format_tag, channels, rate_hz, _, block_bytes, bits = struct.unpack_from("<HHIIHH", content)
     if format_tag == _EXTENSIBLE:
@@ -290,7 +296,7 @@ def _format(content: bytes) -> tuple[int, int]:
     return rate_hz, channels
 
 
-def cut_off(declared: int, actual: int, unit: str = "bytes of sound") -> UnusableSound:
+def truncated_error(declared: int, actual: int, unit: str = "bytes of sound") -> UnusableSound:
     """The rejection of a file with less sound than its header declares."""
     return _unreadable(f"truncated: the header declares {declared} {unit}, but the file has {actual}")
 
@@ -341,10 +347,10 @@ _NO_SIZE = 0xFFFFFFFF  # What AU files declare if their length is unknown.
 _STREAMED_FORM = 0x7F000000
 """SoX declares a FORM chunk of at least this size if it does not know the length of an AIFF file."""
 
-_DECODED = (b"fLaC", b"FORM", b".snd", b"dns.", b"caff", b"NIST_1A", b"ID3")
+_DECODED_MARKS = (b"fLaC", b"FORM", b".snd", b"dns.", b"caff", b"NIST_1A", b"ID3")
 """FLAC, AIFF, AU in both byte orders, CAF, SPHERE. A FLAC file may begin with an ID3 tag, as MP3 files do."""
-_W64 = bytes.fromhex("726966662e91cf11a5d628db04c10000")
-_OTHERS = {
+_W64_MARK = bytes.fromhex("726966662e91cf11a5d628db04c10000")
+_UNSUPPORTED_MARKS = {
     b"OggS": "Ogg",
     b"\x1a\x45\xdf\xa3": "Matroska or WebM",
     b"\x30\x26\xb2\x75": "Windows Media",
@@ -361,9 +367,9 @@ def is_wave_file(start: bytes) -> bool:
     """
     if is_wave(start):
         return True
-    if start.startswith(_DECODED) or start == _W64:
+    if start.startswith(_DECODED_MARKS) or start == _W64_MARK:
         return False
-    other = next((name for mark, name in _OTHERS.items() if start.startswith(mark)), None)
+    other = next((name for mark, name in _UNSUPPORTED_MARKS.items() if start.startswith(mark)), None)
     if start[4:8] == b"ftyp":
         other = "MPEG-4"
     elif _is_mpeg_layer_3(start):
@@ -373,7 +379,7 @@ def is_wave_file(start: bytes) -> bool:
     raise UnusableSound(RejectReason.UNREADABLE, "not a supported sound file")
 
 
-def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
+def check_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     """The sound of a WAVE file, None for other formats. UnusableSound if the header shows that an open file of `length`
     bytes is truncated, or that it has sound which the header does not declare.
 
@@ -400,7 +406,7 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
         order: Literal["big", "little"] = "big" if start[:4] == b".snd" else "little"
         offset, size = (int.from_bytes(start[position : position + 4], order) for position in (4, 8))
         declared_bytes = 0 if size == _NO_SIZE else offset + size
-    elif start.startswith(_W64) and len(start) >= 24:
+    elif start.startswith(_W64_MARK) and len(start) >= 24:
         declared_bytes = int.from_bytes(start[16:24], "little")
     elif start[:4] == b"caff":
         declared_bytes = _caf_bytes(file, length)
@@ -412,7 +418,7 @@ def demand_whole(file: BinaryIO, length: int) -> WaveLayout | None:
     elif start.startswith(b"OggS") and not _ogg_ends(file, length):
         raise UnusableSound(RejectReason.UNREADABLE, "truncated: the last page of its Ogg stream is missing")
     if declared_bytes > length and not (start[:4] == b"FORM" and declared_bytes >= _STREAMED_FORM):
-        raise cut_off(declared_bytes, length, "bytes")
+        raise truncated_error(declared_bytes, length, "bytes")
     # Other chunks may follow the sound of a CAF file.
     is_short = 0 < declared_bytes < length - _MIN_REST_S * _RATE_BYTES and start[:4] != b"caff"
     if is_short and not _is_known_rest(file, declared_bytes):
@@ -456,6 +462,7 @@ def _sphere_bytes(start: bytes) -> int:
 
 
 def _flac_samples(start: bytes) -> int:
+    """The number of samples that the header of a FLAC file declares; 0 if it declares none."""
     return int.from_bytes(start[18:26], "big") & ((1 << 36) - 1)  # The number of samples has 36 bits in STREAMINFO.
 
 
@@ -497,8 +504,8 @@ def _flac_number(head: bytes) -> int | None:
     number = head[4] & (0x7F >> ones)
     for byte in head[5 : 4 + coded]:
         number = number << 6 | byte & 0x3F
-    more = {6: 1, 7: 2}.get(head[2] >> 4, 0) + {12: 1, 13: 2, 14: 2}.get(head[2] & 15, 0)
-    return None if _crc(head[: 4 + coded + more + 1], 0x07, 8) else number
+    extra_bytes = {6: 1, 7: 2}.get(head[2] >> 4, 0) + {12: 1, 13: 2, 14: 2}.get(head[2] & 15, 0)
+    return None if _crc(head[: 4 + coded + extra_bytes + 1], 0x07, 8) else number
 
 
 def _crc(content: bytes, polynomial: int, bits: int) -> int:

@@ -21,11 +21,13 @@ def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, s
     """Noise of that length and RMS level. The same seed gives the same noise. InputError as for recordings.read."""
     match spec.kind:
         case NoiseKind.WHITE:
-            noise = _colour(samples, rate_hz, seed, slope=0.0)
+            noise = _coloured_noise(samples, rate_hz, seed, slope=0.0)
         case NoiseKind.PINK:
-            noise = _colour(samples, rate_hz, seed, slope=-0.5)  # The power of pink noise falls with 1 / frequency.
+            noise = _coloured_noise(
+                samples, rate_hz, seed, slope=-0.5
+            )  # The power of pink noise falls with 1 / frequency.
         case NoiseKind.RECORDING:
-            noise = _repeat(at_rate(read_recording(spec.path), rate_hz), samples)
+            noise = _loop_to_length(at_rate(read_recording(spec.path), rate_hz), samples)
     if is_silent(noise.samples):
         raise InputError(
             "the noise recording is silent in the part that is used",
@@ -35,7 +37,7 @@ def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, s
     return amplify(noise, level_dbfs - rms_dbfs(noise.samples))
 
 
-def _colour(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
+def _coloured_noise(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
     """Gaussian noise from 20 Hz up whose amplitude falls with frequency ** slope."""
     white = np.random.Generator(np.random.PCG64(seed)).standard_normal(samples)
     spectrum = np.fft.rfft(white)
@@ -46,7 +48,7 @@ def _colour(samples: int, rate_hz: int, seed: int, slope: float) -> Waveform:
     return Waveform((np.fft.irfft(spectrum, samples) / np.sqrt(samples)).astype(np.float32), rate_hz)
 
 
-def _repeat(source: Waveform, samples: int) -> Waveform:
+def _loop_to_length(source: Waveform, samples: int) -> Waveform:
     """The recording from its start, joined to itself by 50 ms crossfades of equal power."""
     x = source.samples
     if len(x) >= samples:
@@ -82,7 +84,7 @@ class Ambiences:
     """Makes ambient sound, and remembers the measured levels of recordings."""
 
     def __init__(self) -> None:
-        self._gains: dict[tuple[str, int, int], float] = {}
+        self._levels_dbfs: dict[tuple[str, int, int], float] = {}  # by path, frames and sample rate
 
     def make(self, ambience: Ambience, rate_hz: int, level_dbfs: float, speak: Speak) -> Samples:
         """Samples at rate_hz, shape (round(duration_s · rate_hz),); the same ambience gives the same samples.
@@ -93,31 +95,32 @@ class Ambiences:
         """
         count = round(ambience.duration_s * rate_hz)
         if ambience.pieces:
-            samples = self._pieces(ambience.pieces, count, rate_hz, level_dbfs)
+            samples = self._join_pieces(ambience.pieces, count, rate_hz, level_dbfs)
         elif ambience.noise is not None:
-            samples = _noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
+            samples = _faded_noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
         else:
-            samples = _sayings(ambience, count, rate_hz, speak)
+            samples = _join_sayings(ambience, count, rate_hz, speak)
         peak = float(np.abs(samples).max(initial=0.0))
         return samples if peak <= FULL_SCALE else (samples * (FULL_SCALE / peak)).astype(np.float32)
 
-    def _pieces(self, pieces: tuple[RecordingPiece, ...], count: int, rate_hz: int, level_dbfs: float) -> Samples:
+    def _join_pieces(self, pieces: tuple[RecordingPiece, ...], count: int, rate_hz: int, level_dbfs: float) -> Samples:
+        """Pieces of recordings one after the other, each at the level of its recording, with fades at its ends."""
         samples = np.zeros(count, dtype=np.float32)
-        at_s = 0.0
+        end_s = 0.0
         for piece in pieces:
-            first = round(at_s * rate_hz)
-            at_s += piece.duration_s
-            last = min(count, round(at_s * rate_hz))
+            first = round(end_s * rate_hz)
+            end_s += piece.duration_s
+            last = min(count, round(end_s * rate_hz))
             sound = read_piece(piece, rate_hz)[: last - first]
-            sound = sound * 10 ** ((level_dbfs - self._level(piece.path)) / 20)
-            samples[first : first + len(sound)] = _fade(sound.astype(np.float32), rate_hz)
+            sound = sound * 10 ** ((level_dbfs - self._recording_level(piece.path)) / 20)
+            samples[first : first + len(sound)] = _fade_ends(sound.astype(np.float32), rate_hz)
         return samples
 
-    def _level(self, path: str) -> float:
+    def _recording_level(self, path: str) -> float:
         """Active speech level of a recording, dBFS, from excerpts."""
         with opened(path) as file:
             key = (path, file.frames, file.samplerate)
-            if key not in self._gains:
+            if key not in self._levels_dbfs:
                 size = round(EXCERPT_S * file.samplerate)
                 if file.frames <= EXCERPTS * size:
                     samples = file.read(dtype="float32")
@@ -132,8 +135,8 @@ class Ambiences:
                     raise InputError(
                         "the recording is silent in every excerpt that was read", place=Place(path), remedy="Remove it"
                     )
-                self._gains[key] = level.level_dbfs
-            return self._gains[key]
+                self._levels_dbfs[key] = level.level_dbfs
+            return self._levels_dbfs[key]
 
 
 def read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
@@ -157,24 +160,25 @@ def read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
     return samples
 
 
-def _noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
+def _faded_noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
     noise = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
-    return _fade(noise.samples.copy(), rate_hz)
+    return _fade_ends(noise.samples.copy(), rate_hz)
 
 
-def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
+def _join_sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
+    """Sayings one after the other, again from the first after the last, with pauses drawn from the seed."""
     samples = np.zeros(count, dtype=np.float32)
-    chance = np.random.Generator(np.random.PCG64(ambience.seed))
+    generator = np.random.Generator(np.random.PCG64(ambience.seed))
     position = number = 0
     while position < count and ambience.sayings:
         speech = speak(ambience.sayings[number % len(ambience.sayings)])[: count - position]
         samples[position : position + len(speech)] = speech
-        position += len(speech) + round(chance.uniform(*PAUSES_S) * rate_hz)
+        position += len(speech) + round(generator.uniform(*PAUSES_S) * rate_hz)
         number += 1
-    return _fade(samples, rate_hz)
+    return _fade_ends(samples, rate_hz)
 
 
-def _fade(sound: Samples, rate_hz: int) -> Samples:
+def _fade_ends(sound: Samples, rate_hz: int) -> Samples:
     """Fades in place, so that joined sounds do not click."""
     fade = min(round(FADE_S * rate_hz), len(sound) // 2)
     ramp = np.linspace(0, 1, fade, endpoint=False, dtype=np.float32)

@@ -27,7 +27,7 @@ _CODECS = {
 """Container, subtype and rate of each codec for telephony."""
 
 
-def made_by() -> str:
+def library_version() -> str:
     """The version of the library that encodes and decodes."""
     return str(soundfile.__libsndfile_version__)
 
@@ -40,29 +40,29 @@ def at_speed(waveform: Waveform, speed: float) -> Waveform:
     return Waveform(np.asarray(resampled, dtype=np.float32), waveform.rate_hz)
 
 
-def through(waveform: Waveform, channel: Channel) -> Waveform:
+def apply_channel(waveform: Waveform, channel: Channel) -> Waveform:
     """The sound after the channel: same rate, length and place. `speed` is not part of this.
 
     In this order: gain, which cuts off what is beyond full scale, then band limits, clipping and codec.
     """
     samples = waveform.samples
     if channel.gain_db:
-        samples = _within_full_scale(samples * np.float32(10 ** (channel.gain_db / 20)))
+        samples = _clip_to_full_scale(samples * np.float32(10 ** (channel.gain_db / 20)))
     if channel.band is not None:
-        samples = _band_limited(samples, waveform.rate_hz, channel.band)
+        samples = _limit_band(samples, waveform.rate_hz, channel.band)
     if channel.clipping_db:
         limit = float(np.abs(samples).max(initial=0.0)) * 10 ** (-channel.clipping_db / 20)
         samples = np.clip(samples, -limit, limit)
     if channel.codec:
-        samples = _code(samples, waveform.rate_hz, channel.codec)
+        samples = _encode_and_decode(samples, waveform.rate_hz, channel.codec)
     return Waveform(np.asarray(samples, dtype=np.float32), waveform.rate_hz)
 
 
-def _within_full_scale(samples: Samples) -> Samples:
+def _clip_to_full_scale(samples: Samples) -> Samples:
     return np.clip(samples, -FULL_SCALE, FULL_SCALE)
 
 
-def _band_limited(samples: Samples, rate_hz: int, band: Band) -> Samples:
+def _limit_band(samples: Samples, rate_hz: int, band: Band) -> Samples:
     """Butterworth filters, forwards and backwards, so that nothing is delayed; 6 dB down at the limits."""
     from scipy.signal import butter, sosfiltfilt  # imported here: slow
 
@@ -78,24 +78,27 @@ def _band_limited(samples: Samples, rate_hz: int, band: Band) -> Samples:
     return samples
 
 
-def _code(samples: Samples, rate_hz: int, codec: str) -> Samples:
+def _encode_and_decode(samples: Samples, rate_hz: int, codec: str) -> Samples:
+    """The sound after a codec, at the same rate and as long. codec: name, and bit rate in kbit/s if it is Opus."""
     name, _, kbits = codec.partition(" ")
-    more: dict[str, float] = {}
+    encoder_options: dict[str, float] = {}
     if name == "opus":
         # libsndfile's level 0 to 1 is linear in the bit rate of a channel.
         low, high = _OPUS_KBITS
-        more = {"compression_level": (high - float(kbits)) / (high - low)}
+        encoder_options = {"compression_level": (high - float(kbits)) / (high - low)}
         container, subtype = "OGG", "OPUS"
         coded_hz = next((opus_hz for opus_hz in _OPUS_RATES_HZ if opus_hz >= rate_hz), _OPUS_RATES_HZ[-1])
     else:
         container, subtype, coded_hz = _CODECS[name]
     resampled = samples if coded_hz == rate_hz else soxr.resample(samples, rate_hz, coded_hz, quality="VHQ")
     file = io.BytesIO()
-    soundfile.write(file, _within_full_scale(resampled), coded_hz, format=container, subtype=subtype, **more)
+    soundfile.write(
+        file, _clip_to_full_scale(resampled), coded_hz, format=container, subtype=subtype, **encoder_options
+    )
     file.seek(0)
-    back, found_hz = soundfile.read(file, dtype="float32")
-    if found_hz != rate_hz:
-        back = soxr.resample(back, found_hz, rate_hz, quality="VHQ")
+    decoded, decoded_hz = soundfile.read(file, dtype="float32")
+    if decoded_hz != rate_hz:
+        decoded = soxr.resample(decoded, decoded_hz, rate_hz, quality="VHQ")
     result = np.zeros(len(samples), dtype=np.float32)
-    result[: len(back)] = back[: len(result)]
+    result[: len(decoded)] = decoded[: len(result)]
     return result

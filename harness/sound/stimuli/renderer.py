@@ -47,17 +47,18 @@ from harness.sound.recordings import at_rate, content_sha256
 from harness.sound.recordings import read as read_recording
 from harness.sound.stimuli import channel, rooms
 from harness.sound.stimuli.ambience import FADE_S, Ambiences, make_noise
-from harness.sound.stimuli.rooms import heard_in
+from harness.sound.stimuli.rooms import apply_room
 
 MARGIN_S = 0.5
 """Noise begins this long before a stimulus and ends this long after it, in seconds."""
 WINDOW_S = 0.005
+"""Length over which the power of speech is averaged, in seconds."""
 BELOW_ACTIVE_DB = 35.0
 """Sound this far below the active speech level is not speech. Weak fricatives are louder, a voice's noise is not."""
 ABOVE_FLOOR_DB = 8.0
 AT_LEAST_BELOW_DB = 20.0
-GUARD_S = 0.02
-GUARD_OF_RECORDING_S = 0.1
+GUARD_S, GUARD_OF_RECORDING_S = 0.02, 0.1
+"""Margins around speech, in seconds."""
 
 
 def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int] | None:
@@ -181,6 +182,7 @@ class RenderCache:
 RENDERER_VERSION = 1
 """Part of the cache key. Increase it with every change that alters samples."""
 LEAD_S = 0.05
+"""Silence before and after a query, in seconds."""
 RATES_HZ = (8000, 192_000)
 MAX_GAP_MS = 60_000
 MAX_PAUSE_S = 600.0
@@ -213,16 +215,18 @@ class Renderer:
         return self._add_player_noise(recipe, rendered) if recipe.noise and recipe.noise.players else rendered
 
     def _render(self, recipe: StimulusRecipe) -> RenderedStimulus:
-        _check(recipe)
+        _check_ranges(recipe)
         if recipe.opening is not None:
             return self._render_opening(recipe, recipe.opening)
         key = self.key(recipe)
         if isinstance(recipe.query, Ambience):
-            sound = self._ambience(recipe.query, recipe, seed=int(key[:16], 16))
+            sound = self._render_ambience(recipe.query, recipe, seed=int(key[:16], 16))
             return RenderedStimulus(sound, (), content_hash(key, sound, ()))
         if self._cache is not None and (cached := self._cache.get(key)) is not None:
             return cached
-        waveform, parts = self._render_whole(recipe) if recipe.whole else self._make(recipe, seed=int(key[:16], 16))
+        waveform, parts = (
+            self._render_whole(recipe) if recipe.whole else self._render_speech(recipe, seed=int(key[:16], 16))
+        )
         rendered = RenderedStimulus(waveform, parts, content_hash(key, waveform, parts))
         if self._cache is not None:
             self._cache.put(key, rendered)
@@ -230,7 +234,7 @@ class Renderer:
 
     def key(self, recipe: StimulusRecipe) -> str:
         """SHA-256 (hex) of everything that decides the samples of a recipe without an opening; it seeds the noise."""
-        return hashlib.sha256(self._content(recipe).encode()).hexdigest()
+        return hashlib.sha256(self._canonical_json(recipe).encode()).hexdigest()
 
     def voice(self, engine: str) -> Voice:
         """The engine of that name, constructed once; PluginError if there is none."""
@@ -239,11 +243,14 @@ class Renderer:
                 self._voices[engine] = load(Group.VOICES, engine)()
             return self._voices[engine]
 
-    def _content(self, recipe: StimulusRecipe) -> str:
-        """Everything that decides the samples, as canonical JSON. Files count by content, so a folder may move."""
+    def _canonical_json(self, recipe: StimulusRecipe) -> str:
+        """Everything that decides the samples, as canonical JSON. Files count by content, so a folder may move.
+
+        Fields with default values are left out, so that stimuli keep the keys under which older versions stored them.
+        """
         spoken = any(isinstance(utterance, SpokenText) for utterance in (recipe.query, recipe.wake_phrase))
         fields: dict[str, Any] = asdict(recipe)
-        if not recipe.lead_in_s and not recipe.tail_s:  # so that queries keep their existing cache keys
+        if not recipe.lead_in_s and not recipe.tail_s:
             del fields["lead_in_s"], fields["tail_s"]
         if not recipe.as_recorded:
             del fields["as_recorded"]
@@ -253,7 +260,7 @@ class Renderer:
         if recipe.channel == Channel():
             del fields["channel"]
         elif recipe.channel.codec:
-            fields["channel"]["made_by"] = channel.made_by()
+            fields["channel"]["made_by"] = channel.library_version()
         if recipe.whole:
             del fields["level_dbfs"], fields["gap_ms"]
         else:
@@ -283,7 +290,7 @@ class Renderer:
         if recipe.placement is not None:
             for response in fields["placement"]["room"]["recorded"]:
                 response["path"] = content_sha256(response["path"])
-            fields["placement"]["made_by"] = None if recipe.placement.room.box is None else rooms.made_by()
+            fields["placement"]["made_by"] = None if recipe.placement.room.box is None else rooms.library_version()
         fields["made_by"] = {
             "voice": self.voice(recipe.voice.engine).version() if spoken else None,
             "renderer": RENDERER_VERSION,
@@ -296,13 +303,14 @@ class Renderer:
         """A recording as it is. The stated end of its phrase does not change the sound."""
         assert isinstance(recipe.query, Recording)
         plain = replace(recipe, query=replace(recipe.query, phrase_end_s=None))
-        waveform, parts = self._make(plain, seed=int(self.key(plain)[:16], 16))
+        waveform, parts = self._render_speech(plain, seed=int(self.key(plain)[:16], 16))
         if (ends_s := recipe.query.phrase_end_s) is None:
             return waveform, parts
         ends_at = min(round(ends_s * recipe.rate_hz / recipe.channel.speed), len(waveform.samples))
         return waveform, (replace(parts[0], start_sample=min(parts[0].start_sample, ends_at), end_sample=ends_at),)
 
-    def _make(self, recipe: StimulusRecipe, seed: int) -> tuple[Waveform, tuple[Part, ...]]:
+    def _render_speech(self, recipe: StimulusRecipe, seed: int) -> tuple[Waveform, tuple[Part, ...]]:
+        """Wake phrase and query, at the level, through the room, with the noise, and through the channel."""
         rate = recipe.rate_hz
         assert not isinstance(recipe.query, Ambience)
         pieces = [(Role.QUERY, recipe.query)]
@@ -314,7 +322,7 @@ class Renderer:
         placed: list[tuple[int, Samples]] = []
         parts: list[Part] = []
         for role, utterance in pieces:
-            samples, start, end = self._speech(utterance, recipe)
+            samples, start, end = self._cut_utterance(utterance, recipe)
             if parts:
                 active_at = parts[-1].end_sample + gap
                 parts.append(Part(Role.GAP, parts[-1].end_sample, active_at))
@@ -345,16 +353,16 @@ class Renderer:
         if listening:
             waveform = Waveform(_add_noise_floor(waveform.samples, seed), rate)
         if recipe.noise is None or recipe.noise.players:
-            return channel.through(_turned_down(waveform), recipe.channel), tuple(parts)
+            return channel.apply_channel(_limit_to_full_scale(waveform), recipe.channel), tuple(parts)
         margin = 0 if listening or recipe.whole else round(max(MARGIN_S, recipe.noise.ramp_s) * rate)
-        noise = _noise_under(recipe.noise, waveform, level_dbfs, parts, length + 2 * margin, seed)
-        mixed = _ramp(noise, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
+        noise = _noise_for_speech(recipe.noise, waveform, level_dbfs, parts, length + 2 * margin, seed)
+        mixed = _with_ramps(noise, recipe.noise.ramp_s, margin + parts[0].start_sample, margin + parts[-1].end_sample)
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)
         if not recipe.whole:
             refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise", as_recorded=recipe.as_recorded)
         moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
-        return channel.through(_turned_down(loud), recipe.channel), tuple(moved)
+        return channel.apply_channel(_limit_to_full_scale(loud), recipe.channel), tuple(moved)
 
     def _add_player_noise(self, recipe: StimulusRecipe, rendered: RenderedStimulus) -> RenderedStimulus:
         """The stimulus with the noise that other loudspeakers play. Generated noise differs between them."""
@@ -367,8 +375,8 @@ class Renderer:
         as_heard, noise_by_player = rendered.waveform.samples.copy(), {}
         for number, (player, gain_db) in enumerate(noise.players):
             seed = int(main.sha256[:16], 16) + number
-            player_noise = _noise_under(noise, main.waveform, level.level_dbfs, main.parts, count, seed)
-            ramped = _ramp(player_noise, noise.ramp_s, main.parts[0].start_sample, main.parts[-1].end_sample)
+            player_noise = _noise_for_speech(noise, main.waveform, level.level_dbfs, main.parts, count, seed)
+            ramped = _with_ramps(player_noise, noise.ramp_s, main.parts[0].start_sample, main.parts[-1].end_sample)
             loud = amplify(Waveform(ramped, rate), gain_db)
             refuse_clipping(loud, noise.dbfs(level.level_dbfs) + gain_db, f"the noise at {player}")
             track = np.zeros(len(as_heard), dtype=np.float32)
@@ -411,7 +419,8 @@ class Renderer:
         key = "|".join(stimulus.sha256 for _, stimulus, _ in placed)
         return RenderedStimulus(waveform, tuple(parts), content_hash(key, waveform, tuple(parts)))
 
-    def _ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
+    def _render_ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
+        """Ambient sound. Recordings and sayings get a noise floor."""
         samples = self._ambiences.make(
             ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._render_saying, recipe)
         )
@@ -424,7 +433,7 @@ class Renderer:
         )
         return self.render(spoken).waveform.samples
 
-    def _speech(self, utterance: Utterance, recipe: StimulusRecipe) -> tuple[Samples, int, int]:
+    def _cut_utterance(self, utterance: Utterance, recipe: StimulusRecipe) -> tuple[Samples, int, int]:
         """An utterance at the recipe's rate and level, cut to its speech, and the span of the speech in it."""
         ends_at: int | None = None
         match utterance:
@@ -448,8 +457,9 @@ class Renderer:
         return cut
 
 
-def _check(recipe: StimulusRecipe) -> None:
-    wrong = [
+def _check_ranges(recipe: StimulusRecipe) -> None:
+    """InputError that names all settings that are out of range."""
+    problems = [
         f"{name} {exact(value)} is out of range ({exact(low)} to {exact(high)})"
         for name, value, low, high in (
             ("rate_hz", recipe.rate_hz, *RATES_HZ),
@@ -462,9 +472,9 @@ def _check(recipe: StimulusRecipe) -> None:
         if not low <= value <= high
     ]
     if recipe.noise is not None and (recipe.noise.kind is NoiseKind.RECORDING) != bool(recipe.noise.path):
-        wrong.append("noise.path is required for kind: recording, and not allowed for other kinds")
-    if wrong:
-        raise InputError("; ".join(wrong), remedy="Correct the stimulus")
+        problems.append("noise.path is required for kind: recording, and not allowed for other kinds")
+    if problems:
+        raise InputError("; ".join(problems), remedy="Correct the stimulus")
 
 
 def _apply_placement(
@@ -474,7 +484,7 @@ def _apply_placement(
 
     It is as long as the stimulus, or until the last reverberation of its speech.
     """
-    reverberant = heard_in(waveform, placement)
+    reverberant = apply_room(waveform, placement)
     reverberation = len(reverberant.samples) - len(waveform.samples)
     reverberant = Waveform(
         reverberant.samples[: max(len(waveform.samples), speech_ends + reverberation)], reverberant.rate_hz
@@ -486,7 +496,7 @@ def _apply_placement(
     return reverberant, level_dbfs
 
 
-def _noise_under(
+def _noise_for_speech(
     noise: NoiseSpec, speech: Waveform, level_dbfs: float, parts: Sequence[Part], count: int, seed: int
 ) -> Waveform:
     """Noise for speech of that level, which lies in the parts."""
@@ -498,13 +508,13 @@ def _noise_under(
     return amplify(waveform, speech_weighting_db - a_weighting_of(waveform))
 
 
-def _turned_down(waveform: Waveform) -> Waveform:
+def _limit_to_full_scale(waveform: Waveform) -> Waveform:
     """The waveform, turned down as a whole if it exceeds full scale."""
     peak = float(np.abs(waveform.samples).max(initial=0.0))
     return waveform if peak <= 1.0 else Waveform((waveform.samples / peak).astype(np.float32), waveform.rate_hz)
 
 
-def _ramp(noise: Waveform, ramp_s: float, first: int, last: int) -> Samples:
+def _with_ramps(noise: Waveform, ramp_s: float, first: int, last: int) -> Samples:
     """A copy that rises linearly for `ramp_s` up to the sample `first`, and falls from `last` on."""
     samples = noise.samples.copy()
     if ramp := round(ramp_s * noise.rate_hz):

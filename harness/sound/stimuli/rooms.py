@@ -18,6 +18,7 @@ from harness.sound.recordings import read as read_recording
 FIT_WITHIN = 0.05
 """The reverberation time of the fitted room may differ from the requested one by this share."""
 MAX_FITS = 12
+"""Most simulations in which the absorption of the walls is fitted."""
 FIT_HZ = 16000
 _EARS = np.array(((0.71, 0.24, 0.55), (0.63, 0.81, 0.2), (0.4, 0.3, 0.66)))
 """Places in a room at which its reverberation is measured, as shares of its size; shape (x y z, places)."""
@@ -31,7 +32,7 @@ _SHARES: dict[Pattern, float] = {
 """Directivity → the omnidirectional share p of its pattern p + (1 − p) cos."""
 
 
-def heard_in(waveform: Waveform, placement: Placement) -> Waveform:
+def apply_room(waveform: Waveform, placement: Placement) -> Waveform:
     """A sound as the device hears it: longer by the reverberation, and without the delay of the direct sound.
 
     In a box, the direct sound 1 m away has the level of the waveform. InputError if there is no sound from there,
@@ -46,7 +47,7 @@ def heard_in(waveform: Waveform, placement: Placement) -> Waveform:
     return Waveform(np.asarray(reverberant, dtype=np.float32), waveform.rate_hz)
 
 
-def made_by() -> str:
+def library_version() -> str:
     """The version of the library that simulates boxes."""
     return str(_pyroomacoustics().__version__)
 
@@ -67,14 +68,15 @@ def _response(placement: Placement, rate_hz: int) -> tuple[Samples, int]:
 
 @lru_cache(maxsize=256)
 def _simulate(box: ShoeBox, distance_m: float, angle_deg: float, rate_hz: int) -> tuple[Samples, int]:
+    """As `_response`, in a simulated room. The talker faces the device."""
     simulator = _pyroomacoustics()
     talker = box.talker_m(distance_m, angle_deg)
-    absorption, order = _walls(box.size_m, box.rt60_s)
+    absorption, order = _fit_walls(box.size_m, box.rt60_s)
     room = simulator.ShoeBox(box.size_m, fs=rate_hz, materials=simulator.Material(absorption), max_order=order)
-    back = math.degrees(math.atan2(box.device_m[1] - talker[1], box.device_m[0] - talker[0]))
-    room.add_source(list(talker), directivity=_directivity(simulator, box.talker_pattern, back))
-    ear = _directivity(simulator, box.device_pattern, box.device_faces_deg)
-    room.add_microphone(list(box.device_m), directivity=ear)
+    to_device_deg = math.degrees(math.atan2(box.device_m[1] - talker[1], box.device_m[0] - talker[0]))
+    room.add_source(list(talker), directivity=_directivity(simulator, box.talker_pattern, to_device_deg))
+    microphone = _directivity(simulator, box.device_pattern, box.device_faces_deg)
+    room.add_microphone(list(box.device_m), directivity=microphone)
     room.compute_rir()
     delay = (
         math.dist(talker, box.device_m) / SOUND_M_PER_S * rate_hz + simulator.constants.get("frac_delay_length") // 2
@@ -83,6 +85,7 @@ def _simulate(box: ShoeBox, distance_m: float, angle_deg: float, rate_hz: int) -
 
 
 def _directivity(simulator: Any, pattern: Pattern, azimuth_deg: float) -> Any:
+    """The simulator's object for a horizontal directivity; None for an omnidirectional one."""
     if pattern is Pattern.OMNI:
         return None
     facing = simulator.directivities.DirectionVector(azimuth=azimuth_deg, colatitude=90, degrees=True)
@@ -90,7 +93,7 @@ def _directivity(simulator: Any, pattern: Pattern, azimuth_deg: float) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, int]:
+def _fit_walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, int]:
     """Absorption of the walls and order of the reflections at which the room has that reverberation time.
 
     A box of mirror images has up to twice the time of Sabine's formula. So the absorption is fitted to the decay (T30)
@@ -100,21 +103,21 @@ def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, in
         return 1.0, 0
     simulator = _pyroomacoustics()
     absorption, order = simulator.inverse_sabine(rt60_s, size_m, c=SOUND_M_PER_S)
-    low, high, found_s = 0.0, 1.0, 0.0
+    low, high, fitted_s = 0.0, 1.0, 0.0
     for _ in range(MAX_FITS):
         room = simulator.ShoeBox(size_m, fs=FIT_HZ, materials=simulator.Material(absorption), max_order=order)
         room.add_source([0.3 * size_m[0], 0.42 * size_m[1], 0.55 * size_m[2]])
         room.add_microphone_array(np.outer(size_m, (1.0, 1.0, 1.0)) * _EARS)
         room.compute_rir()
         decays = [simulator.experimental.measure_rt60(response[0], FIT_HZ, decay_db=30) for response in room.rir]
-        found_s = float(np.mean(decays))
-        if abs(found_s / rt60_s - 1) <= FIT_WITHIN:
+        fitted_s = float(np.mean(decays))
+        if abs(fitted_s / rt60_s - 1) <= FIT_WITHIN:
             return float(absorption), int(order)
-        low, high = (absorption, high) if found_s > rt60_s else (low, absorption)
+        low, high = (absorption, high) if fitted_s > rt60_s else (low, absorption)
         # In proportion, as in Sabine's formula, or by halves where that leaves the bounds known so far.
-        guess = absorption * found_s / rt60_s
+        guess = absorption * fitted_s / rt60_s
         absorption = guess if low < guess < high else (low + high) / 2
     raise InputError(
         f"no walls give a room of {' × '.join(exact(x) for x in size_m)} m a reverberation time of {exact(rt60_s)} s",
-        remedy=f"Write another rt60_s; the nearest found was {seconds(found_s)}",
+        remedy=f"Write another rt60_s; the nearest found was {seconds(fitted_s)}",
     )

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from harness.model.errors import DeviceError, SoundError
 from harness.model.time import Stamp
 from harness.sound.capture import Block, Capture, RingBuffer
-from harness.sound.child import TICKS_AT_ONCE, Packet, PacketKind, PacketOutlet, PacketReader, Player, run_commands
+from harness.sound.child import TICKS_PER_WRITE, Packet, PacketKind, PacketOutlet, PacketReader, Player, run_commands
 
 RATE_HZ, FRAMES = 48000, 480
 OVERFLOW = 0x2
@@ -200,9 +200,9 @@ def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
 
 def test_player_and_recorder_ticks_wait_only_for_each_other() -> None:
     outlet = PacketOutlet(3)
-    for number in range(TICKS_AT_ONCE):
+    for number in range(TICKS_PER_WRITE):
         outlet.put(Packet(PacketKind.TICK, first_sample=480 * number), can_wait=True)
-    assert len(PacketReader().feed(outlet.take_all())) == TICKS_AT_ONCE
+    assert len(PacketReader().feed(outlet.take_all())) == TICKS_PER_WRITE
     outlet.put(Packet(PacketKind.TICK, first_sample=480), can_wait=True)
     outlet.put(Packet(PacketKind.STARTED, 7, first_sample=960))
     assert [packet.kind for packet in PacketReader().feed(outlet.take_all())] == [PacketKind.TICK, PacketKind.STARTED]

@@ -7,7 +7,7 @@ import pytest
 from harness.devices.loudspeaker import LoudspeakerOptions
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import Place, SoundError
-from harness.sound.sound_devices import SoundDevice, find, find_part, of_server
+from harness.sound.sound_devices import SoundDevice, find, find_part, server_devices
 
 DEVICES = (
     SoundDevice(0, "HDA Intel PCH: ALC257 Analog (hw:0,0)", 2, 2, 44100),
@@ -65,8 +65,8 @@ def test_without_any_device_the_remedy_fits_the_sound_server_of_the_bench(sound_
 
 def test_sinks_and_sources_of_a_sound_server_have_their_own_names_and_are_reached_through_pulse() -> None:
     ways = [SoundDevice(0, "hw:0,0", 2, 2, 44100), SoundDevice(3, "pulse", 32, 32, 48000)]
-    sink, source = of_server(ways, ["alsa_output.usb-Speaker"], ["alsa_input.usb-Microphone"])
+    sink, source = server_devices(ways, ["alsa_output.usb-Speaker"], ["alsa_input.usb-Microphone"])
     assert find([*ways, sink, source], "usb-Speaker", plays=True) == sink
     assert (sink.index, sink.server_name, sink.inputs) == (3, "alsa_output.usb-Speaker", 0)
     assert find([*ways, sink, source], "usb-Microphone", plays=False) == source
-    assert of_server(ways[:1], ["a"], ["b"]) == [], "without the plug-in there is no way to them"
+    assert server_devices(ways[:1], ["a"], ["b"]) == [], "without the plug-in there is no way to them"

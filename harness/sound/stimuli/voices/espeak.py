@@ -55,6 +55,7 @@ class EspeakVoice:
         return refuse_silence(program.parse_wav(program.run(argv, line), "espeak"), "espeak", text)
 
     def _split(self, name: str) -> tuple[str, str]:
+        """The language code and the variant ("" for none) of a name; VoiceError if there is no such voice."""
         code, plus, variant = name.partition("+")
         if code not in self._languages:
             raise unknown_name("espeak", name, self._languages)
@@ -71,7 +72,7 @@ class EspeakVoice:
     def _languages(self) -> Mapping[str, frozenset[str]]:
         """Voices by code, with the languages of each."""
         voices: dict[str, frozenset[str]] = {}
-        for row in self._table("--voices"):
+        for row in self._list_rows("--voices"):
             code, other_codes = row[1], re.findall(r"\((\S+) \d+\)", " ".join(row[5:]))
             voices[code] = voices.get(code, frozenset()) | {code, *other_codes}
         if not voices:
@@ -80,9 +81,10 @@ class EspeakVoice:
 
     @cached_property
     def _variants(self) -> frozenset[str]:
-        files = (row[4] for row in self._table("--voices=variant") if len(row) > 4)
+        files = (row[4] for row in self._list_rows("--voices=variant") if len(row) > 4)
         return frozenset(name.removeprefix("!v/") for name in files if name.startswith("!v/"))
 
-    def _table(self, option: str) -> list[list[str]]:
+    def _list_rows(self, option: str) -> list[list[str]]:
+        """The fields of each row that espeak-ng lists, without the heading."""
         output = program.run([self._program, option], timeout_s=10).decode(errors="replace")
         return [row for line in output.splitlines()[1:] if len(row := line.split()) >= 4]

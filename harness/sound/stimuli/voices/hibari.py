@@ -74,12 +74,13 @@ class HibariVoice:
             speed = checked_range("hibari", "rate_wpm", voice.rate_wpm, 90, 270) / OWN_RATE_WPM
         line = one_line(text, "hibari")
         # The model silently drops unknown characters.
-        refuse_foreign("hibari", filter(_foreign, line), text, "Write it in English letters, or use espeak")
+        refuse_foreign("hibari", filter(_is_unpronounceable, line), text, "Write it in English letters, or use espeak")
         # "[word](/phonemes/)" would be interpreted. With a space in between, the brackets are read as text.
         samples = self._model(voice.name)(line.replace("](", "] ("), speed=speed, seed=SEED)
         return refuse_silence(Waveform(np.asarray(samples, dtype=np.float32), 24_000), "hibari", text)
 
     def _model(self, name: str) -> Any:
+        """The model of a voice, loaded once."""
         with self._lock:
             if name not in self._models:
                 self._models[name] = self._package.Hibari(voice=name)
@@ -102,6 +103,7 @@ class HibariVoice:
 
     @cached_property
     def _catalogue(self) -> tuple[tuple[str, bool], ...]:
+        """The name of each voice, and whether its model is installed."""
         folder = self._registry["cache_dir"]()
         return tuple(
             (name, bool(entry.get("bundled")) or os.path.exists(os.path.join(folder, entry["file"])))
@@ -109,7 +111,8 @@ class HibariVoice:
         )
 
 
-def _foreign(character: str) -> bool:
+def _is_unpronounceable(character: str) -> bool:
+    """Whether a character is a symbol, or a letter of another script than Latin."""
     if character.isascii():
         return False
     category = unicodedata.category(character)

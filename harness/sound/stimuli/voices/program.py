@@ -58,8 +58,8 @@ def unknown_name(engine: str, name: str, known_names: Iterable[str]) -> VoiceErr
     folded: dict[str, str] = {}
     for entry in names:
         folded.setdefault(entry.casefold(), entry)
-    nearest = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
-    suggestion = f"Did you mean {' or '.join(nearest)}? " if nearest else ""
+    similar = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    suggestion = f"Did you mean {' or '.join(similar)}? " if similar else ""
     return VoiceError(
         f"{engine} has no voice named {name!r}",
         remedy=f"{suggestion}List its voices: harness admin voices list --engine {engine}",
@@ -128,7 +128,7 @@ def version(program: str, pattern: str, remedy: str) -> str:
 
 
 def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: tuple[int, ...] = (0,)) -> bytes:
-    """The program's standard output for the text (UTF-8) on its standard input.
+    """Runs a program with the text (UTF-8) on its standard input, and returns its standard output.
 
     good: exit statuses of success. VoiceError with the beginning of its stderr if the program cannot start, fails, is
     killed or takes longer than timeout_s (then it is ended).
@@ -152,10 +152,7 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: t
         ) from error
     if result.returncode not in good:
         reason = " ".join(result.stderr.decode(errors="replace").split())[:300]
-        ending = (
-            f"was killed by signal {-result.returncode}"
-            if result.returncode < 0
-            else f"failed with status {result.returncode}"
-        )
+        status = result.returncode
+        ending = f"was killed by signal {-status}" if status < 0 else f"failed with status {status}"
         raise VoiceError(f"{argv[0]} {ending}: {reason or 'it printed no error message'}")
     return result.stdout

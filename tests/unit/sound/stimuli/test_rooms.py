@@ -28,7 +28,7 @@ from harness.model.stimulus import (
 )
 from harness.sound.level import a_weighting_of, active_speech_level, rms_dbfs
 from harness.sound.stimuli.renderer import Renderer
-from harness.sound.stimuli.rooms import heard_in
+from harness.sound.stimuli.rooms import apply_room
 
 FREE = RoomSpec("free", ShoeBox((12, 12, 6), 0.0, (2, 6, 1.5)))
 LIVING = RoomSpec("living", ShoeBox((5, 4, 2.6), 0.45, (0.6, 2, 0.9)))
@@ -76,7 +76,7 @@ def test_without_reflections_the_level_falls_by_6_db_for_each_doubling_and_nothi
 )
 def test_a_room_has_the_reverberation_time_asked_for(size_m: tuple[float, float, float], rt60_s: float) -> None:
     box = ShoeBox(size_m, rt60_s, (0.5 * size_m[0], 0.3 * size_m[1], 0.9))
-    heard = heard_in(click(), RoomSpec("room", box).placement(1.1, 80.0)).samples[1000:]
+    heard = apply_room(click(), RoomSpec("room", box).placement(1.1, 80.0)).samples[1000:]
     assert decay_s(heard, RATE) == pytest.approx(rt60_s, rel=0.15)
 
 
@@ -91,8 +91,8 @@ def test_a_room_has_the_reverberation_time_asked_for(size_m: tuple[float, float,
 )
 def test_a_device_hears_less_from_its_side(pattern: Pattern, angle_deg: float, fall_db: float) -> None:
     box = ShoeBox((10, 10, 10), 0.0, (5, 5, 1.5), device_faces_deg=30.0, device_pattern=pattern)
-    in_front = heard_in(click(), Placement(RoomSpec("all", replace(box, device_pattern=Pattern.OMNI)), 2.0, 0.0))
-    heard = heard_in(click(), Placement(RoomSpec("some", box), 2.0, angle_deg))
+    in_front = apply_room(click(), Placement(RoomSpec("all", replace(box, device_pattern=Pattern.OMNI)), 2.0, 0.0))
+    heard = apply_room(click(), Placement(RoomSpec("some", box), 2.0, angle_deg))
     assert rms_dbfs(in_front.samples) - rms_dbfs(heard.samples) == pytest.approx(fall_db, abs=0.1)
 
 
@@ -122,14 +122,14 @@ def test_a_recorded_response_is_heard_as_it_was_recorded(tmp_path: Path) -> None
     soundfile.write(path, response, RATE, subtype="FLOAT")
     kitchen = RoomSpec("kitchen", None, (ImpulseResponse(str(path), 2.0, 45.0),), LevelAt.TALKER)
     sound = Renderer(None).render(DRY).waveform
-    heard = heard_in(sound, kitchen.placement(2.0, 45.0))
+    heard = apply_room(sound, kitchen.placement(2.0, 45.0))
     expected = np.convolve(sound.samples.astype(np.float64), response)[123:]
     np.testing.assert_allclose(heard.samples, expected, atol=1e-6)
     at_device = replace(kitchen, level_at=LevelAt.DEVICE)
     rendered = Renderer(None).render(replace(DRY, placement=at_device.placement(2.0, 45.0)))
     assert level_dbfs(rendered.waveform) == pytest.approx(-26.0, abs=0.1)
     with pytest.raises(InputError, match="no impulse response"):
-        heard_in(sound, kitchen.placement(2.0, 44.0))
+        apply_room(sound, kitchen.placement(2.0, 44.0))
 
 
 def test_a_stimulus_lasts_until_its_last_reverberation_and_is_cached_by_its_room(tmp_path: Path) -> None:
