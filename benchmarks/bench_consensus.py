@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sizes import SMALLEST, sized
 
-from harness.statistics.agreement import dawid_skene, leading
+from harness.statistics.agreement import dawid_skene, leading_label
 from harness.statistics.intervals import Share
 from tests.unit.statistics.simulations import CATEGORIES, confusion_matrix, said, truths, with_shared_errors
 
@@ -57,7 +57,7 @@ def drawn(items: int, rights: tuple[float, ...], shared: float, random: np.rando
 
 
 def agreed(truth: Labels, labels: Labels) -> Agreed:
-    leads = [leading(column) for column in labels.T.tolist()]
+    leads = [leading_label(column) for column in labels.T.tolist()]
     at = np.flatnonzero([lead is not None for lead in leads])
     lead, votes = np.array([one for one in leads if one is not None]).T
     return Agreed(at, lead, votes, lead == truth[at])

@@ -47,16 +47,16 @@ TESTS = {
     "matched_pairs",
     "paired_shift",
     "poisson_rates",
-    "rates_apart",
+    "unpaired_rate_difference",
     "share_difference",
-    "shares_apart",
+    "unpaired_share_difference",
     "signed_ranks",
     "stratified_difference",
-    "swapped",
-    "swapped_together",
+    "swap_test",
+    "joint_swap_test",
     "unpaired_shift",
     "wer_difference",
-    "wers_apart",
+    "unpaired_wer_difference",
 }
 WITHOUT_COMPARATORS = ("statistics", "wake")
 

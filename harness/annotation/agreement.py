@@ -29,10 +29,10 @@ from harness.statistics.agreement import (
     Labels,
     Sums,
     agreement,
+    interval_without_disagreement,
     label_counts,
-    resampled,
-    rough,
-    without_disagreement,
+    resampled_figure,
+    rough_note,
 )
 from harness.statistics.intervals import Share
 from harness.statistics.text import coefficient, coefficient_interval, percent_interval
@@ -106,7 +106,7 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
     """Krippendorff's alpha with the MASI distance.
 
     `table` has one row per annotator and one column per utterance. A cell is an index of `sets`, or MISSING. The
-    interval is `resampled` over utterances. Without a value, the result says why.
+    interval is `resampled_figure` over utterances. Without a value, the result says why.
     Source: Krippendorff, Content Analysis, 11 (any distance).
     """
     counts = label_counts(table, len(sets))
@@ -125,12 +125,12 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
     if np.isnan(value):
         return Figure(None, why_not=ALL_EQUAL)
     if not (kind_counts @ observed):
-        return Figure(1.0, without_disagreement(len(shared), float(_chance(margins[None], distance)[0])))
+        return Figure(1.0, interval_without_disagreement(len(shared), float(_chance(margins[None], distance)[0])))
     random = np.random.default_rng(SEED)
     samples = random.multinomial(len(shared), kind_counts / len(shared), size=resamples)
     alphas = _alpha(samples @ observed, samples @ kinds, distance)
     left_out = _alpha(kind_counts @ observed - observed, margins - kinds, distance)
-    return resampled(value, alphas, left_out, kind_counts, len(shared))
+    return resampled_figure(value, alphas, left_out, kind_counts, len(shared))
 
 
 def set_agreement(
@@ -193,7 +193,7 @@ def _mean_jaccard(pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples
     value = float(pair_counts @ values) / total
     samples = np.random.default_rng(SEED).multinomial(total, pair_counts / total, size=resamples) @ values / total
     left_out = (pair_counts @ values - values) / max(1, total - 1)
-    return resampled(value, samples, left_out, pair_counts, total)
+    return resampled_figure(value, samples, left_out, pair_counts, total)
 
 
 def _label_agreement(label: str, pairs: Counts, pair_counts: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
@@ -215,7 +215,7 @@ def _kappa_figure(cells: Counts, resamples: int) -> Figure:
     samples = _kappa(np.random.default_rng(SEED).multinomial(total, cells / total, size=resamples))
     nonzero = cells > 0
     left_out = _kappa(cells - np.eye(4, dtype=np.int64)[nonzero])
-    return resampled(value, samples, left_out, cells[nonzero], total)
+    return resampled_figure(value, samples, left_out, cells[nonzero], total)
 
 
 def _kappa(cells: Counts) -> Sums:
@@ -303,7 +303,7 @@ def _f1(right: Sequence[int], totals: Sequence[int], resamples: int) -> Figure:
         scores = samples[:, 0] / samples[:, 1]
         left_out = (counts[0].sum() - counts[0]) / (counts[1].sum() - counts[1])
     value = float(counts[0].sum() / counts[1].sum())
-    return resampled(value, scores, left_out, np.ones(len(totals), np.int64), len(totals))
+    return resampled_figure(value, scores, left_out, np.ones(len(totals), np.int64), len(totals))
 
 
 def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple[str, ...]]:
@@ -467,7 +467,7 @@ def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:
 
 
 def _titled(title: str, utterances: int) -> Notes:
-    return Notes([("", line) for line in (title, *rough(utterances))])
+    return Notes([("", line) for line in (title, *rough_note(utterances))])
 
 
 def _alphas(masi: Figure, nominal: Figure) -> list[tuple[str, str, str]]:

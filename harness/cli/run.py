@@ -483,12 +483,12 @@ def _verdict(folder: Path) -> int:
     """The exit status of a run that ends here; prints the limits that failed."""
     from harness.session.figures.limits import check_limits
     from harness.session.log.reader import read_scenario
-    from harness.statistics.verdict import unheld
+    from harness.statistics.verdict import unmet_limits_text
 
     progress, wake = figures_of(folder)
     scenario = read_scenario(folder)
     limits = check_limits(scenario.limits, progress.totals, wake.snapshot() if wake else None, scenario.stopping)
-    if failed := unheld(limits):
+    if failed := unmet_limits_text(limits):
         click.echo(failed)
     return 1 if failed else 0
 

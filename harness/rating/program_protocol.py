@@ -12,7 +12,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.rating.desk import SittingView
 from harness.rating.guide import GUIDE, GUIDELINE_VERSION, LABELS, RULES
-from harness.statistics.intervals import exact_enough
+from harness.statistics.intervals import is_exact_enough
 
 PROTOCOL = 1
 
@@ -43,7 +43,7 @@ def item_line(view: SittingView, clip: str) -> bytes:
         "waits_s": [wait_s if wait_s is None else round(wait_s, 1) for wait_s in item.waits_s],
         "recognised": item.recognition,
         "length_s": None if item.length is None else round(item.length.value_s, 1),
-        "latency_s": round(latency.value_s, 1) if latency is not None and exact_enough(latency) else None,
+        "latency_s": round(latency.value_s, 1) if latency is not None and is_exact_enough(latency) else None,
         "truncated": item.truncated,
         "effect_wanted": "" if effect is None else effect.check.wanted,
         "effect": None if effect is None or effect.is_open else effect.word,

@@ -32,8 +32,8 @@ from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows, read_scenario
 from harness.session.summary import session_verdict
-from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compared_units, verdict_of
-from harness.statistics.intervals import Interval, Share, exact_enough
+from harness.statistics.comparison import ComparedUnit, DifferenceVerdict, MeasureKind, compare_units, verdict_of
+from harness.statistics.intervals import Interval, Share, is_exact_enough
 from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandResult
 
@@ -294,7 +294,7 @@ def device_results(
             add(Measure.FALSE_REJECTS, play.trial, play.reading.hit is None)
         if play.kind is TrialKind.COMMAND:
             add(Measure.COMMANDS, play.trial, play.reading.command is CommandResult.MATCH)
-        if play.kind is not TrialKind.PROBE and (delay := play.reading.delay) is not None and exact_enough(delay):
+        if play.kind is not TrialKind.PROBE and (delay := play.reading.delay) is not None and is_exact_enough(delay):
             add(Measure.WAKE_DELAY, play.trial, 1, time=delay)
         if play.reading.exposure_s or events[play.trial.id]:
             add(Measure.FALSE_ACCEPTS, play.trial, events.pop(play.trial.id, 0), play.reading.exposure_s / 3600)
@@ -324,7 +324,7 @@ def _rows(
                 for side in (base, other)
             )
             if (first and second) or ((first or second) and not axis):
-                sides = compared_units(measure.counted, first, second)
+                sides = compare_units(measure.counted, first, second)
                 estimate = sides.difference
                 value, ends, p = (
                     (estimate.difference, estimate.interval, estimate.p) if estimate else (None, None, None)

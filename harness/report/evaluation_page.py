@@ -37,7 +37,7 @@ from harness.report.junit import limit_case
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
 from harness.report.session_cases import MAX_LISTED, PageSounds, SoundStorage
 from harness.statistics import text
-from harness.statistics.verdict import LimitVerdict, held, worst
+from harness.statistics.verdict import LimitVerdict, limits_met_text, worst
 
 MAX_CASES = 2000
 """Most error cases of one evaluation in JUnit."""
@@ -94,7 +94,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     """Everything that the page shows about one evaluation; texts are escaped by the template."""
     run, summary = run_of(engine.journal), _summary(engine)
     limits = limits_of(_declared(summary), engine.counted)
-    verdict, why = worst(limit.verdict for limit in limits), held(limits)
+    verdict, why = worst(limit.verdict for limit in limits), limits_met_text(limits)
     if run.partial:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
         why = f"interrupted after {run.outcomes} of {counted(run.header.planned, 'file')}"

@@ -72,8 +72,8 @@ class Disturbance:
     def in_words(self, from_s: float, until_s: float) -> str:
         """`the host stalled for 800 ms; 12 blocks of mic were late or lost`.
 
-        "" if no measured time is affected. A stall affects them, and so do more reports of blocks than `exact_enough`
-        allows.
+        "" if no measured time is affected. A stall affects them, and so do more reports of blocks than
+        `is_exact_enough` allows.
         """
         stalled = [stall.lasted_s for stall in self.stalls if stall.falls_within(from_s, until_s)]
         late = _within((*self.late_sound, *self.gaps), from_s, until_s)

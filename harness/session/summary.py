@@ -37,7 +37,7 @@ from harness.session.log.reader import read_scenario
 from harness.session.wording import OUTCOME_WORDS, connection_in_words, described_in_words, in_words, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import delays, measured, percent_interval, share_with_interval
-from harness.statistics.verdict import DeclaredLimit, LimitVerdict, held
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, limits_met_text
 from harness.statistics.word_intervals import MIN_QUERIES
 from harness.transcripts.recognition import GroupTranscripts, SamplingUnit
 from harness.understanding.reported_frames import compared, parts_of, verdict_in_words
@@ -498,7 +498,7 @@ def verdict_lines(limits: Sequence[DeclaredLimit], progress: Progress) -> list[s
 def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tuple[LimitVerdict, list[str]]:
     """The verdict on a whole session, and lines on the reasons, then on how the host disturbed it."""
     verdict = worst_of(limits, progress.finished, failed_at_start=progress.failed_at_start)
-    why = held(limits)
+    why = limits_met_text(limits)
     if progress.finished is not EndReason.COMPLETED:
         ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
         ended = "failed at the start" if progress.failed_at_start else ended

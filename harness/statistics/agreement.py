@@ -27,7 +27,8 @@ MIN_DEFINED_SHARE = 0.95
 """There is an interval only if the statistic has a value in at least this share of the resamples."""
 ROUGH_BELOW = 30
 """With fewer items, up to one interval in five missed the true value in simulations, instead of one in twenty."""
-_SHARED, _EQUAL, _UNEQUAL, _LABELLED, _FIRST = range(5)  # Columns of the sums; from _FIRST on, see `columns_of`.
+_SHARED, _EQUAL, _UNEQUAL, _LABELLED, _FIRST_CATEGORY = range(5)
+"""Columns of the sums, see `columns_of`."""
 _BLOCK_CELLS = 1 << 21
 """Number of values that the bootstrap draws at a time."""
 
@@ -72,7 +73,7 @@ def alpha_chance(sums: Sums) -> Sums:
 
 def ac1_chance(sums: Sums) -> Sums:
     """The share of pairs that differ by chance, by AC1's definition: only guessed labels agree by chance."""
-    shares = sums[..., _FIRST + _categories(sums) :] / sums[..., _LABELLED, None]
+    shares = sums[..., _FIRST_CATEGORY + _categories(sums) :] / sums[..., _LABELLED, None]
     return np.asarray(1 - (shares * (1 - shares)).sum(axis=-1) / (_categories(sums) - 1))
 
 
@@ -84,10 +85,10 @@ def resample(columns: Sums, kind_counts: Counts, resamples: int, seed: int) -> S
     """
     random = np.random.default_rng(seed)
     items = int(kind_counts.sum())
-    at_a_time = max(1, _BLOCK_CELLS // len(kind_counts))
+    tables_per_block = max(1, _BLOCK_CELLS // len(kind_counts))
     blocks = []
-    for begin in range(0, resamples, at_a_time):
-        samples = random.multinomial(items, kind_counts / items, size=min(at_a_time, resamples - begin))
+    for begin in range(0, resamples, tables_per_block):
+        samples = random.multinomial(items, kind_counts / items, size=min(tables_per_block, resamples - begin))
         blocks.append(figures_of(samples @ columns))
     return np.concatenate(blocks)
 
@@ -106,12 +107,12 @@ def bca(
     weights = np.where(np.isnan(left_out), 0, kind_counts)
     if not weights.any():
         return None
-    moves = np.nan_to_num(left_out)
-    moves = np.average(moves, weights=weights) - moves
-    spread = float((weights * moves**2).sum())
+    influences = np.nan_to_num(left_out)
+    influences = np.average(influences, weights=weights) - influences
+    spread = float((weights * influences**2).sum())
     if not spread:
         return None
-    acceleration = float((weights * moves**3).sum()) / (6 * spread**1.5)
+    acceleration = float((weights * influences**3).sum()) / (6 * spread**1.5)
     smaller, equal = float((defined < value - 1e-12).sum()), float((np.abs(defined - value) <= 1e-12).sum())
     below = (smaller + 0.5 * equal) / len(defined)
     from harness.statistics.special_functions import special  # here, since it loads slowly
@@ -125,7 +126,7 @@ def bca(
     return float(np.quantile(defined, low)), float(np.quantile(defined, high))
 
 
-def without_disagreement(items: int, by_chance: float) -> Interval:
+def interval_without_disagreement(items: int, by_chance: float) -> Interval:
     """The interval of a coefficient that is 1 because no item has unequal labels.
 
     by_chance: the share of pairs that differ by chance. A bootstrap of such a table would not vary.
@@ -135,11 +136,13 @@ def without_disagreement(items: int, by_chance: float) -> Interval:
 
 
 def _categories(sums: Sums) -> int:
-    return int(sums.shape[-1] - _FIRST) // 2
+    """Number of categories in the columns of sums."""
+    return int(sums.shape[-1] - _FIRST_CATEGORY) // 2
 
 
 def _margins(sums: Sums) -> Sums:
-    return sums[..., _FIRST : _FIRST + _categories(sums)]
+    """The number of labels of each category on shared items."""
+    return sums[..., _FIRST_CATEGORY : _FIRST_CATEGORY + _categories(sums)]
 
 
 Labels = NDArray[np.integer]
@@ -167,7 +170,7 @@ class Figure:
     why_not: str = ""
 
 
-def resampled(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, items: int) -> Figure:
+def resampled_figure(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, items: int) -> Figure:
     """A coefficient with its interval by `bca`. items: number of items that two or more raters labelled."""
     if items < MIN_RESAMPLED_UNITS:
         return Figure(value, why_not=TOO_FEW_ITEMS)
@@ -175,8 +178,8 @@ def resampled(value: float, drawn: Sums, left_out: Sums, kind_counts: Counts, it
     return Figure(value, interval, "" if interval else TOO_ALIKE)
 
 
-def rough(items: int) -> tuple[str, ...]:
-    """A sentence that warns of rough intervals, if there are few items; else ()."""
+def rough_note(items: int) -> tuple[str, ...]:
+    """A sentence that warns of rough intervals if there are few items, but enough for an interval; else ()."""
     return (ROUGH,) if MIN_RESAMPLED_UNITS <= items < ROUGH_BELOW else ()
 
 
@@ -255,7 +258,7 @@ def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, se
         none = Figure(None, why_not=why_not)
         raw = alpha = ac1 = none
     else:
-        raw, alpha, ac1 = _overall(counts[label_totals > 0], resamples, seed)
+        raw, alpha, ac1 = _overall_figures(counts[label_totals > 0], resamples, seed)
     return Agreement(
         raters=raters,
         items=int((label_totals > 0).sum()),
@@ -265,8 +268,8 @@ def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, se
         raw=raw,
         alpha=alpha,
         ac1=ac1,
-        categories=tuple(_of_category(shared, category, why_not) for category in range(categories)),
-        confusion=_pairs_of_labels(shared),
+        categories=tuple(_category_agreement(shared, category, why_not) for category in range(categories)),
+        confusion=_label_pairs(shared),
     )
 
 
@@ -306,6 +309,7 @@ def confusions(confusion: Counts) -> Sequence[tuple[int, int, int]]:
 
 
 def _nothing_shared(raters: int, labels: int, shared: int) -> str:
+    """Why there is no agreement to compute; "" if there is."""
     if not labels:
         return NOTHING_JUDGED
     if raters < 2:
@@ -313,7 +317,8 @@ def _nothing_shared(raters: int, labels: int, shared: int) -> str:
     return "" if shared else NO_OVERLAP
 
 
-def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure, Figure]:
+def _overall_figures(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure, Figure]:
+    """Raw agreement, alpha and AC1, with the intervals that `agreement` describes. counts: of items with labels."""
     # Items with the same counts are of one kind, and have the same effect. The bootstrap draws the number of each kind.
     kinds, kind_counts = np.unique(counts, axis=0, return_counts=True)
     columns = columns_of(kinds)
@@ -321,25 +326,26 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
     raw, alpha, ac1 = map(float, figures_of(sums))
     shared = columns[:, 0] > 0
     unequal = np.repeat(1 - columns[shared, 1], kind_counts[shared])
-    wholly = (unequal == 0) | (unequal == 1)
-    of_raw = Figure(raw, Share(int((unequal == 0).sum()), len(unequal)).interval)
+    is_all_or_nothing = (unequal == 0) | (unequal == 1)
+    raw_by_items = Figure(raw, Share(int((unequal == 0).sum()), len(unequal)).interval)
     if not unequal.any():
         items = len(unequal)
-        of_alpha = Figure(None, why_not=ALL_EQUAL)
+        alpha_figure = Figure(None, why_not=ALL_EQUAL)
         if not np.isnan(alpha):
-            of_alpha = Figure(alpha, without_disagreement(items, float(alpha_chance(sums))))
-        return of_raw, of_alpha, Figure(ac1, without_disagreement(items, float(ac1_chance(sums))))
+            alpha_figure = Figure(alpha, interval_without_disagreement(items, float(alpha_chance(sums))))
+        return raw_by_items, alpha_figure, Figure(ac1, interval_without_disagreement(items, float(ac1_chance(sums))))
     samples = resample(columns, kind_counts, resamples, seed)
     left_out = figures_of(sums - columns)
     figures = [
-        resampled(value, samples[:, column], left_out[:, column], kind_counts, len(unequal))
+        resampled_figure(value, samples[:, column], left_out[:, column], kind_counts, len(unequal))
         for column, value in enumerate((raw, alpha, ac1))
     ]
     # If the labels of each item agree all or not at all, as with two raters, raw agreement is a share of items.
-    return of_raw if wholly.all() else figures[0], figures[1], figures[2]
+    return raw_by_items if is_all_or_nothing.all() else figures[0], figures[1], figures[2]
 
 
-def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreement:
+def _category_agreement(shared: Counts, category: int, why_not: str) -> CategoryAgreement:
+    """The agreement on a category. shared: counts of shared items. why_not: the reason if there are none."""
     own_counts = shared[:, category]
     other_counts = shared.sum(axis=1) - 1
     own_counts, other_counts = own_counts[own_counts > 0], other_counts[own_counts > 0]
@@ -359,13 +365,15 @@ def _complement(interval: Interval | None) -> Interval | None:
     return None if interval is None else (max(0.0, 1 - interval[1]), min(1.0, 1 - interval[0]))
 
 
-def _pairs_of_labels(shared: Counts) -> Counts:
+def _label_pairs(shared: Counts) -> Counts:
+    """Number of pairs of labels on shared items, as in `Agreement.confusion`."""
     together = shared.T @ shared
     np.fill_diagonal(together, (shared * (shared - 1) // 2).sum(axis=0))
     return together
 
 
 def _kappa(confusion: Counts) -> Figure:
+    """Cohen's kappa of two raters."""
     total = float(confusion.sum())
     by_chance = float((confusion.sum(axis=0) / total) @ (confusion.sum(axis=1) / total))
     if by_chance > 1 - 1e-12:
@@ -394,7 +402,7 @@ MAX_ROUNDS = 500
 Label = TypeVar("Label")
 
 
-def leading(labels: Iterable[Label], least: int = MIN_AGREEING_RATERS) -> tuple[Label, int] | None:
+def leading_label(labels: Iterable[Label], least: int = MIN_AGREEING_RATERS) -> tuple[Label, int] | None:
     """The label that more raters gave than any other, and how many gave it. None for a tie, or if fewer than `least`
     gave it."""
     most = Counter(labels).most_common(2)
@@ -412,13 +420,14 @@ def leave_one_out(labels: Labels) -> NDArray[np.int64]:
     for item, column in enumerate(labels.T.tolist()):
         for rater, label in enumerate(column):
             if label != MISSING:
-                consensus[rater, item] = _leading_row([*column[:rater], *column[rater + 1 :]])
+                consensus[rater, item] = _leading_or_missing([*column[:rater], *column[rater + 1 :]])
     return consensus
 
 
-def _leading_row(column: Sequence[int]) -> int:
-    lead = leading(label for label in column if label != MISSING)
-    return MISSING if lead is None else lead[0]
+def _leading_or_missing(column: Sequence[int]) -> int:
+    """The leading label among those that are given; MISSING without one."""
+    leader = leading_label(label for label in column if label != MISSING)
+    return MISSING if leader is None else leader[0]
 
 
 @frozen
@@ -456,29 +465,29 @@ def dawid_skene(labels: Labels, categories: int) -> DawidSkene:
     """
     counts = label_counts(labels, categories)
     raters, items = labels.shape
-    used = np.flatnonzero(counts.any(axis=0))
+    used_categories = np.flatnonzero(counts.any(axis=0))
     labelled = np.flatnonzero(counts.any(axis=1))
     posteriors = np.full((items, categories), np.nan)
     confusion = np.full((raters, categories, categories), np.nan)
     priors = np.zeros(categories)
-    if not len(used):
+    if not len(used_categories):
         return DawidSkene(posteriors, np.full(categories, np.nan), confusion, 0, True, ())
-    size = len(used)
-    shares = counts[labelled][:, used]
-    one_hot = _one_hot(labels[:, labelled], used)
+    size = len(used_categories)
+    shares = counts[labelled][:, used_categories]
+    one_hot = _one_hot(labels[:, labelled], used_categories)
     other = (1 - OWN) / (size - 1) if size > 1 else 0.0
     average = WORTH_TOGETHER * np.where(np.eye(size, dtype=bool), OWN, other)
     together = _Model(
-        counts[labelled][:, used].astype(np.float64), 1, shares / shares.sum(axis=1, keepdims=True), average
+        counts[labelled][:, used_categories].astype(np.float64), 1, shares / shares.sum(axis=1, keepdims=True), average
     )
     together.fit()
     model = _Model(one_hot, raters, together.posteriors, WORTH_EACH * np.exp(together.confusion[:, 0]))
     objectives, converged = model.fit()
     posteriors[labelled] = 0.0
-    posteriors[np.ix_(labelled, used)] = model.posteriors
-    priors[used] = np.exp(model.priors)
-    confusion[:, used, :] = 0.0
-    confusion[np.ix_(np.arange(raters), used, used)] = np.exp(model.confusion).transpose(1, 0, 2)
+    posteriors[np.ix_(labelled, used_categories)] = model.posteriors
+    priors[used_categories] = np.exp(model.priors)
+    confusion[:, used_categories, :] = 0.0
+    confusion[np.ix_(np.arange(raters), used_categories, used_categories)] = np.exp(model.confusion).transpose(1, 0, 2)
     return DawidSkene(posteriors, priors, confusion, len(objectives), converged, objectives)
 
 
@@ -505,9 +514,9 @@ class _Model:
         objectives: list[float] = []
         converged = False
         while not converged and len(objectives) < MAX_ROUNDS:
-            moved, objective = self._round()
+            max_change, objective = self._round()
             objectives.append(objective)
-            converged = moved < TOLERANCE
+            converged = max_change < TOLERANCE
         return tuple(objectives), converged
 
     def _round(self) -> tuple[float, float]:
@@ -523,13 +532,13 @@ class _Model:
         likelihoods = np.exp(joint - top)
         total = likelihoods.sum(axis=1, keepdims=True)
         posteriors = likelihoods / total
-        moved = float(np.abs(posteriors - self.posteriors).max(initial=0.0))
+        max_change = float(np.abs(posteriors - self.posteriors).max(initial=0.0))
         self.posteriors = posteriors
         objective = float((top + np.log(total)).sum()) + float((self._imagined * self.confusion).sum())
-        return moved, objective + PRIOR_WORTH / size * float(self.priors.sum())
+        return max_change, objective + PRIOR_WORTH / size * float(self.priors.sum())
 
 
-def _one_hot(labels: Labels, used: NDArray[np.int64]) -> Probabilities:
+def _one_hot(labels: Labels, used_categories: NDArray[np.int64]) -> Probabilities:
     """Items × (raters · used categories): 1 where the rater gave the category to the item, else 0."""
-    matches = labels.T[:, :, None] == used
+    matches = labels.T[:, :, None] == used_categories
     return np.asarray(matches.reshape(len(matches), -1), np.float64)

@@ -31,7 +31,7 @@ _BLOCK_CELLS = 4_000_000
 """Most values in memory at once: orders times sessions or stretches."""
 
 Table = NDArray[np.float64]
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 
 class Scan(StrEnum):
@@ -91,35 +91,37 @@ def scan_series(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesSc
             scans.append(SeriesScan())
             continue
         cut, p = best_cut
-        points = _points(each_series, cut, p_holm, test_count, seed) if p_holm < 1 - CONFIDENCE else {}
+        points = _change_points(each_series, cut, p_holm, test_count, seed) if p_holm < 1 - CONFIDENCE else {}
         changes = tuple(ChangePoint(session, points[session]) for session in sorted(points))
         scans.append(SeriesScan(changes, p, p_holm))
     return tuple(scans)
 
 
-def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count: int, seed: int) -> dict[int, float]:
-    """The changes of a series whose best cut (with p_holm) is significant, each with its corrected p. test_count:
-    number of series."""
+def _change_points(
+    series: SeriesToScan, cut: Sequence[int], p_holm: float, test_count: int, seed: int
+) -> dict[int, float]:
+    """The changes of a series whose best cut (with p_holm) is significant, by session, each with its corrected p.
+    test_count: number of series that are tested."""
     length = len(series.counts)
     points = dict.fromkeys(cut, p_holm)
     parts = [(*part, p_holm) for part in pairwise((0, *cut, length))]
     while parts:
-        start, end, above = parts.pop()
+        start, end, p_above = parts.pop()
         inner = _best_cut(series, start, end, seed)
-        p = 1.0 if inner is None else max(above, inner[1] * test_count * length / (end - start))
+        p = 1.0 if inner is None else max(p_above, inner[1] * test_count * length / (end - start))
         if inner is not None and p < 1 - CONFIDENCE:
             points |= dict.fromkeys(inner[0], p)
             parts += [(*part, p) for part in pairwise((start, *inner[0], end))]
     while points:  # removes changes without a difference between the parts beside them, the least significant first
         edges = [0, *sorted(points), length]
         p_values = {
-            point: _scan(series, start, end, [(np.array([0]), np.array([point - start]))] * 2, seed)[1]
+            point: _best_stretch(series, start, end, [(np.array([0]), np.array([point - start]))] * 2, seed)[1]
             for start, point, end in zip(edges, edges[1:], edges[2:], strict=False)
         }
-        least = max(p_values, key=lambda point: p_values[point])
-        if p_values[least] < 1 - CONFIDENCE:
+        weakest = max(p_values, key=lambda point: p_values[point])
+        if p_values[weakest] < 1 - CONFIDENCE:
             break
-        del points[least]
+        del points[weakest]
     return points
 
 
@@ -130,24 +132,27 @@ def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tu
     if length < MIN_SESSIONS:
         return None
     splits = np.arange(MIN_SESSIONS_PER_SIDE, length - MIN_SESSIONS_PER_SIDE + 1)
+    # Each with the stretches that are compared, and those that are compared in random orders.
     candidates = [((np.zeros_like(splits), splits),) * 2]
     if length >= 3 * MIN_SESSIONS_PER_SIDE:
         coarse = splits[:: -(-len(splits) // _GRID)]  # rounded up
         candidates.append((_stretches(splits), _stretches(coarse)))
-    cuts = [_scan(series, start, end, places, seed) for places in candidates]
+    cuts = [_best_stretch(series, start, end, positions, seed) for positions in candidates]
     # If both have the same p, takes the split: it is simpler.
     cut, p = min(cuts, key=lambda candidate: candidate[1])
-    return tuple(start + place for place in cut if place), min(1.0, p * len(cuts))  # a split is the stretch from 0
+    # A split is the stretch from 0.
+    return tuple(start + position for position in cut if position), min(1.0, p * len(cuts))
 
 
-def _stretches(places: Places) -> tuple[Places, Places]:
-    first, second = np.triu_indices(len(places), 1)
-    long = places[second] - places[first] >= MIN_SESSIONS_PER_SIDE
-    return places[first][long], places[second][long]
+def _stretches(positions: Positions) -> tuple[Positions, Positions]:
+    """Where each stretch between two positions begins and ends, if it has enough sessions."""
+    first, second = np.triu_indices(len(positions), 1)
+    is_long_enough = positions[second] - positions[first] >= MIN_SESSIONS_PER_SIDE
+    return positions[first][is_long_enough], positions[second][is_long_enough]
 
 
-def _scan(
-    series: SeriesToScan, start: int, end: int, candidates: Sequence[tuple[Places, Places]], seed: int
+def _best_stretch(
+    series: SeriesToScan, start: int, end: int, candidates: Sequence[tuple[Positions, Positions]], seed: int
 ) -> tuple[tuple[int, int], float]:
     """The best stretch (from, to) among the first of `candidates`. Its p is that of the best among the second, which
     may be fewer, since all of them are compared in every random order."""
@@ -155,8 +160,8 @@ def _scan(
     counts, totals = (np.asarray(column[start:end], np.float64) for column in (series.counts, series.totals))
     if series.scan is Scan.RANK:
         counts, totals = rankdata(counts) - (length + 1) / 2, np.ones(length)
-    best = int(_apart(series.scan, counts[None], totals[None], *candidates[0])[0].argmax())
-    statistic = float(_apart(series.scan, counts[None], totals[None], *candidates[1]).max())
+    best = int(_contrasts(series.scan, counts[None], totals[None], *candidates[0])[0].argmax())
+    statistic = float(_contrasts(series.scan, counts[None], totals[None], *candidates[1]).max())
     statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order may differ in their last digits
     rng = np.random.default_rng(seed)
     as_far, orders_left = 0, ORDERS
@@ -164,13 +169,13 @@ def _scan(
         rows = min(orders_left, max(1, _BLOCK_CELLS // max(length, len(candidates[1][0]))))
         orders = rng.permuted(np.tile(np.arange(length), (rows, 1)), axis=1)
         as_far += int(
-            (_apart(series.scan, counts[orders], totals[orders], *candidates[1]).max(axis=1) >= statistic).sum()
+            (_contrasts(series.scan, counts[orders], totals[orders], *candidates[1]).max(axis=1) >= statistic).sum()
         )
         orders_left -= rows
     return (int(candidates[0][0][best]), int(candidates[0][1][best])), (1 + as_far) / (1 + ORDERS)
 
 
-def _apart(scan: Scan, counts: Table, totals: Table, first: Places, second: Places) -> Table:
+def _contrasts(scan: Scan, counts: Table, totals: Table, first: Positions, second: Positions) -> Table:
     """How far stretches differ from the rest: log likelihoods, or squared rank sums, shape (orders, stretches).
 
     counts, totals: shape (orders, n). first, second: where each stretch begins and ends. Terms that are the same for
@@ -181,9 +186,9 @@ def _apart(scan: Scan, counts: Table, totals: Table, first: Places, second: Plac
     outside, outside_total = sums[:, -1:] - inside, total_sums[:, -1:] - inside_total
     if scan is Scan.RANK:
         return np.asarray(inside**2 / (inside_total * outside_total))
-    likely = xlogy(inside, inside / inside_total) + xlogy(outside, outside / outside_total)
+    log_likelihoods = xlogy(inside, inside / inside_total) + xlogy(outside, outside / outside_total)
     if scan is Scan.SHARE:
-        likely += xlogy(inside_total - inside, 1 - inside / inside_total) + xlogy(
+        log_likelihoods += xlogy(inside_total - inside, 1 - inside / inside_total) + xlogy(
             outside_total - outside, 1 - outside / outside_total
         )
-    return np.asarray(likely)
+    return np.asarray(log_likelihoods)

@@ -26,16 +26,17 @@ from harness.statistics.word_intervals import (
     MIN_UNITS,
     Clusters,
     cluster_sums,
-    rates_apart,
     share_difference,
-    shares_apart,
+    unpaired_rate_difference,
+    unpaired_share_difference,
+    unpaired_wer_difference,
     wer_difference,
-    wers_apart,
 )
 
 MIN_PAIRED_SHARE = 0.5
 """At least this share of the smaller side's units must have a partner. Otherwise the two are compared unpaired."""
 _SAME_HOURS = 0.01
+"""The exposures of partners may differ by this share."""
 _BY_CHANCE = 1 - CONFIDENCE
 
 
@@ -66,6 +67,7 @@ class DifferenceVerdict(StrEnum):
 
     @property
     def differs(self) -> bool:
+        """Whether a difference is shown."""
         return self in (DifferenceVerdict.WORSE, DifferenceVerdict.BETTER)
 
 
@@ -174,8 +176,11 @@ class UnitComparison:
     how: str
 
 
-def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> UnitComparison:
-    """Compares two sides, paired by place if enough units have a partner."""
+def compare_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> UnitComparison:
+    """Compares two sides, paired by place if enough units have a partner.
+
+    With enough clusters, whole clusters are the units of the test, else single trials.
+    """
     pairs = _pairs(first, second)
     if kind is MeasureKind.WORDS:  # with another number of reference words, the reference was another one
         pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
@@ -187,10 +192,8 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
     unpaired_count = len(first) + len(second) - 2 * len(pairs) if paired else 0
     if paired:
         first, second = [unit for unit, _ in pairs], [other for _, other in pairs]
-    clusters, units = (
-        min(len({unit.cluster for unit in side}) for side in (first, second)),
-        min(len(first), len(second)),
-    )
+    clusters = min(len({unit.cluster for unit in side}) for side in (first, second))
+    units = min(len(first), len(second))
     # As for a WER: a few stimuli say too little about other stimuli. Then trials are the units, which say something
     # about repetitions of these stimuli.
     single = clusters < MIN_QUERIES or clusters == units
@@ -212,6 +215,7 @@ def compared_units(kind: MeasureKind, first: Sequence[ComparedUnit], second: Seq
 
 
 def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColumns:
+    """One side of the comparison. clustered: whether units of a cluster vary together."""
     clusters = [unit.cluster for unit in units]
     several_in_one = len(set(clusters)) < len(clusters)
     times = [unit.time for unit in units if unit.time is not None]
@@ -291,15 +295,17 @@ def difference_of(
         case MeasureKind.SHARE if paired:
             return share_difference(first.counts, second.counts, first.clusters)
         case MeasureKind.SHARE:
-            return shares_apart(first.shares, second.shares)
+            return unpaired_share_difference(first.shares, second.shares)
         case MeasureKind.WORDS | MeasureKind.RATE if paired:
             return wer_difference(first.counts, second.counts, first.of, first.clusters)
         case MeasureKind.WORDS:
-            return wers_apart((first.counts, first.of, first.clusters), (second.counts, second.of, second.clusters))
+            return unpaired_wer_difference(
+                (first.counts, first.of, first.clusters), (second.counts, second.of, second.clusters)
+            )
         case MeasureKind.RATE:
             events, second_events = (int(np.sum(side.counts)) for side in (first, second))
             hours, second_hours = (sum(np.asarray(side.of).tolist()) for side in (first, second))
-            return rates_apart(events, hours, second_events, second_hours)
+            return unpaired_rate_difference(events, hours, second_events, second_hours)
         case MeasureKind.TIME if paired:
             duration_pairs = zip(first.means, second.means, strict=True)
             return paired_shift(

@@ -16,7 +16,8 @@ from harness.statistics.intervals import Share
 
 BINS = 10
 MAX_POINTS = 100
-SUREST = 1e-7
+"""Most points of a DET curve."""
+MIN_DISTANCE = 1e-7
 """Confidences nearer to 0 or 1 count as this near. Otherwise one wrong answer of confidence 1 would decide
 everything."""
 
@@ -64,22 +65,22 @@ class ConfidenceFigures:
     det: tuple[DetPoint, ...]
 
 
-def confidence_figures(values: Sequence[float], rights: Sequence[bool], left_out: int) -> ConfidenceFigures:
-    """All results. values: a confidence from 0 to 1 for each answer, at least one. rights: whether each is correct.
-    left_out: number of answers without a usable confidence."""
-    confidence, right = np.array(values), np.array(rights)
-    det = _det(confidence, right)
+def confidence_figures(values: Sequence[float], correct_flags: Sequence[bool], left_out: int) -> ConfidenceFigures:
+    """All results. values: a confidence from 0 to 1 for each answer, at least one. correct_flags: whether each is
+    correct. left_out: number of answers without a usable confidence."""
+    confidence, is_correct = np.array(values), np.array(correct_flags)
+    det = _det_points(confidence, is_correct)
     equal_point = min(
         (point for point in det if point.missed is not None and point.false is not None),
         key=lambda point: abs((point.missed or 0.0) - (point.false or 0.0)),
         default=None,
     )
-    bins = _bins(confidence, right)
+    bins = _bins(confidence, is_correct)
     deviations = [bucket.correct.total * abs((bucket.correct.value or 0.0) - bucket.mean) for bucket in bins]
     return ConfidenceFigures(
-        correct=Share(int(right.sum()), len(right)),
-        nce=_nce(confidence, right),
-        calibration_error=sum(deviations) / len(right),
+        correct=Share(int(is_correct.sum()), len(is_correct)),
+        nce=_nce(confidence, is_correct),
+        calibration_error=sum(deviations) / len(is_correct),
         equal_error=None if equal_point is None else ((equal_point.missed or 0.0) + (equal_point.false or 0.0)) / 2,
         left_out=left_out,
         bins=bins,
@@ -101,42 +102,37 @@ def deviate(share: float) -> float:
     return (value - low) / (-2 * low)  # the deviate of 99.5 % is -low
 
 
-def _nce(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float | None:
-    count, correct = len(right), int(right.sum())
+def _nce(confidence: NDArray[np.float64], is_correct: NDArray[np.bool_]) -> float | None:
+    count, correct = len(is_correct), int(is_correct.sum())
     if correct in (0, count):
         return None
     share = correct / count
-    most = -correct * np.log2(share) - (count - correct) * np.log2(1 - share)
-    sure = np.clip(confidence, SUREST, 1 - SUREST)
-    return float((most + np.log2(np.where(right, sure, 1 - sure)).sum()) / most)
+    # The entropy of the share of correct answers, for all answers.
+    max_entropy = -correct * np.log2(share) - (count - correct) * np.log2(1 - share)
+    clipped = np.clip(confidence, MIN_DISTANCE, 1 - MIN_DISTANCE)
+    return float((max_entropy + np.log2(np.where(is_correct, clipped, 1 - clipped)).sum()) / max_entropy)
 
 
-def _bins(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[ConfidenceBin, ...]:
-    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
+def _bins(confidence: NDArray[np.float64], is_correct: NDArray[np.bool_]) -> tuple[ConfidenceBin, ...]:
+    bin_numbers = np.minimum((confidence * BINS).astype(int), BINS - 1)
     bins = []
     for number in range(BINS):
-        inside = place == number
+        inside = bin_numbers == number
         if count := int(inside.sum()):
-            share = Share(int(right[inside].sum()), count)
+            share = Share(int(is_correct[inside].sum()), count)
             bins.append(ConfidenceBin(number / BINS, (number + 1) / BINS, share, float(confidence[inside].mean())))
     return tuple(bins)
 
 
-def _det(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
+def _det_points(confidence: NDArray[np.float64], is_correct: NDArray[np.bool_]) -> tuple[DetPoint, ...]:
     levels = np.unique(confidence)
     if len(levels) > MAX_POINTS:
         # Takes the nearest confidence, so that every threshold is one that occurs.
         levels = np.unique(np.quantile(confidence, np.linspace(0, 1, MAX_POINTS), method="nearest"))
-    right_confidences, wrong_confidences = np.sort(confidence[right]), np.sort(confidence[~right])
-    return tuple(
-        DetPoint(
-            float(level),
-            float(np.searchsorted(right_confidences, level)) / len(right_confidences)
-            if len(right_confidences)
-            else None,
-            float(len(wrong_confidences) - np.searchsorted(wrong_confidences, level)) / len(wrong_confidences)
-            if len(wrong_confidences)
-            else None,
-        )
-        for level in levels
-    )
+    correct, wrong = np.sort(confidence[is_correct]), np.sort(confidence[~is_correct])
+    points = []
+    for level in levels.tolist():
+        missed = float(np.searchsorted(correct, level)) / len(correct) if len(correct) else None
+        false = float(len(wrong) - np.searchsorted(wrong, level)) / len(wrong) if len(wrong) else None
+        points.append(DetPoint(level, missed, false))
+    return tuple(points)

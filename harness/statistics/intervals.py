@@ -66,6 +66,7 @@ USUAL_DEVIATE = 1.959963984540054
 
 
 def _deviate(confidence: float) -> float:
+    """The normal deviate of a two-sided confidence."""
     if confidence == CONFIDENCE:
         return USUAL_DEVIATE
     from harness.statistics.special_functions import special  # here, since it loads slowly
@@ -174,16 +175,16 @@ def independent_units(
 
     Arguments and sources as for `clustered_interval`.
     """
-    hits, sizes = _non_empty(counts, totals)
+    hits, sizes = _nonempty_clusters(counts, totals)
     total = float(sizes.sum())
     if len(sizes) < 2:
         return None
     tail = (1 - confidence) / 2
     share = float(hits.sum()) / total
-    alone = share * (1 - share) / total
-    if not alone and least_effect is None:
+    unclustered_variance = share * (1 - share) / total
+    if not unclustered_variance and least_effect is None:
         return total**2 / float((sizes * sizes).sum())
-    observed = _variance(hits, sizes) / alone if alone else 0.0
+    observed = _variance(hits, sizes) / unclustered_variance if unclustered_variance else 0.0
     effect = max(1.0, observed, least_effect or 0.0)
     degrees = max(1.0, total**2 / float((sizes * sizes).sum()) - 1)
     from harness.statistics.special_functions import special  # here, since it loads slowly
@@ -204,27 +205,28 @@ def design_effect(shares: Sequence[Sequence[int]], totals: Sequence[int]) -> flo
     clusters, Kish, Survey Sampling (1965), from the analysis-of-variance correlation, Ridout, Demétrio & Firth,
     Biometrics 55 (1999).
     """
-    clustered = alone = between = within = 0.0
+    clustered = unclustered_variance = between = within = 0.0
     for counts in shares:
-        hits, sizes = _non_empty(counts, totals)
+        hits, sizes = _nonempty_clusters(counts, totals)
         if len(sizes) < 2:
             return None
         share, total = float(hits.sum() / sizes.sum()), float(sizes.sum())
         clustered += _variance(hits, sizes)
-        alone += share * (1 - share) / total
+        unclustered_variance += share * (1 - share) / total
         between += float(((hits - share * sizes) ** 2 / sizes).sum()) / (len(sizes) - 1)
         within += float((hits * (sizes - hits) / sizes).sum()) / max(1.0, total - len(sizes))
-    if not alone:
+    if not unclustered_variance:
         return None
-    _, sizes = _non_empty(totals, totals)
+    _, sizes = _nonempty_clusters(totals, totals)
     total, squares = float(sizes.sum()), float((sizes * sizes).sum())
-    usual = (total - squares / total) / (len(sizes) - 1)
-    correlation = max(0.0, (between - within) / (between + (usual - 1) * within))
-    observed = max(1.0, clustered / alone, 1 + correlation * (squares / total - 1))
+    mean_size = (total - squares / total) / (len(sizes) - 1)
+    correlation = max(0.0, (between - within) / (between + (mean_size - 1) * within))
+    observed = max(1.0, clustered / unclustered_variance, 1 + correlation * (squares / total - 1))
     return (len(sizes) * observed + IMAGINED * squares / total) / (len(sizes) + IMAGINED)
 
 
-def _non_empty(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:
+def _nonempty_clusters(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:
+    """Both columns as arrays, without the clusters whose total is 0."""
     import numpy as np  # here: a verb's help knows shares, and needs no arrays
 
     hits, sizes = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
@@ -233,11 +235,12 @@ def _non_empty(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Co
 
 
 def _variance(counts: Column, totals: Column) -> float:
+    """The delete-one variance of the share of all clusters together."""
     total, clusters = float(totals.sum()), len(totals)
     share = float(counts.sum()) / total
     # How much the share changes if a cluster is left out.
-    moves = (counts - share * totals) / (total - totals)
-    return (clusters - 1) / clusters * float((moves * moves).sum())
+    influences = (counts - share * totals) / (total - totals)
+    return (clusters - 1) / clusters * float((influences * influences).sum())
 
 
 @frozen
@@ -264,13 +267,14 @@ MAX_ERROR_S = 0.25
 """A duration with a larger error says too little. Quantiles and comparisons leave it out, and reports count it."""
 
 
-def exact_enough(duration: MeasuredDuration) -> bool:
+def is_exact_enough(duration: MeasuredDuration) -> bool:
+    """Whether the error of a duration is at most MAX_ERROR_S."""
     return duration.error_s <= MAX_ERROR_S
 
 
 def may_be_nothing(duration: MeasuredDuration) -> bool:
     """Whether the duration has a large error that exceeds it, so that its end may have come before its start."""
-    return not exact_enough(duration) and duration.error_s >= abs(duration.value_s)
+    return not is_exact_enough(duration) and duration.error_s >= abs(duration.value_s)
 
 
 @frozen
@@ -292,6 +296,7 @@ class LatencyFigures:
 
     @property
     def measured(self) -> int:
+        """Number of all durations."""
         return self.total + self.excluded
 
 
@@ -309,13 +314,13 @@ def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = 
     errors = np.array([duration.error_s for duration in durations])
     ordered, earliest, latest = np.sort(values), np.sort(values - errors), np.sort(values + errors)
 
-    def place(share: float, total: int) -> int:
-        # The 1e-9 keeps 0.95 × 20 from becoming rank 20 by rounding.
+    def index_of(share: float, total: int) -> int:
+        # Of the quantile, among values in ascending order. The 1e-9 keeps 0.95 × 20 from becoming rank 20 by rounding.
         return max(1, math.ceil(share * total - 1e-9)) - 1
 
     def quantile(share: float) -> Quantile:
         total = len(ordered)
-        rank = place(share, total)
+        rank = index_of(share, total)
         low, high = quantile_ranks(total, share)
         value = float(ordered[rank])
         return Quantile(
@@ -327,7 +332,7 @@ def latency_figures(measured: Sequence[MeasuredDuration], most_error_s: float = 
             clock_error_s=max(value - float(earliest[rank]), float(latest[rank]) - value),
         )
 
-    slowest = place(0.95, len(measured))
+    slowest = index_of(0.95, len(measured))
     fastest = slowest - excluded
     return LatencyFigures(
         total=len(ordered),

@@ -61,8 +61,8 @@ def crossing(
     ends = [0.0, *(float(point) for point in points), None]
     best = _log_likelihood(falling_shares(hits, trials), hits, trials)
     ratios = [2 * (best - _crossing_at(gap, hits, trials, level)) for gap in range(len(trials) + 1)]
-    low, high = _ends(ratios, _SAME)
-    first, last = _ends(ratios, critical)
+    low, high = _first_and_last(ratios, _SAME)
+    first, last = _first_and_last(ratios, critical)
     return (ends[low] or 0.0, ends[high + 1]), (ends[first] or 0.0, ends[last + 1])
 
 
@@ -83,7 +83,7 @@ def _log_likelihood(shares: Floats, counts: Floats, totals: Floats) -> float:
     return float(np.sum(xlogy(counts, shares) + xlog1py(totals - counts, -shares)))
 
 
-def _ends(ratios: Sequence[float], most: float) -> tuple[int, int]:
-    """The first and the last gap whose ratio is not above `most`."""
-    within = [gap for gap, ratio in enumerate(ratios) if ratio <= most + _SAME]
+def _first_and_last(ratios: Sequence[float], limit: float) -> tuple[int, int]:
+    """The first and the last gap whose ratio is not above `limit`."""
+    within = [gap for gap, ratio in enumerate(ratios) if ratio <= limit + _SAME]
     return within[0], within[-1]

@@ -23,12 +23,13 @@ def paired_shift(differences: Sequence[MeasuredDuration]) -> Difference | None:
     p50 = latency_figures(differences, math.inf).p50
     if p50 is None:
         return None
-    least = sorted(difference.value_s - difference.error_s for difference in differences)
-    most = sorted(difference.value_s + difference.error_s for difference in differences)
+    lower_bounds = sorted(difference.value_s - difference.error_s for difference in differences)
+    upper_bounds = sorted(difference.value_s + difference.error_s for difference in differences)
     total = len(differences)
     low, high = quantile_ranks(total, 0.5)
-    ends = -math.inf if low is None else least[low - 1], math.inf if high is None else most[high - 1]
-    signs = max(sum(bound > 0 for bound in least), sum(bound < 0 for bound in most))
+    ends = (-math.inf if low is None else lower_bounds[low - 1], math.inf if high is None else upper_bounds[high - 1])
+    # Differences without a certain sign count against the more frequent sign.
+    signs = max(sum(bound > 0 for bound in lower_bounds), sum(bound < 0 for bound in upper_bounds))
     p = mcnemar(total - signs, signs) if 2 * signs > total else None
     return Difference(p50.value_s, ends, 1.0 if p is None else p)
 
@@ -38,7 +39,7 @@ def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredD
 
     Interval: the distances of both medians from the ends of their intervals, added as squares. For the test, each of
     the first is moved towards no difference by as much as the clocks may err.
-    Sources: Mann & Whitney, Annals of Mathematical Statistics 18 (1947); Zou & Donner (`word_intervals.shares_apart`).
+    Sources: Mann & Whitney, Annals of Mathematical Statistics 18 (1947); Zou & Donner (`unpaired_share_difference`).
     """
     from scipy.stats import mannwhitneyu
 
@@ -54,6 +55,7 @@ def unpaired_shift(first: Sequence[MeasuredDuration], second: Sequence[MeasuredD
 
 
 def _ends(quantile: Quantile) -> Interval:
+    """The interval of a quantile, infinite on a side with too few values."""
     return (
         -math.inf if quantile.low_s is None else quantile.low_s,
         math.inf if quantile.high_s is None else quantile.high_s,

@@ -16,6 +16,7 @@ from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson, mea
 from harness.statistics.voices import over_voices
 
 MAX_UTTERANCES = 1_000_000
+"""Most utterances with which a claim is considered."""
 
 
 def hours_for_claim(below_per_hour: float, events: int = 0, confidence: float = CONFIDENCE) -> float:
@@ -45,6 +46,7 @@ def utterances_for_claim(below: float, expected: float, confidence: float = CONF
 
 
 MAX_EVENTS = 100_000
+"""Most events or misses with which a claim is considered."""
 MAX_FILES = 10_000_000
 
 
@@ -68,7 +70,7 @@ def hours_with_power(
     """
     if not 0 <= expected_per_hour < below_per_hour:
         raise ValueError(f"a rate of {exact(expected_per_hour)} cannot be shown to lie below {exact(below_per_hour)}")
-    for events in _steps():
+    for events in _event_counts():
         hours = hours_for_claim(below_per_hour, events, confidence)
         actual_power = float(special.pdtr(events, expected_per_hour * hours))
         if actual_power >= power:
@@ -86,7 +88,7 @@ def utterances_with_power(
     """
     if not 0 <= expected < below < 1:
         raise ValueError(f"a share of {exact(expected)} cannot be shown to lie below {exact(below)}")
-    for events in _steps():
+    for events in _event_counts():
         utterances = utterances_for_events(below, events, confidence)
         actual_power = float(special.bdtr(events, utterances, expected))
         if actual_power >= power:
@@ -97,7 +99,7 @@ def utterances_with_power(
 def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
     """The least number of utterances with which `events` misses still show a share below `below`."""
     level = 1 - (1 - confidence) / 2
-    return _least(
+    return _smallest_enough(
         lambda utterances: bool(special.betaincinv(events + 1, utterances - events, level) < below),
         events,
         max(2 * events, 16),
@@ -115,10 +117,10 @@ def voices_for_claim(below: float, per_voice: int, confidence: float = CONFIDENC
         intervals = over_voices([Share(0, per_voice)] * voices, confidence)
         return intervals is not None and intervals.interval[1] < below
 
-    return _least(shown, 1, 16)
+    return _smallest_enough(shown, 1, 16)
 
 
-def _least(enough: Callable[[int], bool], low: int, high: int, most: float = math.inf) -> int:
+def _smallest_enough(enough: Callable[[int], bool], low: int, high: int, most: float = math.inf) -> int:
     """The least number above `low` that is enough, found by bisection; ValueError if it exceeds `most`."""
     while not enough(high):
         low, high = high, 2 * high
@@ -166,24 +168,32 @@ def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> fl
     differing_share = differing.only_first + differing.only_second
     if differing_share <= 0:
         return 0.0
-    spread = 9 * math.sqrt(files * differing_share * (1 - differing_share)) + 9  # beyond lies less than rounding
+    margin = 9 * math.sqrt(files * differing_share * (1 - differing_share)) + 9  # beyond lies less than rounding
     counts = np.arange(
-        max(0, math.floor(files * differing_share - spread)),
-        min(files, math.ceil(files * differing_share + spread)) + 1,
+        max(0, math.floor(files * differing_share - margin)),
+        min(files, math.ceil(files * differing_share + margin)) + 1,
     )
-    likely = np.diff(
+    chances = np.diff(
         np.append(
             0.0 if counts[0] == 0 else special.bdtr(counts[0] - 1, files, differing_share),
             special.bdtr(counts, files, differing_share),
         )
     )
-    # The largest count of the rarer kind that is still significant; −1 if none is.
-    few = np.floor(np.nan_to_num(special.bdtrik(alpha / 2, counts, 0.5), nan=-1.0)).astype(np.int64)
-    few = np.where(2 * special.bdtr(np.maximum(few + 1, 0), np.maximum(counts, few + 1), 0.5) <= alpha, few + 1, few)
-    few = np.where((few >= 0) & (2 * special.bdtr(np.maximum(few, 0), counts, 0.5) > alpha), few - 1, few)
+    # The largest count of the rarer kind that is still significant; −1 if none is. SciPy's inverse may be off by one.
+    critical = np.floor(np.nan_to_num(special.bdtrik(alpha / 2, counts, 0.5), nan=-1.0)).astype(np.int64)
+    critical = np.where(
+        2 * special.bdtr(np.maximum(critical + 1, 0), np.maximum(counts, critical + 1), 0.5) <= alpha,
+        critical + 1,
+        critical,
+    )
+    critical = np.where(
+        (critical >= 0) & (2 * special.bdtr(np.maximum(critical, 0), counts, 0.5) > alpha), critical - 1, critical
+    )
     share = differing.only_first / differing_share
-    power = special.bdtr(np.maximum(few, 0), counts, share) + special.bdtr(np.maximum(few, 0), counts, 1 - share)
-    return float((likely * np.where(few >= 0, power, 0.0)).sum())
+    power = special.bdtr(np.maximum(critical, 0), counts, share) + special.bdtr(
+        np.maximum(critical, 0), counts, 1 - share
+    )
+    return float((chances * np.where(critical >= 0, power, 0.0)).sum())
 
 
 def files_for_difference(differing: Discordant, power: float = POWER, alpha: float = ALPHA) -> int:
@@ -194,7 +204,7 @@ def files_for_difference(differing: Discordant, power: float = POWER, alpha: flo
     """
     if differing.only_first == differing.only_second:
         raise ValueError("no test separates two systems that are equally good")
-    return _least(lambda files: mcnemar_power(files, differing, alpha) >= power, 1, 16, MAX_FILES)
+    return _smallest_enough(lambda files: mcnemar_power(files, differing, alpha) >= power, 1, 16, MAX_FILES)
 
 
 def design_effect(per_talker: float, correlation: float) -> float:
@@ -211,7 +221,7 @@ def design_effect(per_talker: float, correlation: float) -> float:
     return 1 + (per_talker - 1) * correlation
 
 
-def _steps() -> list[int]:
+def _event_counts() -> list[int]:
     """Numbers of events: 0, 1, 2, …, then in steps of 1 %."""
     steps = list(range(200))
     while steps[-1] < MAX_EVENTS:

@@ -20,7 +20,7 @@ Numbers = NDArray[np.float64]
 K = TypeVar("K")
 MIN_RESAMPLED_UNITS = 10
 """With fewer units there is no interval."""
-_AT_ONCE = 4_000_000
+_MAX_VALUES_AT_ONCE = 4_000_000
 """Most values that are drawn and in memory at once."""
 
 
@@ -56,6 +56,7 @@ class RatioColumns(Generic[K]):
 
     @property
     def units(self) -> int:
+        """Number of all units."""
         return int(self.number.sum())
 
     def estimates(self) -> dict[K, Numbers]:
@@ -81,15 +82,17 @@ class RatioColumns(Generic[K]):
             if first is None or second is None:
                 differing[metric] = MetricDifference(first, second, None, None, None)
             elif metric in shares:
-                estimate = self._right(metric).difference
-                result = (
-                    (None, None, None) if estimate is None else (estimate.difference, estimate.interval, estimate.p)
-                )
-                differing[metric] = MetricDifference(first, second, *result)
+                estimate = self._discordance(metric).difference
+                if estimate is None:
+                    differing[metric] = MetricDifference(first, second, None, None, None)
+                else:
+                    differing[metric] = MetricDifference(
+                        first, second, estimate.difference, estimate.interval, estimate.p
+                    )
             else:
-                interval = (
-                    middle(resampled[metric][0] - resampled[metric][1]) if self.units >= MIN_RESAMPLED_UNITS else None
-                )
+                interval = None
+                if self.units >= MIN_RESAMPLED_UNITS:
+                    interval = middle_interval(resampled[metric][0] - resampled[metric][1])
                 by_chance = np.abs(swapped[metric][0] - swapped[metric][1])
                 # The margin is needed since sums in another order may differ in their last digits.
                 as_far = int(np.count_nonzero(by_chance >= abs(first - second) - 1e-12))
@@ -102,33 +105,35 @@ class RatioColumns(Generic[K]):
         rng = np.random.default_rng(seed)
         shares = self.number / self.units
 
-        def drawn(size: int) -> list[Numbers]:
+        def draw_weights(size: int) -> list[Numbers]:
             return [rng.multinomial(self.units, shares, size).astype(np.float64)] * len(self.tops)
 
-        return self._evaluate_draws(draws, drawn)
+        return self._evaluate_draws(draws, draw_weights)
 
     def swapped(self, draws: int, seed: int) -> dict[K, Numbers]:
         """Each metric of two systems that are swapped at random within units. Shape (2, draws)."""
         rng = np.random.default_rng(seed)
 
-        def drawn(size: int) -> list[Numbers]:
+        def draw_weights(size: int) -> list[Numbers]:
             unchanged = rng.binomial(self.number, 0.5, (size, len(self.number))).astype(np.float64)
             return [unchanged, self.number - unchanged]
 
         # Each row occurs twice: unchanged and swapped.
         tops, bottoms = (np.concatenate([side, side[::-1]], 1) for side in (self.tops, self.bottoms))
         doubled = RatioColumns(np.tile(self.number, 2), tops, bottoms, self.of, self.empty)
-        return doubled._evaluate_draws(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
+        return doubled._evaluate_draws(draws, lambda size: [np.concatenate(draw_weights(size), 1)] * 2)
 
     def without_each(self) -> dict[K, Numbers]:
         """Each metric over all rows except one, shape (systems, rows), for `jackknife_interval`. Each row must be one
         unit."""
         return self._metrics([1.0 - np.eye(len(self.number))] * len(self.tops))
 
-    def _evaluate_draws(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[K, Numbers]:
-        at_once = max(1, _AT_ONCE // max(1, len(self.number)))
+    def _evaluate_draws(self, draws: int, draw_weights: Callable[[int], list[Numbers]]) -> dict[K, Numbers]:
+        """Each metric of random weights, shape (systems, draws). draw_weights: returns the weights of so many draws, as
+        for `_metrics`."""
+        at_once = max(1, _MAX_VALUES_AT_ONCE // max(1, len(self.number)))
         sizes = [min(at_once, draws - begin) for begin in range(0, draws, at_once)]
-        blocks = [self._metrics(drawn(size)) for size in sizes]
+        blocks = [self._metrics(draw_weights(size)) for size in sizes]
         return {metric: np.concatenate([block[metric] for block in blocks], 1) for metric in self.of}
 
     def _metrics(self, weights: list[Numbers]) -> dict[K, Numbers]:
@@ -147,7 +152,7 @@ class RatioColumns(Generic[K]):
             for metric, columns in self.of.items()
         }
 
-    def _right(self, metric: K) -> Discordance:
+    def _discordance(self, metric: K) -> Discordance:
         """Numbers of units that both systems, only one or neither has right, among those that count for both."""
         column = self.of[metric].start
         counted = np.all(self.bottoms[:2, :, column] > 0, axis=0)
@@ -155,7 +160,7 @@ class RatioColumns(Generic[K]):
         return Discordance.of(*(np.repeat(top[counted, column] > 0, number) for top in self.tops[:2]))
 
 
-def of_clusters(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
+def sum_by_cluster(parts: Sequence[RatioColumns[K]]) -> RatioColumns[K]:
     """A row for each cluster (a talker, for example), with the sums over its units. parts: the units of each cluster,
     with the same ratios."""
 
@@ -188,7 +193,7 @@ def jackknife_interval(value: float | None, without_each: Numbers) -> Interval |
     return (value - half, value + half) if half else None
 
 
-def middle(values: Numbers) -> Interval | None:
+def middle_interval(values: Numbers) -> Interval | None:
     """The interval of the middle 95 % of samples; NaN samples do not count. None if all samples are equal."""
     defined = values[~np.isnan(values)]
     if not defined.size or defined.min() == defined.max():

@@ -107,6 +107,7 @@ def hours_to_pass(test: SequentialTest) -> float:
 
 
 def _verdict(ratio: float, boundaries: Boundaries) -> SequentialVerdict:
+    """The verdict for a log likelihood ratio."""
     passed, failed = boundaries
     if ratio <= passed:
         return SequentialVerdict.PASSED
@@ -122,34 +123,34 @@ def _corrected_boundaries(test: SequentialTest, up: float, down: float, events: 
     events: the probabilities of 0, 1, 2, … events in a step of a good device.
     """
     pass_boundary, fail_boundary = wald(test)
-    failed_share, undecided_share = _failed_wrongly(pass_boundary, fail_boundary, up, down, events)
+    failed_share, undecided_share = _wrong_failure_chances(pass_boundary, fail_boundary, up, down, events)
     if failed_share + undecided_share > test.alpha:
         fail_boundary = -math.log(test.alpha)  # e^−fail_boundary bounds α by itself
-        failed_share, _ = _failed_wrongly(pass_boundary, fail_boundary, up, down, events)
+        failed_share, _ = _wrong_failure_chances(pass_boundary, fail_boundary, up, down, events)
     # Devices that are still undecided may yet pass, so they count as passed.
     return math.log(test.beta / (1 - min(failed_share, test.alpha))), fail_boundary
 
 
-def _failed_wrongly(
+def _wrong_failure_chances(
     passed: float, failed: float, up: float, down: float, events: npt.NDArray[np.float64]
 ) -> tuple[float, float]:
     """The probability that a good device fails, and that of no decision after MAX_STEPS. passed, failed: the
     boundaries."""
-    alive = np.ones(1)
-    lowest, wrong = 0, 0.0  # alive[i]: likelihood of being undecided with lowest + i events
+    undecided_chances = np.ones(1)
+    lowest, failed_chance = 0, 0.0  # undecided_chances[i]: probability of being undecided with lowest + i events
     for step in range(1, MAX_STEPS + 1):
-        alive = np.convolve(alive, events)
-        fallen = down * step
-        failed_from = math.ceil((failed + fallen) / up - 1e-12) - lowest
-        if failed_from < len(alive):
-            wrong += float(alive[failed_from:].sum())
-            alive = alive[:failed_from]
-        undecided_from = math.floor((passed + fallen) / up + 1e-12) - lowest + 1
+        undecided_chances = np.convolve(undecided_chances, events)
+        decrease = down * step
+        failed_from = math.ceil((failed + decrease) / up - 1e-12) - lowest
+        if failed_from < len(undecided_chances):
+            failed_chance += float(undecided_chances[failed_from:].sum())
+            undecided_chances = undecided_chances[:failed_from]
+        undecided_from = math.floor((passed + decrease) / up + 1e-12) - lowest + 1
         if undecided_from > 0:
-            alive, lowest = alive[undecided_from:], lowest + undecided_from
-        if not len(alive) or (undecided := float(alive.sum())) < 1e-12:
-            return wrong, 0.0
-    return wrong, undecided
+            undecided_chances, lowest = undecided_chances[undecided_from:], lowest + undecided_from
+        if undecided_chances.sum() < 1e-12:
+            return failed_chance, 0.0
+    return failed_chance, float(undecided_chances.sum())
 
 
 PRIOR_EVENTS, PRIOR_EXPOSURE = 0.5, 1.0
@@ -170,7 +171,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
     a, b = PRIOR_EVENTS, PRIOR_EXPOSURE
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    mixed = (
+    log_mixture = (
         a * math.log(b)
         - float(special.gammaln(a))
         + float(special.gammaln(a + count))
@@ -180,15 +181,15 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
 
     def excess(rate: float) -> float:
         # log of martingale × (1 − confidence): convex, least at count / exposure, negative inside the interval
-        return mixed + rate * exposure - (count * math.log(rate) if count else 0.0)
+        return log_mixture + rate * exposure - (count * math.log(rate) if count else 0.0)
 
     best = count / exposure
     high = (best or 1.0 / exposure) + 1.0 / exposure
     while excess(high) < 0:
         high *= 2
     if not count:
-        return 0.0, -mixed / exposure  # without events, excess is a linear function
-    return _root(excess, best * _MIN_SHARE, best), _root(excess, best, high)
+        return 0.0, -log_mixture / exposure  # without events, excess is a linear function
+    return _sign_change(excess, best * _MIN_SHARE, best), _sign_change(excess, best, high)
 
 
 @lru_cache(maxsize=8192)
@@ -201,20 +202,21 @@ def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -
     rest = total - count
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
-    mixed = float(special.betaln(PRIOR_YES + count, PRIOR_NO + rest) - special.betaln(PRIOR_YES, PRIOR_NO)) + math.log(
-        1 - confidence
-    )
+    log_mixture = float(
+        special.betaln(PRIOR_YES + count, PRIOR_NO + rest) - special.betaln(PRIOR_YES, PRIOR_NO)
+    ) + math.log(1 - confidence)
 
     def excess(share: float) -> float:
-        return mixed - (count * math.log(share) if count else 0.0) - (rest * math.log1p(-share) if rest else 0.0)
+        # As in `rate_sequence`.
+        return log_mixture - (count * math.log(share) if count else 0.0) - (rest * math.log1p(-share) if rest else 0.0)
 
     best = count / total
-    low = _root(excess, best * _MIN_SHARE, best) if count else 0.0
-    high = _root(excess, best, 1 - (1 - best) * _MIN_SHARE) if rest else 1.0
+    low = _sign_change(excess, best * _MIN_SHARE, best) if count else 0.0
+    high = _sign_change(excess, best, 1 - (1 - best) * _MIN_SHARE) if rest else 1.0
     return low, high
 
 
-def _root(excess: Callable[[float], float], start: float, end: float) -> float:
+def _sign_change(excess: Callable[[float], float], start: float, end: float) -> float:
     """The place between `start` and `end` at which `excess` changes sign. If `end` still lies inside the interval, that
     is the result."""
     at_start, at_end = excess(start), excess(end)

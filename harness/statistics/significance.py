@@ -55,6 +55,7 @@ class Discordance:
 
     @property
     def total(self) -> int:
+        """Number of all stimuli."""
         return self.both + self.only_first + self.only_second + self.neither
 
     @property
@@ -113,12 +114,12 @@ def signed_ranks(differences: ArrayLike) -> float | None:
     """
     nonzero = np.asarray(differences, np.float64)
     nonzero = nonzero[nonzero != 0]
-    _, place, tie_sizes = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
-    twice = (2 * np.cumsum(tie_sizes) - tie_sizes + 1)[place] * np.sign(nonzero).astype(np.int64)
+    _, ranks, tie_sizes = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
+    twice = (2 * np.cumsum(tie_sizes) - tie_sizes + 1)[ranks] * np.sign(nonzero).astype(np.int64)
     if not len(twice) or len(twice) > MAX_RANKED:
         return normal_p(float(twice.sum()), float((twice.astype(np.float64) ** 2).sum()))
-    swapping = swapped(twice.tolist())
-    return None if swapping is None else swapping.p
+    result = swap_test(twice.tolist())
+    return None if result is None else result.p
 
 
 MIN_NORMAL_PAIRS = 50
@@ -134,8 +135,8 @@ def matched_pairs(differences: ArrayLike) -> float | None:
     values = np.asarray(differences, np.int64)
     if len(values) >= MIN_NORMAL_PAIRS and np.any(values != values[0]):
         return normal_p(float(values.sum()), len(values) * float(values.var(ddof=1)))
-    swap_test = swapped(values.tolist())
-    return None if swap_test is None else swap_test.p
+    result = swap_test(values.tolist())
+    return None if result is None else result.p
 
 
 def normal_p(total: float, variance: float) -> float | None:
@@ -178,12 +179,13 @@ def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> 
     return tuple(adjusted)
 
 
-DRAWS = 20_000  # With so many, the standard error of a p of 0.05 is 0.0015.
+DRAWS = 20_000
+"""Number of random ways of swapping. With so many, the standard error of a p of 0.05 is 0.0015."""
 MAX_STEPS = 20_000_000
 """Most steps that counting every way of swapping may take; beyond, swaps are drawn."""
 MAX_ENUMERATED = 14
 """Up to this many clusters, every way of swapping is tried for several statistics at once."""
-_BLOCK = 2048
+_DRAWS_PER_BLOCK = 2048
 
 
 @frozen
@@ -196,7 +198,7 @@ class SwapTestResult:
     clusters: int
 
 
-def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestResult | None:
+def swap_test(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestResult | None:
     """Tests whether the sum of differences is 0; None if all of them are 0. differences: one for each cluster.
 
     With differences of 1, 0 and −1 it is McNemar's exact test. Source: Fisher, The Design of Experiments, 21 (1935).
@@ -205,25 +207,26 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> SwapTestRes
     if not nonzero:
         return None
     scale = math.lcm(*(difference.denominator for difference in nonzero))
-    whole = [int(difference * scale) for difference in nonzero]
-    common = reduce(math.gcd, whole)
-    whole = [difference // common for difference in whole]
-    statistic, span = abs(sum(whole)), sum(map(abs, whole))
-    if span * len(whole) <= MAX_STEPS:
+    integers = [int(difference * scale) for difference in nonzero]
+    divisor = reduce(math.gcd, integers)
+    integers = [difference // divisor for difference in integers]
+    statistic, span = abs(sum(integers)), sum(map(abs, integers))
+    if span * len(integers) <= MAX_STEPS:
         # The probability of each sum of the differences that keep their sign. The sum of all is twice that minus span.
         chances = np.zeros(span + 1)
         chances[0] = 1.0
-        for size in map(abs, whole):
+        for size in map(abs, integers):
             chances[size:] = (chances[size:] + chances[: span + 1 - size]) / 2
             chances[:size] /= 2
-        far = np.abs(2 * np.arange(span + 1) - span) >= statistic
-        return SwapTestResult(min(1.0, float(chances[far].sum())), True, len(whole))
-    values = np.array(whole, dtype=np.float64)
+        is_as_far = np.abs(2 * np.arange(span + 1) - span) >= statistic
+        return SwapTestResult(min(1.0, float(chances[is_as_far].sum())), True, len(integers))
+    values = np.array(integers, dtype=np.float64)
     rng = np.random.default_rng(seed)
     as_far = sum(
-        int(np.count_nonzero(np.abs(signs @ values) >= statistic * (1 - 1e-12))) for signs in _signs(rng, len(whole))
+        int(np.count_nonzero(np.abs(signs @ values) >= statistic * (1 - 1e-12)))
+        for signs in _random_signs(rng, len(integers))
     )
-    return SwapTestResult((1 + as_far) / (1 + DRAWS), False, len(whole))
+    return SwapTestResult((1 + as_far) / (1 + DRAWS), False, len(integers))
 
 
 def consistent_interval(difference: float, interval: Interval, p: float, confidence: float = CONFIDENCE) -> Interval:
@@ -261,7 +264,7 @@ def independent_difference(
     return Difference(estimate - other, consistent_interval(estimate - other, ends, p), p)
 
 
-def swapped_together(differences: NDArray[Any], seed: int = 0) -> SwapTestResult | None:
+def joint_swap_test(differences: NDArray[Any], seed: int = 0) -> SwapTestResult | None:
     """Tests whether any of several statistics differs; None if none differs in any cluster.
 
     differences: a row for each cluster, a column for each statistic. Each is squared and divided by its mean square
@@ -282,24 +285,25 @@ def swapped_together(differences: NDArray[Any], seed: int = 0) -> SwapTestResult
     rng = np.random.default_rng(seed)
     as_far = sum(
         int(np.count_nonzero(((signs @ nonzero) ** 2 / usual).sum(axis=1) >= statistic))
-        for signs in _signs(rng, clusters)
+        for signs in _random_signs(rng, clusters)
     )
     return SwapTestResult((1 + as_far) / (1 + DRAWS), False, clusters)
 
 
-def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
+def _random_signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
     """DRAWS rows of +1 and −1, in blocks."""
-    for begin in range(0, DRAWS, _BLOCK):
-        yield rng.integers(0, 2, (min(_BLOCK, DRAWS - begin), clusters)) * 2.0 - 1
+    for begin in range(0, DRAWS, _DRAWS_PER_BLOCK):
+        yield rng.integers(0, 2, (min(_DRAWS_PER_BLOCK, DRAWS - begin), clusters)) * 2.0 - 1
 
 
 Column = NDArray[np.float64]
 MAX_SIMULATED_EVENTS = 5000
 """Most events that are simulated; with more, the normal distribution is used."""
 SIMULATIONS = 999  # With the observed one, p is a multiple of a thousandth.
-REPLICATES = 2000
+REPLICATES, MIN_REPLICATES = 2000, 200
+"""Usual and least number of samples of the bootstrap. Of the least, five lie beyond each end of a 95 % interval."""
 MAX_DRAWS = 20_000_000
-MIN_REPLICATES = 200  # Five of them lie beyond each end of a 95 % interval.
+"""Most stretches that the bootstrap draws, in all samples together."""
 
 
 @frozen
@@ -338,7 +342,7 @@ def clustering(
     if stretches < 2 or total < 2:
         return None
     nonzero = events > 0
-    pairs = _pairs(events[nonzero], exposure[nonzero])
+    pairs = _weighted_pairs(events[nonzero], exposure[nonzero])
     chi_square = pairs * length / total + stretches - total
     random = np.random.Generator(np.random.PCG64(seed))
     from harness.statistics.special_functions import special  # here, since it loads slowly
@@ -355,18 +359,20 @@ def clustering(
     return Clustering(chi_square / (stretches - 1), p, interval, stretches)
 
 
-def _pairs(events: Column, exposure: Column) -> float:
+def _weighted_pairs(events: Column, exposure: Column) -> float:
     """Number of ordered pairs of events in the same stretch, each divided by the exposure of the stretch."""
     return float((events * (events - 1) / exposure).sum())
 
 
 def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pairs: float) -> float:
+    """The share of simulations with at least as many pairs, if so many events are independent. pairs: of the data, as
+    `_weighted_pairs` counts them."""
     edges = np.cumsum(exposure)
     as_much = 0
     for _ in range(SIMULATIONS):
         stretches = np.searchsorted(edges, random.random(events) * edges[-1], side="right")
         occupied, counts = np.unique(np.minimum(stretches, len(exposure) - 1), return_counts=True)
-        as_much += _pairs(counts.astype(np.float64), exposure[occupied]) >= pairs * (1 - 1e-12)
+        as_much += _weighted_pairs(counts.astype(np.float64), exposure[occupied]) >= pairs * (1 - 1e-12)
     return (1 + as_much) / (1 + SIMULATIONS)
 
 
@@ -386,11 +392,11 @@ def _bootstrap(
     rates = np.empty(replicates)
     stretch_numbers: NDArray[np.integer[Any]]
     for index in range(replicates):
-        lively = int(random.binomial(stretches, with_events / stretches))
-        stretch_numbers = random.integers(0, with_events, lively)
-        rest = stretches - lively
-        quiet = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
-        simulated = float(exposure[stretch_numbers].sum()) + max(0.0, quiet)
+        with_events_drawn = int(random.binomial(stretches, with_events / stretches))
+        stretch_numbers = random.integers(0, with_events, with_events_drawn)
+        rest = stretches - with_events_drawn
+        quiet_exposure = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
+        simulated = float(exposure[stretch_numbers].sum()) + max(0.0, quiet_exposure)
         rates[index] = float(events[stretch_numbers].sum()) / simulated if simulated > 0 else 0.0
     tail = 50 * (1 - confidence)  # per cent, on each side
     low, high = np.percentile(rates, [tail, 100 - tail])

@@ -128,6 +128,7 @@ class DeclaredLimit:
 
     @property
     def holds(self) -> bool:
+        """Whether the limit is met, also if only just."""
         return self.verdict in (LimitVerdict.PASS, LimitVerdict.MARGINAL)
 
     @property
@@ -157,17 +158,17 @@ class DeclaredLimit:
             decision = "passed" if self.found else "failed"
             return "no decision" if self.found is None else decision
         if self.found is None:
-            return numbers.NOTHING + self._why_not
-        return f"{self._written(self.found)}{' or more' if self.or_more else ''}"
+            return numbers.NOTHING + self._why_not_text
+        return f"{self._value_text(self.found)}{' or more' if self.or_more else ''}"
 
-    def _written(self, value: float) -> str:
+    def _value_text(self, value: float) -> str:
         """A value as text, with more digits if it would read like the limit, such as 5.004 % with a limit of 5 %."""
         value_text = self.unit.write(value)
         reads_alike = value != self.wanted and value_text == self.unit.write(self.wanted)
         return self.unit.declared(value) if reads_alike else value_text
 
     @property
-    def _why_not(self) -> str:
+    def _why_not_text(self) -> str:
         return f" ({self.why_not})" if self.why_not else ""
 
     @property
@@ -186,13 +187,13 @@ class DeclaredLimit:
         if self.of_test:
             return f"{self.words}: {self.found_text if self.found is not None else self.verdict.in_words}"
         if self.found is None:
-            result = f"no data{' yet' if self.verdict is LimitVerdict.OPEN else self._why_not}"
+            result = f"no data{' yet' if self.verdict is LimitVerdict.OPEN else self._why_not_text}"
         elif not self.on_bound:
             result = f"found {self.found_text}"
         elif self.bound is None:
             result = f"found {self.found_text}, too little for an interval"
         else:
-            result = f"found {self.found_text}, {self._written(self.bound)} at the end of its interval"
+            result = f"found {self.found_text}, {self._value_text(self.bound)} at the end of its interval"
         if self.verdict is LimitVerdict.MARGINAL and self.bound is None:
             return f"{self.limit_text}: {result}, holds, but too little was measured for an interval"
         return f"{self.limit_text}: {result}, {self.verdict.in_words}"
@@ -218,14 +219,14 @@ def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:
     return max(verdicts, key=SEVERITY.index, default=LimitVerdict.NO_LIMITS)
 
 
-def held(limits: Sequence[DeclaredLimit]) -> str:
+def limits_met_text(limits: Sequence[DeclaredLimit]) -> str:
     """How many limits hold: `3 of 4 limits met`, or `no limits are declared`."""
     if not limits:
         return "no limits are declared"
     return f"{sum(limit.holds for limit in limits)} of {len(limits)} limits met"
 
 
-def unheld(limits: Sequence[DeclaredLimit]) -> str:
+def unmet_limits_text(limits: Sequence[DeclaredLimit]) -> str:
     """The limits that set the exit status to 1: `failed: latency, p95 ≤ 900 ms; undecided: recognised ≥ 70 %`. ""
     without any."""
     verdicts = {LimitVerdict.FAIL: "failed", LimitVerdict.UNDECIDED: "undecided"}

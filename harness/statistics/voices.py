@@ -58,12 +58,12 @@ def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> Voic
     interval: it is Clopper and Pearson's if trials are not correlated, or if each voice has one trial.
     any_time: as `sequential.share_sequence`, with the same prior on p.
     """
-    return _of_counts(_counts((voice.count, voice.total) for voice in voices), confidence)
+    return _intervals_of_counts(_counts((voice.count, voice.total) for voice in voices), confidence)
 
 
 def over_clusters(errors: Iterable[int], totals: Iterable[int], confidence: float = CONFIDENCE) -> Interval | None:
     """The interval of `over_voices` from two columns, such as the errors and the files of each talker."""
-    estimate = _of_counts(_counts(zip(errors, totals, strict=True)), confidence)
+    estimate = _intervals_of_counts(_counts(zip(errors, totals, strict=True)), confidence)
     return None if estimate is None else estimate.interval
 
 
@@ -78,25 +78,21 @@ def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialV
     counts = _counts((voice.count, voice.total) for voice in voices)
     if not counts:
         return SequentialVerdict.OPEN
-    good_likelihood, bad_likelihood = (
-        float(_log_mean(np.sum([voice_count * _of_voice(mean, *voice) for *voice, voice_count in counts], axis=0)))
-        for mean in (test.good, test.bad)
-    )
+    good_likelihood, bad_likelihood = (_log_likelihood(mean, counts) for mean in (test.good, test.bad))
     if bad_likelihood - good_likelihood <= math.log(test.beta):
         return SequentialVerdict.PASSED
-    return (
-        SequentialVerdict.FAILED
-        if bad_likelihood - good_likelihood >= -math.log(test.alpha)
-        else SequentialVerdict.OPEN
-    )
+    if bad_likelihood - good_likelihood >= -math.log(test.alpha):
+        return SequentialVerdict.FAILED
+    return SequentialVerdict.OPEN
 
 
 def _counts(voices: Iterable[tuple[int, int]]) -> Counts:
+    """The voices by their errors and trials, without those that have no trials."""
     voice_counts = Counter((int(errors), int(total)) for errors, total in voices if total)
     return tuple((errors, total, voices) for (errors, total), voices in sorted(voice_counts.items()))
 
 
-def _of_counts(counts: Counts, confidence: float) -> VoiceIntervals | None:
+def _intervals_of_counts(counts: Counts, confidence: float) -> VoiceIntervals | None:
     return None if sum(voice_count for *_, voice_count in counts) < MIN_VOICES else _over_voices(counts, confidence)
 
 
@@ -118,11 +114,11 @@ def _over_voices(counts: Counts, confidence: float) -> VoiceIntervals:
     low = _quantile(edges, likelihoods / slope, tail) if errors.any() else 0.0
     high = _quantile(edges, likelihoods * slope, 1 - tail) if (errors < totals).any() else 1.0
 
-    least = math.log((1 - confidence) * float(likelihoods.mean()) * float(edges[-1] - edges[0])) + float(logs.max())
-    first, last = np.flatnonzero(logs >= least)[[0, -1]]
-    from_u = np.interp(least, logs[first - 1 : first + 1], middles[first - 1 : first + 1]) if first else edges[0]
+    threshold = math.log((1 - confidence) * float(likelihoods.mean()) * float(edges[-1] - edges[0])) + float(logs.max())
+    first, last = np.flatnonzero(logs >= threshold)[[0, -1]]
+    from_u = np.interp(threshold, logs[first - 1 : first + 1], middles[first - 1 : first + 1]) if first else edges[0]
     last_two = slice(last + 1, last - 1 if last else None, -1)
-    to_u = np.interp(least, logs[last_two], middles[last_two]) if last < len(logs) - 1 else edges[-1]
+    to_u = np.interp(threshold, logs[last_two], middles[last_two]) if last < len(logs) - 1 else edges[-1]
     any_time = _share_at(float(from_u)) if errors.any() else 0.0, _share_at(float(to_u))
     # If voices have different numbers of trials, the share of all trials may lie outside. The interval must contain it.
     interval = min(low, share), max(high, share)
@@ -130,14 +126,17 @@ def _over_voices(counts: Counts, confidence: float) -> VoiceIntervals:
 
 
 def _middles(edges: Floats) -> Floats:
+    """The middle of each cell."""
     return (edges[1:] + edges[:-1]) / 2
 
 
 def _share_at(u: float) -> float:
+    """The share p at a place u of the grid."""
     return math.sin(math.pi / 2 * u) ** 2
 
 
 def _quantile(edges: Floats, weights: Floats, probability: float) -> float:
+    """The share below which cells have this part of all weight."""
     below = np.concatenate(([0.0], np.cumsum(weights)))
     return _share_at(float(np.interp(probability * below[-1], below, edges)))
 
@@ -164,8 +163,14 @@ def _log_rising_factorial(shape: Floats, counts: Integers, voice_counts: Integer
     return np.asarray(logs)
 
 
+def _log_likelihood(mean: float, counts: Counts) -> float:
+    """Log likelihood of all voices, as the mean over correlations."""
+    logs = [voices * _log_likelihood_of_voice(mean, errors, total) for errors, total, voices in counts]
+    return float(_log_mean(np.sum(logs, axis=0)))
+
+
 @lru_cache(maxsize=65536)
-def _of_voice(mean: float, errors: int, total: int) -> Floats:
+def _log_likelihood_of_voice(mean: float, errors: int, total: int) -> Floats:
     """Log likelihood of one voice's trials, for each correlation."""
     unit = np.ones(1, np.int64)
     yes, no, trials = unit * errors, unit * (total - errors), unit * total

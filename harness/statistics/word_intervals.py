@@ -26,7 +26,7 @@ from harness.statistics.significance import (
     consistent_interval,
     independent_difference,
     poisson_rates,
-    swapped,
+    swap_test,
 )
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
@@ -63,8 +63,8 @@ def wer_interval(
     tail = (1 - confidence) / 2
     rate = float(wrong.sum()) / total
     if rate == 0:
-        return 0.0, _above_nothing(len(word_counts), tail)
-    variance, degrees = _vary(*_units(wrong, word_counts, clusters))
+        return 0.0, _upper_end_of_none(len(word_counts), tail)
+    variance, degrees = _ratio_variance(*_sums_by_unit(wrong, word_counts, clusters))
 
     t = float(special.stdtrit(degrees, 1 - tail))
     # The interval is never narrower than with independent errors.
@@ -73,8 +73,8 @@ def wer_interval(
         return max(0.0, rate - spread), rate + spread
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
     # min() also gives the number of words if nothing varies.
-    alike = min(total, rate * (1 - rate) * narrowing / variance if variance else total)
-    low, high = share_ends(rate * alike, (1 - rate) * alike, confidence)
+    independent_words = min(total, rate * (1 - rate) * narrowing / variance if variance else total)
+    low, high = share_ends(rate * independent_words, (1 - rate) * independent_words, confidence)
     # A share is at most 1 but a WER is not, which matters if it is near 1.
     return low, high if rate <= 0.5 else max(high, rate + spread)
 
@@ -103,12 +103,12 @@ def wer_difference(
     differences = first_errors.astype(np.float64) - second_errors
     difference = float(differences.sum()) / total
     if not differences.any():
-        most = _above_nothing(len(word_counts), tail)
+        most = _upper_end_of_none(len(word_counts), tail)
         return Difference(0.0, (-most, most), 1.0)
-    by_unit = _units(differences, word_counts, clusters)
+    by_unit = _sums_by_unit(differences, word_counts, clusters)
     if (few := _few_differ(*by_unit, confidence)) is not None:
         return few
-    variance, degrees = _vary(*by_unit)
+    variance, degrees = _ratio_variance(*by_unit)
     error = math.sqrt(max(variance, abs(difference) / total))
     if not error:
         # The differences within every cluster sum to 0, so only single utterances show how much they vary.
@@ -129,11 +129,11 @@ def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | N
     outcomes, other = np.asarray(first, np.int64), np.asarray(second, np.int64)
     if clusters is not None:
         difference = wer_difference(outcomes, other, np.ones(len(outcomes), np.int64), clusters)
-        return None if difference is None else replace(difference, interval=_within(difference.interval))
+        return None if difference is None else replace(difference, interval=_clip_to_shares(difference.interval))
     return Discordance.of(outcomes, other).difference
 
 
-def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
+def unpaired_share_difference(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
     """The share of the first system minus that of the second, on different trials; None if one has too few clusters.
 
     first, second: the trials of each cluster. p: Fisher's exact test, with the effective number of independent trials.
@@ -159,7 +159,7 @@ def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference 
     return independent_difference(side, other, p)
 
 
-def rates_apart(first: int, first_hours: float, second: int, second_hours: float) -> Difference | None:
+def unpaired_rate_difference(first: int, first_hours: float, second: int, second_hours: float) -> Difference | None:
     """The first rate per hour minus the second, on different audio; None over nothing. p: by `poisson_rates`."""
     p = poisson_rates(first, first_hours, second, second_hours)
     interval, other = garwood(first, first_hours), garwood(second, second_hours)
@@ -168,7 +168,7 @@ def rates_apart(first: int, first_hours: float, second: int, second_hours: float
     return independent_difference((first / first_hours, interval), (second / second_hours, other), p)
 
 
-def wers_apart(
+def unpaired_wer_difference(
     first: tuple[ArrayLike, ArrayLike, Clusters | None], second: tuple[ArrayLike, ArrayLike, Clusters | None]
 ) -> Difference | None:
     """The WER of the first system minus that of the second, on different utterances; None over no words or one
@@ -185,7 +185,7 @@ def wers_apart(
         if ends is None:
             return None
         rate = float(wrong.sum() / word_counts.sum())
-        variance, degrees = _vary(*_units(wrong, word_counts, clusters))
+        variance, degrees = _ratio_variance(*_sums_by_unit(wrong, word_counts, clusters))
         sides.append((rate, ends))
         spreads.append((max(variance, rate / float(word_counts.sum())), degrees))
     variance = sum(spread for spread, _ in spreads)
@@ -198,11 +198,14 @@ def wers_apart(
     return independent_difference(sides[0], sides[1], p)
 
 
-def _within(ends: Interval) -> Interval:
+def _clip_to_shares(ends: Interval) -> Interval:
+    """The interval of a difference of shares, which is from −1 to 1."""
     return max(-1.0, ends[0]), min(1.0, ends[1])
 
 
 def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
+    """Both columns as arrays; ValueError if they do not have one entry each for every utterance, or a count is
+    negative."""
     wrong, word_counts = np.asarray(errors), np.asarray(words)
     if wrong.shape != word_counts.shape or wrong.ndim != 1:
         raise ValueError(f"errors of shape {wrong.shape} for words of shape {word_counts.shape}")
@@ -211,7 +214,7 @@ def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
     return wrong, word_counts
 
 
-def _above_nothing(utterances: int, tail: float) -> float:
+def _upper_end_of_none(utterances: int, tail: float) -> float:
     """The exact upper end of the interval of a share of 0 out of `utterances`. tail: the error on that side."""
     return -math.expm1(math.log(tail) / utterances)
 
@@ -226,10 +229,10 @@ def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Diff
     differing = differences[differences != 0]
     if len(differences) < MIN_UNITS or not 0 < len(differing) <= min(MAX_EXACT_UNITS, len(differences) / 2):
         return None
-    swapping = swapped([Fraction(float(amount)).limit_denominator(10**6) for amount in differing])
+    swapping = swap_test([Fraction(float(amount)).limit_denominator(10**6) for amount in differing])
     assert swapping is not None  # a unit differs
     tail = (1 - confidence) / 2
-    (variance, degrees), total = _vary(differences, word_counts), float(word_counts.sum())
+    (variance, degrees), total = _ratio_variance(differences, word_counts), float(word_counts.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
     from harness.statistics.special_functions import special  # here, since it loads slowly
 
@@ -245,38 +248,38 @@ def _few_differ(differences: Sums, word_counts: Sums, confidence: float) -> Diff
     )
 
 
-def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
+def _sums_by_unit(numerators: Sums, denominators: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
     """Sums of both columns over the independent units: by cluster if there is more than one, else unchanged."""
-    by_cluster = None if clusters is None else cluster_sums(top, bottom, clusters)
-    return (top, bottom) if by_cluster is None or len(by_cluster[0]) < 2 else by_cluster
+    by_cluster = None if clusters is None else cluster_sums(numerators, denominators, clusters)
+    return (numerators, denominators) if by_cluster is None or len(by_cluster[0]) < 2 else by_cluster
 
 
-def _vary(top: Sums, bottom: Sums) -> tuple[float, float]:
+def _ratio_variance(numerators: Sums, denominators: Sums) -> tuple[float, float]:
     """The variance of the ratio of both sums, and its degrees of freedom (at least 1)."""
-    total, units = float(bottom.sum()), len(bottom)
-    ratio = float(top.sum()) / total
+    total, units = float(denominators.sum()), len(denominators)
+    ratio = float(numerators.sum()) / total
     variance = squares = 0.0
     for begin in range(0, units, _BLOCK):
-        part = bottom[begin : begin + _BLOCK].astype(np.float64)
+        part = denominators[begin : begin + _BLOCK].astype(np.float64)
         # How much the ratio changes if a unit is left out. A unit with all words cannot be left out.
-        moves = (top[begin : begin + _BLOCK] - ratio * part) / np.where(part < total, total - part, total)
+        moves = (numerators[begin : begin + _BLOCK] - ratio * part) / np.where(part < total, total - part, total)
         variance += float((moves * moves).sum())
         squares += float((part * part).sum())
     # A few large units carry less information than as many equal ones.
     return (units - 1) / units * variance, max(1.0, total**2 / squares - 1)
 
 
-def cluster_sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sums]:
+def cluster_sums(numerators: Sums, denominators: Sums, clusters: Clusters) -> tuple[Sums, Sums]:
     """Both columns summed by cluster, in order of first occurrence, or if clusters are numbers in their order."""
-    if len(clusters) != len(top):
-        raise ValueError(f"{len(clusters)} clusters for {len(top)} utterances")
+    if len(clusters) != len(numerators):
+        raise ValueError(f"{len(clusters)} clusters for {len(numerators)} utterances")
     if isinstance(clusters, np.ndarray):
         groups = clusters
     else:
-        number: defaultdict[str, int] = defaultdict(count().__next__)
-        groups = np.fromiter(map(number.__getitem__, clusters), np.int64, len(clusters))
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        groups = np.fromiter(map(numbers.__getitem__, clusters), np.int64, len(clusters))
     occupied = np.bincount(groups) > 0
-    return np.bincount(groups, top)[occupied], np.bincount(groups, bottom)[occupied]
+    return np.bincount(groups, numerators)[occupied], np.bincount(groups, denominators)[occupied]
 
 
 @frozen
@@ -302,6 +305,7 @@ class Stratum:
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
+        """The shares of tries of both systems that counted."""
         return Fraction(self.first, self.first_total), Fraction(self.second, self.second_total)
 
     @property
@@ -348,26 +352,24 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
         return None
     strata = [stratum for cluster in nonempty for stratum in cluster]
     weights = [float(sum((stratum.weight for stratum in cluster), Fraction())) for cluster in nonempty]
-    firsts = [
-        float(sum((stratum.weight * stratum.shares[0] for stratum in cluster), Fraction())) for cluster in nonempty
-    ]
-    seconds = [
-        float(sum((stratum.weight * stratum.shares[1] for stratum in cluster), Fraction())) for cluster in nonempty
-    ]
+    first_sums, second_sums = (
+        [float(sum((stratum.weight * stratum.shares[side] for stratum in cluster), Fraction())) for cluster in nonempty]
+        for side in (0, 1)
+    )
     total = sum(weights)
-    difference = wer_difference(firsts, seconds, weights)
-    first, second = sum(firsts) / total, sum(seconds) / total
-    single = all(stratum.first_total == stratum.second_total == 1 for stratum in strata)
+    difference = wer_difference(first_sums, second_sums, weights)
+    first, second = sum(first_sums) / total, sum(second_sums) / total
+    discordance = None
+    if all(stratum.first_total == stratum.second_total == 1 for stratum in strata):
+        discordance = Discordance.of([stratum.first for stratum in strata], [stratum.second for stratum in strata])
     return StratifiedDifference(
         first=first,
         second=second,
         difference=first - second,
-        interval=None if difference is None else _within(difference.interval),
-        swap=swapped([sum((stratum.difference for stratum in cluster), Fraction()) for cluster in nonempty]),
+        interval=None if difference is None else _clip_to_shares(difference.interval),
+        swap=swap_test([sum((stratum.difference for stratum in cluster), Fraction()) for cluster in nonempty]),
         alone_p=mantel_haenszel(strata),
-        discordance=Discordance.of([stratum.first for stratum in strata], [stratum.second for stratum in strata])
-        if single
-        else None,
+        discordance=discordance,
     )
 
 

@@ -34,8 +34,8 @@ from harness.statistics.ratios import (
     MetricDifference,
     RatioColumns,
     jackknife_interval,
-    middle,
-    of_clusters,
+    middle_interval,
+    sum_by_cluster,
 )
 from harness.statistics.significance import holm
 from harness.transcripts.groups import interval_of
@@ -281,7 +281,7 @@ def _by_talker(
     for places in talkers:
         talker_counts = [[system_counts[place] for place in places] for system_counts in counts]
         tables.append(columns(talker_counts, figure_basis))
-    return of_clusters(tables)
+    return sum_by_cluster(tables)
 
 
 def _values(
@@ -304,7 +304,7 @@ def _values(
                 )
                 interval = wilson(round(numerator), round(denominator))
             else:
-                interval = middle(resampled[metric][system]) if table.units >= MIN_RESAMPLED_UNITS else None
+                interval = middle_interval(resampled[metric][system]) if table.units >= MIN_RESAMPLED_UNITS else None
             over_talkers = jackknife_interval(float(value), without_each[metric][system]) if talkers else None
             values[system][metric] = MetricValue(float(value), interval, _possible(over_talkers, metric))
     return values

@@ -17,7 +17,7 @@ from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.trial import Outcome, Trial
 from harness.statistics.intervals import LatencyFigures, latency_figures
 from harness.statistics.significance import Difference, Discordance
-from harness.statistics.word_intervals import rates_apart
+from harness.statistics.word_intervals import unpaired_rate_difference
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_device import DeviceFigures
@@ -325,7 +325,7 @@ class DevicePair:
     def rates(self) -> Difference | None:
         """False accepts per hour of the first device minus those of the second; None unless both have exposure."""
         first, second = self.accepts
-        return rates_apart(first.count, first.hours, second.count, second.hours)
+        return unpaired_rate_difference(first.count, first.hours, second.count, second.hours)
 
 
 def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[DevicePair, ...]:

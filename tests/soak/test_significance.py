@@ -9,7 +9,7 @@ from harness.model.time import MeasuredDuration
 from harness.statistics.intervals import Share, garwood, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
 from harness.statistics.significance import Discordance, clustering, poisson_rates
-from harness.statistics.word_intervals import shares_apart, wer_difference, wers_apart
+from harness.statistics.word_intervals import unpaired_share_difference, unpaired_wer_difference, wer_difference
 from tests.known import known
 
 pytestmark = pytest.mark.soak
@@ -25,8 +25,8 @@ def test_false_alarms_are_as_rare_as_p_says() -> None:
         wrong = [random.binomial(8, random.beta(1, 8, 25)) for _ in range(2)]
         words, names = [8] * 25, [str(n) for n in range(25)]
         tests = (
-            unpaired_shift(*times), paired_shift(apart), shares_apart(*clusters),
-            wers_apart(*((errors, words, names) for errors in wrong)),
+            unpaired_shift(*times), paired_shift(apart), unpaired_share_difference(*clusters),
+            unpaired_wer_difference(*((errors, words, names) for errors in wrong)),
         )  # fmt: skip
         shown += [test is not None and test.p < 0.05 for test in tests]
     assert all(shown <= 33), shown  # 20 expected; 33 is three standard errors more

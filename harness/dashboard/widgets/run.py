@@ -27,7 +27,7 @@ from harness.session.figures.progress import Progress, normalisation_of, words_o
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
 from harness.session.summary import disturbed_trials, session_verdict
 from harness.session.wording import OUTCOME_WORDS, short_names
-from harness.statistics.intervals import Share, exact_enough
+from harness.statistics.intervals import Share, is_exact_enough
 from harness.statistics.text import number_interval, percent_interval, percentile
 from harness.understanding.reported_frames import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
@@ -439,7 +439,7 @@ class TrialList(RowList):
             (f"{set_cell_size(names[index], name_width)} ", palette.TEXT),
             (f"{word:<12} ", colour),
             (f"{f'×{attempts}' if attempts else '':<3}", palette.QUIET),
-            (f"{seconds(latency.value_s) if latency and exact_enough(latency) else '':>7}", palette.TEXT),
+            (f"{seconds(latency.value_s) if latency and is_exact_enough(latency) else '':>7}", palette.TEXT),
         )
         text.append_text(columns)
         response = trial.response

@@ -15,7 +15,7 @@ from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewVerdict
 from harness.model.scenario import TrialKind
 from harness.model.time import MeasuredDuration, Stamp
-from harness.statistics.intervals import LatencyFigures, exact_enough, latency_figures
+from harness.statistics.intervals import LatencyFigures, is_exact_enough, latency_figures
 from harness.statistics.significance import Discordance
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures
@@ -162,7 +162,7 @@ def compare_device(
     delays = [
         (trial.live.delay, trial.offline.delay)
         for trial in trials
-        if trial.live.delay is not None and trial.offline.delay is not None and exact_enough(trial.live.delay)
+        if trial.live.delay is not None and trial.offline.delay is not None and is_exact_enough(trial.live.delay)
     ]
     differences = [MeasuredDuration(live.value_s - offline.value_s, live.error_s) for live, offline in delays]
     return DeviceComparison(

@@ -32,7 +32,7 @@ from harness.statistics.agreement import (
     PairAgreement,
     agreement,
     dawid_skene,
-    leading,
+    leading_label,
     leave_one_out,
     pairs,
 )
@@ -439,7 +439,7 @@ def _items(
         category, votes = (response.consensus if drawn[column] else None) or (None, 0)
         gold_item = gold.get(_key(response))
         labels = tuple((judgment.rater, judgment.category) for judgment in response.submitted if judgment.category)
-        most = leading((label for _, label in labels), least=1)
+        most = leading_label((label for _, label in labels), least=1)
         items.append(
             AgreedItem(
                 session_id=response.session_id,

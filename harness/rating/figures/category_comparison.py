@@ -15,7 +15,7 @@ from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.rating.figures.categories import Figure, category_under, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial
-from harness.statistics.significance import SwapTestResult, swapped_together
+from harness.statistics.significance import SwapTestResult, joint_swap_test
 from harness.statistics.word_intervals import StratifiedDifference, Stratum, stratified_difference
 
 _NUMBER: dict[Category | None, int] = {category: number for number, category in enumerate(Category)}
@@ -163,7 +163,7 @@ def _swap_all_categories(
             for side, sign in zip(sides, (1, -1), strict=True):
                 for trial in side:
                     row[_NUMBER[category_under(trial, reading)]] += sign * weight / len(side)
-    return swapped_together(np.where(np.abs(rows) < 1e-9, 0.0, rows))
+    return joint_swap_test(np.where(np.abs(rows) < 1e-9, 0.0, rows))
 
 
 def _differing(

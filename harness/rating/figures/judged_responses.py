@@ -17,7 +17,7 @@ from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.figures.trials import FirstResponse, SessionTrials, TrialProgress, label_of
 from harness.session.log.reader import LogReader, rating_rows
-from harness.statistics.agreement import leading
+from harness.statistics.agreement import leading_label
 
 
 @frozen
@@ -51,7 +51,7 @@ class JudgedResponse:
     @property
     def consensus(self) -> tuple[Category, int] | None:
         """The category that most raters (at least two) gave, and their number. None for a tie."""
-        return leading(judgment.category for judgment in self.submitted if judgment.category is not None)
+        return leading_label(judgment.category for judgment in self.submitted if judgment.category is not None)
 
     @property
     def disputed(self) -> bool:

@@ -31,7 +31,7 @@ from harness.statistics.agreement import (
     Figure,
     PairAgreement,
     confusions,
-    rough,
+    rough_note,
 )
 from harness.statistics.intervals import Share
 from harness.statistics.text import coefficient, coefficient_interval, percent_interval, seconds_interval, share
@@ -349,7 +349,7 @@ def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
         yield f"{NOTHING} of {missing}{', '.join(names)}: {why}"
     if table.shared:
         yield "Intervals generalise to other items judged by these raters, not to other raters."
-    yield from rough(table.shared)
+    yield from rough_note(table.shared)
     raw, alpha = table.raw.value, table.alpha.value
     if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
         most, often = Counter(category for item in figures.items for _, category in item.labels).most_common(1)[0]

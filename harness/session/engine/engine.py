@@ -61,7 +61,7 @@ from harness.session.resumption import Resumption
 from harness.session.run import WakeUp
 from harness.session.summary import bench_lines, ran_line, results_lines, self_wake_lines, verdict_lines
 from harness.sound.recogniser_process import RecogniserProcess
-from harness.statistics.verdict import unheld
+from harness.statistics.verdict import unmet_limits_text
 from harness.wake.reports.figures_text import device_lines
 
 
@@ -311,7 +311,7 @@ class Engine:
             return Goodbye(FAULT, "aborted")
         if reason is EndReason.STOPPED and progress.left:
             return Goodbye(FAULT, "stopped")
-        failed = unheld(self._figures.limits(running=False))
+        failed = unmet_limits_text(self._figures.limits(running=False))
         return Goodbye(LIMIT_FAILED if failed else DONE, failed)
 
     @contextlib.contextmanager

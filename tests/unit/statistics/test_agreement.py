@@ -22,7 +22,7 @@ from harness.statistics.agreement import (
     confusions,
     dawid_skene,
     label_counts,
-    leading,
+    leading_label,
     leave_one_out,
     pairs,
 )
@@ -199,7 +199,7 @@ def test_figures_do_not_depend_on_names_and_order(labels: NDArray[np.int64]) -> 
 
 def test_the_majority_decides_and_ties_stay_open() -> None:
     columns = ([0, 0, 1], [0, 1], [1, 1, 1], [2, 1, 0], [])
-    assert [leading(labels, least=1) for labels in columns] == [(0, 2), None, (1, 3), None, None]
+    assert [leading_label(labels, least=1) for labels in columns] == [(0, 2), None, (1, 3), None, None]
 
 
 def test_the_model_recovers_confusions_and_priors() -> None:
@@ -233,12 +233,12 @@ def test_the_model_recovers_confusions_and_priors() -> None:
 def test_two_raters_who_agree_decide_unless_as_many_say_something_else(
     labels: str, lead: tuple[str, int] | None
 ) -> None:
-    assert leading(labels) == leading(labels[::-1]) == lead
+    assert leading_label(labels) == leading_label(labels[::-1]) == lead
 
 
 def agreed_on(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Of each item: the leading category and how many raters gave it."""
-    return np.array([leading(column[column != MISSING].tolist()) or (MISSING, 0) for column in labels.T])
+    return np.array([leading_label(column[column != MISSING].tolist()) or (MISSING, 0) for column in labels.T])
 
 
 def test_the_model_puts_wrong_answers_of_raters_first_in_a_review() -> None:

@@ -11,7 +11,7 @@ from harness.statistics.comparison import (
     ComparedUnit,
     DifferenceVerdict,
     MeasureKind,
-    compared_units,
+    compare_units,
     difference_text,
     sentence,
     verdict_of,
@@ -64,10 +64,10 @@ def test_an_interval_without_an_end_says_so_and_a_rounding_error_is_no_differenc
 def test_units_without_a_partner_are_compared_unpaired() -> None:
     first = [ComparedUnit((number,), str(number), count=0, of=1) for number in range(10)]
     second = [ComparedUnit((number + 6,), str(number + 6), count=1, of=1) for number in range(10)]
-    unpaired = compared_units(MeasureKind.SHARE, first, second)
+    unpaired = compare_units(MeasureKind.SHARE, first, second)
     assert (unpaired.first, unpaired.second) == ("0 of 10 = 0.00 %", "10 of 10 = 100 %")
     assert unpaired.how == "unpaired, 10 trials"
-    paired = compared_units(MeasureKind.SHARE, first, [*second[:4], *first[:6]])
+    paired = compare_units(MeasureKind.SHARE, first, [*second[:4], *first[:6]])
     assert paired.how == "paired, 10 trials"
     assert known(paired.difference).difference == pytest.approx(0.4)
 
@@ -79,7 +79,7 @@ def test_repetitions_are_clusters_where_there_are_enough_of_them() -> None:
             for number in range(24)
         ]
 
-    assert compared_units(MeasureKind.TIME, side(0, 6), side(0.5, 6)).how == "paired, 6 clusters"
-    few = compared_units(MeasureKind.TIME, side(0, 5), side(0.5, 5))
+    assert compare_units(MeasureKind.TIME, side(0, 6), side(0.5, 6)).how == "paired, 6 clusters"
+    few = compare_units(MeasureKind.TIME, side(0, 5), side(0.5, 5))
     assert few.how == "paired, 24 trials"
     assert known(few.difference).difference == pytest.approx(0.5)

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 from harness.model.time import MeasuredDuration
 from harness.statistics import text
-from harness.statistics.intervals import LatencyFigures, Share, exact_enough, latency_figures
+from harness.statistics.intervals import LatencyFigures, Share, is_exact_enough, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
-from harness.statistics.word_intervals import rates_apart, share_difference, shares_apart, wers_apart
+from harness.statistics.word_intervals import (
+    share_difference,
+    unpaired_rate_difference,
+    unpaired_share_difference,
+    unpaired_wer_difference,
+)
 from tests.known import known
 
 
@@ -54,8 +59,8 @@ def test_times_with_a_large_error_are_left_out_and_counted() -> None:
     assert figures.error_s == pytest.approx(0.055)
     assert known(figures.p95).value_s == pytest.approx(1.0)
     assert text.delays(figures).endswith("clock error ± 55 ms, n = 10; 1 left out with an error above 250 ms")
-    assert exact_enough(MeasuredDuration(0.1, 0.25))
-    assert not exact_enough(MeasuredDuration(0.1, 0.251))
+    assert is_exact_enough(MeasuredDuration(0.1, 0.25))
+    assert not is_exact_enough(MeasuredDuration(0.1, 0.251))
 
 
 def test_latency_is_undefined_when_all_times_are_excluded() -> None:
@@ -80,12 +85,14 @@ def test_excluded_times_may_have_any_length(used: list[float], left_out: list[fl
 
 def test_shares_over_different_trials_are_compared() -> None:
     sides = [[Share(1, 1)] * right + [Share(0, 1)] * (20 - right) for right in (12, 3)]
-    comparison = known(shares_apart(*sides))
+    comparison = known(unpaired_share_difference(*sides))
     assert comparison.difference == pytest.approx(0.45)
     chances = [comb(20, right) * comb(20, 15 - right) / comb(40, 15) for right in range(16)]
     assert comparison.p == pytest.approx(sum(chance for chance in chances if chance <= chances[12] * (1 + 1e-7)))
     assert comparison.interval[0] > 0
-    assert shares_apart([Share(12, 20)], [Share(3, 20)]) is None  # one cluster says nothing of further ones
+    assert (
+        unpaired_share_difference([Share(12, 20)], [Share(3, 20)]) is None
+    )  # one cluster says nothing of further ones
 
 
 def test_a_share_is_compared_also_where_p_is_too_small_for_a_float() -> None:
@@ -95,14 +102,16 @@ def test_a_share_is_compared_also_where_p_is_too_small_for_a_float() -> None:
 
 
 def test_rates_and_word_error_rates_are_compared() -> None:
-    assert known(rates_apart(20, 2.0, 4, 2.0)).interval[0] > 0
-    assert known(rates_apart(5, 2.0, 4, 2.0)).interval[0] < 0
-    assert rates_apart(1, 0.0, 1, 1.0) is None
+    assert known(unpaired_rate_difference(20, 2.0, 4, 2.0)).interval[0] > 0
+    assert known(unpaired_rate_difference(5, 2.0, 4, 2.0)).interval[0] < 0
+    assert unpaired_rate_difference(1, 0.0, 1, 1.0) is None
     words, names = [10] * 20, [str(n) for n in range(20)]
-    comparison = known(wers_apart(([4] * 10 + [2] * 10, words, names), ([1] * 10 + [0] * 10, words, names)))
+    comparison = known(
+        unpaired_wer_difference(([4] * 10 + [2] * 10, words, names), ([1] * 10 + [0] * 10, words, names))
+    )
     assert comparison.difference == pytest.approx(0.25)
     assert comparison.interval[0] > 0
-    assert known(wers_apart(([0] * 20, words, names), ([0] * 20, words, names))).p == 1
+    assert known(unpaired_wer_difference(([0] * 20, words, names), ([0] * 20, words, names))).p == 1
 
 
 def test_a_shift_within_the_errors_of_the_clocks_is_not_shown() -> None:

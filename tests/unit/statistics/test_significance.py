@@ -19,12 +19,12 @@ from harness.statistics.significance import (
     MAX_SIMULATED_EVENTS,
     Discordance,
     clustering,
+    joint_swap_test,
     matched_pairs,
     mcnemar,
     poisson_rates,
     signed_ranks,
-    swapped,
-    swapped_together,
+    swap_test,
 )
 from tests.known import known
 
@@ -75,7 +75,7 @@ def test_few_matched_pairs_are_tested_exactly() -> None:
     # 2, -1 and 1: six of the eight sums are at least 2 from 0.
     assert matched_pairs([2, -1, 1, 0]) == 0.75
     few = np.random.default_rng(3).integers(-3, 4, 49)
-    assert matched_pairs(few) == pytest.approx(swapped(few.tolist()).p)
+    assert matched_pairs(few) == pytest.approx(swap_test(few.tolist()).p)
 
 
 def test_rates_on_different_audio_are_compared() -> None:
@@ -91,44 +91,44 @@ DIFFERENCES = st.lists(st.fractions(-2, 2, max_denominator=6), min_size=1, max_s
 
 @given(DIFFERENCES)
 def test_swap_test_counts_every_swap(differences: list[Fraction]) -> None:
-    swap_test = swapped(differences)
+    result = swap_test(differences)
     apart = [difference for difference in differences if difference]
     if not apart:
-        assert swap_test is None
+        assert result is None
         return
     sums = [
         abs(sum(sign * difference for sign, difference in zip(signs, apart, strict=True)))
         for signs in product((1, -1), repeat=len(apart))
     ]
-    assert swap_test is not None
-    assert swap_test.exact
-    assert swap_test.clusters == len(apart)
-    assert swap_test.p == pytest.approx(sum(total >= abs(sum(apart)) for total in sums) / len(sums))
+    assert result is not None
+    assert result.exact
+    assert result.clusters == len(apart)
+    assert result.p == pytest.approx(sum(total >= abs(sum(apart)) for total in sums) / len(sums))
 
 
 @pytest.mark.parametrize(("first", "second"), [(9, 3), (1, 0), (5, 5), (40, 12), (300, 240)])
 def test_swap_test_of_single_responses_equals_mcnemars_exact_test(first: int, second: int) -> None:
-    swap_test = known(swapped([1] * first + [-1] * second + [0] * 20))
-    assert swap_test.p == pytest.approx(mcnemar(first, second))
+    result = known(swap_test([1] * first + [-1] * second + [0] * 20))
+    assert result.p == pytest.approx(mcnemar(first, second))
 
 
 def test_large_swap_test_is_sampled_close_to_the_exact_p(monkeypatch: pytest.MonkeyPatch) -> None:
     differences = [Fraction(numerator, 7) for numerator in (3, -1, 5, 2, -4, 6, 1, 1, -2, 3, 5, -1)]
-    exact = swapped(differences)
+    exact = swap_test(differences)
     monkeypatch.setattr(swapping, "MAX_STEPS", 0)
-    drawn = swapped(differences)
+    drawn = swap_test(differences)
     assert exact is not None
     assert drawn is not None
     assert (exact.exact, drawn.exact) == (True, False)
     assert drawn.p == pytest.approx(exact.p, abs=0.015)
-    assert drawn == swapped(differences)
+    assert drawn == swap_test(differences)
 
 
 def test_joint_swap_test_matches_hand_calculation() -> None:
     # Two clusters: as they are and both swapped, the sums are (2, −2); with one swapped (0, 0). So p = 2/4.
-    assert swapped_together(np.array([[1, -1, 0], [1, -1, 0], [0, 0, 0]])) == swapping.SwapTestResult(0.5, True, 2)
-    assert swapped_together(np.zeros((4, 11))) is None
-    assert swapped_together(np.zeros((0, 11))) is None
+    assert joint_swap_test(np.array([[1, -1, 0], [1, -1, 0], [0, 0, 0]])) == swapping.SwapTestResult(0.5, True, 2)
+    assert joint_swap_test(np.zeros((4, 11))) is None
+    assert joint_swap_test(np.zeros((0, 11))) is None
 
 
 @settings(max_examples=10)
@@ -136,11 +136,11 @@ def test_joint_swap_test_matches_hand_calculation() -> None:
 def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
     rng = np.random.default_rng(seed)
     signs = rng.integers(-1, 2, (12, 3))
-    exact = swapped_together(signs)
+    exact = joint_swap_test(signs)
     most = swapping.MAX_ENUMERATED
     swapping.MAX_ENUMERATED = 0
     try:
-        drawn = swapped_together(signs)
+        drawn = joint_swap_test(signs)
     finally:
         swapping.MAX_ENUMERATED = most
     assert (exact is None) == (drawn is None)

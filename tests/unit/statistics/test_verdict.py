@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, LimitVerdict, ValueUnit, held
+from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, LimitVerdict, ValueUnit, limits_met_text
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_too_little_for_an_interval_is_no_pass() -> None:
 
 def test_limits_that_hold_are_counted() -> None:
     good, bad = DeclaredLimit("x", "x", 1.0, 0.5), DeclaredLimit("y", "y", 1.0, 2.0)
-    assert [held([]), held([good]), held([bad]), held([good, bad])] == [
+    assert [limits_met_text([]), limits_met_text([good]), limits_met_text([bad]), limits_met_text([good, bad])] == [
         "no limits are declared",
         "1 of 1 limits met",
         "0 of 1 limits met",

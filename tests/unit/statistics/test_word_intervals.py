@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from harness.statistics.intervals import clopper_pearson, garwood
-from harness.statistics.significance import swapped
+from harness.statistics.significance import swap_test
 from harness.statistics.word_intervals import (
     Stratum,
     mantel_haenszel,
@@ -128,7 +128,7 @@ def test_an_exact_p_and_its_interval_never_contradict_each_other(apart: list[int
     low, high = comparison.interval
     assert low < comparison.difference < high
     assert (comparison.p < 0.05) == (not low <= 0 <= high)
-    exact = swapped(apart)
+    exact = swap_test(apart)
     if exact is not None and 2 * exact.clusters <= len(apart) and len(apart) >= 10:
         assert comparison.p == exact.p
 

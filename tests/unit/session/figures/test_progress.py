@@ -50,7 +50,7 @@ from harness.session.figures.trials import TrialState
 from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, verdict_lines
 from harness.session.wording import RowWriter
 from harness.statistics.intervals import Share, latency_figures
-from harness.statistics.verdict import DeclaredLimit, LimitVerdict, unheld
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, unmet_limits_text
 from harness.transcripts.recognition import GroupTranscripts
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.known import known
@@ -432,7 +432,10 @@ def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: fl
             found_ms,
             LimitVerdict.UNDECIDED if undecided else LimitVerdict.FAIL,
         )
-    assert unheld([verdict]) == f"{'undecided' if undecided else 'failed'}: wake delay, p95 of den ≤ {wanted_ms} ms"
+    assert (
+        unmet_limits_text([verdict])
+        == f"{'undecided' if undecided else 'failed'}: wake delay, p95 of den ≤ {wanted_ms} ms"
+    )
 
 
 def test_a_limit_holds_with_left_out_times_that_are_too_few_to_turn_it() -> None:
@@ -458,7 +461,7 @@ def test_a_limit_on_a_percentile_needs_enough_times(times: int, wanted_ms: int, 
     if verdict is LimitVerdict.UNDECIDED:
         why_not = f"no data ({counted(times, 'response')}, p95 needs 20), undecided"
         assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: {why_not}"
-        assert unheld([limit]) == f"undecided: latency, p95 ≤ {wanted_ms} ms"
+        assert unmet_limits_text([limit]) == f"undecided: latency, p95 ≤ {wanted_ms} ms"
     elif times < 20:
         assert limit.sentence == f"latency, p95 ≤ {wanted_ms} ms: found 800 ms or more, fails"
 
@@ -504,7 +507,7 @@ def test_a_session_that_the_host_disturbed_is_undecided_and_a_failure_stays(
 ) -> None:
     totals = progress_of(disturbed_session(count)).totals
     verdicts = check_limits(limits, totals)
-    assert unheld(verdicts) == failed
+    assert unmet_limits_text(verdicts) == failed
     lines = limit_lines(verdicts)
     assert ("UNDECIDED attempts that the host" in "\n".join(lines)) is ("that the host disturbed" in failed)
 
