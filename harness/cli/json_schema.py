@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.base import plugins
 from harness.base.findings import Keys
-from harness.devices.orders import ORDERS
+from harness.devices.orders import ORDER_METHODS
 from harness.devices.profiles.keys import ProfileKeys
 from harness.model.choices import FileKind
 from harness.model.errors import PluginError
@@ -104,7 +104,7 @@ def _branches(
             options = driver.Options
         except (PluginError, AttributeError):
             continue  # a driver that cannot be loaded here has no options to show
-        if any(hasattr(driver, method) for method in ORDERS) is not orders:
+        if any(hasattr(driver, method) for method in ORDER_METHODS) is not orders:
             continue
         schema = adapter(options).json_schema(ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))

@@ -19,7 +19,7 @@ from harness.base.host_check import Check, check_each
 from harness.base.plugins import Group, load, names
 from harness.base.ports import NamesHostParts
 from harness.devices.device_sources import DeviceSource
-from harness.devices.orders import ORDERS, AsksOperator
+from harness.devices.orders import ORDER_METHODS, AsksOperator
 from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError, PluginError
 from harness.model.frozen import frozen
@@ -204,7 +204,7 @@ def setup_advice(driver: str, options: object) -> SetupAdvice | None:
 def takes_orders(driver: str) -> bool:
     """Whether a driver moves stands or switches power, and so has no device under test."""
     driver_class = load(Group.DRIVERS, driver)
-    return any(hasattr(driver_class, method) for method in ORDERS)
+    return any(hasattr(driver_class, method) for method in ORDER_METHODS)
 
 
 def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:

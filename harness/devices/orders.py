@@ -22,13 +22,15 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.positioners import BenchOrder, Positioner, PowerSwitch
 
-ORDERS = ("carry_out", "request")
+ORDER_METHODS = ("carry_out", "request")
 """The methods for orders; a driver of stands and switches has one of them."""
-# Of one comparison. Chosen: an expression that is not careless needs far less than a millisecond.
 MATCH_LIMIT_S = 0.2
-LOOK_S = 0.1
+"""Time limit for matching one answer, in seconds. A reasonable expression needs far less than 1 ms. The limit stops
+runaway backtracking."""
+CHECK_INTERVAL_S = 0.1
 """Interval at which a waiting driver checks whether it must stop, in seconds."""
-_SHOWN_CHARACTERS = 80  # Of an answer, in an error.
+_MAX_ANSWER_CHARS = 80
+"""An error quotes at most this many characters of an answer."""
 
 
 @runtime_checkable
@@ -38,7 +40,7 @@ class TakesOrders(Protocol):
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
         """Returns when the far end has reported that the order is done, or has accepted it if it cannot report.
 
-        DeviceError if that takes too long, if it refuses, or if `given_up` is set.
+        DeviceError if that takes too long, if the far end refuses, or if `given_up` is set.
         """
 
 
@@ -46,57 +48,66 @@ class TakesOrders(Protocol):
 class AsksOperator(Protocol):
     """A driver whose orders a person carries out. The session pauses and shows the text until the operator resumes."""
 
-    def request(self, order: BenchOrder) -> str: ...
+    def request(self, order: BenchOrder) -> str:
+        """The text that asks the operator to carry out the order."""
 
 
 class OrderAnswers:
-    """Compares the answers of a far end with an order, and waits for them."""
+    """Compares the answers of a far end with an order, and waits for them until the order's time is over.
+
+    The constructor raises DeviceError if the order was given up before it began.
+    """
 
     def __init__(self, order: BenchOrder, given_up: threading.Event) -> None:
-        self._order = order
-        self._given_up = given_up
         import regex  # here, since few benches have stands or switches
 
+        self._order = order
+        self._given_up = given_up
         self._done_expression = regex.compile(order.done)
-        self._failed = regex.compile(order.failed) if order.failed else None
+        self._failed_expression = regex.compile(order.failed) if order.failed else None
         self._deadline_s = threads.monotonic() + order.within_s
-        self._last_text = ""
-        _ = self.left_s  # raises if the order was given up before it began
+        self._last_answer = ""
+        self.check()
 
-    @property
-    def left_s(self) -> float:
-        """Time to wait until the next check, at most LOOK_S; DeviceError when the order has no time left."""
+    def check(self) -> None:
+        """DeviceError if the order was given up, or its time is over."""
         if self._given_up.is_set():
             raise DeviceError(f"{self._order.words}: abandoned, because the run is ending")
-        left_s = self._deadline_s - threads.monotonic()
-        if left_s <= 0:
-            detail = f"its last line was {self._last_text!r}" if self._last_text else "it sent nothing"
+        if threads.monotonic() >= self._deadline_s:
+            detail = f"its last line was {self._last_answer!r}" if self._last_answer else "it sent nothing"
             raise DeviceError(
                 f"{self._order.words}: not done within {exact(self._order.within_s)} s; {detail}",
                 remedy="Check that it is on and can move. Otherwise, correct `done` or `within_s` in the bench",
             )
-        return min(left_s, LOOK_S)
 
-    def take(self, text: str) -> bool:
-        """Whether a text reports that the order is done. DeviceError if it reports that it has failed."""
-        self._last_text = plain_text(text.strip(), _SHOWN_CHARACTERS)
+    def next_wait_s(self) -> float:
+        """How long to wait for an answer before the next check, s: at most CHECK_INTERVAL_S. Raises like `check`."""
+        self.check()
+        return min(max(0.0, self._deadline_s - threads.monotonic()), CHECK_INTERVAL_S)
+
+    def reports_done(self, answer: str) -> bool:
+        """Whether an answer reports that the order is done. DeviceError if it reports that it has failed.
+
+        An error about the order quotes the last answer.
+        """
+        self._last_answer = plain_text(answer.strip(), _MAX_ANSWER_CHARS)
         try:
-            if self._failed is not None and self._failed.search(text, timeout=MATCH_LIMIT_S):
+            if self._failed_expression is not None and self._failed_expression.search(answer, timeout=MATCH_LIMIT_S):
                 raise DeviceError(
-                    f"{self._order.words}: it reports {self._last_text!r}", remedy="Check the equipment and the bench"
+                    f"{self._order.words}: it reports {self._last_answer!r}", remedy="Check the equipment and the bench"
                 )
-            return self._done_expression.search(text, timeout=MATCH_LIMIT_S) is not None
+            return self._done_expression.search(answer, timeout=MATCH_LIMIT_S) is not None
         except TimeoutError as error:
             raise DeviceError(
-                f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last_text!r}",
+                f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last_answer!r}",
                 remedy="Write a simpler expression",
             ) from error
 
-    def wait(self, texts: queue.SimpleQueue[str]) -> None:
-        """Returns when one of the texts that arrive reports that the order is done."""
+    def wait(self, answers: queue.SimpleQueue[str]) -> None:
+        """Returns when one of the answers that arrive reports that the order is done. Raises like `check`."""
         while True:
             try:
-                if self.take(texts.get(timeout=self.left_s)):
+                if self.reports_done(answers.get(timeout=self.next_wait_s())):
                     return
             except queue.Empty:
                 continue
@@ -116,20 +127,21 @@ class PositionerSetting:
 
     @property
     def by_hand(self) -> bool:
-        """Whether the operator moves it."""
+        """Whether the operator moves the stand."""
         return isinstance(self._driver, AsksOperator)
 
     def settings(self) -> Mapping[str, DeviceSetting]:
         return {self.stand.moves: DeviceSetting(self.stand.moves, self._position)}
 
     def request(self, value: str) -> str:
-        """What the operator is asked to do; "" if no operator moves it."""
+        """What the operator is asked to do; "" if no operator moves the stand."""
         return self._driver.request(self.stand.order(value)) if isinstance(self._driver, AsksOperator) else ""
 
     def set_setting(self, name: str, value: str, given_up: threading.Event | None = None) -> None:
-        """Returns when the stand has arrived and settled; DeviceError if that takes too long, or `given_up` is set.
+        """Returns when the stand has arrived and settled; DeviceError if it does not arrive in time.
 
-        If the operator moves it, they have already done so when this is called.
+        given_up: raises DeviceError if it is set during the movement, and returns at once if it is set while the stand
+        settles. If the operator moves the stand, they have already done so when this is called.
         """
         self._position = ""
         given_up = given_up or threads.event()
@@ -148,7 +160,7 @@ class DevicePower:
 
     @property
     def by_hand(self) -> bool:
-        """Whether the operator switches it."""
+        """Whether the operator switches the power."""
         return isinstance(self._driver, AsksOperator)
 
     def request(self, *, on: bool) -> str:
@@ -156,9 +168,9 @@ class DevicePower:
         return self._driver.request(self.switch.order(on=on)) if isinstance(self._driver, AsksOperator) else ""
 
     def turn(self, *, on: bool, given_up: threading.Event) -> None:
-        """Returns when the switch reports the change; DeviceError if that takes too long.
+        """Returns when the switch reports the change; DeviceError if that takes too long, or `given_up` is set.
 
-        If the operator switches it, they have already done so when this is called.
+        If the operator switches the power, they have already done so when this is called.
         """
         if isinstance(self._driver, TakesOrders):
             self._driver.carry_out(self.switch.order(on=on), given_up)
@@ -170,7 +182,7 @@ class SimulatedOptions:
 
     per_s: How far it moves in a second, in the unit of what it moves.
     starts_at: Where it stands at the start.
-    speed: How much faster than real time it runs, as the other simulated equipment of its bench.
+    speed: Speed relative to real time, which must be equal for all simulated equipment of a bench.
     """
 
     per_s: float = 30.0
@@ -195,7 +207,7 @@ class Simulated:
         self.id = id
         self._options = options
         self._clock = surroundings.clock
-        self.at = options.starts_at
+        self.position = options.starts_at
         self.orders: list[BenchOrder] = []
 
     def open(self, sink: Sink) -> None:
@@ -205,19 +217,18 @@ class Simulated:
         """Nothing to close."""
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
+        """Waits as long as the movement takes; DeviceError as in `TakesOrders`."""
         self.orders.append(order)
-        if not order.value:
+        if not order.value:  # an order to a power switch, which takes no time
             return
         goal = float(order.value)
-        lasts_s = abs(goal - self.at) / self._options.per_s
-        is_late = lasts_s > order.within_s
-        stopped = given_up.wait(self._clock.real_s(min(lasts_s, order.within_s)))
-        if stopped or is_late:
-            if stopped:
-                raise DeviceError(f"{order.words}: abandoned, because the run is ending")
+        movement_s = abs(goal - self.position) / self._options.per_s
+        if given_up.wait(self._clock.real_s(min(movement_s, order.within_s))):
+            raise DeviceError(f"{order.words}: abandoned, because the run is ending")
+        if movement_s > order.within_s:
             problem = f"{order.words}: not done within {exact(order.within_s)} s"
             raise DeviceError(problem, remedy="Write a longer `within_s`, or a higher `per_s`")
-        self.at = goal
+        self.position = goal
 
 
 @frozen

@@ -17,13 +17,15 @@ from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.frozen import frozen
 from harness.model.positioners import BenchOrder, filled
 
-_CONNECT_MS = 5000
-_LOOK_MS = 300
+_CONNECT_LIMIT_MS = 5000
+_READ_MS = 300
 """A read waits this long at a time. In between, the order's deadline and a request to give up are checked."""
-_AGAIN_S = 0.2
-_ANSWER_S = 5.0
-_SHOWN = 100
+_ASK_INTERVAL_S = 0.2
+"""Pause between two queries whether an order is done, in seconds."""
+_IDENTIFY_LIMIT_S = 5.0
+_MAX_IDENTITY_CHARS = 100
 _NO_ERROR = ("0", "+0")
+"""The first field of the answer of an empty error queue."""
 
 
 @frozen
@@ -81,7 +83,8 @@ class Scpi:
             except HarnessError as error:
                 yield Check("scpi", Level.FAIL, f"{id}: {error.what}", error.remedy)
             else:
-                yield Check("scpi", Level.OK, f"{id}: {options.resource} answers{identity and ': '}{identity}")
+                answer = f"answers: {identity}" if identity else "answers"
+                yield Check("scpi", Level.OK, f"{id}: {options.resource} {answer}")
             finally:
                 instrument.close()
 
@@ -94,37 +97,42 @@ class Scpi:
         if not self._options.identify:
             self._open_instrument()
             return ""
-        order = BenchOrder(f"{self.id}: {self._options.identify} at {self._options.resource}", "", within_s=_ANSWER_S)
-        with self._faults(order):
+        order = BenchOrder(
+            f"{self.id}: {self._options.identify} at {self._options.resource}", "", within_s=_IDENTIFY_LIMIT_S
+        )
+        with self._device_errors(order):
             instrument, answers = self._open_instrument(), OrderAnswers(order, threads.event())
             instrument.write(self._options.identify)
-            return plain_text(self._answer(instrument, answers).strip(), _SHOWN)
+            return plain_text(self._read_answer(instrument, answers).strip(), _MAX_IDENTITY_CHARS)
 
     def close(self) -> None:
         instrument, self._instrument = self._instrument, None
         if instrument is not None:
-            with contextlib.suppress(Exception):  # of a connection that is gone
+            with contextlib.suppress(Exception):  # PyVISA raises many kinds for a connection that is gone
                 instrument.close()
 
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
         """Sends an order, and waits until it is done. Without `ask`, it returns when the command has been sent."""
-        with self._lock, self._faults(order):
+        with self._lock, self._device_errors(order):
             answers = OrderAnswers(order, given_up)
             instrument = self._open_instrument()
             instrument.write(order.text)
             if self._options.ask:
-                self._await(instrument, filled(self._options.ask, order.value), answers, given_up)
+                self._wait_until_done(instrument, filled(self._options.ask, order.value), answers, given_up)
             if self._options.errors:
                 instrument.write(self._options.errors)
-                answer = self._answer(instrument, answers)
+                answer = self._read_answer(instrument, answers)
                 if answer.split(",")[0].strip() not in _NO_ERROR:  # such as 0,"No error"
                     raise DeviceError(
                         f"{order.words}: it reports {answer.strip()!r}", remedy="Check the command in the bench"
                     )
 
     @contextlib.contextmanager
-    def _faults(self, order: BenchOrder) -> Iterator[None]:
-        """Turns faults of the connection into DeviceError. The next order connects again, to avoid a late answer."""
+    def _device_errors(self, order: BenchOrder) -> Iterator[None]:
+        """Converts errors of the connection to DeviceError, and closes it after any.
+
+        So the next order connects again, and does not read a late answer to this one.
+        """
         try:
             yield
         except DeviceError:
@@ -135,12 +143,15 @@ class Scpi:
             raise DeviceError(f"{order.words}: {self._options.resource}: {error}", remedy=_REMEDY) from error
 
     def _open_instrument(self) -> Any:
+        """The open instrument, which is connected if it is not yet; DeviceError if that fails."""
         if self._instrument is None:
             visa, resource = _visa(self._options), self._options.resource
             try:
-                instrument = visa.ResourceManager(self._options.visa).open_resource(resource, open_timeout=_CONNECT_MS)
+                instrument = visa.ResourceManager(self._options.visa).open_resource(
+                    resource, open_timeout=_CONNECT_LIMIT_MS
+                )
                 instrument.read_termination = instrument.write_termination = "\n"
-                instrument.timeout = _LOOK_MS
+                instrument.timeout = _READ_MS
                 if resource.upper().startswith("ASRL"):
                     instrument.baud_rate = self._options.baud
             except Exception as error:
@@ -148,23 +159,23 @@ class Scpi:
             self._instrument = instrument
         return self._instrument
 
-    def _await(self, instrument: Any, ask: str, answers: OrderAnswers, given_up: threading.Event) -> None:
+    def _wait_until_done(self, instrument: Any, ask: str, answers: OrderAnswers, given_up: threading.Event) -> None:
         while True:
             instrument.write(ask)
-            if answers.take(self._answer(instrument, answers)):
+            if answers.reports_done(self._read_answer(instrument, answers)):
                 return
-            given_up.wait(min(answers.left_s, _AGAIN_S))
+            given_up.wait(min(answers.next_wait_s(), _ASK_INTERVAL_S))
 
-    def _answer(self, instrument: Any, answers: OrderAnswers) -> str:
-        """The next line. *OPC? is answered only when the order is done."""
+    def _read_answer(self, instrument: Any, answers: OrderAnswers) -> str:
+        """The next line. *OPC? is answered only when the order is done. DeviceError when the order's time is over."""
         visa = _visa(self._options)
-        while answers.left_s:
+        while True:
+            answers.check()
             try:
                 return str(instrument.read())
             except visa.errors.VisaIOError as error:
                 if error.error_code != visa.constants.StatusCode.error_timeout:
                     raise
-        raise AssertionError("left_s is never 0")
 
 
 _REMEDY = "Check that it is on, and that `resource` in the bench is correct"

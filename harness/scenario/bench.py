@@ -27,7 +27,7 @@ from harness.base.findings import (
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities, is_simulated
 from harness.devices.mqtt.options import broker_of
-from harness.devices.orders import ORDERS
+from harness.devices.orders import ORDER_METHODS
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import (
     EARCON,
@@ -275,7 +275,7 @@ _SOUND_REMEDY = "Name another driver, such as loudspeaker or microphone"
 _ABLE: dict[tuple[str, ...], tuple[str, str]] = {
     ("play",): ("cannot play sound", _SOUND_REMEDY),
     ("cut",): ("cannot record sound", _SOUND_REMEDY),
-    ORDERS: ("takes no orders", "Name a driver that does, such as serial_commands or manual"),
+    ORDER_METHODS: ("takes no orders", "Name a driver that does, such as serial_commands or manual"),
 }
 """Methods of which a driver must have one → the message if it has none, and the remedy."""
 
@@ -435,7 +435,7 @@ class _BenchReader:
         if not isinstance(section, dict) or not isinstance(section.get("driver"), str):
             return None
         options = {key: value for key, value in section.items() if key not in keys.model_fields}
-        equipment = self._equipment(name, {"driver": section["driver"], **options}, key_path, ORDERS)
+        equipment = self._equipment(name, {"driver": section["driver"], **options}, key_path, ORDER_METHODS)
         if equipment is None:
             return None
         for actuator in self.actuators.values():

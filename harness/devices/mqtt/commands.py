@@ -16,9 +16,10 @@ from harness.devices.orders import OrderAnswers
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.positioners import BenchOrder, filled
+from harness.model.time import Stamp
 
 _MAX_MESSAGE_BYTES = 4096
-_TAKEN_S = 5.0  # Chosen: a broker that has not acknowledged a message by then is not running.
+_ACKNOWLEDGE_LIMIT_S = 5.0  # Chosen: a broker that has not acknowledged a message by then is not running.
 
 
 @frozen
@@ -56,10 +57,11 @@ class MqttCommandOptions:
             raise InputError(
                 f"the topic {self.topic!r} is not a single topic", remedy="Write, for example, cmnd/plug/POWER"
             )
-        _ = self.broker
+        _ = self.broker  # raises InputError for a wrong address or key
 
     @property
     def broker(self) -> MqttOptions:
+        """How to reach the broker, as an MQTT connection names it."""
         return MqttOptions(
             self.address,
             self.username,
@@ -81,12 +83,7 @@ class MqttCommands:
         self._options = options
         self._messages: queue.SimpleQueue[str] = threads.simple_queue()
         self._lock = threads.lock()
-        events = LinkEvents(
-            up=lambda: None,
-            down=lambda why: None,
-            message=lambda topic, payload, stamp, retained: None if retained else self._take(payload),
-            remark=lambda text: None,
-        )
+        events = LinkEvents(up=lambda: None, down=lambda why: None, message=self._on_message, remark=lambda text: None)
         topics = (options.done_topic,) if options.done_topic else ()
         self._link = BrokerLink(id, options.broker, surroundings.clock, Path(), topics, events)
 
@@ -112,16 +109,17 @@ class MqttCommands:
     def carry_out(self, order: BenchOrder, given_up: threading.Event) -> None:
         """Sends an order, and waits until it is done; without `done_topic`, until the broker has the message."""
         with self._lock:
-            while not self._messages.empty():
+            while not self._messages.empty():  # they belong to no order, or to an earlier one
                 self._messages.get()
             answers = OrderAnswers(order, given_up)
             topic = filled(self._options.topic, order.value)
             try:
-                self._link.deliver(topic, order.text.encode(), min(order.within_s, _TAKEN_S))
+                self._link.deliver(topic, order.text.encode(), min(order.within_s, _ACKNOWLEDGE_LIMIT_S))
             except DeviceError as error:
                 raise DeviceError(f"{order.words}: {error.what}", remedy="Check that the broker is running") from error
             if self._options.done_topic:
                 answers.wait(self._messages)
 
-    def _take(self, payload: bytes) -> None:
-        self._messages.put(payload[:_MAX_MESSAGE_BYTES].decode("utf-8", "replace"))
+    def _on_message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
+        if not retained:
+            self._messages.put(payload[:_MAX_MESSAGE_BYTES].decode("utf-8", "replace"))

@@ -19,7 +19,7 @@ import regex
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.ports import Sink, Surroundings
-from harness.devices.orders import LOOK_S, OrderAnswers
+from harness.devices.orders import CHECK_INTERVAL_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.port import OpenPort, PortLost, find_port
 from harness.model.errors import DeviceError, InputError
@@ -27,9 +27,9 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.positioners import BenchOrder
 
-_MAX_LINE_BYTES = 4096  # Bytes of an unfinished answer that are kept: the last ones.
+_MAX_LINE_BYTES = 4096  # Of an unfinished answer, the last bytes are kept.
 _DECIMAL = regex.compile(r"\d+[.,]\d+")
-ASK_AGAIN_S = 0.5  # Chosen: meters give about two readings a second.
+ASK_INTERVAL_S = 0.5  # Chosen: meters give about two readings a second.
 
 
 class LineEnd(StrEnum):
@@ -61,7 +61,7 @@ class SerialCommandOptions:
     ready_after_s: float = 0.0
 
     def __post_init__(self) -> None:
-        _ = self.port_options  # checks them
+        _ = self.port_options  # raises InputError for a wrong port
         if self.baud < 1:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate")
         if not 0 <= self.ready_after_s <= 60:
@@ -84,14 +84,19 @@ class CommandPort:
         self._unfinished = b""
         self._line_end = _LINE_ENDS[options.line_end]
         self._port = OpenPort(find_port(options.port_options).path, options.baud)
-        self.close = self._port.close
+
+    def close(self) -> None:
+        self._port.close()
 
     def send(self, command: str) -> None:
-        """Queues a command, which `lines` writes in as many pieces as the port accepts."""
+        """Queues a command, which `exchange_lines` writes in as many pieces as the port accepts."""
         self.unsent = command.encode() + self._line_end
 
-    def lines(self, limit_s: float) -> list[str]:
-        """Writes and reads once, within limit_s. Returns the complete lines, without empty ones."""
+    def exchange_lines(self, limit_s: float) -> list[str]:
+        """Writes what is unsent and reads what arrives, each once, within limit_s. Returns the lines that are complete.
+
+        Empty lines are left out. A command may need several calls.
+        """
         readable, writable, _ = select.select([self._port], [self._port] if self.unsent else [], [], limit_s)
         if writable:
             self.unsent = self.unsent[self._port.write(self.unsent) :]
@@ -101,7 +106,7 @@ class CommandPort:
         self._unfinished = unfinished[-_MAX_LINE_BYTES:]
         return [line.decode("utf-8", "replace") for line in lines if line.strip()]
 
-    def drop_received(self) -> None:
+    def discard_input(self) -> None:
         """Drops what has arrived, even an unfinished line."""
         while select.select([self._port], [], [], 0)[0]:
             self._port.read()
@@ -142,7 +147,7 @@ class SerialCommands:
             except DeviceError as error:
                 raise DeviceError(f"{order.words}: {error.what}", remedy=error.remedy) from error
             try:
-                self._obey(port, order, answers)
+                self._send_and_wait(port, order, answers)
             except PortLost as error:
                 self.close()
                 raise DeviceError(f"{order.words}: {error.what}", remedy="Check its cable and its power") from error
@@ -153,38 +158,41 @@ class SerialCommands:
             threads.sleep(self._options.ready_after_s)
         return self._port
 
-    def _obey(self, port: CommandPort, order: BenchOrder, answers: OrderAnswers) -> None:
-        port.drop_received()  # it belongs to no order, or to an earlier one
+    def _send_and_wait(self, port: CommandPort, order: BenchOrder, answers: OrderAnswers) -> None:
+        port.discard_input()  # it belongs to no order, or to an earlier one
         port.send(order.text)
         while port.unsent or order.done:
-            lines = port.lines(answers.left_s)
-            if order.done and any(answers.take(line) for line in lines):
+            lines = port.exchange_lines(answers.next_wait_s())
+            if order.done and any(answers.reports_done(line) for line in lines):
                 return
 
 
 def read_numbers(options: SerialCommandOptions, ask: str, seconds: float, low: float, high: float) -> list[float]:
-    """The readings of an instrument with a line protocol: from each line, the first number between low and high.
+    """Reads an instrument with a line protocol: from each line, the first number with decimals between low and high.
 
-    ask: the query for a reading, which is sent every ASK_AGAIN_S; "": it sends readings by itself. seconds: how long to
-    read. DeviceError if the port cannot be opened or disappears, or no line has a reading.
+    ask: the query for a reading, which is sent every ASK_INTERVAL_S; "": it sends readings by itself. seconds: how long
+    to read. DeviceError if the port cannot be opened or disappears, or no line has a reading.
     """
-    numbers: list[float] = []
-    last = ""
+    readings: list[float] = []
+    last_line = ""
     with closing(CommandPort(options)) as port:
         threads.sleep(options.ready_after_s)
         asked_s = 0.0
         until_s = threads.monotonic() + seconds
         while (now_s := threads.monotonic()) < until_s:
-            if ask and not port.unsent and now_s >= asked_s + ASK_AGAIN_S:
+            if ask and not port.unsent and now_s >= asked_s + ASK_INTERVAL_S:
                 port.send(ask)
                 asked_s = now_s
-            for last in port.lines(LOOK_S):
-                decimals = (float(decimal.replace(",", ".")) for decimal in _DECIMAL.findall(last))
-                numbers += [number for number in decimals if low <= number <= high][:1]
-    if not numbers:
-        detail = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
+            for line in port.exchange_lines(CHECK_INTERVAL_S):
+                last_line = line
+                numbers = (float(decimal.replace(",", ".")) for decimal in _DECIMAL.findall(line))
+                reading = next((number for number in numbers if low <= number <= high), None)
+                if reading is not None:
+                    readings.append(reading)
+    if not readings:
+        detail = f"its last line was {plain_text(last_line.strip(), 80)!r}" if last_line else "it sent nothing"
         raise DeviceError(
             f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {detail}",
             remedy="Check the meter, its baud rate, and the command that requests a reading",
         )
-    return numbers
+    return readings

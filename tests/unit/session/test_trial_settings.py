@@ -46,7 +46,7 @@ def test_a_stand_moves_once_for_each_group_and_then_goes_home() -> None:
     assert run.reason is EndReason.COMPLETED
     assert placed(run) == ["0", "90", "45"]
     assert placed(run, SettingsStage.RESTORED) == ["10"]
-    assert turntable.at == 10.0
+    assert turntable.position == 10.0
     rows = [entry.record for entry in run.log.rows]
     for row in rows:
         if isinstance(row, TrialFinished):
@@ -58,7 +58,7 @@ def test_a_stand_moves_once_for_each_group_and_then_goes_home() -> None:
 def test_a_stand_without_a_home_stays_where_it_is() -> None:
     run, turntable = turned()
     run.played()
-    assert turntable.at == 45.0
+    assert turntable.position == 45.0
     assert not placed(run, SettingsStage.RESTORED)
 
 
