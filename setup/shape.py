@@ -46,7 +46,7 @@ ASKED_ELSEWHERE = {"time": {"sleep", "monotonic", "monotonic_ns", "perf_counter"
 PRINTER = "harness/model/numbers.py"
 FOR_MACHINES: dict[str, str] = {
     "harness/base/typed_table.py:_cell": "CSV with declared decimals",
-    "harness/devices/camera.py:_line": "a log line that profiles match",
+    "harness/devices/camera.py:_format_line": "a log line that profiles match",
     "harness/devices/esphome.py:_exact_value": "a setting that is written back to the device",
     "harness/devices/esphome.py:_value": "a log line that profiles match",
     "harness/engines/pocketsphinx_keyphrase.py:__init__": "thresholds in the list of phrases of pocketsphinx",

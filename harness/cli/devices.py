@@ -303,7 +303,7 @@ def _print_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
 
 def _try_rates(source: HasRate) -> None:
     """Listens briefly at each other common rate, and prints which one gives text."""
-    from harness.devices.wire.console import READABLE, text_share
+    from harness.devices.wire.console import MIN_TEXT_SHARE, text_share
 
     click.echo("  trying other rates:")
     best = 0.0, 0
@@ -317,7 +317,7 @@ def _try_rates(source: HasRate) -> None:
             best = max(best, (share, rate))
         if best[0] >= SURE:
             break
-    if best[0] >= READABLE:
+    if best[0] >= MIN_TEXT_SHARE:
         click.echo(
             f"  at {best[1]} baud, the data is text. Give --baud {best[1]},"
             f" and write `baud: {best[1]}` in the profile or on the bench."

@@ -28,12 +28,12 @@ from harness.model.time import Stamp
 
 OPEN_LIMIT_MS = 3000
 READ_LIMIT_MS = 1500
-AT_ONCE_S = 0.005
-"""If reading a frame takes less than this, the frame was already waiting, so it is older than its arrival."""
-_PEAK = 98.0
+WAITING_FRAME_S = 0.005
+"""If reading a frame takes less than this, in s, the frame was already waiting, so it is older than its arrival."""
+_PEAK_PERCENTILE = 98.0
 """Percentile of the brightness: the light of a thin ring, without single pixels."""
-_REMEDY = "Write x, y, width and height in pixels: rectangle: [310, 220, 40, 40]"
-_EXTRA = ("OpenCV, which reads cameras,", "camera")
+_RECTANGLE_REMEDY = "Write x, y, width and height in pixels: rectangle: [310, 220, 40, 40]"
+_OPENCV_EXTRA = ("OpenCV, which reads cameras,", "camera")
 
 
 @frozen
@@ -67,7 +67,7 @@ class CameraOptions(ReadingsOptions):
             )
         if (self.username or self.password_env) and not self.is_url:
             raise InputError("only a URL can have a user and a password", remedy="Remove `username` and `password_env`")
-        _ = self.box
+        _ = self.box  # raises InputError for a wrong rectangle
 
     @property
     def number(self) -> int | None:
@@ -94,9 +94,11 @@ class CameraOptions(ReadingsOptions):
             parts = [int(part) for part in (rectangle.split(",") if isinstance(rectangle, str) else rectangle)]
             x, y, width, height = parts
         except (TypeError, ValueError) as error:
-            raise InputError(f"rectangle: {rectangle!r} is not four whole numbers", remedy=_REMEDY) from error
+            raise InputError(f"rectangle: {rectangle!r} is not four whole numbers", remedy=_RECTANGLE_REMEDY) from error
         if min(x, y) < 0 or min(width, height) < 1:
-            raise InputError(f"rectangle: {x}, {y}, {width}×{height} covers no area of the picture", remedy=_REMEDY)
+            raise InputError(
+                f"rectangle: {x}, {y}, {width}×{height} covers no area of the picture", remedy=_RECTANGLE_REMEDY
+            )
         return x, y, width, height
 
     def address(self) -> str:
@@ -120,13 +122,13 @@ class CameraFrames:
     def __init__(self, options: CameraOptions, clock: Clock) -> None:
         self._options, self._clock = options, clock
         os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # its messages would appear on our screens
-        self._cv2: Any = import_extra("cv2", *_EXTRA)
+        self._cv2: Any = import_extra("cv2", *_OPENCV_EXTRA)
         self._cv2.utils.logging.setLogLevel(self._cv2.utils.logging.LOG_LEVEL_ERROR)
         name = plain_text(str(options.source), 200)
         self._capture = self._open_capture()
-        came, self._first_frame = self._capture.read()
+        has_frame, self._first_frame = self._capture.read()
         self._first_frame_s = clock.now_s()
-        if not came:
+        if not has_frame:
             self._capture.release()
             raise DeviceError(
                 f"the camera {name} delivers no picture",
@@ -139,11 +141,12 @@ class CameraFrames:
             self._capture.release()
             raise DeviceError(
                 f"the rectangle {box_width}×{box_height} at {x}, {y} is outside the picture ({width}×{height})",
-                remedy=_REMEDY,
+                remedy=_RECTANGLE_REMEDY,
             )
         self.name = f"camera {name}, {width}×{height}, rectangle {x},{y},{box_width},{box_height}"
 
     def _open_capture(self) -> Any:
+        """OpenCV's capture of the source, which may deliver nothing; DeviceError for a file that does not exist."""
         options, cv2 = self._options, self._cv2
         if options.number is not None:
             return cv2.VideoCapture(options.number, cv2.CAP_V4L2)
@@ -152,50 +155,51 @@ class CameraFrames:
         limits = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, OPEN_LIMIT_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, READ_LIMIT_MS]
         return cv2.VideoCapture(options.address(), cv2.CAP_FFMPEG, limits)
 
-    def measure(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
-        """Reads until the end or `stop`; why it ended."""
+    def measure(self, report: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+        """Reports each frame until the end, or until `stop` is set. Returns why it ended."""
         try:
-            return self._play(tell, stop) if self._options.is_file else self._watch(tell, stop)
+            return self._play(report, stop) if self._options.is_file else self._watch(report, stop)
         finally:
             self._capture.release()
 
-    def _play(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+    def _play(self, report: Callable[[str, Stamp], None], stop: threading.Event) -> str:
         """Plays a file: each frame at its recorded time after the first one, which has no error of its own."""
         frame, position_s, number = self._first_frame, 0.0, 0
         while not stop.is_set():
             at_s = self._first_frame_s + position_s
             while (left_s := at_s - self._clock.now_s()) > 0 and not stop.is_set():
                 stop.wait(self._clock.real_s(left_s))
-            tell(self._line(frame, position_s), Stamp(at_s))
+            report(self._format_line(frame, position_s), Stamp(at_s))
             number += 1
-            came, frame = self._capture.read()
-            if not came:
+            has_frame, frame = self._capture.read()
+            if not has_frame:
                 return f"the video ended after {number} frames"
             position_s = max(position_s, self._capture.get(self._cv2.CAP_PROP_POS_MSEC) / 1000)
         return ""
 
-    def _watch(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+    def _watch(self, report: Callable[[str, Stamp], None], stop: threading.Event) -> str:
         """Reads live frames. A frame that was already waiting may be as old as the last one that did not wait."""
         hold_back_s = self._options.hold_back_ms / 1000
-        waited_s: float | None = None
-        asked_s = self._clock.now_s()
+        last_live_s: float | None = None
+        read_from_s = self._clock.now_s()
         while not stop.is_set():
-            came, frame = self._capture.read()
+            has_frame, frame = self._capture.read()
             now_s = self._clock.now_s()
-            if not came:
-                gone_s = now_s - asked_s
-                return (
-                    f"no frame arrived for {seconds(gone_s)}" if gone_s >= READ_LIMIT_MS / 1000 else "the stream ended"
-                )
-            if now_s - asked_s >= AT_ONCE_S:
-                waited_s = now_s
-            asked_s = now_s
-            if waited_s is None:
+            if not has_frame:
+                waited_s = now_s - read_from_s
+                if waited_s >= READ_LIMIT_MS / 1000:
+                    return f"no frame arrived for {seconds(waited_s)}"
+                return "the stream ended"
+            if now_s - read_from_s >= WAITING_FRAME_S:
+                last_live_s = now_s
+            read_from_s = now_s
+            if last_live_s is None:
                 continue  # from before we looked
             at_s = self._exposed_s(now_s)
-            start_s = (waited_s if at_s is None else at_s) - hold_back_s
+            start_s = (last_live_s if at_s is None else at_s) - hold_back_s
             end_s = now_s if at_s is None else at_s
-            tell(self._line(frame, now_s - self._first_frame_s), Stamp((start_s + end_s) / 2, (end_s - start_s) / 2))
+            stamp = Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
+            report(self._format_line(frame, now_s - self._first_frame_s), stamp)
         return ""
 
     def _exposed_s(self, now_s: float) -> float | None:
@@ -205,7 +209,7 @@ class CameraFrames:
         at_s = float(self._capture.get(self._cv2.CAP_PROP_POS_MSEC)) / 1000
         return at_s if 0 <= now_s - at_s <= 1.0 else None
 
-    def _line(self, frame: Any, position_s: float) -> str:
+    def _format_line(self, frame: Any, position_s: float) -> str:
         """The line with the numbers of the rectangle: hue 0–360, red, green and blue 0–255, the others 0–1."""
         import numpy as np
 
@@ -214,7 +218,7 @@ class CameraFrames:
         detail = frame[y : y + height, x : x + width]
         blue, green, red = (float(channel) for channel in detail.reshape(-1, 3).mean(axis=0))
         hue, saturation, brightness = colorsys.rgb_to_hsv(red / 255, green / 255, blue / 255)
-        peak = float(np.percentile(detail.max(axis=2), _PEAK)) / 255
+        peak = float(np.percentile(detail.max(axis=2), _PEAK_PERCENTILE)) / 255
         return (
             f"at={position_s:.3f} brightness={brightness:.3f} peak={peak:.3f} hue={hue * 360:.0f} "
             f"saturation={saturation:.2f} red={red:.0f} green={green:.0f} blue={blue:.0f}"
@@ -224,11 +228,11 @@ class CameraFrames:
         """The picture with its rectangle marked, and the rectangle alone."""
         frame, (x, y, width, height) = self.last, self.box
 
-        def small(picture: Any) -> Any:
+        def resized(picture: Any) -> Any:
             return self._cv2.resize(picture, (columns, rows), interpolation=self._cv2.INTER_AREA)
 
         x_scale, y_scale = columns / frame.shape[1], rows / frame.shape[0]
-        overview, detail = small(frame), small(frame[y : y + height, x : x + width])
+        overview, detail = resized(frame), resized(frame[y : y + height, x : x + width])
         corners = (
             (int(x * x_scale), int(y * y_scale)),
             (int((x + width - 1) * x_scale), int((y + height - 1) * y_scale)),
@@ -264,7 +268,7 @@ class Camera(ReadingsStream):
     @staticmethod
     def demand_host(options: CameraOptions) -> None:
         """DeviceError without the camera, InputError without the file or the password; PluginError without OpenCV."""
-        import_extra("cv2", *_EXTRA)
+        import_extra("cv2", *_OPENCV_EXTRA)
         options.address()
         path = Path(str(options.source) if options.number is None else f"/dev/video{options.number}")
         if not options.is_url and not path.exists():

@@ -188,10 +188,10 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
         case "none" | False:
             injects = False
     return Abilities(
-        injects,
-        hasattr(driver_class, "restart"),
-        hasattr(driver_class, "set_operating_point"),
-        hasattr(driver_class, "set_setting"),
+        injects=injects,
+        restarts=hasattr(driver_class, "restart"),
+        tunes=hasattr(driver_class, "set_operating_point"),
+        sets=hasattr(driver_class, "set_setting"),
     )
 
 
@@ -208,13 +208,16 @@ def takes_orders(driver: str) -> bool:
 
 
 def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:
-    """The driver whose connection has all these keys. Among several, the one that the profile names as transport."""
+    """The driver whose connection has all these keys. Among several, the one that the profile names as transport.
+
+    InputError if there is none, or the profile names none of several.
+    """
     keys = set(given_keys)
-    drivers = [
-        driver
-        for driver in names(Group.DRIVERS)
-        if (known_keys := _keys_of(driver)) and keys <= known_keys and not takes_orders(driver)
-    ]
+    drivers: list[str] = []
+    for driver in names(Group.DRIVERS):
+        known_keys = _keys_of(driver)
+        if known_keys and keys <= known_keys and not takes_orders(driver):
+            drivers.append(driver)
     if profile.transport in drivers:
         return profile.transport
     if len(drivers) == 1:
@@ -227,7 +230,10 @@ def driver_taking(given_keys: Iterable[str], profile: DeviceProfile) -> str:
 
 
 def options_of(driver: str, values: Mapping[str, object], own_values: Mapping[str, object] | None = None) -> object:
-    """Options of a driver, with values given as text; InputError for a wrong key or value."""
+    """Options of a driver, with values given as text; InputError for a wrong key or value.
+
+    own_values: further values, which `values` override.
+    """
     driver_class = load(Group.DRIVERS, driver)
     known_keys = {option.name for option in fields(driver_class.Options)}
     if unknown_keys := sorted(values.keys() - known_keys):
@@ -274,7 +280,9 @@ def program(driver: str, options: object) -> str:
 def far_end(driver: str, options: object, id: str) -> str:
     """A text that identifies the device of a connection."""
     driver_class = load(Group.DRIVERS, driver)
-    return f"{driver}|{driver_class.far_end(options, id) if isinstance(driver_class, NamesFarEnd) else options!r}"
+    if isinstance(driver_class, NamesFarEnd):
+        return f"{driver}|{driver_class.far_end(options, id)}"
+    return f"{driver}|{options!r}"
 
 
 def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Check]:
@@ -297,6 +305,7 @@ def _demand_host(driver_class: NamesHostParts, options: object) -> str:
 
 
 def _keys_of(driver: str) -> set[str]:
+    """The keys of a driver's connections; none if it cannot be loaded, which doctor reports."""
     try:
         return {option.name for option in fields(load(Group.DRIVERS, driver).Options)}
     except (PluginError, AttributeError):

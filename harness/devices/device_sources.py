@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-HELD_BYTES = 1_000_000  # Of a queue. Chosen: minutes of a board's output, while a screen is busy.
+QUEUE_BYTES = 1_000_000  # Chosen: minutes of a board's output, while a screen is busy.
 CHUNK_BYTES = 4096  # Of one reading of a file: a Linux page.
 
 
@@ -61,12 +61,13 @@ class DeviceOutputQueue:
         self._closed = False
 
     def put(self, output: DeviceOutput, *, wait: bool = False) -> None:
+        """Adds output. wait: whether to wait while the queue is full, instead of dropping the oldest output."""
         with self._changed:
-            while wait and self._bytes > HELD_BYTES and not self._closed:
+            while wait and self._bytes > QUEUE_BYTES and not self._closed:
                 self._changed.wait(0.2)
             self._outputs.append(output)
             self._bytes += len(output.data)
-            while not wait and self._bytes > HELD_BYTES:
+            while not wait and self._bytes > QUEUE_BYTES:
                 dropped_bytes = len(self._outputs.popleft().data)
                 self._bytes -= dropped_bytes
                 self.lost_bytes += dropped_bytes
@@ -84,6 +85,7 @@ class DeviceOutputQueue:
         return outputs
 
     def close(self) -> None:
+        """Ends the waiting of `put`."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base import threads
 from harness.base.plugins import import_extra
-from harness.devices.serial.port import lasting_names, sorted_ports, usb_ids
+from harness.devices.serial.port import sorted_ports, stable_names, usb_ids
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
 
@@ -30,11 +30,11 @@ SERVICES = {
 SERIAL = "serial"
 MAX_ANNOUNCEMENTS = 256
 """Largest number of announcements that are handled; more are a fault or an attack."""
-ANSWER_LIMIT_S = 1.0
-ANSWERS_LIMIT_S = 5.0
+RESOLVE_LIMIT_S = 1.0
+RESOLVE_ALL_LIMIT_S = 5.0
 """Time limits for finding the address of one announcement, and of all, in seconds."""
-_MODEL = ("project_name", "model", "board", "location_name")
-_VERSION = ("project_version", "version")
+_MODEL_KEYS = ("project_name", "model", "board", "location_name")
+_VERSION_KEYS = ("project_version", "version")
 
 
 @frozen
@@ -63,7 +63,7 @@ def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> l
     zeroconf = import_extra("zeroconf", "the library that discovers devices", "discover")
     names: dict[tuple[str, str], None] = {}
 
-    def changed(*, service_type: str, name: str, state_change: Any, **_: object) -> None:
+    def on_change(*, service_type: str, name: str, state_change: Any, **_: object) -> None:
         """Called by a thread of zeroconf."""
         if state_change is zeroconf.ServiceStateChange.Removed:
             names.pop((service_type, name), None)
@@ -71,50 +71,61 @@ def find_announced(seconds: float, interfaces: Sequence[str] | None = None) -> l
             names[service_type, name] = None
 
     try:
-        asking = zeroconf.Zeroconf(interfaces=interfaces or zeroconf.InterfaceChoice.All)
+        browser = zeroconf.Zeroconf(interfaces=interfaces or zeroconf.InterfaceChoice.All)
     except (OSError, RuntimeError) as error:
         raise DeviceError(
             f"this host cannot search its network for devices: {error}",
             remedy="Connect it to the devices' network, and allow UDP port 5353",
         ) from error
-    with asking:
-        zeroconf.ServiceBrowser(asking, list(SERVICES), handlers=[changed])
+    with browser:
+        zeroconf.ServiceBrowser(browser, list(SERVICES), handlers=[on_change])
         threads.sleep(seconds)
-        until_s = threads.monotonic() + ANSWERS_LIMIT_S
-        devices = [_resolve(asking, zeroconf, kind, name, until_s) for kind, name in list(names)]
+        until_s = threads.monotonic() + RESOLVE_ALL_LIMIT_S
+        devices = [_resolve(browser, zeroconf, service, name, until_s) for service, name in list(names)]
     return sorted(set(devices), key=lambda device: (device.kind, device.name, device.address))
 
 
-def _resolve(asking: Any, zeroconf: Any, service: str, name: str, until_s: float) -> FoundDevice:
+def _resolve(browser: Any, zeroconf: Any, service: str, name: str, until_s: float) -> FoundDevice:
+    """Asks a device for its address and its properties. Without an answer in time, its name is all that is known."""
     try:
         info = zeroconf.ServiceInfo(service, name)
     except zeroconf.Error:  # a name with control characters, which the standard forbids
         return FoundDevice(SERVICES[service], name.removesuffix(f".{service}"), "")
-    within_s = min(ANSWER_LIMIT_S, until_s - threads.monotonic())
-    is_known = info.load_from_cache(asking) or (within_s > 0 and info.request(asking, within_s * 1000))
-    return row_of(info, known=bool(is_known))
+    within_s = min(RESOLVE_LIMIT_S, until_s - threads.monotonic())
+    is_known = info.load_from_cache(browser) or (within_s > 0 and info.request(browser, within_s * 1000))
+    return announced_device(info, has_address=bool(is_known))
 
 
-def row_of(info: ServiceInfo, *, known: bool = True) -> FoundDevice:
-    """The row of an announcement. known: whether its address is known."""
+def announced_device(info: ServiceInfo, *, has_address: bool = True) -> FoundDevice:
+    """The device of an announcement. has_address: whether its address is known."""
     properties = {
         key.decode(errors="replace"): value.decode(errors="replace")
         for key, value in info.properties.items()
         if value is not None
     }
+
+    def first_property(keys: Sequence[str]) -> str:
+        return next((properties[key] for key in keys if properties.get(key)), "")
+
     name = properties.get("friendly_name") or info.name.removesuffix(f".{info.type}")
-    model, version = (next((properties[key] for key in keys if properties.get(key)), "") for keys in (_MODEL, _VERSION))
-    address = _address(info) if known else ""
-    return FoundDevice(SERVICES[info.type], name, address, model, version, bool(properties.get("api_encryption")))
+    return FoundDevice(
+        kind=SERVICES[info.type],
+        name=name,
+        address=_address(info) if has_address else "",
+        model=first_property(_MODEL_KEYS),
+        version=first_property(_VERSION_KEYS),
+        encrypted=bool(properties.get("api_encryption")),
+    )
 
 
 def _preference(address: str) -> tuple[bool, int]:
+    """A sort key: IPv4 before IPv6, and link-local addresses last, since they need the interface."""
     ip = ipaddress.ip_address(address)
     return ip.is_link_local, ip.version
 
 
 def _address(info: ServiceInfo) -> str:
-    """IPv4 before IPv6, and link-local addresses last, since they need the interface; "" without any."""
+    """The preferred host:port of an announcement; "" if it has none."""
     addresses = info.parsed_scoped_addresses()
     ranked = sorted(addresses, key=_preference)
     if not ranked or not info.port:
@@ -124,13 +135,13 @@ def _address(info: ServiceInfo) -> str:
 
 def serial_ports() -> Iterator[FoundDevice]:
     """The USB serial ports of this host, by names that do not change when a device is plugged in again."""
-    lasting = lasting_names()
+    stable = stable_names()
     for port in sorted_ports():
         if port.vid is not None:
-            yield port_row(port, lasting.get(port.device, port.device))
+            yield port_device(port, stable.get(port.device, port.device))
 
 
-def port_row(port: ListPortInfo, path: str) -> FoundDevice:
-    """The row of a port. Its version is its USB vendor and product."""
+def port_device(port: ListPortInfo, path: str) -> FoundDevice:
+    """The device at a port. Its version is its USB vendor and product."""
     product = " ".join(text for text in (port.manufacturer, port.product) if text)
     return FoundDevice(SERIAL, port.product or port.name or path, path, product, usb_ids(port))

@@ -149,8 +149,8 @@ def encryption_key(options: EsphomeOptions) -> str | None:
     with contextlib.suppress(binascii.Error, ValueError):
         if len(base64.b64decode(os.environ[name], validate=True)) == _KEY_BYTES:
             return os.environ[name]
-    fault = f"the environment variable {name} does not contain a base64 key of {_KEY_BYTES} bytes"
-    raise InputError(fault, remedy="Copy `key` under `encryption` from the device's YAML file")
+    problem = f"the environment variable {name} does not contain a base64 key of {_KEY_BYTES} bytes"
+    raise InputError(problem, remedy="Copy `key` under `encryption` from the device's YAML file")
 
 
 def demand_library() -> None:
@@ -179,10 +179,11 @@ class EsphomeLink:
         self._psk = encryption_key(options)
         self._end_reason = "the connection was closed"
         self._entities: dict[tuple[str, int, int], str] = {}
+        """Kind, device and key of an entity → its name, such as switch.mute."""
         self._entities_reported: set[tuple[str, int, int]] = set()
         self._button: EntityInfo | None = None
         self._settable: dict[str, EntityInfo] = {}
-        self._values: dict[str, str] = {}
+        self._values: dict[str, str] = {}  # of settings, as the device reported them last
         self._disconnected = False
         self._changed = threads.condition()
         self._client: APIClient | None = None
@@ -221,7 +222,7 @@ class EsphomeLink:
     def write(self, data: bytes) -> None:
         """Presses the button that restarts the device, since no other line is ever sent; OSError when it cannot."""
         try:
-            asyncio.run_coroutine_threadsafe(self._press(), self._loop).result(CLOSE_STEP_LIMIT_S)
+            asyncio.run_coroutine_threadsafe(self._press_button(), self._loop).result(CLOSE_STEP_LIMIT_S)
         except Exception as error:
             raise OSError(f"{self._options.restart_button}: {error}") from error
 
@@ -231,7 +232,10 @@ class EsphomeLink:
             self._changed.wait_for(lambda: self._disconnected or self._settable.keys() <= self._values.keys(), limit_s)
             if self._disconnected:
                 raise DeviceError(self.end_reason(), remedy="Wait until it is connected again")
-            return {name: _setting(name, entity, self._values.get(name, "")) for name, entity in self._settable.items()}
+            return {
+                name: _device_setting(name, entity, self._values.get(name, ""))
+                for name, entity in self._settable.items()
+            }
 
     def set_setting(self, name: str, value: str, limit_s: float = SETTING_LIMIT_S) -> None:
         """Returns when the device has reported the value; DeviceError if it does not in time."""
@@ -241,25 +245,27 @@ class EsphomeLink:
                 remedy=f"Write one of its settings: {', '.join(sorted(self._settable)) or 'none'}",
             )
 
-        def holds() -> bool:
-            return _setting(name, self._settable[name], self._values.get(name, "")).holds(value)
+        def has_value() -> bool:
+            return _device_setting(name, self._settable[name], self._values.get(name, "")).holds(value)
 
-        self._loop.call_soon_threadsafe(self._command, self._settable[name], value)
+        self._loop.call_soon_threadsafe(self._send_value, self._settable[name], value)
         with self._changed:
-            self._changed.wait_for(lambda: self._disconnected or holds(), limit_s)
+            self._changed.wait_for(lambda: self._disconnected or has_value(), limit_s)
             if self._disconnected:
                 raise DeviceError(self.end_reason(), remedy="Wait until it is connected again")
-            if not holds():
-                now = self._values.get(name, "no value")
+            if not has_value():
+                reported_value = self._values.get(name, "no value")
                 raise DeviceError(
-                    f"{self._options.address} did not report {name}={value} within {exact(limit_s)} s, but {now}",
+                    f"{self._options.address} did not report {name}={value} within {exact(limit_s)} s, "
+                    f"but {reported_value}",
                     remedy="Set it manually, and check whether the device accepts the value",
                 )
 
-    def _command(self, entity: EntityInfo, value: str) -> None:
+    def _send_value(self, entity: EntityInfo, value: str) -> None:
+        """Sends a new value of a setting. Runs on the event loop."""
         if self._client is None:
             return
-        match _kind(entity):
+        match _entity_kind(entity):
             case "switch":
                 self._client.switch_command(entity.key, value == "on", entity.device_id)
             case "select":
@@ -274,11 +280,11 @@ class EsphomeLink:
     async def _ask_wake_phrases(self) -> tuple[str, ...]:
         from aioesphomeapi.core import APIConnectionError
 
-        async def nothing(*_: object) -> None:
+        async def ignore(*_: object) -> None:
             """The harness takes no commands during this connection."""
 
         assert self._client is not None
-        unsubscribe = self._client.subscribe_voice_assistant(handle_start=nothing, handle_stop=nothing)
+        unsubscribe = self._client.subscribe_voice_assistant(handle_start=ignore, handle_stop=ignore)
         try:
             reported = await self._client.get_voice_assistant_configuration(WAKE_PHRASES_LIMIT_S)
         except (APIConnectionError, TimeoutError):
@@ -292,10 +298,11 @@ class EsphomeLink:
         return f"{self._options.address}: {self._end_reason}"
 
     def close(self) -> None:
+        """Ends the connection, the event loop and its thread, in any state. Each step has a time limit."""
         with contextlib.suppress(OSError):
             self._lines.shutdown(socket.SHUT_RDWR)  # ends a write that waits for the reader
         with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(
+            asyncio.run_coroutine_threadsafe(self._close_connection(), self._loop).result(
                 2 * CLOSE_STEP_LIMIT_S + SOCKETS_LIMIT_S
             )
         shutdown = threads.thread(self._executor.shutdown)
@@ -309,6 +316,7 @@ class EsphomeLink:
         self._reader.close()
 
     async def _connect(self) -> DeviceInfo:
+        """Connects, and subscribes to what the device reports; DeviceError when it does not answer or refuses."""
         from aioesphomeapi.client import APIClient
         from aioesphomeapi.core import APIConnectionError
         from aioesphomeapi.model import LogLevel
@@ -333,18 +341,7 @@ class EsphomeLink:
                 f"{options.address} cannot be reached: {reason}",
                 remedy="Check that the device is on, and that `address` and `key_env` are correct",
             ) from error
-        self._entities = {
-            (_kind(entity), entity.device_id, entity.key): f"{_kind(entity)}.{entity.object_id}" for entity in entities
-        }
-        settable = [entity for entity in entities if _kind(entity) in _SETTABLE]
-        self._settable = {f"{_kind(entity)}.{entity.object_id}": entity for entity in settable}
-        buttons = {entity.object_id: entity for entity in entities if _kind(entity) == "button"}
-        self._button = buttons.get(options.restart_button)
-        if options.restart_button and self._button is None:
-            raise DeviceError(
-                f"{options.address} has no button {options.restart_button}",
-                remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'none'}",
-            )
+        self._note_entities(entities)
         client.subscribe_logs(
             lambda message: self._on_log(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
         )
@@ -361,10 +358,29 @@ class EsphomeLink:
                 ) from error
         return device
 
+    def _note_entities(self, entities: Sequence[EntityInfo]) -> None:
+        """Notes the entities, the settings and the button among them; DeviceError without the button of the options."""
+        buttons: dict[str, EntityInfo] = {}
+        for entity in entities:
+            kind = _entity_kind(entity)
+            name = f"{kind}.{entity.object_id}"
+            self._entities[kind, entity.device_id, entity.key] = name
+            if kind in _SETTABLE_KINDS:
+                self._settable[name] = entity
+            if kind == "button":
+                buttons[entity.object_id] = entity
+        button_id = self._options.restart_button
+        self._button = buttons.get(button_id)
+        if button_id and self._button is None:
+            raise DeviceError(
+                f"{self._options.address} has no button {button_id}",
+                remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'none'}",
+            )
+
     def _on_log(self, line: bytes) -> None:
         self._write_line(line)
         if self._assistant is not None:
-            self._assistant.take_log_line(line)
+            self._assistant.receive_log_line(line)
 
     def _report(self, line: str) -> None:
         self._write_line(" ".join(line.split()).encode("utf-8", "replace"))
@@ -387,11 +403,12 @@ class EsphomeLink:
             self._disconnected = True
             self._changed.notify_all()
 
-    async def _press(self) -> None:
+    async def _press_button(self) -> None:
         if self._client is not None and self._button is not None:
             self._client.button_command(self._button.key, self._button.device_id)
 
-    async def _disconnect(self) -> None:
+    async def _close_connection(self) -> None:
+        """Disconnects, and ends everything else that runs on the event loop."""
         if self._assistant is not None:
             self._assistant.close()
         if self._client is not None:
@@ -407,7 +424,8 @@ class EsphomeLink:
         await asyncio.sleep(0)  # what was closed just now ends in the next turn
 
     def _on_state(self, state: EntityState) -> None:
-        entity = (_kind(state), state.device_id, state.key)
+        """Notes the value of a setting, and writes a line if states are reported."""
+        entity = (_entity_kind(state), state.device_id, state.key)
         value = _value(state)
         name = self._entities.get(entity)
         if name is None or value is None:
@@ -418,16 +436,16 @@ class EsphomeLink:
                 self._changed.notify_all()
         if not self._options.states:
             return
-        first = entity not in self._entities_reported and entity[0] != "event"  # an event always happens now
+        is_first = entity not in self._entities_reported and entity[0] != "event"  # an event always happens now
         self._entities_reported.add(entity)
-        self._write_line(f"{name}{' is ' if first else '='}{value}".encode())
+        self._write_line(f"{name}{' is ' if is_first else '='}{value}".encode())
 
     def _write_line(self, line: bytes) -> None:
         with contextlib.suppress(OSError):
             self._lines.sendall(line + b"\n")
 
 
-def _kind(entity: EntityInfo | EntityState) -> str:
+def _entity_kind(entity: EntityInfo | EntityState) -> str:
     """The kind of an entity: `media_player` for MediaPlayerInfo and for MediaPlayerEntityState."""
     name = re.sub(r"(Info|EntityState|State)$", "", type(entity).__name__)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
@@ -447,7 +465,7 @@ def _value(state: EntityState) -> str | None:
     return " ".join(value.split()) if isinstance(value, str) else None
 
 
-_SETTABLE = ("number", "select", "switch")
+_SETTABLE_KINDS = ("number", "select", "switch")
 
 
 def _exact_value(state: EntityState, value: str) -> str:
@@ -461,8 +479,9 @@ def _exact_value(state: EntityState, value: str) -> str:
     return number if isinstance(number, str) else value
 
 
-def _setting(name: str, entity: EntityInfo, value: str) -> DeviceSetting:
-    match _kind(entity):
+def _device_setting(name: str, entity: EntityInfo, value: str) -> DeviceSetting:
+    """A setting with its value and the values that it accepts."""
+    match _entity_kind(entity):
         case "switch":
             return DeviceSetting(name, value, ("on", "off"))
         case "select":
@@ -489,14 +508,15 @@ class EsphomeDevice(AnsweringStream):
         return Answerer(options.recogniser, "", options.answer)
 
     def connect(self) -> FarEnd:
-        use = None if self._options.role is EsphomeRole.OBSERVER else self.use()
+        """Connects, and restores the settings that were set since `open`, which a restart may have cleared."""
+        use = None if self._options.role is EsphomeRole.OBSERVER else self.server_use()
         try:
             link = EsphomeLink(self._options, use).open(self._stop)
         except AssistantTaken as error:
             self._outlet.lose(FAR_END, str(error), urgent=True)
             raise
         try:
-            for name, value in tuple(self._values_to_restore.items()):  # a restart may have cleared them
+            for name, value in tuple(self._values_to_restore.items()):
                 link.set_setting(name, value, RESTORE_LIMIT_S)
         except DeviceError:
             link.close()
@@ -508,19 +528,19 @@ class EsphomeDevice(AnsweringStream):
         return Abilities(restarts=bool(options.restart_line), sets=True)
 
     def settings(self) -> Mapping[str, DeviceSetting]:
-        return self._link().settings()
+        return self._connected_link().settings()
 
     def set_setting(self, name: str, value: str) -> None:
-        self._link().set_setting(name, value)
+        self._connected_link().set_setting(name, value)
         self._values_to_restore[name] = value
 
-    def _link(self) -> EsphomeLink:
+    def _connected_link(self) -> EsphomeLink:
         """The connection, as soon as it is back. DeviceError if it does not come back within SETTING_LIMIT_S."""
         deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
             if threads.monotonic() > deadline_s or self._stop.wait(STOP_CHECK_S):
-                fault = f"the connection to {self.id} was lost: {self._end_reason}"
-                raise DeviceError(fault, remedy="Switch it on, then run: harness run resume")
+                problem = f"the connection to {self.id} was lost: {self._end_reason}"
+                raise DeviceError(problem, remedy="Switch it on, then run: harness run resume")
         return cast(EsphomeLink, link)
 
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:

@@ -27,10 +27,10 @@ RATE_HZ = 16_000  # What ESPHome's voice assistant sends.
 END_GAP_S = 1.0
 """Wait before RUN_END and before an announcement, in s. A device that is still stopping its microphone ignores the
 first, and the second would cut it off."""
-PLAY_LIMIT_S = 60.0
-_NO_SOUND_S = 1.0
+PLAY_LIMIT_S = 60.0  # Longest wait for the end of an answer.
+_SOUND_GRACE_S = 1.0
 """How much longer than the longest command to wait for a device that sends less sound than it should, in seconds."""
-_REFUSED = b"Multiple API Clients attempting to connect to Voice Assistant"
+_REFUSAL_LOG = b"Multiple API Clients attempting to connect to Voice Assistant"
 
 
 class AssistantTaken(DeviceError):
@@ -59,8 +59,8 @@ class EsphomeAssistant:
         self._port = 0
         self._datagrams: asyncio.DatagramTransport | None = None
         self._command: CommandSound | None = None
-        self._limit: asyncio.TimerHandle | None = None
-        self._answering: asyncio.Task[None] | None = None
+        self._limit_timer: asyncio.TimerHandle | None = None
+        self._answer_task: asyncio.Task[None] | None = None
 
     async def begin(self, device: DeviceInfo) -> None:
         """DeviceError if the device has no voice assistant, or has another client as its assistant."""
@@ -76,7 +76,9 @@ class EsphomeAssistant:
         if not by_api:
             await self._listen_to_datagrams()
         client.subscribe_voice_assistant(
-            handle_start=self._start, handle_stop=self._stop, handle_audio=self._receive_channels if by_api else None
+            handle_start=self._on_start,
+            handle_stop=self._on_stop,
+            handle_audio=self._receive_channels if by_api else None,
         )
         await client.device_info()  # a line about a refusal comes before the answer
         self._subscribed = True
@@ -86,36 +88,39 @@ class EsphomeAssistant:
                 remedy="Disable the device in Home Assistant, or disconnect the other client, then try again",
             )
 
-    def take_log_line(self, line: bytes) -> None:
-        """A line of the device's log."""
-        if _REFUSED not in line:
+    def receive_log_line(self, line: bytes) -> None:
+        """Handles a line of the device's log, where alone a device reports that it refuses a client."""
+        if _REFUSAL_LOG not in line:
             return
         self._device_refused_client = True
         if self._subscribed:
             self._remark("the device refused another client, such as Home Assistant: the harness is its assistant")
 
     def close(self) -> None:
-        """Ends what is in progress. A thread of the loop stores the sound of a command up to then."""
-        self._drop()
+        """Ends what is in progress. A worker thread of the loop stores the sound of a command up to then."""
+        self._cut_off_command()
         if self._datagrams is not None:
             self._datagrams.close()
 
     async def _listen_to_datagrams(self) -> None:
         """Listens for sound in UDP packets, for firmware without sound over the API."""
-        protocol_factory = lambda: _Datagrams(self._client.connected_address, self._receive_sound)  # noqa: E731
-        transport, _ = await self._loop.create_datagram_endpoint(protocol_factory, local_addr=("0.0.0.0", 0))
+
+        def new_protocol() -> _Datagrams:
+            return _Datagrams(self._client.connected_address, self._receive_sound)
+
+        transport, _ = await self._loop.create_datagram_endpoint(new_protocol, local_addr=("0.0.0.0", 0))
         self._datagrams = transport
         self._port = transport.get_extra_info("sockname")[1]
 
     # What the device sends
 
-    async def _start(
+    async def _on_start(
         self, conversation: str, flags: int, settings: VoiceAssistantAudioSettings, phrase: str | None
     ) -> int | None:
         """The device starts a command. Returns the port for its sound, 0 for the API, or None to refuse."""
         from aioesphomeapi.model import VoiceAssistantCommandFlag
 
-        self._drop()
+        self._cut_off_command()
         if flags & VoiceAssistantCommandFlag.USE_WAKE_WORD:
             self._end_link(
                 "it leaves wake word detection to its assistant. Switch it to wake word detection on the device"
@@ -126,17 +131,17 @@ class EsphomeAssistant:
         self._report(f"assistant.run={conversation}; {levels}, volume {exact(settings.volume_multiplier)}")
         self._report("assistant.state=listening")
         self._command = CommandSound(RATE_HZ, 1, self._use.limit_s)
-        self._limit = self._loop.call_later(self._use.limit_s + _NO_SOUND_S, self._end_command)
-        self._event("RUN_START")
-        self._event("STT_START")
+        self._limit_timer = self._loop.call_later(self._use.limit_s + _SOUND_GRACE_S, self._end_command)
+        self._send_event("RUN_START")
+        self._send_event("STT_START")
         return self._port
 
-    async def _stop(self, aborted: bool) -> None:
+    async def _on_stop(self, aborted: bool) -> None:
         """The device has stopped sending sound. aborted: whether it wants no answer."""
         if not aborted:
             self._end_command()
-        elif self._command is not None or (self._answering is not None and not self._answering.done()):
-            self._drop()
+        elif self._command is not None or (self._answer_task is not None and not self._answer_task.done()):
+            self._cut_off_command()
             self._report("assistant.stop=the device ended the run")
             self._end_run()
 
@@ -145,78 +150,84 @@ class EsphomeAssistant:
         self._receive_sound(data)
 
     def _receive_sound(self, data: bytes) -> None:
+        """Adds sound to the command in progress, which may end it."""
         if self._command is not None and data and self._command.feed(data, self._use.now_s()):
             self._end_command()
 
     # What becomes of a command
 
-    def _drop(self) -> None:
-        if self._answering is not None:
-            self._answering.cancel()
+    def _cut_off_command(self) -> None:
+        """Ends an answer and a command that are in progress. The sound of the command is stored."""
+        if self._answer_task is not None:
+            self._answer_task.cancel()
         if (command := self._pop_command()) is not None:
             self._loop.run_in_executor(None, self._use.keep_command, command)
 
     def _pop_command(self) -> CommandSound | None:
+        """The command in progress, which then counts as ended; None if there is none."""
         command, self._command = self._command, None
-        if self._limit is not None:
-            self._limit.cancel()
+        if self._limit_timer is not None:
+            self._limit_timer.cancel()
         return command
 
     def _end_command(self) -> None:
-        """The speech of the command has ended, or the time for it."""
+        """Stores and answers the command, whose speech has ended, or the time for it."""
         if (command := self._pop_command()) is not None:
             self._report("assistant.state=thinking")
-            kept_command = self._loop.run_in_executor(None, self._use.keep_command, command)
-            self._answering = self._loop.create_task(self._answer(kept_command))
-            self._answering.add_done_callback(self._on_answer)
+            storing = self._loop.run_in_executor(None, self._use.keep_command, command)
+            self._answer_task = self._loop.create_task(self._answer(storing))
+            self._answer_task.add_done_callback(self._report_answer_error)
 
-    def _on_answer(self, task: asyncio.Task[None]) -> None:
+    def _report_answer_error(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._loop.call_exception_handler({"message": "an answer failed", "exception": error})
 
-    async def _answer(self, future: asyncio.Future[Waveform | None]) -> None:
+    async def _answer(self, storing: asyncio.Future[Waveform | None]) -> None:
+        """Recognises a command, reports its words, and plays the answer. storing: gives its sound, once stored."""
         answerer, words = self._use.answerer, ""
         recogniser = None if answerer is None else answerer.recogniser
         if recogniser is not None:
-            self._event("STT_VAD_END")
+            self._send_event("STT_VAD_END")
             ended_s = self._loop.time()
-            waveform = await asyncio.shield(future)
+            waveform = await asyncio.shield(storing)
             result = "" if waveform is None else await self._recognise(recogniser, waveform)
             if isinstance(result, HarnessError):
                 self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {result}"))
-                self._event("ERROR", {"code": "stt-stream-failed", "message": "the recogniser failed"})
+                self._send_event("ERROR", {"code": "stt-stream-failed", "message": "the recogniser failed"})
             elif not (words := result.strip()):
                 self._report(f"assistant.error={NOTHING_HEARD}")
-                self._event("ERROR", {"code": NOTHING_HEARD, "message": "no text recognized"})
+                self._send_event("ERROR", {"code": NOTHING_HEARD, "message": "no text recognized"})
             if not words:
                 self._end_run()
                 return
             self._report(f"assistant.transcript={words}")
-            self._event("STT_END", {"text": words})
-            self._event("INTENT_START")
-            self._event("INTENT_END", {"conversation_id": "", "continue_conversation": "0"})
+            self._send_event("STT_END", {"text": words})
+            self._send_event("INTENT_START")
+            self._send_event("INTENT_END", {"conversation_id": "", "continue_conversation": "0"})
             await asyncio.sleep(ended_s + END_GAP_S - self._loop.time())
-        await asyncio.shield(future)
-        self._event("RUN_END")
+        await asyncio.shield(storing)
+        self._send_event("RUN_END")
         if self._media:
             await self._announce("" if answerer is None else answerer.answer(words).strip())
         self._report("assistant.state=idle")
 
     async def _recognise(self, recogniser: RecogniserProcess, waveform: Waveform) -> str | HarnessError:
+        """The words of a sound, or why they were not recognised."""
         words: asyncio.Future[str | HarnessError] = self._loop.create_future()
 
-        def take(result: str | HarnessError) -> None:
+        def set_result(result: str | HarnessError) -> None:
             if not words.done():
                 words.set_result(result)
 
         def report(result: str | HarnessError) -> None:
             with contextlib.suppress(RuntimeError):  # the link has ended, and its loop
-                self._loop.call_soon_threadsafe(take, result)
+                self._loop.call_soon_threadsafe(set_result, result)
 
         recogniser.transcribe_later(waveform, report)
         return await words
 
     async def _announce(self, text: str) -> None:
+        """Has the device play `media`, and waits for its end. text: the words of the answer; "" if not known."""
         from aioesphomeapi.core import APIConnectionError
 
         await asyncio.sleep(END_GAP_S)
@@ -224,8 +235,8 @@ class EsphomeAssistant:
             self._report(f"assistant.response={text}")
         self._report("assistant.state=speaking")
         try:
-            ask = self._client.send_voice_assistant_announcement_await_response
-            outcome = await ask(self._media, PLAY_LIMIT_S, text)
+            announce = self._client.send_voice_assistant_announcement_await_response
+            outcome = await announce(self._media, PLAY_LIMIT_S, text)
         except APIConnectionError as error:
             self._remark(f"the device did not report the end of the answer: {error}")
         else:
@@ -233,10 +244,10 @@ class EsphomeAssistant:
                 self._remark(f"the device could not play {self._media}")
 
     def _end_run(self) -> None:
-        self._event("RUN_END")
+        self._send_event("RUN_END")
         self._report("assistant.state=idle")
 
-    def _event(self, kind: str, data: dict[str, str] | None = None) -> None:
+    def _send_event(self, kind: str, data: dict[str, str] | None = None) -> None:
         from aioesphomeapi.core import APIConnectionError
         from aioesphomeapi.model import VoiceAssistantEventType
 
@@ -250,8 +261,8 @@ class EsphomeAssistant:
 class _Datagrams(asyncio.DatagramProtocol):
     """Sound over UDP. host: address of the device; sound from elsewhere is ignored."""
 
-    def __init__(self, host: str | None, hear: Callable[[bytes], None]) -> None:
-        self._host, self._on_sound = host, hear
+    def __init__(self, host: str | None, on_sound: Callable[[bytes], None]) -> None:
+        self._host, self._on_sound = host, on_sound
 
     def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
         if sender[0] == self._host:

@@ -34,15 +34,15 @@ from harness.model.time import Stamp
 
 ANSWER_LIMIT_S = 5.0
 """If an answer takes longer, the link counts as lost, in seconds."""
-POLL_S = 0.5
+RUN_POLL_S = 0.5
 """Interval at which an active run is read, in seconds. It is also read at each change of the satellite's state."""
-SAME_S = 0.5
+MAX_LISTENING_DELAY_S = 0.5
 """A satellite begins to listen at most this long after the speech recognition of its run, both on one clock."""
-CLOCK = "{{ utcnow().timestamp() }}"
+CLOCK_TEMPLATE = "{{ utcnow().timestamp() }}"
 SATELLITES = "assist_satellite."
-_AWAY = ("unavailable", "unknown")
+_AWAY_STATES = ("unavailable", "unknown")
 _LISTENING = "listening"
-_WITHOUT_RESULT = ("run-start", "wake_word-start", "intent-progress")
+_UNREPORTED_STAGES = ("run-start", "wake_word-start", "intent-progress")
 
 
 @frozen
@@ -67,7 +67,7 @@ class HomeAssistantOptions:
     hold_back_ms: float = 100.0  # Assumed, not measured.
 
     def __post_init__(self) -> None:
-        _ = self.socket_url
+        _ = self.socket_url  # raises InputError for a wrong `url`
         if not self.token_env:
             raise InputError("token_env is empty", remedy="Write the name of the variable, such as HASS_TOKEN")
         if self.satellite and not self.satellite.startswith(SATELLITES):
@@ -80,6 +80,7 @@ class HomeAssistantOptions:
 
     @property
     def socket_url(self) -> str:
+        """The URL of the WebSocket API; InputError if `url` is not the address of Home Assistant."""
         remedy = "Write it as http://host:8123"
         parts = websocket.checked_url(self.url, ("http", "https"), "the address of Home Assistant", remedy)
         path = parts.path.rstrip("/") + "/api/websocket"
@@ -103,13 +104,13 @@ class _CommandError(Exception):
 class _AssistRun:
     """A run of the pipeline.
 
-    reported_events: number of its events that were reported. ours: whether it is a run of the satellite; None if not
-    known yet. over: whether it has ended.
+    reported_events: number of its events that were reported. is_ours: whether it is a run of the satellite; None if not
+    known yet. is_over: whether it has ended.
     """
 
     reported_events: int = 0
-    ours: bool | None = None
-    over: bool = False
+    is_ours: bool | None = None
+    is_over: bool = False
 
 
 class AssistLink:
@@ -120,11 +121,11 @@ class AssistLink:
         self.satellite = options.satellite
         self._options, self._now_s, self._stop = options, clock.now_s, stop
         self._ids = itertools.count(1)
-        self._number = 0
-        self._states = 0
+        self._last_id = 0
+        self._states_id = 0
         """Number of the last command, and of the subscription to state changes."""
-        self._state = ""
-        self._listened = deque[float](maxlen=8)
+        self._state = ""  # of the satellite; "" if not known yet
+        self._listened_s = deque[float](maxlen=8)
         self._runs: dict[str, _AssistRun] = {}
         # Fewer pings than a board gets: for each, Home Assistant renders a template.
         self._clock, self._schedule = DeviceClock(), PingSchedule(2.0, burst=8, gap_s=0.05)
@@ -134,7 +135,7 @@ class AssistLink:
         _, self._errors = websocket.demand_library()
         self._socket = websocket.open_socket(options.socket_url)
         try:
-            self._guard(lambda: self._begin(token))
+            self._convert_errors(lambda: self._log_in(token))
         except BaseException:
             self.close()
             raise
@@ -142,18 +143,18 @@ class AssistLink:
     def close(self) -> None:
         self._socket.close()
 
-    def measure(self, tell: Callable[[str, Stamp], None], stop: threading.Event) -> str:
+    def measure(self, report: Callable[[str, Stamp], None], stop: threading.Event) -> str:
         """Reports until the connection ends or `stop` is set. Returns why it ended."""
-        self._on_line, self._stop = tell, stop
+        self._on_line, self._stop = report, stop
         try:
-            self._guard(self._follow)
+            self._convert_errors(self._follow)
         except _DriverClosing:
             pass
         finally:
             self.close()
         return ""
 
-    def _guard(self, act: Callable[[], None]) -> None:
+    def _convert_errors(self, act: Callable[[], None]) -> None:
         """Runs an action, and turns every failure of the connection into DeviceError."""
         remedy = "Read Home Assistant's log"
         try:
@@ -178,7 +179,8 @@ class AssistLink:
                 remedy="Correct `url`",
             ) from error
 
-    def _begin(self, token: str) -> None:
+    def _log_in(self, token: str) -> None:
+        """Logs in, finds the satellite, reads the clock, and notes the runs so far, which are not reported."""
         if self._next_message()["type"] != "auth_required":
             raise ValueError("no login")
         self._socket.send(json.dumps({"type": "auth", "access_token": token}))
@@ -192,14 +194,15 @@ class AssistLink:
             )
         self.version = plain_text(str(answer["ha_version"]), 40)
         self._find_satellite()
-        self._ping()
+        self._ping_clock()
         pipelines = self._request("assist_pipeline/pipeline/list")["pipelines"]
         self._pipelines = [str(pipeline["id"]) for pipeline in pipelines]
-        for pipeline, run in self._list_satellites():
-            events = self._events(pipeline, run)
-            self._runs[run] = _AssistRun(len(events), over=_has(events, "run-end"))
+        for pipeline, run in self._list_runs():
+            events = self._run_events(pipeline, run)
+            self._runs[run] = _AssistRun(len(events), is_over=_has_event(events, "run-end"))
 
     def _find_satellite(self) -> None:
+        """Sets `satellite` to the one that the options name, or the only one; DeviceError without such a satellite."""
         entities = (str(entity["entity_id"]) for entity in self._request("get_states"))
         satellites = sorted(plain_text(entity_id, 80) for entity_id in entities if entity_id.startswith(SATELLITES))
         hint = f"Its satellites: {', '.join(satellites)}"
@@ -216,6 +219,7 @@ class AssistLink:
             raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {hint}")
 
     def _follow(self) -> None:
+        """Reports states and runs, and reads the clock now and then, until the driver closes."""
         self._report("home-assistant", {"version": self.version, "satellite": self.satellite}, self._stamp_now())
         self._request("subscribe_entities", begun=True, entity_ids=[self.satellite])
         while not self._stop.is_set():
@@ -223,12 +227,11 @@ class AssistLink:
             if now_s >= self._runs_due_s:
                 self._runs_due_s = float("inf")  # a change of the state while the runs are read makes them due again
                 if self._read_runs():
-                    self._runs_due_s = min(self._runs_due_s, now_s + POLL_S)
+                    self._runs_due_s = min(self._runs_due_s, now_s + RUN_POLL_S)
             if not self._schedule.wait_s(self._now_s()):
-                self._ping()
-            self._receive(
-                min(STOP_CHECK_S, max(0.0, min(self._schedule.wait_s(now_s), self._runs_due_s - self._now_s())))
-            )
+                self._ping_clock()
+            wait_s = min(STOP_CHECK_S, self._schedule.wait_s(now_s), self._runs_due_s - self._now_s())
+            self._receive_answers(max(0.0, wait_s))  # handles changes of the state; no command waits for an answer
 
     def wake_phrases(self) -> tuple[str, ...]:
         """The phrases that the satellite listens for now; () if Home Assistant does not know them, as with Wyoming."""
@@ -243,50 +246,55 @@ class AssistLink:
                 }
                 phrases.extend(words[id] for id in configuration["active_wake_words"] if id in words)
 
-        self._guard(ask)
+        self._convert_errors(ask)
         return tuple(phrases)
 
     def _next_message(self) -> Any:
         """The next message of the login."""
         return json.loads(self._socket.recv(timeout=ANSWER_LIMIT_S))
 
-    def _receive(self, limit_s: float) -> list[Any]:
-        """Messages that answer the last command. Takes in changes of the state at once."""
+    def _receive_answers(self, limit_s: float) -> list[Any]:
+        """Messages that answer the last command; [] if none arrives within limit_s. Handles changes of the state."""
         try:
             document = json.loads(self._socket.recv(timeout=limit_s))
         except TimeoutError:
             return []
         messages = document if isinstance(document, list) else [document]
         for message in messages:
-            if message.get("id") == self._states and message["type"] == "event":
+            if message.get("id") == self._states_id and message["type"] == "event":
                 self._handle_states(message["event"])
-        return [message for message in messages if message.get("id") == self._number]
+        return [message for message in messages if message.get("id") == self._last_id]
 
     def _request(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
-        """Sends a command. Returns its result or its first event. begun: whether its events are state changes."""
-        self._number = next(self._ids)
+        """Sends a command. Returns its result or its first event; _CommandError if it is not carried out.
+
+        begun: whether its events are changes of the state, from now on. answer: kind of message to wait for.
+        """
+        self._last_id = next(self._ids)
         if begun:
-            self._states = self._number
-        self._socket.send(json.dumps({"id": self._number, "type": kind, **keys}))
+            self._states_id = self._last_id
+        self._socket.send(json.dumps({"id": self._last_id, "type": kind, **keys}))
         until_s = self._now_s() + ANSWER_LIMIT_S
         while self._now_s() < until_s:
             if self._stop.is_set():
                 raise _DriverClosing
-            for message in self._receive(STOP_CHECK_S):
+            for message in self._receive_answers(STOP_CHECK_S):
                 if message["type"] == "result" and not message["success"]:
                     raise _CommandError(str(message["error"]["code"]))
                 if message["type"] == answer:
                     return message[answer]
         raise OSError(f"no answer arrived within {exact(ANSWER_LIMIT_S)} s")
 
-    def _ping(self) -> None:
+    def _ping_clock(self) -> None:
         """Reads Home Assistant's clock, which it does at some time between question and answer."""
         sent_s = self._now_s()
-        self._schedule.sent(sent_s)
-        read_us = round(float(self._request("render_template", answer="event", template=CLOCK)["result"]) * 1e6)
-        self._clock.ping(sent_s, read_us, read_us, self._now_s())
-        self._schedule.answered()
-        self._request("unsubscribe_events", subscription=self._number)
+        self._schedule.record_sent(sent_s)
+        read_us = round(
+            float(self._request("render_template", answer="event", template=CLOCK_TEMPLATE)["result"]) * 1e6
+        )
+        self._clock.add_ping(sent_s, read_us, read_us, self._now_s())
+        self._schedule.record_answer()
+        self._request("unsubscribe_events", subscription=self._last_id)
 
     def _stamp_now(self) -> Stamp:
         return Stamp(self._now_s())
@@ -299,16 +307,18 @@ class AssistLink:
         self._on_line(json.dumps({"type": kind, "data": data}), stamp)
 
     def _handle_states(self, event: Any) -> None:
+        """Handles an event of `subscribe_entities`: a, c and r are entities added, changed and removed."""
         changes = [
             *event.get("a", {}).items(),
             *((id, change.get("+", {})) for id, change in event.get("c", {}).items()),
         ]
-        changes += [(id, {"s": _AWAY[0], "lc": None}) for id in event.get("r", ())]
+        changes += [(id, {"s": _AWAY_STATES[0], "lc": None}) for id in event.get("r", ())]
         for id, change in changes:
             if id == self.satellite and "s" in change:
-                self._change(str(change["s"]), change.get("lc", change.get("lu")))
+                self._handle_state(str(change["s"]), change.get("lc", change.get("lu")))
 
-    def _change(self, state: str, since_s: float | None) -> None:
+    def _handle_state(self, state: str, since_s: float | None) -> None:
+        """Reports a state of the satellite. since_s: when it began, on Home Assistant's clock; None if not known."""
         previous, self._state = self._state, state
         way_s = self._options.hold_back_ms / 2000
         stamp = self._stamp_now()
@@ -316,21 +326,22 @@ class AssistLink:
             host_stamp = self._host_stamp(since_s)
             stamp = Stamp(host_stamp.at_s - way_s, host_stamp.error_s + way_s)
         if state == _LISTENING and since_s is not None:
-            self._listened.append(since_s)
-            if previous and previous not in _AWAY:
+            self._listened_s.append(since_s)
+            if previous and previous not in _AWAY_STATES:
                 self._report("satellite-woke", {"from": previous}, stamp)
         self._report("satellite", {"state": state, "from": previous}, stamp)
         self._runs_due_s = self._now_s()
 
-    def _list_satellites(self) -> list[tuple[str, str]]:
+    def _list_runs(self) -> list[tuple[str, str]]:
         """(pipeline, run) of each run that Home Assistant still has in memory."""
         runs = []
         for pipeline in self._pipelines:
-            pipeline_runs = self._request("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
-            runs += [(pipeline, str(run["pipeline_run_id"])) for run in pipeline_runs]
+            records = self._request("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
+            runs += [(pipeline, str(run["pipeline_run_id"])) for run in records]
         return runs
 
-    def _events(self, pipeline: str, run: str) -> list[Any]:
+    def _run_events(self, pipeline: str, run: str) -> list[Any]:
+        """The events of a run so far; [] if Home Assistant no longer has it."""
         try:
             record = self._request("assist_pipeline/pipeline_debug/get", pipeline_id=pipeline, pipeline_run_id=run)
         except _CommandError as error:
@@ -341,23 +352,23 @@ class AssistLink:
 
     def _read_runs(self) -> bool:
         """Reports what is new. Returns whether a run of the satellite is under way."""
-        under_way = False
-        run_ids = self._list_satellites()
+        is_running = False
+        run_ids = self._list_runs()
         self._runs = {run: self._runs.get(run, _AssistRun()) for _, run in run_ids}
         for pipeline, id in run_ids:
             run = self._runs[id]
-            if run.over or run.ours is False:
+            if run.is_over or run.is_ours is False:
                 continue
-            events = self._events(pipeline, id)
-            run.over = _has(events, "run-end")
-            if run.ours is None:
-                run.ours = self._is_ours(events)
-            if run.ours:
+            events = self._run_events(pipeline, id)
+            run.is_over = _has_event(events, "run-end")
+            if run.is_ours is None:
+                run.is_ours = self._is_ours(events)
+            if run.is_ours:
                 new, run.reported_events = events[run.reported_events :], len(events)
                 for event in new:
                     self._report_stage(event, events)
-                under_way = under_way or (not run.over and _has(events, "stt-start"))
-        return under_way
+                is_running = is_running or (not run.is_over and _has_event(events, "stt-start"))
+        return is_running
 
     def _is_ours(self, events: list[Any]) -> bool | None:
         """Whether a run is the satellite's; None if not known yet.
@@ -368,13 +379,19 @@ class AssistLink:
             satellite = (event["data"] or {}).get("satellite_id")
             if satellite is not None:
                 return bool(satellite == self.satellite)
-        starts = [_time(event) for event in events if event["type"] == "stt-start"]
-        matches = (0 <= listened_s - start_s <= SAME_S for start_s in starts for listened_s in self._listened)
-        return any(matches) if starts else None
+        starts_s = [_event_time_s(event) for event in events if event["type"] == "stt-start"]
+        if not starts_s:
+            return None
+        return any(
+            0 <= listened_s - start_s <= MAX_LISTENING_DELAY_S
+            for start_s in starts_s
+            for listened_s in self._listened_s
+        )
 
     def _report_stage(self, event: Any, events: list[Any]) -> None:
-        kind, data, stamp = str(event["type"]), event["data"] or {}, self._host_stamp(_time(event))
-        if kind in _WITHOUT_RESULT:
+        """Reports an event of a run, and at its end the intent. events: all events of the run."""
+        kind, data, stamp = str(event["type"]), event["data"] or {}, self._host_stamp(_event_time_s(event))
+        if kind in _UNREPORTED_STAGES:
             return
         self._report(kind, data, stamp)
         if kind == "intent-end":
@@ -382,9 +399,8 @@ class AssistLink:
             if response.get("response_type") == "error":  # no_intent_match, no_valid_targets and others
                 self._report("no-intent", {"code": response.get("data", {}).get("code", "")}, stamp)
             elif data.get("processed_locally", True):
-                self._report_intent(
-                    next(run_event["data"] for run_event in events if run_event["type"] == "intent-start"), stamp
-                )
+                start = next(run_event for run_event in events if run_event["type"] == "intent-start")
+                self._report_intent(start["data"], stamp)
 
     def _report_intent(self, start: Any, stamp: Stamp) -> None:
         """Reports the intent. Runs do not name it, so this asks Home Assistant what it understands from the words."""
@@ -393,16 +409,17 @@ class AssistLink:
             answer = self._request("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)
         except _CommandError:
             return  # an agent that cannot say
-        outcome = (answer["results"] or [None])[0] or {}
+        results = answer["results"]
+        outcome = (results[0] if results else None) or {}
         if outcome.get("match") and outcome.get("intent"):
             self._report("intent", {"name": outcome["intent"]["name"], "slots": outcome.get("slots", {})}, stamp)
 
 
-def _has(events: list[Any], kind: str) -> bool:
+def _has_event(events: list[Any], kind: str) -> bool:
     return any(event["type"] == kind for event in events)
 
 
-def _time(event: Any) -> float:
+def _event_time_s(event: Any) -> float:
     return datetime.fromisoformat(event["timestamp"]).timestamp()
 
 

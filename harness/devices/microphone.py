@@ -63,7 +63,7 @@ class MicrophoneOptions:
                 )
 
 
-_Item = Block | Callable[[], None] | None
+_QueueEntry = Block | Callable[[], None] | None
 """A block to analyse, a call to make between two blocks, or the end."""
 
 
@@ -84,13 +84,13 @@ class Microphone:
         self._options = options
         self._surroundings = surroundings
         self._ring = RingBuffer(options.keep_s)
-        self._queue: queue.Queue[_Item] = threads.bounded_queue(_QUEUE_BLOCKS)
+        self._queue: queue.Queue[_QueueEntry] = threads.bounded_queue(_QUEUE_BLOCKS)
         self._capture: Capture | None = None
         self._thread: threading.Thread | None = None
         self._hearing_class = Hearing
         self._hearing: Hearing | None = None
         self._sink: Sink | None = None
-        self._levels: list[Block] = []
+        self._meter_blocks: list[Block] = []  # the last 100 ms
         self._lost_blocks = 0
         self._earcons: tuple[LearnedEarcon, ...] = ()
 
@@ -113,7 +113,7 @@ class Microphone:
             on_block=self._queue_block,
             on_fault=lambda stamp, reason: self._queue_entry(lambda: self._report_loss(stamp, reason)),
             on_back=lambda stamp: self._queue_entry(lambda: self._report_link_back(stamp)),
-            on_overrun=self._overran,
+            on_overrun=self._report_overrun,
         )
         try:
             self._capture.open()
@@ -130,32 +130,37 @@ class Microphone:
         if thread is not None:
             self._queue_entry(None)
             thread.join(2.0)
-        self._levels = []
+        self._meter_blocks = []
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        """Notes which sound the harness plays, and when it begins."""
         hearing = self._hearing
         if hearing is not None:
             self._queue_entry(lambda: hearing.own_sound(play_id, waveform, starts_at_s))
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
+        """A clip of the recording, and the time of its first sample. Waits at most 1 s for its end."""
         return self._ring.cut(start_s, end_s, wait_s=1.0)
 
     def level_dbfs(self) -> float | None:
-        blocks = self._levels[-_METER_BLOCKS:]
+        """RMS level of the last 100 ms; None while nothing is recorded."""
+        blocks = self._meter_blocks  # read once: the recording thread replaces it
         return rms_dbfs(np.concatenate([block.samples for block in blocks])) if blocks else None
 
     def noise_floor_dbfs(self) -> float | None:
+        """Level of the room's noise; None when the microphone is closed, or the level is not known yet."""
         return self._hearing.floor_dbfs if self._hearing is not None and self._thread is not None else None
 
     def _queue_block(self, block: Block) -> None:
+        """Runs in the recording thread, which must not wait: a block for which there is no room is counted as lost."""
         self._ring.put(block)
-        self._levels = [*self._levels[1 - _METER_BLOCKS :], block]
+        self._meter_blocks = [*self._meter_blocks[1 - _METER_BLOCKS :], block]
         try:
             self._queue.put_nowait(block)
         except queue.Full:
             self._lost_blocks += 1
 
-    def _queue_entry(self, entry: _Item) -> None:
+    def _queue_entry(self, entry: _QueueEntry) -> None:
         """Queues an entry that must not be lost; drops the oldest block if there is no room."""
         while True:
             try:
@@ -168,11 +173,12 @@ class Microphone:
                 except queue.Empty:
                     continue
 
-    def _overran(self, count: int) -> None:
+    def _report_overrun(self, count: int) -> None:
         if self._sink is not None:
             self._sink(Overrun(self.id, Stamp(self._surroundings.clock.now_s()), count))
 
     def _listen(self, hearing: Hearing, sink: Sink) -> None:
+        """Runs in the driver's thread: analyses blocks until closed. An error that ends it is a lost link."""
         try:
             self._process_queue(hearing, sink)
         except Exception:  # such as of a speech detector: from here on, nothing would be heard
@@ -184,7 +190,7 @@ class Microphone:
         while (entry := self._queue.get()) is not None:
             if self._lost_blocks:
                 count, self._lost_blocks = self._lost_blocks, 0
-                self._overran(count)
+                self._report_overrun(count)
             if isinstance(entry, Block):
                 for observation in hearing.feed(entry):
                     sink(observation)
@@ -192,7 +198,7 @@ class Microphone:
                 entry()
 
     def _report_loss(self, stamp: Stamp, reason: str) -> None:
-        self._levels = []
+        self._meter_blocks = []
         if self._hearing is not None and self._sink is not None:
             for observation in self._hearing.interrupted():
                 self._sink(observation)

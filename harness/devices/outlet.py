@@ -13,9 +13,9 @@ from harness.model.observation import LinkBack, LinkLost, LogLine, Observation
 from harness.model.time import Stamp
 
 BROKEN = "a thread of the driver ended with an error; see the engine's output"
-_LOG_LINES_AT_ONCE = 200.0
+_LOG_BURST = 200.0
 """Number of log lines at once to which the rate limit does not apply. Chosen: enough for a board's boot messages."""
-_COUNT_EVERY_S = 10.0
+_FLOOD_REPORT_INTERVAL_S = 10.0
 """Interval of reports while too many lines come, in seconds. Chosen: a reader of the log sees that they still do."""
 
 
@@ -48,11 +48,12 @@ class DriverOutlet:
         return self._sink is not None and not self._lost_parts
 
     def open(self, sink: Sink) -> None:
+        """Passes observations on from now on. Losses of an earlier opening are forgotten."""
         with self.lock:
             self._sink = sink
             self._lost_parts.clear()
             self._loss_reported = False
-            self._limit = LogLimit(self._id, self._log_lines_per_s, _LOG_LINES_AT_ONCE)
+            self._limit = LogLimit(self._id, self._log_lines_per_s, _LOG_BURST)
 
     def close(self) -> None:
         """Returns when no call to the sink is in progress; from then on none is made."""
@@ -62,12 +63,13 @@ class DriverOutlet:
                 sink(self._limit.report(self._now()))
 
     def tell(self, observation: Observation) -> None:
+        """Passes an observation on, unless the outlet is closed, or it is a log line beyond the rate."""
         with self.lock:
             sink = self._sink
             if sink is None:
                 return
             now_s, limit = self._now_s(), self._limit
-            if limit.left_out and (limit.is_calm(now_s) or now_s - self._flood_began_s >= _COUNT_EVERY_S):
+            if limit.left_out and (limit.is_calm(now_s) or now_s - self._flood_began_s >= _FLOOD_REPORT_INTERVAL_S):
                 sink(limit.report(Stamp(now_s)))
             if isinstance(observation, LogLine) and not limit.admits(now_s):
                 if limit.left_out == 1:
@@ -80,7 +82,10 @@ class DriverOutlet:
         self.tell(LogLine(self._id, self._now(), text))
 
     def lose(self, part: str, reason: str, *, urgent: bool = False) -> None:
-        """A part of the driver has lost the link. urgent: the user must act, so the reason is always reported."""
+        """Records that a part of the driver has lost the link, and reports the first such loss.
+
+        urgent: whether the user must act, so that a new reason is reported even if the link was lost already.
+        """
         with self.lock:
             is_new = not self._loss_reported or (urgent and reason != self._reason)
             self._lost_parts.add(part)
@@ -90,7 +95,7 @@ class DriverOutlet:
                 self.tell(LinkLost(self._id, self._now(), reason))
 
     def back(self, part: str) -> None:
-        """That part has the link again."""
+        """Records that a part has the link again, and reports LinkBack if no other part has lost it."""
         with self.lock:
             self._lost_parts.discard(part)
             if self._loss_reported and not self._lost_parts:

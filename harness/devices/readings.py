@@ -28,7 +28,7 @@ from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 MAX_WAITING = 10_000  # Readings that wait; more are dropped, oldest first. Chosen: minutes of a camera's.
-_LOOK_MS = 50  # Interval at which the monitor's thread looks whether it is to stop.
+_POLL_MS = 50  # Interval at which the monitor's thread checks whether it is to stop.
 
 
 @frozen
@@ -55,8 +55,8 @@ class ReadingsOptions:
 class ReadingsFarEnd:
     """The readings that a thread measures, as a far end. Each reading is a line and its time.
 
-    measure: called on that thread with a function that takes a reading, and an event that is set when it must end.
-    Returns why it ended.
+    measure: called on that thread with a function, which it calls with each reading, and an event that is set when it
+    must end. It returns why it ended.
     """
 
     def __init__(self, name: str, measure: Callable[[Callable[[str, Stamp], None], threading.Event], str]) -> None:
@@ -76,6 +76,7 @@ class ReadingsFarEnd:
         return self._readable
 
     def read(self) -> bytes:
+        """The lines of all readings that wait; b"" at the end."""
         with self._lock:
             if not self._ended:
                 os.eventfd_read(self._readable)
@@ -95,8 +96,9 @@ class ReadingsFarEnd:
         self._thread.join(END_GRACE_S)
 
     def _run(self) -> None:
+        """Measures until the end. Then the descriptor stays readable until the far end is closed."""
         try:
-            self._end_reason = self._measure(self._pass_on, self._stop)
+            self._end_reason = self._measure(self._add_reading, self._stop)
         except DeviceError as error:
             self._end_reason = error.what
         finally:
@@ -106,7 +108,7 @@ class ReadingsFarEnd:
             self._stop.wait()  # until then the stream's thread may wait at the descriptor
             os.close(self._readable)
 
-    def _pass_on(self, line: str, stamp: Stamp) -> None:
+    def _add_reading(self, line: str, stamp: Stamp) -> None:
         with self._lock:
             self._waiting.append((line.encode() + b"\n", stamp))
             os.eventfd_write(self._readable, 1)
@@ -121,7 +123,7 @@ class ReadingsStream(TextStream):
 
     def stamped(self, far_end: FarEnd, data: bytes, stamp: Stamp) -> Iterator[tuple[bytes, Stamp]]:
         if data and isinstance(far_end, ReadingsFarEnd):
-            yield from far_end.last_read  # when they were read does not matter
+            yield from far_end.last_read  # with their own times, whenever they were read
         else:
             yield b"", stamp
 
@@ -161,7 +163,7 @@ class ReadingsSource:
         poll = select.poll()
         poll.register(readings.fileno(), select.POLLIN)
         while not self._closing.is_set():
-            if not poll.poll(_LOOK_MS):
+            if not poll.poll(_POLL_MS):
                 continue
             if not readings.read():
                 self.trouble = readings.end_reason()

@@ -23,6 +23,7 @@ ANSWER_HZ = 22_050  # That of espeak, the default voice.
 LOAD_LIMIT_S = 60.0  # As `RecogniserProcess` allows.
 _SPEECH_S, _SILENCE_S = 0.3, 0.7
 """Length of the speech that begins a command, and of the silence that ends it, in seconds, as in Home Assistant."""
+_FRAMES_PER_S = 100
 _QUIET_DBFS, _QUIET_FRAMES = -60.0, 10
 """The level that is assumed before the first sound, and for how many frames, since a command may begin with speech."""
 NOTHING_HEARD = "stt-no-text-recognized"
@@ -59,10 +60,11 @@ class Answerer:
                 ) from answer
 
     def answer(self, words: str) -> str:
+        """The text of the answer to these words; "" for none."""
         return self._answer.replace("{text}", words)
 
     def speak(self, text: str) -> Samples:
-        """The text as sound, at ANSWER_HZ; VoiceError."""
+        """The text as sound, at ANSWER_HZ; VoiceError if that fails."""
         import soxr
 
         if self._voice is None:
@@ -87,10 +89,12 @@ class CommandSound:
         self._frames = Frames(load(Group.SPEECH_DETECTORS, "webrtcvad")())
         for _ in range(_QUIET_FRAMES):
             self._frames.floor.feed(_QUIET_DBFS)
-        self._resampled = soxr.ResampleStream(rate_hz, ANALYSIS_HZ, 1, dtype="float32")
+        self._resampler = soxr.ResampleStream(rate_hz, ANALYSIS_HZ, 1, dtype="float32")
         self._partial_frame = b""
         self._pieces: list[Samples] = []
-        self._samples = self._speech = self._silence = 0
+        self._sample_count = 0
+        self._speech_frames = 0  # since the last long silence
+        self._silent_frames = 0  # since the last speech
         self._has_speech = False
 
     def feed(self, data: bytes, at_s: float) -> bool:
@@ -101,24 +105,25 @@ class CommandSound:
         channel_samples = np.frombuffer(data[:end], "<i2").reshape(-1, self.channels)
         samples = (channel_samples.mean(axis=1) / 32768).astype(np.float32)
         self._pieces.append(samples)
-        self._samples += len(samples)
+        self._sample_count += len(samples)
         self.arrived_s = at_s
-        self.start_s = min(self.start_s, at_s - self._samples / self.rate_hz)
-        resampled = self._resampled.resample_chunk(samples)
+        self.start_s = min(self.start_s, at_s - self._sample_count / self.rate_hz)
+        resampled = self._resampler.resample_chunk(samples)
         for frame in self._frames.feed(resampled, np.zeros(len(resampled), np.bool_)):
-            self._speech += frame.speech
-            self._silence = 0 if frame.speech else self._silence + 1
-            if self._silence >= 100 * _SILENCE_S:  # a frame has 10 ms
+            self._speech_frames += frame.speech
+            self._silent_frames = 0 if frame.speech else self._silent_frames + 1
+            if self._silent_frames >= _FRAMES_PER_S * _SILENCE_S:
                 if self._has_speech:
                     return True
-                self._speech = 0
-            self._has_speech = self._has_speech or self._speech >= 100 * _SPEECH_S
-        return self._samples >= self._limit_s * self.rate_hz
+                self._speech_frames = 0
+            self._has_speech = self._has_speech or self._speech_frames >= _FRAMES_PER_S * _SPEECH_S
+        return self._sample_count >= self._limit_s * self.rate_hz
 
     def waveform(self) -> Waveform | None:
         """The sound so far; None without a sample."""
-        samples = np.concatenate(self._pieces) if self._samples else None
-        return None if samples is None else Waveform(samples, self.rate_hz)
+        if not self._sample_count:
+            return None
+        return Waveform(np.concatenate(self._pieces), self.rate_hz)
 
 
 @frozen
@@ -162,6 +167,7 @@ class AnsweringStream(TextStream):
         raise NotImplementedError
 
     def keep_sound(self, save: StoreClip) -> None:
+        """Stores the sound of commands from the next connection on."""
         self._keep = save
 
     def open(self, sink: Sink) -> None:
@@ -180,7 +186,7 @@ class AnsweringStream(TextStream):
         if answerer is not None:
             answerer.close()
 
-    def use(self) -> ServerUse:
+    def server_use(self) -> ServerUse:
         """What a connection of this driver needs."""
         return ServerUse(
             id=self.id,

@@ -48,7 +48,7 @@ CONNECT_LIMIT_S = 5.0  # Chosen: a device in the local network that does not ans
 END_GRACE_S = 0.5
 JOIN_S = 1.5
 PIECE_BYTES = 65_536  # Most bytes of one reading, and of an unfinished line that may match `ready`.
-MONITOR_WAITS_S = 60.0  # Chosen: for a device that a person switches on for the monitor.
+MONITOR_WAIT_S = 60.0  # Chosen: for a device that a person switches on for the monitor.
 STOP_CHECK_S = 0.2  # Interval at which a thread that waits checks whether it is to stop.
 TICK_S = 0.05  # Chosen: how soon time limits and rules that wait for further lines are noticed without output.
 FAR_END = "far end"  # The part of the driver whose loss the outlet keeps.
@@ -99,6 +99,7 @@ class CommandOptions(TextStreamOptions):
 
     @property
     def arguments(self) -> list[str]:
+        """The program and its arguments; InputError for text with unbalanced quotes."""
         try:
             return shlex.split(self.command) if isinstance(self.command, str) else list(self.command)
         except ValueError as error:
@@ -121,13 +122,22 @@ class TcpOptions(TextStreamOptions):
 
 
 class FarEnd(Protocol):
-    """An open connection. read: the bytes that have arrived; b"" at its end. end_reason: why it ended, in words."""
+    """An open connection."""
 
-    def fileno(self) -> int: ...
-    def read(self) -> bytes: ...
-    def write(self, data: bytes) -> None: ...
-    def end_reason(self) -> str: ...
-    def close(self) -> None: ...
+    def fileno(self) -> int:
+        """A file descriptor that is readable when `read` returns at once."""
+
+    def read(self) -> bytes:
+        """The bytes that have arrived; b"" at its end."""
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes; OSError when that fails."""
+
+    def end_reason(self) -> str:
+        """Why it ended, in words."""
+
+    def close(self) -> None:
+        """Releases it, in any state."""
 
 
 class RunningCommand:
@@ -160,8 +170,8 @@ class RunningCommand:
         self._child.wait(END_GRACE_S)
         status = self._child.status
         ending = "has closed its output" if status is None else ended_words(status)
-        words = plain_text(self._child.last_error_line(), 300)
-        return f"{self._name} {ending}" + (f": {words}" if words else "")
+        error_line = plain_text(self._child.last_error_line(), 300)
+        return f"{self._name} {ending}: {error_line}" if error_line else f"{self._name} {ending}"
 
     def close(self) -> None:
         self._child.end(END_GRACE_S)
@@ -259,7 +269,7 @@ class TextStream:
         self._stop = threads.event()
         self._thread: threading.Thread | None = None
         self._far_end: FarEnd | None = None
-        self._bell: threads.Bell | None = None
+        self._bell: threads.Bell | None = None  # wakes the stream's thread when the stream is closed
         self._lateness = Lateness()
         self._last_lines = deque[str](maxlen=_LINES_IN_ERROR)  # before it was ready
         self._end_reason = ""
@@ -315,9 +325,9 @@ class TextStream:
         """Sends `restart_line`; DeviceError when there is none, or it cannot be sent."""
         if not self._options.restart_line:
             raise DeviceError(f"{self.id} cannot be restarted", remedy="Set `restart_line` in its connection")
-        self._command(self._options.restart_line)
+        self._send_line(self._options.restart_line)
 
-    def _command(self, line: str) -> None:
+    def _send_line(self, line: str) -> None:
         """Sends a line; DeviceError when it cannot be sent."""
         far_end = self._far_end
         try:
@@ -330,14 +340,15 @@ class TextStream:
             ) from error
 
     def _run(self, far_end: FarEnd, bell: threads.Bell) -> None:
+        """Runs in the stream's thread. `open` waits until it is decided whether the far end is ready."""
         self._end_reason = BROKEN
         try:
             with self._outlet.reports_errors():
-                self._use_all(far_end, bell)
+                self._use_far_ends(far_end, bell)
         finally:
             self._open_decided.set()
 
-    def _use_all(self, first: FarEnd, bell: threads.Bell) -> None:
+    def _use_far_ends(self, first: FarEnd, bell: threads.Bell) -> None:
         """Uses one far end after the other, until the stream is closed or the login refused."""
         far_end: FarEnd | None = first
         self._back_off_s = self.BACK_OFF_S[0]
@@ -371,7 +382,10 @@ class TextStream:
         return None
 
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
-        """Reads until the far end ends or counts as lost. Returns why; "" when the stream was closed."""
+        """Reads until the far end ends or counts as lost. Returns why; "" when the stream was closed.
+
+        Time limits, and rules that wait for further lines, are checked each TICK_S without output.
+        """
         options, outlet = self._options, self._outlet
         console = Console(
             self._profile, self.id, hold_back_s=self.hold_back_s, measured=False, event_timeout_s=self.EVENT_TIMEOUT_S
@@ -394,11 +408,11 @@ class TextStream:
                     return far_end.end_reason()
                 received_s = now_s
             else:
-                self._lateness.slept(waited_s, TICK_S)
+                self._lateness.record_sleep(waited_s, TICK_S)
                 data, arrival = b"", Stamp(now_s, self._lateness.seconds)
             if not is_ready:
                 if data:
-                    unfinished_line, awaited = self._match_awaited(awaited, unfinished_line + data)
+                    unfinished_line, awaited = self._search_awaited(awaited, unfinished_line + data)
                 # A device that was silent may be so again: an open connection does not show that it is back.
                 settled = now_s - began_s > self.SETTLE_S and not (self._was_ready and options.silence_limit_s)
                 if awaited is None and (options.ready or settled or (data and self._was_ready)):
@@ -415,8 +429,11 @@ class TextStream:
                 return f"no line arrived for {seconds(now_s - received_s)}"
         return ""
 
-    def _match_awaited(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
-        """The unfinished line, and the pattern, or None once a line has matched it."""
+    def _search_awaited(self, awaited: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:
+        """Searches the complete lines for the pattern, and keeps the last ones for an error.
+
+        Returns the unfinished line, and the pattern, or None once a line has matched it.
+        """
         *lines, rest = data.split(b"\n")
         for line in lines:
             text = line.decode("utf-8", "replace")
@@ -488,13 +505,16 @@ class TcpLog(TextStream):
 
     @staticmethod
     def source(options: TcpOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
-        return StreamSource(options.address, lambda: cast(BinaryIO, FarEndFile(_monitored(options))))
+        return StreamSource(options.address, lambda: cast(BinaryIO, FarEndFile(_connect_for_monitor(options))))
 
     @staticmethod
     def host_checks(connections: Sequence[tuple[str, TcpOptions]]) -> Iterator[Check]:
         def attempt(options: TcpOptions) -> str:
-            with closing(TcpListener(options) if options.listen else connect_tcp(options)):
-                return f"{options.address} {'is free to listen at' if options.listen else 'answers'}"
+            if options.listen:
+                TcpListener(options).close()
+                return f"{options.address} is free to listen at"
+            connect_tcp(options).close()
+            return f"{options.address} answers"
 
         return check_each("tcp", connections, attempt)
 
@@ -503,12 +523,12 @@ class TcpLog(TextStream):
         return options.address
 
 
-def _monitored(options: TcpOptions) -> FarEnd:
+def _connect_for_monitor(options: TcpOptions) -> FarEnd:
     """The connection that a monitor reads; if the device connects to the harness, its first connection."""
     if not options.listen:
         return connect_tcp(options)
     with closing(TcpListener(options)) as listener:
-        return listener.accept(threads.event(), MONITOR_WAITS_S)
+        return listener.accept(threads.event(), MONITOR_WAIT_S)
 
 
 class FarEndFile:
@@ -532,7 +552,8 @@ class CommandSource(StreamSource):
 
     def __init__(self, options: CommandOptions) -> None:
         self._running: RunningCommand | None = None
-        super().__init__(shlex.join(options.arguments), cast("Callable[[], BinaryIO]", lambda: self._start(options)))
+        open_stream = cast("Callable[[], BinaryIO]", lambda: self._start(options))
+        super().__init__(shlex.join(options.arguments), open_stream)
 
     def _start(self, options: CommandOptions) -> FarEndFile:
         self._running = RunningCommand(options)

@@ -45,8 +45,7 @@ from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Trial
 
-# Chosen: far more than a message of a bus, and little enough to hold in memory.
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # Chosen: far more than a message of a bus, and little enough for the memory.
 _LINE_ENDS_TO_SPACES = bytes.maketrans(b"\r\n", b"  ")
 _TEXT = "{text}"
 _MAX_ECHOES = 16  # Messages of ours that a bus may still return to us; the device did not report those. Chosen.
@@ -109,6 +108,7 @@ def read_token(variable: str) -> str:
 
 
 def _headers(options: WebSocketOptions) -> dict[str, str]:
+    """The headers of the request that opens the connection; InputError when the token's variable is not set."""
     return {"Authorization": f"Bearer {read_token(options.token_env)}"} if options.token_env else {}
 
 
@@ -145,8 +145,8 @@ def open_socket(url: str, headers: Mapping[str, str] = MappingProxyType({}), pin
         ) from error
 
 
-def _parse(message: bytes) -> object:
-    """The JSON in a message, or the message."""
+def _parse_json(message: bytes) -> object:
+    """The JSON in a message; the message itself if it is not JSON."""
     try:
         return json.loads(message)
     except (ValueError, RecursionError):
@@ -187,25 +187,29 @@ class WebSocketLink:
         return f"{self._url}: {self._end_reason}"
 
     def close(self) -> None:
-        """Shutting down first releases a thread that waits until its lines are read."""
+        """Ends the connection and the thread, in any state."""
         with contextlib.suppress(OSError):
-            self._lines_out.shutdown(socket.SHUT_RDWR)
+            self._lines_out.shutdown(socket.SHUT_RDWR)  # first: the thread may wait until its lines are read
         self._socket.close()
         self._thread.join(END_GRACE_S)
         self._lines_out.close()
 
     def _send(self, message: str) -> None:
-        self._sent_messages.append((threads.monotonic(), _parse(message.encode())))
+        """Sends a message, whose echo is then left out; ConnectionError when the connection has ended."""
+        self._sent_messages.append((threads.monotonic(), _parse_json(message.encode())))
         try:
             self._socket.send(message)
         except self._errors.ConnectionClosed as error:
             raise ConnectionError(plain_text(str(error), 300)) from error
 
     def _is_echo(self, message: bytes) -> bool:
-        """Whether a message is one of the harness's own that the bus returns, perhaps with further keys."""
+        """Whether a message is one of the harness's own that the bus returns, perhaps with further keys.
+
+        Each of the harness's messages has one echo, which counts only within _ECHO_S.
+        """
         while self._sent_messages and threads.monotonic() - self._sent_messages[0][0] > _ECHO_S:
             self._sent_messages.popleft()
-        document = _parse(message) if self._sent_messages else None
+        document = _parse_json(message) if self._sent_messages else None
         for index, (_, own_document) in enumerate(self._sent_messages):
             has_all_keys = (
                 isinstance(own_document, dict)
@@ -278,11 +282,12 @@ class WebSocketText(WebSocketLog):
         self._references: dict[str, str] = {}
 
     def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
+        """Notes the words of a query, which `play` sends."""
         if trial.listening is None:
             self._references[waveform_sha256(stimulus.waveform)] = trial.reference
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """DeviceError for sounds other than queries, and while the link is lost."""
+        """Sends the words of a query. DeviceError for other sounds, and while the link is lost."""
         words = self._references.get(waveform_sha256(waveform))
         if words is None:
             raise DeviceError(
@@ -291,7 +296,7 @@ class WebSocketText(WebSocketLog):
             )
         began = Stamp(self._clock.now_s())
         escaped = json.dumps(words).removeprefix('"').removesuffix('"')
-        self._command(self._options.text_message.replace(_TEXT, escaped))
+        self._send_line(self._options.text_message.replace(_TEXT, escaped))
         self._outlet.tell(StimulusStarted(self.id, began, play_id))
         self._outlet.tell(StimulusEnded(self.id, Stamp(self._clock.now_s()), play_id))
 

@@ -47,18 +47,18 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
-ASK_LIMIT_S = 2.0
+INFO_CONNECT_LIMIT_S = 2.0
 MAX_CONNECTIONS = 64  # Each has a thread.
 SETTLE_S = 0.2
 """Time after which a connection that only asks for information has ended, in seconds."""
-_SOUND = b'{"type": "audio-chunk"'
-_PINGS = (b'{"type": "ping"', b'{"type": "pong"')
-_OF_RUN = tuple(
+_SOUND_EVENT = b'{"type": "audio-chunk"'
+_PING_EVENTS = (b'{"type": "ping"', b'{"type": "pong"')
+_RUN_EVENTS = tuple(
     b'{"type": "%b"' % kind
     for kind in (b"run-pipeline", b"transcript", b"error", b"audio-start", b"audio-stop", b"played")
 )
 _MAX_ANSWER_MS = 600_000  # A larger timestamp is not the length of an answer.
-_CONNECTION, _SILENCE = "connection", "silence"
+_CONNECTION_PART, _SILENCE_PART = "connection", "silence"
 
 
 class WyomingMode(StrEnum):
@@ -137,15 +137,20 @@ class WyomingOptions:
 
 
 class _ClientConnection:
-    """A connection of a client and, in a proxy, the one to its server. Both end when one direction ends."""
+    """A connection of a client and, in a proxy, the one to its server. Both end when both directions have ended.
+
+    ends: the sockets, the client's first. is_settled: whether it lasts longer than one that only asks for information.
+    has_ended: whether a direction has ended. open_directions: number of directions that have not.
+    """
 
     def __init__(self, client: socket.socket, server: socket.socket | None, began_s: float) -> None:
         self.ends = [client] if server is None else [client, server]
         self.began_s = began_s
-        self.settled = self.ended = False
-        self.reading = len(self.ends)
+        self.is_settled = self.has_ended = False
+        self.open_directions = len(self.ends)
 
-    def cut(self) -> None:
+    def shut_down(self) -> None:
+        """Ends both directions, whose threads then close the sockets."""
         for end in self.ends:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -163,9 +168,9 @@ class PipelineEnd:
         self._sounds_from_s = 0.0
         self._answer_end_s: float | None = None
 
-    def ends(self, event: bytes, at_s: float) -> bool:
-        """Whether this event ends the run. event: an event as a line of JSON, in order of arrival."""
-        if not event.startswith(_OF_RUN):
+    def ends_run(self, event: bytes, at_s: float) -> bool:
+        """Whether this event ends the run. Call it with each event, as a line of JSON, in order of arrival."""
+        if not event.startswith(_RUN_EVENTS):
             return False
         parsed = json.loads(event)
         data = parsed["data"]
@@ -187,7 +192,7 @@ class PipelineEnd:
                 self._answer_end_s = None
         return False
 
-    def due(self, now_s: float) -> bool:
+    def is_overdue(self, now_s: float) -> bool:
         """Whether an answer is over whose end was not reported. Returns True once for each."""
         if self._answer_end_s is None or now_s < self._answer_end_s:
             return False
@@ -219,7 +224,7 @@ class WyomingRelay:
         """When the last byte from the satellite or the server arrived."""
         self._options, self._now_s = options, now_s
         self._on_lines, self._on_joined, self._on_left = take_lines, joined, left
-        self._sound = sound
+        self._reports_sound = sound
         self._lock = threads.lock()
         self._stop = threads.event()
         self._lateness = Lateness()  # of the thread that accepts; the others are as late
@@ -227,18 +232,21 @@ class WyomingRelay:
         self._connections: list[_ClientConnection] = []
         self._threads: list[threading.Thread] = []
         self._listening = tcp.listen(options.address)
-        self._start(self._accept)
+        self._start_thread(self._accept)
 
     def close(self) -> None:
+        """Ends all connections and threads, within JOIN_S."""
         self._stop.set()
         with self._lock:
             for connection in self._connections:
-                connection.cut()
+                connection.shut_down()
         deadline_s = threads.monotonic() + JOIN_S
         for thread in self._threads:
             thread.join(max(0.0, deadline_s - threads.monotonic()))
 
-    def _start(self, run: Callable[..., None], *arguments: object) -> None:
+    def _start_thread(self, run: Callable[..., None], *arguments: object) -> None:
+        """Starts a thread of the relay. An error that ends it is reported as the end of the connection."""
+
         def guarded() -> None:
             try:
                 run(*arguments)
@@ -253,22 +261,27 @@ class WyomingRelay:
             thread.start()
 
     def _accept(self) -> None:
-        waits = select.poll()
-        waits.register(self._listening, select.POLLIN)
+        """Accepts connections. At each TICK_S it also reports those that have settled, and lets time pass."""
+        poll = select.poll()
+        poll.register(self._listening, select.POLLIN)
         with self._listening:
             while not self._stop.is_set():
                 before_s = self._now_s()
-                ready = waits.poll(TICK_S * 1000)
+                ready = poll.poll(TICK_S * 1000)
                 now_s = self._now_s()
                 if not ready:
-                    self._lateness.slept(now_s - before_s, TICK_S)
+                    self._lateness.record_sleep(now_s - before_s, TICK_S)
                 with self._lock:
                     for connection in self._connections:
-                        if not connection.settled and not connection.ended and now_s - connection.began_s > SETTLE_S:
-                            connection.settled = True
+                        if (
+                            not connection.is_settled
+                            and not connection.has_ended
+                            and now_s - connection.began_s > SETTLE_S
+                        ):
+                            connection.is_settled = True
                             self._on_joined()
-                    has_ended = self._pipeline.due(now_s)
-                    self._on_lines(PIPELINE_ENDED if has_ended else b"", Stamp(now_s, self._lateness.seconds))
+                    run_ended = self._pipeline.is_overdue(now_s)
+                    self._on_lines(PIPELINE_ENDED if run_ended else b"", Stamp(now_s, self._lateness.seconds))
                 if ready:
                     try:
                         client, _ = self._listening.accept()
@@ -278,11 +291,12 @@ class WyomingRelay:
                         self._stop.wait(TICK_S)  # such as too many open files: the client still waits
                         continue
                     if len(self._connections) < MAX_CONNECTIONS:
-                        self._start(self._serve, client)
+                        self._start_thread(self._serve, client)
                     else:
                         client.close()
 
     def _serve(self, client: socket.socket) -> None:
+        """Serves a client until its direction ends. In a proxy, another thread serves the other direction."""
         options, server = self._options, None
         if options.mode is WyomingMode.PROXY:
             try:
@@ -295,9 +309,9 @@ class WyomingRelay:
         with self._lock:
             self._connections.append(connection)
         if self._stop.is_set():  # `close` may have cut the others just before
-            connection.cut()
+            connection.shut_down()
         if server is not None:
-            self._start(self._pass_on, connection, server, client, f"{options.server} (server)")
+            self._start_thread(self._pass_on, connection, server, client, f"{options.server} (server)")
         self._pass_on(connection, client, server, "the client" if server else "the satellite")
 
     def _pass_on(
@@ -312,39 +326,40 @@ class WyomingRelay:
                 stamp = Stamp(self._now_s(), self._lateness.seconds)
                 if of_far_end:
                     self.received_s = stamp.at_s
-                self._report(events, data, stamp, sound=self._sound and source is connection.ends[0])
+                self._report(events, data, stamp, sound=self._reports_sound and source is connection.ends[0])
                 if target is not None:
                     target.sendall(data)
             if target is not None:
                 target.shutdown(socket.SHUT_WR)  # the other direction may go on
         except OSError as error:
             why = f"{peer}: {error}"
-            connection.cut()
+            connection.shut_down()
         except Exception:
             why = BROKEN
-            connection.cut()
+            connection.shut_down()
             raise
         finally:
             with self._lock:
-                if connection.settled and not connection.ended:
-                    connection.settled = False
-                    if not any(other.settled for other in self._connections):
+                if connection.is_settled and not connection.has_ended:
+                    connection.is_settled = False
+                    if not any(other.is_settled for other in self._connections):
                         self._on_left(why)
-                connection.ended = True
-                connection.reading -= 1
-                if not connection.reading:
+                connection.has_ended = True
+                connection.open_directions -= 1
+                if not connection.open_directions:
                     self._connections.remove(connection)
                     for end in connection.ends:
                         end.close()
 
     def _report(self, events: WyomingEvents, data: bytes, stamp: Stamp, *, sound: bool) -> None:
+        """Reports the events that are complete, and text between them. sound: whether events with sound count."""
         # A line end before each event keeps it apart from a line that another connection left unfinished. Each
         # connection starts with a header, so events that arrive slowly are not cut off: their time does not matter.
-        silent = _PINGS if sound else (_SOUND, *_PINGS)
+        unreported = _PING_EVENTS if sound else (_SOUND_EVENT, *_PING_EVENTS)
         segments = [
             segment
             for segment in events.feed(data, 0.0)
-            if not (segment.is_frame and segment.content.startswith(silent))
+            if not (segment.is_frame and segment.content.startswith(unreported))
         ]
         if not segments:
             return
@@ -352,7 +367,7 @@ class WyomingRelay:
         with self._lock:
             for segment in segments:
                 lines += b"\n%b\n" % segment.content if segment.is_frame else segment.content
-                if segment.is_frame and self._pipeline.ends(segment.content, stamp.at_s):
+                if segment.is_frame and self._pipeline.ends_run(segment.content, stamp.at_s):
                     lines += PIPELINE_ENDED
             self._on_lines(bytes(lines), stamp)
 
@@ -371,7 +386,7 @@ class WyomingServer(AnsweringStream):
         return Answerer(self._options.recogniser, self._options.voice, self._options.answer)
 
     def connect(self) -> FarEnd:
-        return ServerLink(self._options.address, self.use(), self._stop)
+        return ServerLink(self._options.address, self.server_use(), self._stop)
 
     def _read_to_end(self, far_end: FarEnd, bell: threads.Bell) -> str:
         return super()._read_to_end(cast(ServerLink, far_end).begin(), bell)
@@ -380,7 +395,7 @@ class WyomingServer(AnsweringStream):
         if not data:
             yield data, stamp
         else:
-            for line, at_s in cast(ServerLink, far_end).taken:
+            for line, at_s in cast(ServerLink, far_end).last_read:
                 yield line, Stamp(at_s, stamp.error_s)
 
 
@@ -404,6 +419,7 @@ class Wyoming:
         self._server = WyomingServer(id, options, surroundings) if options.mode is WyomingMode.SERVER else None
 
     def keep_sound(self, save: StoreClip) -> None:
+        """Stores the sound of commands, if the harness is the server."""
         if self._server is not None:
             self._server.keep_sound(save)
 
@@ -412,6 +428,7 @@ class Wyoming:
         return Abilities()
 
     def open(self, sink: Sink) -> None:
+        """Returns when there is a connection; DeviceError when there is none within `connect_within_s`."""
         options = self._options
         if self._server is not None:
             self._server.open(sink)
@@ -451,6 +468,7 @@ class Wyoming:
             relay.close()
 
     def _handle_lines(self, lines: bytes, stamp: Stamp) -> None:
+        """Maps lines; without any, lets time pass. Notices a far end that has been silent for too long."""
         for observation in self._console.feed(lines, stamp):
             if self._throttle.passes(observation):
                 self._outlet.tell(observation)
@@ -458,17 +476,17 @@ class Wyoming:
         if limit_s and self._connected.is_set() and self._relay is not None:
             silent_s = stamp.at_s - self._relay.received_s
             if silent_s > limit_s:
-                self._outlet.lose(_SILENCE, f"nothing arrived for {seconds(silent_s)}")
+                self._outlet.lose(_SILENCE_PART, f"nothing arrived for {seconds(silent_s)}")
             else:
-                self._outlet.back(_SILENCE)
+                self._outlet.back(_SILENCE_PART)
 
     def _on_joined(self) -> None:
         self._connected.set()
-        self._outlet.back(_CONNECTION)
+        self._outlet.back(_CONNECTION_PART)
 
     def _on_left(self, why: str) -> None:
         self._throttle.link_lost()
-        self._outlet.lose(_CONNECTION, why)
+        self._outlet.lose(_CONNECTION_PART, why)
 
     @staticmethod
     def source(options: WyomingOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> StreamSource:
@@ -499,7 +517,7 @@ class Wyoming:
     @staticmethod
     def setup_advice(options: WyomingOptions) -> SetupAdvice:
         satellite = options.server or options.address
-        info = reported_info(satellite, ASK_LIMIT_S)
+        info = reported_info(satellite, INFO_CONNECT_LIMIT_S)
         if not info:
             raise DeviceError(f"{satellite} reports nothing about itself", remedy="Correct its address")
         phrases = wake_phrases(info)

@@ -32,10 +32,11 @@ from harness.model.observation import DeviceDescribed, LogLine, Unread
 from harness.model.time import Stamp
 
 JOIN_S = 0.5  # For each of two threads, within the 2 s of `ports.Driver`.
-STEP_S = 0.2
-PING_S = 2.0
-UNACKNOWLEDGED_S = 15.0
+STOP_CHECK_S = 0.2
+PING_INTERVAL_S = 2.0
+UNACKNOWLEDGED_S = 15.0  # Chosen: a satellite may be slow to accept a long answer.
 EVENT_BYTES = 65_536
+_INFO_LIMIT_S = 2.0
 _CHUNK_SAMPLES = 1024
 PLAYED_LATE_S = 0.5
 """How long after the end of the sound `played` may come, as in Home Assistant. Some satellites never send it."""
@@ -43,7 +44,7 @@ PIPELINE_ENDED = b'\n{"type": "pipeline-ended"}\n'
 """The line for the end of a run that the satellite does not report."""
 _CLOSED = "the satellite closed the connection"
 _INFO = b'{"type": "info"'
-_UNREPORTED = ("ping", "pong", "info", "audio-chunk")
+_UNREPORTED_KINDS = ("ping", "pong", "info", "audio-chunk")
 
 
 class ServerLink:
@@ -57,7 +58,7 @@ class ServerLink:
         self._address, self._use = address, use
         self._end_reason = _CLOSED
         self._socket = open_connection(address)
-        # A ping is nearly always under way. Longer than elsewhere: a satellite may be slow to take a long answer.
+        # A ping is nearly always under way, so this notices a satellite that is gone.
         tcp.limit_unacknowledged(self._socket, UNACKNOWLEDGED_S)
         self._sending = threads.lock()
         self._events = WyomingEvents(EVENT_BYTES, payloads=True)
@@ -71,15 +72,17 @@ class ServerLink:
                 remedy="Disconnect its server, such as Home Assistant: it accepts only one",
             ) from error
         self._lines = deque[tuple[bytes, float]]()
-        self.taken: list[tuple[bytes, float]] = []
+        self.last_read: list[tuple[bytes, float]] = []
         """The lines of the last `read`, and when their events arrived or were sent."""
         self._signals, self._signalled = socket.socketpair()
         self._signals.setblocking(False)
-        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()
+        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = threads.simple_queue()  # None: the end
         self._command: CommandSound | None = None
         self._expects_command = self._plays_answer = False
         self._answer_was_played = threads.event()
-        self._threads = [threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._work)]
+        self._threads = [
+            threads.thread(run, name=f"wyoming {address}") for run in (self._listen, self._run_work_thread)
+        ]
 
     def _await_acceptance(self, stop: threading.Event) -> None:
         """Waits until the satellite accepts the harness as its server.
@@ -88,7 +91,7 @@ class ServerLink:
         """
         self._send("run-satellite")
         self._send("describe")
-        self._socket.settimeout(STEP_S)
+        self._socket.settimeout(STOP_CHECK_S)
         until_s = threads.monotonic() + CONNECT_LIMIT_S
         while not any(segment.is_frame and segment.content.startswith(_INFO) for segment, _ in self._early_segments):
             if stop.is_set() or threads.monotonic() > until_s:
@@ -110,10 +113,11 @@ class ServerLink:
         return self._signalled.fileno()
 
     def read(self) -> bytes:
+        """The lines that have arrived, which `last_read` has with their times; b"" at the end."""
         if not self._signalled.recv(PIECE_BYTES) and not self._lines:
             return b""
-        self.taken = [self._lines.popleft() for _ in range(len(self._lines))]
-        return b"".join(line for line, _ in self.taken) or b"\n"
+        self.last_read = [self._lines.popleft() for _ in range(len(self._lines))]
+        return b"".join(line for line, _ in self.last_read) or b"\n"  # not the end
 
     def write(self, data: bytes) -> None:
         raise OSError("a satellite does not accept commands")
@@ -122,6 +126,7 @@ class ServerLink:
         return f"{self._address}: {self._end_reason}"
 
     def close(self) -> None:
+        """Ends the connection and both threads, in any state."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._answer_was_played.set()
@@ -136,13 +141,14 @@ class ServerLink:
     # The thread that reads
 
     def _listen(self) -> None:
+        """Handles what the satellite sends, until the connection ends."""
         try:
             for segment, at_s in self._early_segments:
-                self._handle(segment, at_s)
+                self._handle_segment(segment, at_s)
             while data := self._socket.recv(PIECE_BYTES):
                 at_s = self._use.now_s()
                 for segment in self._events.feed(data, 0.0):
-                    self._handle(segment, at_s)
+                    self._handle_segment(segment, at_s)
         except (OSError, DeviceError) as error:
             if self._end_reason != BROKEN:  # else the other thread has ended and closed the socket
                 self._end_reason = str(error)
@@ -150,11 +156,12 @@ class ServerLink:
             self._end_reason = BROKEN
             raise
         finally:
-            self._drop()
+            self._cut_off_command()
             with contextlib.suppress(OSError):
                 self._signals.shutdown(socket.SHUT_WR)
 
-    def _handle(self, segment: StreamSegment, at_s: float) -> None:
+    def _handle_segment(self, segment: StreamSegment, at_s: float) -> None:
+        """Reports an event, and does what a server must do about it. Sound belongs to the command in progress."""
         if segment.is_payload:
             if self._expects_command and self._command is not None and self._command.feed(segment.content, at_s):
                 self._end_command()
@@ -164,7 +171,7 @@ class ServerLink:
             return
         event = json.loads(segment.content)
         kind, data = event["type"], event["data"]
-        if kind not in _UNREPORTED:
+        if kind not in _UNREPORTED_KINDS:
             self._queue_line(b"\n%b\n" % segment.content, at_s)
         match kind:
             case "ping":
@@ -172,16 +179,16 @@ class ServerLink:
             case "info":
                 self._use.tell(DeviceDescribed(self._use.id, Stamp(at_s), _describe(data)))
             case "run-pipeline" if data.get("start_stage") == "asr":
-                self._drop()
+                self._cut_off_command()
                 self._expects_command, self._plays_answer = True, data.get("end_stage") == "tts"
-                self._event("transcribe")
+                self._send_and_report("transcribe")
             case "run-pipeline" if data.get("start_stage") == "wake":
                 raise DeviceError(
                     f"{self._address} leaves wake word detection to its server",
                     remedy="Give it a wake word service (--wake-uri), or write mode: proxy",
                 )
             case "audio-chunk" if self._expects_command:
-                rate_hz, channels = _format(data)
+                rate_hz, channels = _sound_format(data)
                 self._command = self._command or CommandSound(rate_hz, channels, self._use.limit_s)
                 if (rate_hz, channels) != (self._command.rate_hz, self._command.channels):
                     raise DeviceError("the satellite changed its sound format in a command", remedy="Restart it")
@@ -193,10 +200,10 @@ class ServerLink:
     def _end_command(self) -> None:
         """Ends a command: its sound is stored and answered."""
         self._expects_command, command, self._command = False, self._command, None
-        self._event("voice-stopped")
+        self._send_and_report("voice-stopped")
         self._jobs.put(partial(self._answer, command))
 
-    def _drop(self) -> None:
+    def _cut_off_command(self) -> None:
         """Ends a command that was cut off: its sound is stored."""
         self._expects_command, command, self._command = False, self._command, None
         if command is not None:
@@ -204,7 +211,8 @@ class ServerLink:
 
     # The thread that works on commands
 
-    def _work(self) -> None:
+    def _run_work_thread(self) -> None:
+        """Runs jobs until the end. The connection ends with this thread."""
         try:
             self._run_jobs()
         except BaseException:
@@ -215,78 +223,82 @@ class ServerLink:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def _run_jobs(self) -> None:
+        """Runs jobs as they come, and sends a ping when none has come for PING_INTERVAL_S."""
         while True:
             job: Callable[[], object] | None = partial(self._send, "ping")
             with contextlib.suppress(queue.Empty):
-                job = self._jobs.get(timeout=PING_S)
+                job = self._jobs.get(timeout=PING_INTERVAL_S)
             if job is None:
                 return
             with contextlib.suppress(OSError):  # the reading thread reports why the connection has ended
                 job()
 
     def _answer(self, command: CommandSound | None) -> None:
+        """Stores the sound of a command, and recognises it if there is a recogniser. None: no sound came."""
         waveform = None if command is None else self._use.keep_command(command)
         answerer = self._use.answerer
         recogniser = None if answerer is None else answerer.recogniser
         if waveform is None:
-            self._understood("")
+            self._handle_words("")
         elif recogniser is None:
-            self._release(ends=False)
+            self._send_no_words(ends=False)
             self._speak_answer("")
         else:
-            recogniser.transcribe_later(waveform, lambda words: self._jobs.put(partial(self._understood, words)))
+            recogniser.transcribe_later(waveform, lambda words: self._jobs.put(partial(self._handle_words, words)))
 
-    def _understood(self, words: str | HarnessError) -> None:
+    def _handle_words(self, words: str | HarnessError) -> None:
+        """Sends the recognised words and answers them, or reports that there are none."""
         if isinstance(words, HarnessError):
             self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {words}"))
             self._send("error", {"text": "the recogniser failed", "code": "stt-stream-failed"})
-            self._release()
+            self._send_no_words()
         elif not words.strip():
-            self._event("error", {"text": "no text recognized", "code": NOTHING_HEARD})
-            self._release()
+            self._send_and_report("error", {"text": "no text recognized", "code": NOTHING_HEARD})
+            self._send_no_words()
         else:
-            self._event("transcript", {"text": words})
+            self._send_and_report("transcript", {"text": words})
             self._speak_answer(words)
 
-    def _release(self, *, ends: bool = True) -> None:
+    def _send_no_words(self, *, ends: bool = True) -> None:
         """Makes the satellite wait for its wake word again. No words were recognised, so this is not reported.
 
         An error alone does not do so with wyoming-satellite 1.0.
         """
         self._send("transcript", {"text": ""})
         if ends:
-            self._end()
+            self._report_end()
 
     def _speak_answer(self, words: str) -> None:
+        """Sends the spoken answer, and waits until it was played. Without an answer, only the end is reported."""
         answerer = self._use.answerer
         text = "" if answerer is None else answerer.answer(words).strip()
         if answerer is None or not text or not self._plays_answer:
-            self._end()
+            self._report_end()
             return
-        self._event("synthesize", {"text": text})
+        self._send_and_report("synthesize", {"text": text})
         try:
             samples = answerer.speak(text)
         except HarnessError as error:
             self._use.tell(LogLine(self._use.id, Stamp(self._use.now_s()), f"the answer was not spoken: {error}"))
-            self._end()
+            self._report_end()
             return
         self._answer_was_played.clear()
         sound: dict[str, object] = {"rate": ANSWER_HZ, "width": 2, "channels": 1}
         content = np.clip(samples * 32767, -32768, 32767).astype("<i2").tobytes()
-        self._event("audio-start", {**sound, "timestamp": 0})
+        self._send_and_report("audio-start", {**sound, "timestamp": 0})
         for start in range(0, len(content), 2 * _CHUNK_SAMPLES):
             self._send("audio-chunk", sound, content[start : start + 2 * _CHUNK_SAMPLES])
         self._send("audio-stop", {"timestamp": 1000 * len(samples) // ANSWER_HZ})
         if not self._answer_was_played.wait(len(samples) / ANSWER_HZ + PLAYED_LATE_S):
-            self._end()
+            self._report_end()
 
-    def _end(self) -> None:
+    def _report_end(self) -> None:
         """Reports the end of a command for which the satellite reports none."""
         self._queue_line(PIPELINE_ENDED, self._use.now_s())
 
     # Both
 
-    def _event(self, kind: str, data: dict[str, object] | None = None) -> None:
+    def _send_and_report(self, kind: str, data: dict[str, object] | None = None) -> None:
         """Sends an event, and reports it with the time at which it was sent."""
         at_s = self._use.now_s()
         self._send(kind, data)
@@ -301,6 +313,7 @@ class ServerLink:
             self._socket.sendall(json.dumps(header).encode() + b"\n" + payload)
 
     def _queue_line(self, line: bytes, at_s: float) -> None:
+        """Queues a line for `read`, and wakes its reader."""
         self._lines.append((line, at_s))
         with contextlib.suppress(OSError):  # full: the reader will look anyway
             self._signals.send(b"\0")
@@ -318,12 +331,12 @@ def open_connection(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.so
 
 
 def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, Any]:
-    """What a satellite or a service reports about itself; {} without an answer. DeviceError."""
+    """What a satellite or a service reports about itself; {} without an answer. DeviceError if nothing is there."""
     events = WyomingEvents(EVENT_BYTES)
     with open_connection(address, limit_s) as connection, contextlib.suppress(OSError):
-        connection.settimeout(PING_S)
+        connection.settimeout(_INFO_LIMIT_S)
         connection.sendall(b'{"type": "describe"}\n')
-        until_s = threads.monotonic() + PING_S
+        until_s = threads.monotonic() + _INFO_LIMIT_S
         while threads.monotonic() < until_s and (data := connection.recv(PIECE_BYTES)):
             for segment in events.feed(data, 0.0):
                 event = json.loads(segment.content) if segment.is_frame else {}
@@ -333,13 +346,16 @@ def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, A
 
 
 def reported_version(address: str) -> str:
-    """Name and version that a satellite or a service reports; "no version" without an answer. DeviceError."""
+    """Name and version that a satellite or a service reports; "no version" without an answer.
+
+    DeviceError if nothing is there.
+    """
     return _describe(reported_info(address)) or "no version"
 
 
 def wake_phrases(info: dict[str, Any]) -> tuple[str, ...]:
     """The phrases that a satellite listens for; if it does not report the active ones, all phrases that it has."""
-    models = [model for service in _items(info.get("wake")) for model in _items(service.get("models"))]
+    models = [model for service in _dicts(info.get("wake")) for model in _dicts(service.get("models"))]
     phrases = {str(model.get("name")): str(model.get("phrase") or model.get("name")) for model in models}
     satellite = info.get("satellite")
     active = satellite.get("active_wake_words") if isinstance(satellite, dict) else None
@@ -356,7 +372,8 @@ def sends_detections(info: dict[str, Any]) -> bool:
     return bool(version) and version != "1.0" and not version.startswith("1.0.")
 
 
-def _items(entries: object) -> list[dict[str, Any]]:
+def _dicts(entries: object) -> list[dict[str, Any]]:
+    """The objects in a list; [] for anything else."""
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
@@ -365,7 +382,7 @@ def _phrase_of(name: str) -> str:
     return re.sub(r"_v\d[\d.]*$", "", plain_text(name, 80)).replace("_", " ").strip()
 
 
-def _format(data: dict[str, object]) -> tuple[int, int]:
+def _sound_format(data: dict[str, object]) -> tuple[int, int]:
     """Rate in Hz and channels of a chunk; DeviceError for a format that is not supported."""
     match data:
         case {"rate": int(rate), "width": 2, "channels": int(channels)} if 8000 <= rate <= 96_000 and 0 < channels < 9:
@@ -378,13 +395,8 @@ def _format(data: dict[str, object]) -> tuple[int, int]:
 
 def _describe(info: dict[str, object]) -> str:
     """`hall 1.4.1`: names and versions of the satellite or the services, as they report them."""
-    services = [
-        info.get("satellite"),
-        *(service for kind in info.values() if isinstance(kind, list) for service in kind),
-    ]
-    names = [
-        [str(service[key]) for key in ("name", "version") if service.get(key)]
-        for service in services
-        if isinstance(service, dict)
-    ]
-    return plain_text(", ".join(" ".join(parts) for parts in names if parts), 200)
+    services = _dicts([info.get("satellite")])
+    for entries in info.values():
+        services += _dicts(entries)
+    names = (" ".join(str(service[key]) for key in ("name", "version") if service.get(key)) for service in services)
+    return plain_text(", ".join(name for name in names if name), 200)

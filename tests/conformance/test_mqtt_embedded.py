@@ -113,7 +113,7 @@ def test_embedded_broker_ends_with_its_parent_process(tmp_path: Path) -> None:
     script = (
         "import os, pathlib, signal\n"
         "from harness.devices.mqtt.broker import EmbeddedBroker\n"
-        f"EmbeddedBroker.lease('127.0.0.1:{port}', pathlib.Path({str(tmp_path)!r}))\n"
+        f"EmbeddedBroker.acquire('127.0.0.1:{port}', pathlib.Path({str(tmp_path)!r}))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=False)

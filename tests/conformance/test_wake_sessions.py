@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.places import SessionFolder
-from harness.devices.in_process.device import ScriptedPhrase, WakeAt, wakes_in
+from harness.devices.in_process.device import ScriptedPhrase, WakeAt, draw_wakes
 from harness.model.feed import Review
 from harness.model.observation import StimulusEnded, StimulusStarted, Wake
 from harness.model.record import (
@@ -58,7 +58,7 @@ def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
         phrase = ScriptedPhrase(listening.phrase, row.query_end_s) if listening.kind is TrialKind.WAKE else None
         if listening.kind is TrialKind.COMMAND:
             continue  # where the phrase ends in it the log does not say
-        wakes[row.play_id] = wakes_in(
+        wakes[row.play_id] = draw_wakes(
             row.duration_s,
             phrase,
             miss_share=MISSES[device],
@@ -144,7 +144,7 @@ def test_openings_report_the_share_that_the_device_missed(runs: Runs, host_keeps
         if known(trial.listening).kind is TrialKind.WAKE:
             phrase = ScriptedPhrase("alexa", row.query_end_s)
             seed = f"{known(records(entries, SessionStarted)[0]).seed}:shelf:{row.play_id}"
-            wakes = wakes_in(row.duration_s, phrase, miss_share=0.3, false_per_hour=0.0, seed=seed)
+            wakes = draw_wakes(row.duration_s, phrase, miss_share=0.3, false_per_hour=0.0, seed=seed)
             missed[dict(trial.conditions)["opening"]] += not wakes
         opening = trial.recipe.opening
         assert len(row.other_phrases) == (0 if opening is None else 2 if opening.then else 1)

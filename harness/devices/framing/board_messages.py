@@ -29,24 +29,38 @@ class ReceivedMessage:
 class WireProperties:
     """Properties of a wire.
 
-    loses: whether frames may be lost. If so, there is one board, which resends events until they are acknowledged, and
-    which names its boot only in its hello. Otherwise every message arrives, perhaps twice, and names its boot.
-    hello_again_s, command_again_s: time after which an unanswered request for a hello, or a command, is sent again.
-    first_pings: number of answers to pings that are needed before the board is ready.
-    at_once: number of audio messages that are sent together.
-    events_s: time limit for the last events of a sound.
+    is_lossy: whether frames may be lost. If so, there is one board, which resends events until they are acknowledged,
+    and which names its boot only in its hello. Otherwise every message arrives, perhaps twice, and names its boot.
+    hello_resend_s, command_resend_s: time after which an unanswered request for a hello, or a command, is sent again.
+    min_pongs: number of answers to pings that are needed before the board is ready.
+    audio_batch: number of audio messages that are sent together.
+    last_events_s: time limit for the last events of a sound.
     """
 
-    loses: bool
-    hello_again_s: float
-    command_again_s: float
-    first_pings: int
-    at_once: int
-    events_s: float
+    is_lossy: bool
+    hello_resend_s: float
+    command_resend_s: float
+    min_pongs: int
+    audio_batch: int
+    last_events_s: float
 
 
-LINE = WireProperties(True, 0.5, 0.2, 8, 4, 10.0)  # Commands again after 200 ms, by docs/reference/framing.md.
-BROKER = WireProperties(False, 1.0, 1.0, 0, 32, 3.0)  # QoS 1 repeats what was lost, so the harness need not soon.
+LINE = WireProperties(
+    is_lossy=True,
+    hello_resend_s=0.5,
+    command_resend_s=0.2,  # by docs/reference/framing.md
+    min_pongs=8,
+    audio_batch=4,
+    last_events_s=10.0,
+)
+BROKER = WireProperties(
+    is_lossy=False,
+    hello_resend_s=1.0,
+    command_resend_s=1.0,  # QoS 1 repeats what was lost, so the harness need not soon
+    min_pongs=0,
+    audio_batch=32,
+    last_events_s=3.0,
+)
 
 
 def observation(event: messages.Event | messages.Log, source: str, stamp: Stamp, sender: AudioSender) -> Observation:

@@ -40,6 +40,7 @@ class ScriptedPhrase:
 
     @property
     def wakes_s(self) -> float:
+        """When the device wakes by the phrase."""
         return self.ends_s + WAKES_AFTER_S
 
 
@@ -51,26 +52,26 @@ class WakeAt(NamedTuple):
     phrase: str
 
 
-def wakes_in(
+def draw_wakes(
     duration_s: float, phrase: ScriptedPhrase | None, *, miss_share: float, false_per_hour: float, seed: str
 ) -> tuple[WakeAt, ...]:
     """The wake events in a sound, in order; the same seed gives the same events.
 
     False accepts are a Poisson process over the whole sound, including its phrases.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     wakes: list[WakeAt] = []
-    is_missed = chance.random() < miss_share
+    is_missed = rng.random() < miss_share
     if phrase is not None:
         wakes += [WakeAt(ends_s + WAKES_AFTER_S, 1.0, phrase.text) for ends_s in phrase.also_ends_s]
         if not is_missed:
-            wakes.append(WakeAt(phrase.wakes_s, round(chance.uniform(0.7, 1.0), 3), phrase.text))
+            wakes.append(WakeAt(phrase.wakes_s, round(rng.uniform(0.7, 1.0), 3), phrase.text))
     at_s = 0.0
     while false_per_hour > 0:
-        at_s += chance.expovariate(1.0) * (3600 / false_per_hour)  # infinite for a rate near 0: late enough
+        at_s += rng.expovariate(1.0) * (3600 / false_per_hour)  # infinite for a rate near 0: late enough
         if at_s >= duration_s:
             break
-        wakes.append(WakeAt(at_s, round(chance.uniform(0.5, 0.8), 3), phrase.text if phrase else ""))
+        wakes.append(WakeAt(at_s, round(rng.uniform(0.5, 0.8), 3), phrase.text if phrase else ""))
     return tuple(sorted(wakes))
 
 
@@ -97,13 +98,14 @@ class HeardPhrases(NamedTuple):
     query_end_s: float
 
 
-def hear(samples: Samples) -> HeardPhrases | None:
+def detect_phrases(samples: Samples) -> HeardPhrases | None:
     """Finds where the phrases of a sound at RATE_HZ end, by energy alone; None when there is only noise."""
-    size = round(FRAME_S * RATE_HZ)
-    count = len(samples) // size
+    frame_samples = round(FRAME_S * RATE_HZ)
+    count = len(samples) // frame_samples
     if count == 0:
         return None
-    level = np.sqrt(np.mean(np.square(samples[: count * size].reshape(count, size), dtype=np.float64), axis=1))
+    frames = samples[: count * frame_samples].reshape(count, frame_samples)
+    level = np.sqrt(np.mean(np.square(frames, dtype=np.float64), axis=1))
     threshold = max(2.5 * float(np.percentile(level, 5)), 0.06 * float(level.max()), 10 ** (-60 / 20))
     loud = np.flatnonzero(level > threshold)
     if not len(loud):
@@ -184,27 +186,27 @@ class DeviceReaction(NamedTuple):
 class SimpleDevice:
     """Hears sounds and decides by a seed how it reacts. It learns the words only from `script`."""
 
-    def __init__(self, behaviour: InProcessOptions, seed: int) -> None:
-        self._behaviour = behaviour
+    def __init__(self, options: InProcessOptions, seed: int) -> None:
+        self._options = options
         self._seed = seed
         self._answer_end_s: float | None = None
-        self._calls = random.Random(f"{seed}:memory")
+        self._memory_rng = random.Random(f"{seed}:memory")
         self._texts: dict[str, str] = {}
         self._frames: dict[str, ExpectedFrame] = {}
         self._play_counts: dict[str, int] = {}
 
     def remembers(self, called_s: float) -> bool:
-        """Whether it still remembers its last answer at that time."""
-        lasts_s = self._behaviour.memory_s * math.exp(self._behaviour.memory_spread * self._calls.gauss(0.0, 1.0))
+        """Whether it still remembers its last answer at that time. Each call draws anew how long it remembers."""
+        lasts_s = self._options.memory_s * math.exp(self._options.memory_spread * self._memory_rng.gauss(0.0, 1.0))
         return self._answer_end_s is not None and called_s <= self._answer_end_s + lasts_s
 
-    def spoke(self, until_s: float) -> None:
+    def note_answer_end(self, until_s: float) -> None:
         """Notes the end of its answer."""
         self._answer_end_s = until_s
 
     def answer(self, reaction: DeviceReaction, remembers: bool) -> str:
         """The text of its answer; a device with a memory says whether it remembered."""
-        if not self._behaviour.memory_s:
+        if not self._options.memory_s:
             return PHRASES[reaction.phrase]
         return REMEMBERS if remembers else FORGOT
 
@@ -214,35 +216,35 @@ class SimpleDevice:
         if frame is not None:
             self._frames[waveform_sha] = frame
 
-    def take(self, waveform_sha: str) -> DeviceReaction | None:
-        """Its reaction to a sound; None if the sound does not address it."""
+    def react(self, waveform_sha: str) -> DeviceReaction | None:
+        """Draws its reaction to a sound; None if the sound does not address it."""
         text = self._texts.get(waveform_sha)
         if text is None:
             return None
-        times = self._play_counts[waveform_sha] = self._play_counts.get(waveform_sha, 0) + 1
-        chance = random.Random(f"{self._seed}:{waveform_sha}:{times}")
-        draw, phrase = chance.random(), chance.randrange(4)
-        latency_s = self._behaviour.latency_s * chance.uniform(0.8, 1.2)
+        play_count = self._play_counts[waveform_sha] = self._play_counts.get(waveform_sha, 0) + 1
+        rng = random.Random(f"{self._seed}:{waveform_sha}:{play_count}")
+        draw, phrase = rng.random(), rng.randrange(4)
+        latency_s = self._options.latency_s * rng.uniform(0.8, 1.2)
         for share, reaction in (
-            (self._behaviour.wake_miss_share, DeviceReaction(None, None, phrase)),
-            (self._behaviour.mishear_share, DeviceReaction(_mishear(text, chance), latency_s, phrase)),
-            (self._behaviour.silent_share, DeviceReaction(text, None, phrase)),
-            (self._behaviour.late_share, DeviceReaction(text, self._behaviour.late_s, phrase)),
+            (self._options.wake_miss_share, DeviceReaction(None, None, phrase)),
+            (self._options.mishear_share, DeviceReaction(_misheard(text, rng), latency_s, phrase)),
+            (self._options.silent_share, DeviceReaction(text, None, phrase)),
+            (self._options.late_share, DeviceReaction(text, self._options.late_s, phrase)),
         ):
             if draw < share:
-                return self._with_frame(reaction, waveform_sha, times)
+                return self._with_frame(reaction, waveform_sha, play_count)
             draw -= share
-        return self._with_frame(DeviceReaction(text, latency_s, phrase), waveform_sha, times)
+        return self._with_frame(DeviceReaction(text, latency_s, phrase), waveform_sha, play_count)
 
-    def _with_frame(self, reaction: DeviceReaction, waveform_sha: str, times: int) -> DeviceReaction:
+    def _with_frame(self, reaction: DeviceReaction, waveform_sha: str, play_count: int) -> DeviceReaction:
         """Adds the intents and slots: none from wrong words, and sometimes other ones from right words."""
         frame = self._frames.get(waveform_sha)
         if frame is None or reaction.transcript is None:
             return reaction
         if reaction.transcript != self._texts[waveform_sha]:
             return reaction._replace(frame=ExpectedFrame((), ()))
-        chance = random.Random(f"{self._seed}:{waveform_sha}:{times}:frame")
-        if chance.random() < self._behaviour.misunderstand_share:
+        rng = random.Random(f"{self._seed}:{waveform_sha}:{play_count}:frame")
+        if rng.random() < self._options.misunderstand_share:
             frame = ExpectedFrame(frame.intents, frame.slots[:-1]) if frame.slots else ExpectedFrame((), ())
         return reaction._replace(frame=frame)
 
@@ -253,11 +255,12 @@ def reported_intent(source: str, stamp: Stamp, frame: ExpectedFrame) -> Intent:
     return Intent(source, stamp, joined(frame.intents), slots)
 
 
-def _mishear(text: str, chance: random.Random) -> str:
+def _misheard(text: str, rng: random.Random) -> str:
+    """The text with one word replaced."""
     words = text.split()
     if not words:
         return "something"
-    index = chance.randrange(len(words))
+    index = rng.randrange(len(words))
     words[index] = "something" if words[index].lower() != "something" else "nothing"
     return " ".join(words)
 

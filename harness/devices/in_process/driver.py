@@ -8,7 +8,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import soxr
@@ -23,10 +23,10 @@ from harness.devices.in_process.device import (
     ScriptedPhrase,
     SimpleDevice,
     WakeAt,
-    hear,
+    detect_phrases,
+    draw_wakes,
     reported_intent,
     synthetic_speech,
-    wakes_in,
     waveform_sha256,
 )
 from harness.model.bench import ObservationKind
@@ -72,13 +72,22 @@ class AirSound:
         return self.starts_s + len(self.samples) / RATE_HZ
 
 
+class _DueCall(NamedTuple):
+    """A call at due_s. Calls of one time come in the `order` of scheduling. tag: under which it can be cancelled."""
+
+    due_s: float
+    order: int
+    tag: str
+    action: Callable[[], None]
+
+
 class Air:
     """The air: sounds and timed events. Callbacks run in the air's thread, one at a time, never early."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._changed = threads.condition()
-        self._due_calls: list[tuple[float, int, str, Callable[[], None]]] = []
+        self._due_calls: list[_DueCall] = []  # a heap
         self._order = itertools.count()
         self._sounds: list[AirSound] = []
         self._is_open = True
@@ -86,25 +95,26 @@ class Air:
         self._thread.start()
 
     def close(self) -> None:
+        """Ends the thread; calls that are not due yet are dropped."""
         with self._changed:
             self._is_open = False
             self._changed.notify_all()
         if threads.current_thread() is not self._thread:
             self._thread.join(1.0)
 
-    def schedule(self, due_s: float, tag: str, happen: Callable[[], None]) -> None:
+    def schedule(self, due_s: float, tag: str, action: Callable[[], None]) -> None:
         """Schedules a call, unless its tag is cancelled first."""
         with self._changed:
-            heapq.heappush(self._due_calls, (due_s, next(self._order), tag, happen))
+            heapq.heappush(self._due_calls, _DueCall(due_s, next(self._order), tag, action))
             self._changed.notify_all()
 
     def cancel(self, tag: str) -> None:
         """Cancels the calls scheduled under that tag."""
         with self._changed:
-            self._due_calls = [call for call in self._due_calls if call[2] != tag]
+            self._due_calls = [call for call in self._due_calls if call.tag != tag]
             heapq.heapify(self._due_calls)
 
-    def sound(self, tag: str, starts_s: float, waveform: Waveform) -> AirSound:
+    def add_sound(self, tag: str, starts_s: float, waveform: Waveform) -> AirSound:
         """Adds a sound; returns it at the air's rate."""
         samples = waveform.samples
         if waveform.rate_hz != RATE_HZ:
@@ -159,26 +169,27 @@ class Air:
         return None
 
     def _run(self) -> None:
+        """Runs the calls when they are due, until the air is closed."""
         while True:
             with self._changed:
-                while self._is_open and not (self._due_calls and self._due_calls[0][0] <= self._clock.now_s()):
-                    wait_s = (
-                        self._clock.real_s(self._due_calls[0][0] - self._clock.now_s()) if self._due_calls else None
-                    )
-                    self._changed.wait(None if wait_s is None else max(0.0, wait_s))
+                while self._is_open and not (self._due_calls and self._due_calls[0].due_s <= self._clock.now_s()):
+                    wait_s = None
+                    if self._due_calls:
+                        wait_s = max(0.0, self._clock.real_s(self._due_calls[0].due_s - self._clock.now_s()))
+                    self._changed.wait(wait_s)
                 if not self._is_open:
                     return
-                happen = heapq.heappop(self._due_calls)[3]
-            happen()
+                call = heapq.heappop(self._due_calls)
+            call.action()
 
 
 LEAD_S = 0.02
 """Time from `play` to the first sample, in seconds."""
-NOTICED_S = 0.05
+MICROPHONE_DELAY_S = 0.05
 """Delay from the start or end of a sound to the microphone's report, in seconds."""
 PROOF_EVERY_S = 5.0
 """Interval of the device's proofs of listening, in seconds of sound."""
-REPORTS_AFTER_S = 0.25
+REPORT_DELAY_S = 0.25
 
 
 class _Room:
@@ -186,23 +197,31 @@ class _Room:
 
     def __init__(self, clock: Clock) -> None:
         self.air = Air(clock)
-        self.present: list[InProcess] = []
+        self.members: list[InProcess] = []
         self.device: SimpleDevice | None = None
 
     @property
     def connection(self) -> InProcess:
         """The connection whose options the device uses: the one with a profile, else the first that opened."""
         return next(
-            (connection for connection in self.present if connection.surroundings.profile is not None), self.present[0]
+            (connection for connection in self.members if connection.surroundings.profile is not None), self.members[0]
         )
 
     @property
-    def ear(self) -> InProcess:
+    def microphone(self) -> InProcess:
         """The equipment that reports speech: the last that opened and is not a device's connection, a microphone."""
         return next(
-            (connection for connection in reversed(self.present) if connection.surroundings.profile is None),
-            self.present[0],
+            (connection for connection in reversed(self.members) if connection.surroundings.profile is None),
+            self.members[0],
         )
+
+
+class _PlayingSound(NamedTuple):
+    """A sound that plays, and when its first sample and its end are due."""
+
+    play_id: str
+    starts_s: float
+    ends_s: float
 
 
 _ROOMS: dict[tuple[str, int], _Room] = {}
@@ -226,7 +245,7 @@ class InProcess:
         self._clock = surroundings.clock
         self._sink: Sink | None = None
         self._room: _Room | None = None
-        self._playing: tuple[str, float, float] | None = None
+        self._playing: _PlayingSound | None = None
         self._lock = threads.rlock()
         self._link_is_lost = False
         self._texts: dict[str, tuple[str, ExpectedFrame | None]] = {}
@@ -238,21 +257,23 @@ class InProcess:
         return self.options.air, id(self._clock)
 
     def open(self, sink: Sink) -> None:
+        """Joins the air of its options; the first equipment in it creates it."""
         self._sink = sink
         with _ROOMS_LOCK:
             room = _ROOMS.get(self._key)
             if room is None:
                 room = _ROOMS[self._key] = _Room(self._clock)
-            room.present.append(self)
+            room.members.append(self)
             self._room = room
 
     def close(self) -> None:
+        """Leaves the air, which ends with its last equipment."""
         with _ROOMS_LOCK:
             room, self._room = self._room, None
             if room is None:
                 return
-            room.present.remove(self)
-            others_remain = bool(room.present)
+            room.members.remove(self)
+            others_remain = bool(room.members)
             if not others_remain:
                 del _ROOMS[self._key]
         if not others_remain:
@@ -281,20 +302,20 @@ class InProcess:
             return
         with self._lock:
             if self._playing is not None:
-                raise DeviceError(f"{self.id} is already playing {self._playing[0]}", remedy="Stop it first")
+                raise DeviceError(f"{self.id} is already playing {self._playing.play_id}", remedy="Stop it first")
             starts_s = self._clock.now_s() + LEAD_S
-            sound = room.air.sound(self.id, starts_s, waveform)
-            self._playing = (play_id, starts_s, sound.ends_s)
+            sound = room.air.add_sound(self.id, starts_s, waveform)
+            self._playing = _PlayingSound(play_id, starts_s, sound.ends_s)
         tag = f"{self.id}:{play_id}"
         room.air.schedule(starts_s, tag, lambda: self._emit(StimulusStarted(self.id, Stamp(starts_s), play_id)))
         room.air.schedule(sound.ends_s, tag, lambda: self._end(play_id, sound.ends_s, complete=True))
-        ear = room.ear
-        stimulus_heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
-        room.air.schedule(sound.ends_s + NOTICED_S, tag, lambda: ear._emit(stimulus_heard))
+        microphone = room.microphone
+        stimulus_heard = StimulusHeard(microphone.id, Stamp(starts_s), play_id, 1.0)
+        room.air.schedule(sound.ends_s + MICROPHONE_DELAY_S, tag, lambda: microphone._emit(stimulus_heard))
         sha = waveform_sha256(waveform)
-        for connection in room.present:
+        for connection in room.members:
             if connection.surroundings.profile is not None and not connection.options.injection:
-                connection._listen(
+                connection._schedule_wakes(
                     room,
                     tag=tag,
                     play_id=play_id,
@@ -304,9 +325,10 @@ class InProcess:
                     speed=1.0,
                     wired=False,
                 )
-        self._reach_device(room, play_id, starts_s, sha, sound.samples)
+        self._address_device(room, play_id, starts_s, sha, sound.samples)
 
     def stop(self) -> None:
+        """Ends the sound that is playing; StimulusEnded(complete=False) follows."""
         with self._lock:
             playing = self._playing
         room = self._room
@@ -322,7 +344,7 @@ class InProcess:
 
     def _end(self, play_id: str, at_s: float, *, complete: bool, sent_s: float | None = None) -> None:
         with self._lock:
-            if self._playing is None or self._playing[0] != play_id:
+            if self._playing is None or self._playing.play_id != play_id:
                 return
             self._playing = None
             if self.options.injection:
@@ -335,18 +357,19 @@ class InProcess:
     # A connection that injects sound
 
     def _inject(self, room: _Room, play_id: str, waveform: Waveform) -> None:
+        """Sends a sound to the device past the air, at `injection_speed`."""
         speed, duration_s = self.options.injection_speed, waveform.duration_s
         with self._lock:
             if self._playing is not None:
-                raise DeviceError(f"{self.id} is already playing {self._playing[0]}", remedy="Stop it first")
+                raise DeviceError(f"{self.id} is already playing {self._playing.play_id}", remedy="Stop it first")
             starts_s = self._clock.now_s()
             ends_s = starts_s + duration_s / speed
-            self._playing = (play_id, starts_s, ends_s)
+            self._playing = _PlayingSound(play_id, starts_s, ends_s)
             audio_line_s = self._audio_line_s
         tag = f"{self.id}:{play_id}"
         stimulus_started = StimulusStarted(self.id, Stamp(starts_s), play_id, audio_line_s)
         room.air.schedule(starts_s, tag, lambda: self._emit(stimulus_started))
-        self._listen(
+        self._schedule_wakes(
             room,
             tag=tag,
             play_id=play_id,
@@ -358,7 +381,7 @@ class InProcess:
         )
         room.air.schedule(ends_s, tag, lambda: self._end(play_id, ends_s, complete=True, sent_s=duration_s))
 
-    def _listen(
+    def _schedule_wakes(
         self,
         room: _Room,
         tag: str,
@@ -372,7 +395,7 @@ class InProcess:
     ) -> None:
         """Schedules the wake events of this connection's device in a sound, and proofs of listening every 5 s."""
         phrase = next(
-            (connection._phrases[waveform_sha] for connection in room.present if waveform_sha in connection._phrases),
+            (connection._phrases[waveform_sha] for connection in room.members if waveform_sha in connection._phrases),
             None,
         )
         options = self.options
@@ -381,27 +404,27 @@ class InProcess:
         seed = f"{self.surroundings.seed}:{self.id}:{play_id}"
         first_s = self._audio_line_s
 
-        def tell_at(
-            place_s: float, make: Callable[[Stamp, float | None], Observation], kind: ObservationKind | None
+        def schedule_report(
+            position_s: float, create: Callable[[Stamp, float | None], Observation], kind: ObservationKind | None
         ) -> None:
-            stamp = Stamp(starts_s + place_s / speed, 0.0 if wired else 0.01)
-            observation = make(stamp, first_s + place_s if wired else None)
+            stamp = Stamp(starts_s + position_s / speed, 0.0 if wired else 0.01)
+            observation = create(stamp, first_s + position_s if wired else None)
             room.air.schedule(
                 stamp.at_s, tag, lambda: self._emit(observation) if kind is None else self._report(kind, observation)
             )
 
-        def proof(stamp: Stamp, audio_s: float | None) -> Observation:
+        def listening_proof(stamp: Stamp, audio_s: float | None) -> Observation:
             return ListeningProved(self.id, stamp, Proof.ACKNOWLEDGED if wired else Proof.HEARTBEAT, audio_s)
 
         if phrase is not None and phrase.sounds_s is not None and not wired:
             at_s, ends_s = phrase.sounds_s
             while at_s < ends_s:
-                at_s = room.air.sound("device", starts_s + at_s, synthetic_speech(0)).ends_s - starts_s
+                at_s = room.air.add_sound("device", starts_s + at_s, synthetic_speech(0)).ends_s - starts_s
         for step in range(int(duration_s / PROOF_EVERY_S) + 1):
-            tell_at(step * PROOF_EVERY_S, proof, None)
+            schedule_report(step * PROOF_EVERY_S, listening_proof, None)
         if not wired:
-            tell_at(duration_s, proof, None)
-        for wake in wakes_in(
+            schedule_report(duration_s, listening_proof, None)
+        for wake in draw_wakes(
             duration_s,
             phrase,
             miss_share=options.wake_miss_share,
@@ -409,17 +432,17 @@ class InProcess:
             seed=seed,
         ):
 
-            def woke(stamp: Stamp, audio_s: float | None, wake: WakeAt = wake) -> Observation:
+            def wake_event(stamp: Stamp, audio_s: float | None, wake: WakeAt = wake) -> Observation:
                 return Wake(self.id, stamp, wake.phrase, wake.score, audio_s)
 
-            tell_at(min(wake.at_s, duration_s), woke, ObservationKind.WAKE)
+            schedule_report(min(wake.at_s, duration_s), wake_event, ObservationKind.WAKE)
             if phrase is not None and phrase.command and wake.at_s == phrase.wakes_s:
 
                 def transcript(stamp: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
                     return Transcript(self.id, stamp, text, True, audio_s)
 
-                tell_at(
-                    min(phrase.command_ends_s + REPORTS_AFTER_S, duration_s), transcript, ObservationKind.TRANSCRIPT
+                schedule_report(
+                    min(phrase.command_ends_s + REPORT_DELAY_S, duration_s), transcript, ObservationKind.TRANSCRIPT
                 )
 
     # A microphone
@@ -432,7 +455,7 @@ class InProcess:
 
     def level_dbfs(self) -> float | None:
         room = self._room
-        return None if room is None else room.air.level_dbfs(lambda tag: tag == self.id or self is room.ear)
+        return None if room is None else room.air.level_dbfs(lambda tag: tag == self.id or self is room.microphone)
 
     def noise_floor_dbfs(self) -> float | None:
         return None if self._room is None else FLOOR_DBFS
@@ -471,13 +494,14 @@ class InProcess:
                 )
             self.expect(sha, scripted_phrase)
 
-    def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
-        connection, ear = room.connection, room.ear
+    def _address_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
+        """Schedules what the device of the air does about a sound: it wakes, understands and answers."""
+        connection, microphone = room.connection, room.microphone
         options = connection.options
         if room.device is None:
             room.device = SimpleDevice(options, connection.surroundings.seed)
-        hearing = hear(samples)
-        for member in room.present:
+        hearing = detect_phrases(samples)
+        for member in room.members:
             if waveform_sha in member._texts:
                 room.device.script(waveform_sha, *member._texts[waveform_sha])
         if hearing is None:
@@ -487,41 +511,42 @@ class InProcess:
         query_end_s = starts_s + hearing.query_end_s
         device = room.device
 
-        def wakes() -> None:
-            reaction = device.take(waveform_sha)
+        def wake_up() -> None:
+            reaction = device.react(waveform_sha)
             if reaction is None or reaction.transcript is None:
                 return
             called_s = wake_end_s + WAKES_AFTER_S
             connection._report(ObservationKind.WAKE, Wake(connection.id, Stamp(called_s, 0.01)))
             remembers = device.remembers(called_s)
-            room.air.schedule(query_end_s, tag, lambda: understands(reaction, remembers))
+            room.air.schedule(query_end_s, tag, lambda: understand(reaction, remembers))
 
-        def understands(reaction: DeviceReaction, remembers: bool) -> None:
-            tells_s = query_end_s + REPORTS_AFTER_S
-            transcript = Transcript(connection.id, Stamp(tells_s, 0.01), reaction.transcript or "")
-            room.air.schedule(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
+        def understand(reaction: DeviceReaction, remembers: bool) -> None:
+            report_s = query_end_s + REPORT_DELAY_S
+            transcript = Transcript(connection.id, Stamp(report_s, 0.01), reaction.transcript or "")
+            room.air.schedule(report_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
             if reaction.frame is not None:
-                intent = reported_intent(connection.id, Stamp(tells_s, 0.01), reaction.frame)
-                room.air.schedule(tells_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
+                intent = reported_intent(connection.id, Stamp(report_s, 0.01), reaction.frame)
+                room.air.schedule(report_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
             if reaction.answers_after_s is not None:
                 room.air.schedule(
-                    query_end_s + reaction.answers_after_s, "device", lambda: answers(reaction, remembers)
+                    query_end_s + reaction.answers_after_s, "device", lambda: give_answer(reaction, remembers)
                 )
 
-        def answers(reaction: DeviceReaction, remembers: bool) -> None:
+        def give_answer(reaction: DeviceReaction, remembers: bool) -> None:
             begins_s = query_end_s + (reaction.answers_after_s or 0.0)
-            ends_s = room.air.sound("device", begins_s, synthetic_speech(reaction.phrase)).ends_s
-            device.spoke(ends_s)
+            ends_s = room.air.add_sound("device", begins_s, synthetic_speech(reaction.phrase)).ends_s
+            device.note_answer_end(ends_s)
             response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(reaction, remembers))
             connection._report(ObservationKind.RESPONSE, response)
-            speech_started = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
-            room.air.schedule(begins_s + NOTICED_S, "device", lambda: ear._emit(speech_started))
-            speech_ended = SpeechEnded(ear.id, Stamp(ends_s, 0.01))
-            room.air.schedule(ends_s + NOTICED_S, "device", lambda: ear._emit(speech_ended))
+            speech_started = SpeechStarted(microphone.id, Stamp(begins_s, 0.01), -26.0)
+            room.air.schedule(begins_s + MICROPHONE_DELAY_S, "device", lambda: microphone._emit(speech_started))
+            speech_ended = SpeechEnded(microphone.id, Stamp(ends_s, 0.01))
+            room.air.schedule(ends_s + MICROPHONE_DELAY_S, "device", lambda: microphone._emit(speech_ended))
 
-        room.air.schedule(min(wake_end_s + WAKES_AFTER_S, query_end_s), tag, wakes)
+        room.air.schedule(min(wake_end_s + WAKES_AFTER_S, query_end_s), tag, wake_up)
 
     def _report(self, kind: ObservationKind, observation: Observation) -> None:
+        """Reports an observation of the device, if its profile lists this kind and its link is not lost."""
         profile = self.surroundings.profile
         kinds = {ObservationKind.WAKE, ObservationKind.TRANSCRIPT} if profile is None else profile.reports
         if self.options.reports and kind in kinds and not self._link_is_lost:

@@ -1,4 +1,8 @@
-"""A board with the harness's framing at a broker: topics to messages and back, other users, and a thread."""
+"""A board that speaks the harness's framing over MQTT.
+
+This module converts between topics and messages, detects other programs that control the board, and sends from a thread
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from harness.devices.wire import messages
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_sender import PROBE_SAMPLE
 from harness.devices.wire.lines import MappingError
-from harness.devices.wire.mappings import parse, show_payload
+from harness.devices.wire.mappings import parse_json, show_payload
 from harness.model.bench import PlainValue
 from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError
@@ -28,8 +32,8 @@ from harness.model.observation import DeviceState, LogLine
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
-_U64 = 1 << 64
-_LEVELS = {1: "error", 2: "warning", 3: "info", 4: "debug"}
+_U64_END = 1 << 64
+_LOG_LEVELS = {1: "error", 2: "warning", 3: "info", 4: "debug"}
 
 
 def encode_message(message: messages.ToBoard, number: int, owner: str) -> tuple[str, bytes, int]:
@@ -57,25 +61,33 @@ BOARD_TOPICS = frozenset(("hello", "ack", "pong", "wake", "transcript", "intent"
 """Topics below a board's own topic that the harness reads itself. The board's profile may map others."""
 
 
-def read(topic: str, payload: bytes) -> ReceivedMessage:
+def parse_message(topic: str, payload: bytes) -> ReceivedMessage:
     """The message on `vh/<device>/<topic>`; MappingError, with the reason, for anything else."""
-    document = parse(payload)
+    document = parse_json(payload)
     if not isinstance(document, dict):
         raise MappingError("not a JSON object")
     fields = _Fields(document)
     boot, number, text = fields.boot(), fields.number, fields.optional_text
     match topic:
         case "hello":
-            rate_hz, window = number("rate_hz", 1, 384_000), number("window", 1, 1 << 32)
-            phrases = fields.texts("wake_phrases")
-            head = number("protocol"), boot, number("time_us"), rate_hz, window
-            return ReceivedMessage(messages.BoardHello(*head, text("firmware"), phrases, text("serial")))
+            hello = messages.BoardHello(
+                protocol=number("protocol"),
+                boot=boot,
+                time_us=number("time_us"),
+                rate_hz=number("rate_hz", 1, 384_000),
+                window=number("window", 1, 1 << 32),
+                firmware=text("firmware"),
+                wake_phrases=fields.texts("wake_phrases"),
+                serial=text("serial"),
+            )
+            return ReceivedMessage(hello)
         case "ack":
             return ReceivedMessage(messages.AudioAck(number("next"), number("events"), number("command")), boot)
         case "pong":
             pong = messages.Pong(number("token"), number("received_us"), number("sent_us"), fields.flag("listening"))
             return ReceivedMessage(pong, boot)
-    seq, time_us, sample = (fields.optional_number(name) for name in ("seq", "time_us", "sample"))
+    seq, time_us = fields.optional_number("seq"), fields.optional_number("time_us")
+    sample = fields.optional_number("sample")
     event: messages.Event | messages.Log
     match topic:
         case "wake":
@@ -92,29 +104,31 @@ def read(topic: str, payload: bytes) -> ReceivedMessage:
             event = messages.ErrorEvent(time_us, number("code"), text("text"))
         case "log":
             level = number("level")
-            event = messages.Log(time_us, level, f"{_LEVELS.get(level, level)}: {fields.text('text')}")
+            event = messages.Log(time_us, level, f"{_LOG_LEVELS.get(level, level)}: {fields.text('text')}")
         case _:
             raise MappingError("unknown topic; docs/reference/framing.md lists the topics")
     return ReceivedMessage(event, boot, seq)
 
 
 class _Fields:
-    """The fields of a JSON object, each checked when it is read."""
+    """The fields of a JSON object, each checked when it is read: MappingError if it is missing or of another kind."""
 
     def __init__(self, document: dict[str, PlainValue]) -> None:
         self._document = document
 
     def boot(self) -> str:
+        """The id of the boot, which a board may send as text or as a number."""
         boot = self._document.get("boot")
         if isinstance(boot, str) and 0 < len(boot) <= 32:
             return boot
-        if is_integer(boot) and 0 <= boot < _U64:
+        if is_integer(boot) and 0 <= boot < _U64_END:
             return f"{boot:08x}"
         raise MappingError("no boot id")
 
-    def number(self, name: str, low: int = 0, high: int = _U64) -> int:
+    def number(self, name: str, low: int = 0, end: int = _U64_END) -> int:
+        """A whole number from `low` to below `end`."""
         number = self._document.get(name)
-        if not is_integer(number) or not low <= number < high:
+        if not is_integer(number) or not low <= number < end:
             raise MappingError(f"`{name}` is not a whole number in its range")
         return number
 
@@ -137,6 +151,7 @@ class _Fields:
         return tuple(text for text in texts if isinstance(text, str))
 
     def flag(self, name: str, *, default: bool | None = None) -> bool:
+        """A truth value; 0 and 1 also count. default: None means that the field must be there."""
         flag = self._document.get(name, default)
         if isinstance(flag, bool):
             return flag
@@ -153,90 +168,99 @@ class _Fields:
         return float(score)
 
     def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
-        """An object of texts, or a list of objects with name and value."""
+        """Names and values, from an object of texts or a list of objects with name and value; () without the field."""
         content = self._document.get(name)
         match content:
             case None:
-                items: list[tuple[PlainValue, PlainValue]] = []
+                entries: list[tuple[PlainValue, PlainValue]] = []
             case dict():
-                items = list(content.items())
+                entries = list(content.items())
             case list():
-                items = [(slot.get("name"), slot.get("value")) for slot in content if isinstance(slot, dict)]
+                entries = [(entry.get("name"), entry.get("value")) for entry in content if isinstance(entry, dict)]
             case _:
                 raise MappingError(f"`{name}` must map names to values")
-        pairs = tuple((key, value) for key, value in items if isinstance(key, str) and isinstance(value, str))
-        if len(pairs) != len(items) or (isinstance(content, list) and len(content) != len(items)):
+        pairs = tuple((key, value) for key, value in entries if isinstance(key, str) and isinstance(value, str))
+        # Shorter than the content if an entry is not an object, or a name or a value is not text.
+        if len(pairs) != len(content or ()):
             raise MappingError(f"`{name}` must map names to values")
         return pairs
 
     def state(self) -> DeviceState:
-        word = self.text("state")
+        state = self.text("state")
         try:
-            return DeviceState(word)
+            return DeviceState(state)
         except ValueError as error:
-            raise MappingError(f"the state {word[:40]!r} does not exist") from error
+            raise MappingError(f"the state {state[:40]!r} does not exist") from error
 
 
-_REMEMBERED = 4096
-_FIRST_SAMPLE = struct.Struct("<xxQ")  # after encoding and flags
-GIVEN = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}
+_MAX_OWN_MESSAGES = 4096
+"""Number of the harness's latest messages whose echo is recognised. Chosen: a minute of sound or more, which is far
+more than is on its way to the broker and back."""
+_FIRST_SAMPLE = struct.Struct("<xxQ")  # In the payload of in/audio, after the encoding and the flags.
+COMMAND_TOPICS = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}
 """The topics whose messages change the board → what they carry, in words."""
 
 
 class ForeignSenderDetector:
     """Recognises messages that other programs send to the board.
 
-    The harness's own commands carry `owner` (in `by`). Its own sound is recognised by the bytes, as often as they were
-    sent.
+    The harness's own commands carry `owner` (in `by`). Its own sound and resets are recognised by their bytes, and
+    each counts as often as it was sent.
     """
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._own_marks: dict[int, int] = {}
+        self._own_counts: dict[int, int] = {}
+        """Fingerprint of an own message → how many of its echoes may still come. The oldest is first."""
         self.echoed = False
         """Whether the broker echoes what reaches the board: the harness's own sound has come back."""
 
-    def gives(self, topic: str, payload: bytes) -> None:
-        """Notes a message of the harness; call it before publishing."""
+    def note_own(self, topic: str, payload: bytes) -> None:
+        """Notes a message of the harness. Call it before publishing, since the echo may come at once."""
         if topic in ("in/audio", "in/reset"):
-            mark = _mark(topic, payload)
-            self._own_marks[mark] = self._own_marks.pop(mark, 0) + 1
-            while len(self._own_marks) > _REMEMBERED:
-                del self._own_marks[next(iter(self._own_marks))]
+            fingerprint = _fingerprint(topic, payload)
+            count = self._own_counts.pop(fingerprint, 0)
+            self._own_counts[fingerprint] = count + 1  # at the end, as the newest
+            while len(self._own_counts) > _MAX_OWN_MESSAGES:
+                oldest = next(iter(self._own_counts))
+                del self._own_counts[oldest]
 
-    def stranger(self, topic: str, payload: bytes) -> str:
-        """What another program sent, in words; "" for the harness's own messages, and for those that change nothing."""
-        description = GIVEN.get(topic, "")
+    def foreign_content(self, topic: str, payload: bytes) -> str:
+        """What another program sent, in words; "" for the harness's own messages, and for those that change nothing.
+
+        Call it once for each echo: an own message counts as received then.
+        """
+        description = COMMAND_TOPICS.get(topic, "")
         if not description:
             return ""
         if topic in ("in/text", "in/set"):
             try:
-                document = parse(payload)
+                document = parse_json(payload)
             except MappingError:
                 return ""  # the board does not accept it either
             is_ours = isinstance(document, dict) and document.get("by") == self._owner
             return "" if is_ours else description
         if topic == "in/audio" and len(payload) >= _FIRST_SAMPLE.size:
-            (first,) = _FIRST_SAMPLE.unpack_from(payload)
-            if first == PROBE_SAMPLE:
+            (first_sample,) = _FIRST_SAMPLE.unpack_from(payload)
+            if first_sample == PROBE_SAMPLE:  # the board plays nothing
                 return ""
-        mark = _mark(topic, payload)
-        if mark not in self._own_marks:
+        fingerprint = _fingerprint(topic, payload)
+        if fingerprint not in self._own_counts:
             return description
-        self._own_marks[mark] -= 1
-        if not self._own_marks[mark]:
-            del self._own_marks[mark]
+        self._own_counts[fingerprint] -= 1
+        if not self._own_counts[fingerprint]:
+            del self._own_counts[fingerprint]
         self.echoed = self.echoed or topic == "in/audio"
         return ""
 
 
-def _mark(topic: str, payload: bytes) -> int:
+def _fingerprint(topic: str, payload: bytes) -> int:
     return zlib.crc32(payload, zlib.crc32(topic.encode()))
 
 
 _COMMAND_LIMIT_S = 5.0
-_BROKER_ANSWERS_S = 1.2
-"""Time within which a broker answers, since the harness pings it each second."""
+_MAX_PING_WAIT_S = 1.2
+"""A ping to the broker that has waited longer, in seconds, means that it does not answer. One is sent each second."""
 Publish = Callable[[str, bytes, int], None]
 """Publishes a message: topic (below the board's own), payload, QoS."""
 
@@ -244,7 +268,8 @@ Publish = Callable[[str, bytes, int], None]
 class MqttBoard:
     """A board at a broker. It works under the outlet's lock; its own thread sends what is due.
 
-    publish: publishes a message. broker_owes: returns how long an answer of the broker has been overdue, s.
+    publish: publishes a message. broker_silent_s: returns how long the oldest unanswered ping to the broker has waited,
+    s; 0 if none waits.
     """
 
     def __init__(
@@ -254,13 +279,17 @@ class MqttBoard:
         clock: Clock,
         outlet: DriverOutlet,
         publish: Publish,
-        broker_owes: Callable[[], float] = lambda: 0.0,
+        broker_silent_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self._id, self._now_s, self._outlet, self._publish = id, clock.now_s, outlet, publish
-        self._broker_owes = broker_owes
+        self._id = id
+        self._now_s = clock.now_s
+        self._outlet = outlet
+        self._publish = publish
+        self._broker_silent_s = broker_silent_s
         self._owner = secrets.token_hex(4)
         self._foreign_sender = ForeignSenderDetector(self._owner)
-        self._reported_unseen = self._is_closed = False
+        self._missing_echo_reported = False
+        self._is_closed = False
         self._changed = threads.condition(outlet.lock)
         self.session = BoardSession(
             id,
@@ -269,15 +298,16 @@ class MqttBoard:
             encoding=Encoding[options.encoding.name],
             realtime=options.pace is InjectionPace.REALTIME,
             answer_limit_s=options.answer_wait_s,
-            silent=self._silence_text,
+            silence_text=self._silence_text,
         )
-        self._thread = threads.thread(self._work, name=f"{id}-board")
+        self._thread = threads.thread(self._send_until_closed, name=f"{id}-board")
 
     def start(self) -> None:
+        """Starts the thread that sends."""
         self._thread.start()
 
     def close(self) -> None:
-        """A sound that plays ends without an event."""
+        """Stops the thread, waiting at most 1 s. A sound that is playing ends without StimulusEnded."""
         with self._changed:
             self._is_closed = True
             self.session.playing = None
@@ -287,41 +317,48 @@ class MqttBoard:
             self._thread.join(1.0)
 
     def wait_for_hello(self, limit_s: float) -> bool:
+        """Waits until the board's hello has arrived. Returns False if it has not within limit_s."""
         with self._changed:
             return self._changed.wait_for(lambda: self.session.known, limit_s)
 
     def link_up(self) -> None:
+        """The broker is connected (again): requests the board's hello."""
         with self._changed:
             self.session.link_up(self._now_s())
             self._changed.notify_all()
 
     def link_down(self) -> None:
+        """The broker is gone. A sound that is playing ends incomplete."""
         with self._changed:
             self.session.link_down(self._now_s())
 
-    def take(self, topic: str, payload: bytes, stamp: Stamp) -> None:
-        """Takes a message on `vh/<device>/<topic>` that is not retained."""
+    def receive(self, topic: str, payload: bytes, stamp: Stamp) -> None:
+        """Handles a message on `vh/<device>/<topic>` that is not retained. An invalid one is logged."""
         try:
-            received = read(topic, payload)
+            received = parse_message(topic, payload)
         except MappingError as error:
             self._outlet.tell(LogLine(self._id, stamp, f"{topic}: {show_payload(payload)} ({error})"))
             return
         with self._changed:
-            completed = self.session.completed
-            self.session.take(received, stamp)
-            if self.session.completed > completed and not self._foreign_sender.echoed and not self._reported_unseen:
-                self._reported_unseen = True
+            completed_before = self.session.completed
+            self.session.receive(received, stamp)
+            played_unechoed = self.session.completed > completed_before and not self._foreign_sender.echoed
+            if played_unechoed and not self._missing_echo_reported:
+                self._missing_echo_reported = True
                 self._outlet.remark(
                     "the broker does not deliver in/audio to the harness, so sound from other programs goes unnoticed"
                 )
             self._changed.notify_all()
 
-    def take_echo(self, topic: str, payload: bytes) -> None:
-        """Takes the echo of a message on `vh/<device>/in/…`, from the harness or another program."""
+    def receive_echo(self, topic: str, payload: bytes) -> None:
+        """Handles the echo of a message on `vh/<device>/in/…`, from the harness or another program.
+
+        If another program controls the board, its link counts as lost.
+        """
         with self._changed:
-            if description := self._foreign_sender.stranger(topic, payload):
+            if description := self._foreign_sender.foreign_content(topic, payload):
                 text = f"another program sends this board {description} (vh/…/{topic}): two programs use it"
-                self.session.used_by_another(text, self._now_s())
+                self.session.report_foreign_use(text, self._now_s())
 
     def reset(self) -> None:
         """Asks the board to restart."""
@@ -330,15 +367,18 @@ class MqttBoard:
             self._changed.notify_all()
 
     def play(self, play_id: str, waveform: Waveform) -> None:
-        """DeviceError when the board is not connected, or while a sound is playing."""
-        hello, sound = self.session.hello, self.session.prepared(waveform)
+        """Begins a sound. DeviceError when the board is not connected, or while a sound is playing."""
+        # Resampling and encoding are slow, so they run without the lock. The board may restart meanwhile.
+        hello, sound = self.session.hello, self.session.prepare(waveform)
         with self._changed:
             playing = self.session.playing
             if playing is not None:
                 raise DeviceError(f"{self._id} is already playing {playing.play_id}", remedy="Stop it first")
-            now = self.session.hello
+            current_hello = self.session.hello
             is_same_boot = (
-                hello is not None and now is not None and (now.boot, now.window) == (hello.boot, hello.window)
+                hello is not None
+                and current_hello is not None
+                and (current_hello.boot, current_hello.window) == (hello.boot, hello.window)
             )
             if sound is None or not is_same_boot or not self.session.ready:
                 raise DeviceError(f"{self._id}: the board is not connected", remedy="Wait until it is connected again")
@@ -346,11 +386,13 @@ class MqttBoard:
             self._changed.notify_all()
 
     def stop(self) -> None:
+        """Ends the sound that is playing; StimulusEnded(complete=False) follows."""
         with self._changed:
             self.session.stop(self._now_s())
             self._changed.notify_all()
 
     def level_dbfs(self) -> float | None:
+        """RMS level of the last 100 ms sent; None when no sound is being sent."""
         with self._changed:
             return self.session.level_dbfs()
 
@@ -371,11 +413,13 @@ class MqttBoard:
             )
 
     def _silence_text(self, silent_s: float) -> str:
-        if self._broker_owes() > _BROKER_ANSWERS_S:
+        """Why the board counts as lost after silent_s, and whether its broker is the cause."""
+        if self._broker_silent_s() > _MAX_PING_WAIT_S:
             return f"the broker does not answer, and the board has been silent for {seconds(silent_s)}"
         return f"the board has been silent for {seconds(silent_s)}; the broker answers"
 
-    def _work(self) -> None:
+    def _send_until_closed(self) -> None:
+        """Runs in the board's thread: publishes what is due. Publishing may block, so it happens without the lock."""
         while True:
             with self._changed:
                 if self._is_closed:
@@ -385,7 +429,7 @@ class MqttBoard:
                     self._changed.wait(wait_s)
                     continue
                 for topic, payload, _ in outgoing:
-                    self._foreign_sender.gives(topic, payload)
+                    self._foreign_sender.note_own(topic, payload)
             for topic, payload, qos in outgoing:
                 self._publish(topic, payload, qos)
 

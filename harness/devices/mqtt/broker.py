@@ -38,6 +38,7 @@ class EmbeddedBroker:
     _lock = threading.Lock()
 
     def __init__(self, listen: str, folder: Path, login: tuple[str, ...] = ()) -> None:
+        """Does not start it: `acquire` does."""
         from harness.devices.mqtt.options import host_and_port  # here: the broker's own process needs no options
 
         self.host, self.port = host_and_port(listen, free=True)
@@ -45,13 +46,13 @@ class EmbeddedBroker:
         self._login = login
         self._folder = folder
         self._process: ChildProcess | None = None
-        self._leases = 0
+        self._user_count = 0
 
     @classmethod
-    def lease(cls, listen: str, folder: Path, login: tuple[str, ...] = ()) -> EmbeddedBroker:
-        """A running broker; DeviceError when it cannot start.
+    def acquire(cls, listen: str, folder: Path, login: tuple[str, ...] = ()) -> EmbeddedBroker:
+        """A running broker, which must be released; DeviceError when it cannot start.
 
-        folder: folder for its address and log; that of the first lease is used.
+        folder: folder for its address and log; that of the first connection is used.
         login: a user and the environment variable with the password; () admits everybody.
         """
         if importlib.util.find_spec("amqtt") is None:
@@ -66,16 +67,16 @@ class EmbeddedBroker:
             if broker is None:
                 broker = cls(listen, folder, login)
                 broker._start()
-                broker._await()
+                broker._wait_until_ready()
                 cls._running[listen] = broker
-            broker._leases += 1
+            broker._user_count += 1
             return broker
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Ends the broker within about 1 s, unless another connection uses it."""
         with self._lock:
-            self._leases -= 1
-            if self._leases > 0:
+            self._user_count -= 1
+            if self._user_count > 0:
                 return
             self._running.pop(self._listen, None)
             self._end()
@@ -83,7 +84,7 @@ class EmbeddedBroker:
     def revive(self) -> None:
         """Restarts the broker if it has died, without waiting until it runs."""
         with self._lock:
-            if self._leases > 0 and (self._process is None or not self._process.alive):
+            if self._user_count > 0 and (self._process is None or not self._process.alive):
                 self._end()
                 self._start()
 
@@ -101,12 +102,12 @@ class EmbeddedBroker:
 
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._port_file.unlink(missing_ok=True)  # `_await` would take that of an earlier broker for this one's
+        self._port_file.unlink(missing_ok=True)  # `_wait_until_ready` would take an earlier broker's for this one's
         host = f"[{self.host}]" if ":" in self.host else self.host
         arguments = python_command(_PROGRAM, str(self._port_file), f"{host}:{self.port}", *self._login)
         self._process = ChildProcess(arguments, stdout=None, stderr=self._log_path)
 
-    def _await(self) -> None:
+    def _wait_until_ready(self) -> None:
         """Waits until clients can connect. Then the file `broker.address` in the folder has its address."""
         assert self._process is not None
         if why := self._process.await_ready(self._port_file.exists, _START_LIMIT_S):
@@ -126,8 +127,8 @@ class EmbeddedBroker:
 
 HOST = "127.0.0.1"
 
-_ANYBODY = "amqtt.plugins.authentication.AnonymousAuthPlugin"
-_LOGIN = "harness.devices.mqtt.broker_login.SingleLogin"
+_ANONYMOUS_PLUGIN = "amqtt.plugins.authentication.AnonymousAuthPlugin"
+_LOGIN_PLUGIN = "harness.devices.mqtt.broker_login.SingleLogin"
 
 
 def _not_installed() -> DeviceError:
@@ -137,11 +138,11 @@ def _not_installed() -> DeviceError:
 
 
 async def serve(
-    port_file: Path, port: int = 0, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()
+    port_file: Path, port: int = 0, host: str = HOST, *, until_input_ends: bool = False, login: Sequence[str] = ()
 ) -> None:
     """Serves until SIGTERM, and writes the port to the file when clients can connect. port: 0 takes a free one.
 
-    while_input: whether it also ends when standard input ends. login: a user and the environment variable with the
+    until_input_ends: whether it also ends when standard input ends. login: a user and the environment variable with the
     password; () admits everybody. DeviceError when amqtt is not installed or the port is taken.
     """
     try:
@@ -152,9 +153,9 @@ async def serve(
     plugins: dict[str, dict[str, object]]
     if login:
         user, password_env = login
-        plugins = {_LOGIN: {"username": user, "password_env": password_env}}
+        plugins = {_LOGIN_PLUGIN: {"username": user, "password_env": password_env}}
     else:
-        plugins = {_ANYBODY: {"allow_anonymous": True}}
+        plugins = {_ANONYMOUS_PLUGIN: {"allow_anonymous": True}}
     try:
         with contextlib.ExitStack() as stack:
             if not port:
@@ -171,28 +172,31 @@ async def serve(
     write_atomically(port_file, str(port).encode())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    if while_input:
-        threading.Thread(target=_until_input_ends, args=(loop, stop), daemon=True).start()
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, stop.set)
+    if until_input_ends:
+        threading.Thread(target=_stop_when_input_ends, args=(loop, stop), daemon=True).start()
     await stop.wait()
     # A slow client must not keep the broker from ending.
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(broker.shutdown(), _END_LIMIT_S)
 
 
-def _until_input_ends(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+def _stop_when_input_ends(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """Runs in a thread of its own. The input's content is ignored."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
     with contextlib.suppress(RuntimeError):  # the loop has already ended
         loop.call_soon_threadsafe(stop.set)
 
 
-def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()) -> int:
+def run(
+    port_file: Path, port: int, host: str = HOST, *, until_input_ends: bool = False, login: Sequence[str] = ()
+) -> int:
     """Runs the broker. Returns the exit status; errors go to standard error."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     try:
-        asyncio.run(serve(port_file, port, host, while_input=while_input, login=login))
+        asyncio.run(serve(port_file, port, host, until_input_ends=until_input_ends, login=login))
     except DeviceError as error:
         sys.stderr.write(f"broker: {error}\n")
         return error.exit_code
@@ -200,11 +204,12 @@ def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = Fal
 
 
 def main(arguments: list[str]) -> None:
+    """Runs the broker as a program, and ends the process with its exit status. arguments: as in the module's text."""
     outlive = arguments[0] == "--outlive"
     path, address, *login = arguments[1:] if outlive else arguments
     host, port = tcp.host_and_port(address, free=True)
     # Threads that wait for input would delay a normal exit.
-    status = run(Path(path), port, host, while_input=not outlive, login=login)
+    status = run(Path(path), port, host, until_input_ends=not outlive, login=login)
     sys.stderr.flush()
     os._exit(status)
 

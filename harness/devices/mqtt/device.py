@@ -1,4 +1,4 @@
-"""A device over MQTT: its messages, by mappings or in the harness's framing, and sound sent to it."""
+"""A device over MQTT: its messages, by mappings or in the harness's framing, and the sound sent to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.devices.device_sources import DeviceOutput, DeviceOutputQueue
 from harness.devices.framing.board_session import BOARD
 from harness.devices.framing.numbering import MappedNumbering
 from harness.devices.mqtt import lease
-from harness.devices.mqtt.board import BOARD_TOPICS, GIVEN, MqttBoard
+from harness.devices.mqtt.board import BOARD_TOPICS, COMMAND_TOPICS, MqttBoard
 from harness.devices.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
 from harness.devices.mqtt.lease import Reservation
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
@@ -35,7 +35,7 @@ from harness.devices.wire.mappings import (
     MAX_PAYLOAD_BYTES,
     for_device,
     observations,
-    parse,
+    parse_json,
     show_payload,
     topic_matches,
 )
@@ -47,8 +47,8 @@ from harness.model.observation import DeviceState, ListeningProved, LogLine, Obs
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
-_TEXT_MAX_BYTES = 900  # a board has room for messages of 1024 bytes; the rest is for the JSON around the text
-_JOIN_S = 1.0
+_MAX_TEXT_BYTES = 900  # A board has room for messages of 1024 bytes; the rest is for the JSON around the text.
+_JOIN_S = 1.0  # Longest wait for the end of the heartbeat's thread.
 _VERSION_WAIT_S = 0.5  # Chosen: short, since some brokers publish no version.
 _HEARTBEAT = "heartbeat"
 
@@ -67,31 +67,34 @@ class MqttDevice:
     def __init__(self, id: str, options: MqttOptions, surroundings: Surroundings) -> None:
         self.id = id
         self.retained = 0
+        """Number of retained messages, which are not current events."""
         self.duplicates = 0
+        """Number of messages or events that arrived twice."""
         self.too_long = 0
+        """Number of messages that were too long to be read."""
         self._options = options
         self._surroundings = surroundings
         profile = surroundings.profile
         self._device = options.topic_device or id
         self._prefix = f"vh/{self._device}/"
         self._lease_topic = self._prefix + lease.TOPIC
-        self._vh = options.framing_of(profile) is MessageFraming.VH
+        self._is_framed = options.framing_of(profile) is MessageFraming.VH
         self._injection = options.injection_of(profile)
         self._mappings = for_device(profile.mappings if profile is not None else (), self._device)
         self._numbering = MappedNumbering()
         self._throttle = HeartbeatThrottle()
         self._outlet = DriverOutlet(id, surroundings)
         self._link: BrokerLink | None = None
-        self._watch: BrokerLink | None = None
+        self._echo_link: BrokerLink | None = None
         self._board: MqttBoard | None = None
         self._hermes: HermesSound | None = None
         self._lease: Reservation | None = None
         self._had_last_will = False
         self._heartbeat = profile.heartbeat if profile is not None else None
         self._heartbeat_rule = for_device((self._heartbeat.rule,) if self._heartbeat is not None else (), self._device)
-        self._heartbeat_s: float | None = None
+        self._heartbeat_s: float | None = None  # when the last heartbeat arrived; None before the first
         self._closing = threads.event()
-        self._beating: threading.Thread | None = None
+        self._heartbeat_thread: threading.Thread | None = None
 
     @property
     def acknowledged(self) -> int:
@@ -101,8 +104,9 @@ class MqttDevice:
     @staticmethod
     def abilities(options: MqttOptions, profile: DeviceProfile | None) -> Abilities:
         """Boards with the harness's framing have all abilities. A device that plays WAV files is a loudspeaker."""
-        framed = options.framing_of(profile) is MessageFraming.VH
-        return Abilities(options.injection_of(profile) in (MqttInjection.VH, MqttInjection.HERMES), framed, framed)
+        is_framed = options.framing_of(profile) is MessageFraming.VH
+        injects = options.injection_of(profile) in (MqttInjection.VH, MqttInjection.HERMES)
+        return Abilities(injects=injects, restarts=is_framed, tunes=is_framed)
 
     @staticmethod
     def source(options: MqttOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> MqttSource:
@@ -144,46 +148,50 @@ class MqttDevice:
         """
         self._outlet.open(sink)
         self._had_last_will = False
-        if self._vh:
+        if self._is_framed:
             self._board = MqttBoard(
-                self.id, self._options, self._surroundings.clock, self._outlet, self._send_message, self._broker_owes
+                self.id,
+                self._options,
+                self._surroundings.clock,
+                self._outlet,
+                self._publish_to_board,
+                self._broker_silent_s,
             )
         if self._injection in (MqttInjection.HERMES, MqttInjection.PLAY_BYTES):
-            kind = HermesMicrophone if self._injection is MqttInjection.HERMES else HermesSpeaker
-            self._hermes = kind(self.id, self._device, self._surroundings, self._outlet, self._publish)
+            hermes_class = HermesMicrophone if self._injection is MqttInjection.HERMES else HermesSpeaker
+            self._hermes = hermes_class(self.id, self._device, self._surroundings, self._outlet, self._publish)
         if self._injection in (MqttInjection.VH, MqttInjection.HERMES):  # a loudspeaker has no board to reserve
             self._lease = self._new_lease()
         self._link = self._new_link()
         try:
             self._link.open()
             if self._board is not None:
-                self._watch = self._open_watch(self._board)
+                self._echo_link = self._open_echo_link(self._board)
             self._wait_for_board(self._link)
             if self._hermes is not None:
                 self._hermes.open()
             if self._heartbeat is not None:
                 self._heartbeat_s = None
                 self._closing.clear()
-                watching = threads.thread(self._watch_heartbeat, self._heartbeat)
-                self._beating = watching
-                watching.start()
+                self._heartbeat_thread = threads.thread(self._watch_heartbeat, self._heartbeat)
+                self._heartbeat_thread.start()
         except BaseException:
             self.close()
             raise
 
     def _new_lease(self) -> Reservation:
         return Reservation(
-            secrets.token_hex(6),
-            self._lease_topic,
-            self._surroundings.clock,
-            lambda topic, payload: self._publish(topic, payload, 1, retain=True),
-            lambda why: self._outlet.lose(lease.TOPIC, why, urgent=True),
-            lambda: self._outlet.back(lease.TOPIC),
+            owner=secrets.token_hex(6),
+            topic=self._lease_topic,
+            clock=self._surroundings.clock,
+            publish=lambda topic, payload: self._publish(topic, payload, 1, retain=True),
+            on_taken=lambda why: self._outlet.lose(lease.TOPIC, why, urgent=True),
+            on_free=lambda: self._outlet.back(lease.TOPIC),
         )
 
     def _new_link(self) -> BrokerLink:
         topics = {mapping.topic for mapping in (*self._mappings, *self._heartbeat_rule)}
-        if self._vh:
+        if self._is_framed:
             topics.add(self._prefix + "+")
         if self._hermes is not None:
             topics.update(self._hermes.topics)
@@ -193,12 +201,12 @@ class MqttDevice:
             clock=self._surroundings.clock,
             folder=self._surroundings.folder,
             topics=tuple(topics),
-            events=LinkEvents(self._on_up, self._on_down, self._message, self._outlet.remark),
+            events=LinkEvents(self._on_up, self._on_down, self._on_message, self._outlet.remark),
             optional=[self._lease_topic] if self._injection is MqttInjection.HERMES else [],
             client=self.client,
         )
 
-    def _open_watch(self, board: MqttBoard) -> BrokerLink | None:
+    def _open_echo_link(self, board: MqttBoard) -> BrokerLink | None:
         """A second connection, which sees what others send to the board; None when the broker does not allow it.
 
         On the first one, the echo of the harness's messages would delay the answers to them (Nagle: 44 ms).
@@ -207,31 +215,35 @@ class MqttDevice:
         if options.client_id:
             options = replace(options, client_id=f"{options.client_id}-watch")
 
-        def take(topic: str, payload: bytes, _: Stamp, retained: bool) -> None:
+        def on_echo(topic: str, payload: bytes, _: Stamp, retained: bool) -> None:
             if not retained:
-                board.take_echo(topic.removeprefix(self._prefix), payload)
+                board.receive_echo(topic.removeprefix(self._prefix), payload)
 
         # The other connection reports when the broker is lost.
-        events = LinkEvents(lambda: None, lambda _: None, take, self._outlet.remark)
+        events = LinkEvents(lambda: None, lambda _: None, on_echo, self._outlet.remark)
         surroundings = self._surroundings
-        topics = [self._prefix + topic for topic in GIVEN]
-        watch = BrokerLink(
+        topics = [self._prefix + topic for topic in COMMAND_TOPICS]
+        echo_link = BrokerLink(
             self.id, options, surroundings.clock, surroundings.folder, topics, events, client=self.client
         )
         try:
-            watch.open()
+            echo_link.open()
         except DeviceError as error:
             self._outlet.remark(f"messages from other programs to the board go unseen: {error.what}")
             return None
-        return watch
+        return echo_link
 
     def _wait_for_board(self, link: BrokerLink) -> None:
+        """Waits until the board is reserved and has sent hello. DeviceError if another harness has it, or it is silent.
+
+        Logs what an operator should know about the connection.
+        """
         if self._options.tls_insecure:
             self._outlet.remark("the broker's certificate is not checked (tls_insecure)")
         address = "{}:{}".format(*link.address)
         if self._options.address == EMBEDDED:
             self._outlet.remark(f"the embedded broker listens at {address}; set this address on the device")
-        if self._lease is not None and not self._lease.wait():
+        if self._lease is not None and not self._lease.wait_for_owner():
             self._outlet.remark(f"the broker does not deliver {self._lease_topic}, so the board cannot be reserved")
         board = self._board
         if board is None:
@@ -253,15 +265,15 @@ class MqttDevice:
         """Ends the connection, its threads and an embedded broker, in any state; no observation follows."""
         self._outlet.close()
         self._closing.set()
-        beating, self._beating = self._beating, None
-        if beating is not None:
-            beating.join(_JOIN_S)
-        parts = self._board, self._hermes, self._watch, self._link
+        heartbeat_thread, self._heartbeat_thread = self._heartbeat_thread, None
+        if heartbeat_thread is not None:
+            heartbeat_thread.join(_JOIN_S)
+        parts = self._board, self._hermes, self._echo_link, self._link
         self._board = self._hermes = None
         reservation, self._lease = self._lease, None
         if reservation is not None:
-            reservation.close()  # by the link
-        self._watch = self._link = None
+            reservation.close()  # while `_link` is set, since it publishes the release
+        self._echo_link = self._link = None
         for part in parts:
             if part is not None:
                 part.close()
@@ -271,7 +283,8 @@ class MqttDevice:
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Returns at once; accepts any rate.
 
-        DeviceError when it is not open, not connected, accepts no sound, or is already playing."""
+        DeviceError when it is not open, not connected, accepts no sound, or is already playing.
+        """
         player = self._board if self._injection is MqttInjection.VH else self._hermes
         if self._injection is MqttInjection.NONE:
             raise DeviceError(
@@ -302,8 +315,8 @@ class MqttDevice:
 
         Do not call it from the sink, which the answer must pass.
         """
-        if len(text.encode()) > _TEXT_MAX_BYTES:
-            raise DeviceError(f"{self.id}: a text query has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
+        if len(text.encode()) > _MAX_TEXT_BYTES:
+            raise DeviceError(f"{self.id}: a text query has at most {_MAX_TEXT_BYTES} bytes", remedy="Shorten it")
         self._command(TextCommand(text))
 
     def set_operating_point(self, point: int) -> None:
@@ -323,10 +336,11 @@ class MqttDevice:
             raise DeviceError(f"{self.id} does not accept text over MQTT, or is not open", remedy="Write `framing: vh`")
         board.command(message)
 
-    def _send_message(self, topic: str, payload: bytes, qos: int) -> None:
+    def _publish_to_board(self, topic: str, payload: bytes, qos: int) -> None:
         self._publish(self._prefix + topic, payload, qos)
 
     def _publish(self, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
+        """Publishes a message as `BrokerLink.publish` does; without a link it is dropped."""
         link = self._link
         if link is not None:
             link.publish(topic, payload, qos=qos, retain=retain)
@@ -341,7 +355,10 @@ class MqttDevice:
                 self._publish(ask, payload.encode(), 0)
             if self._closing.wait(heartbeat.within_s / 3):  # asks more than once within the limit
                 return
-            silent_s = self._surroundings.clock.now_s() - self._heartbeat_s if self._heartbeat_s is not None else 0.0
+            heartbeat_s = self._heartbeat_s  # read once: the link's thread may clear it
+            if heartbeat_s is None:
+                continue
+            silent_s = self._surroundings.clock.now_s() - heartbeat_s
             if silent_s > heartbeat.within_s:
                 self._throttle.link_lost()
                 self._outlet.lose(_HEARTBEAT, f"the device showed no sign of life for {seconds(silent_s)}")
@@ -353,7 +370,7 @@ class MqttDevice:
         if self._board is not None:
             self._board.link_up()
 
-    def _broker_owes(self) -> float:
+    def _broker_silent_s(self) -> float:
         return self._link.silent_s if self._link is not None else 0.0
 
     def _on_down(self, reason: str) -> None:
@@ -369,9 +386,10 @@ class MqttDevice:
         self._heartbeat_s = None  # silence while the broker is gone means nothing
         self._outlet.lose("broker", reason)
 
-    def _message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
+    def _on_message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
+        """Passes a message to the part of the driver that it is for. The profile's mappings get the rest."""
         if self._lease is not None and topic == self._lease_topic:
-            self._lease.take(payload[:MAX_PAYLOAD_BYTES], retained=retained)
+            self._lease.receive(payload[:MAX_PAYLOAD_BYTES], retained=retained)
             return
         if retained:
             self.retained += 1
@@ -385,53 +403,57 @@ class MqttDevice:
             return
         board, hermes = self._board, self._hermes
         if hermes is not None and topic in hermes.topics:
-            hermes.take(topic, payload, stamp)
+            hermes.receive(topic, payload, stamp)
             return
-        name = topic.removeprefix(self._prefix)
-        if board is not None and name != topic and (name in BOARD_TOPICS or not self._is_mapped(topic)):
-            board.take(name, payload, stamp)
+        own_topic = topic.removeprefix(self._prefix)
+        is_own = own_topic != topic
+        if board is not None and is_own and (own_topic in BOARD_TOPICS or not self._is_mapped(topic)):
+            board.receive(own_topic, payload, stamp)
             self.duplicates = board.session.counted_repeats
             return
         if self._heartbeat is not None and topic_matches(self._heartbeat_rule[0].topic, topic):
-            if any(
-                isinstance(observation, ListeningProved)
-                for observation in observations(self._heartbeat_rule, topic, payload, stamp, "")
-            ):
-                self._heartbeat_s = stamp.at_s
-                self._outlet.back(_HEARTBEAT)
+            self._note_heartbeat(topic, payload, stamp)
             if not self._is_mapped(topic):
                 return
         results = observations(self._mappings, topic, payload, stamp, self.id)
-        if board is None or name == topic:  # else the session of the board reports restarts
-            results = self._judge_numbers(results, payload, stamp)
+        if board is None or not is_own:  # else the session of the board reports restarts
+            results = self._check_numbers(results, payload, stamp)
         for observation in results:
             if self._throttle.passes(observation):
                 self._outlet.tell(observation)
 
+    def _note_heartbeat(self, topic: str, payload: bytes, stamp: Stamp) -> None:
+        """Notes a heartbeat if the message fits the profile's rule for it."""
+        results = observations(self._heartbeat_rule, topic, payload, stamp, "")
+        if any(isinstance(observation, ListeningProved) for observation in results):
+            self._heartbeat_s = stamp.at_s
+            self._outlet.back(_HEARTBEAT)
+
     def _is_mapped(self, topic: str) -> bool:
         return any(topic_matches(mapping.topic, topic) for mapping in self._mappings)
 
-    def _judge_numbers(self, results: tuple[Observation, ...], payload: bytes, stamp: Stamp) -> tuple[Observation, ...]:
+    def _check_numbers(self, results: tuple[Observation, ...], payload: bytes, stamp: Stamp) -> tuple[Observation, ...]:
         """A message's observations and what its numbers show. A repeated message is dropped, lost ones are reported."""
         try:
-            judged = self._numbering.judge(parse(payload))
+            numbering = self._numbering.judge(parse_json(payload))
         except MappingError:
             return results
-        if judged.duplicate:
+        if numbering.duplicate:
             self.duplicates += 1
             return ()
         states = {observation.state for observation in results if isinstance(observation, Status)}
-        if judged.late and DeviceState.GONE in states:
+        if numbering.late and DeviceState.GONE in states:
             # The last will of an earlier boot: the device is already back.
             return (LogLine(self.id, stamp, f"from an earlier boot: {show_payload(payload)}"),)
         remarks: list[Observation] = []
-        if judged.rebooted and not states & {DeviceState.STARTED, DeviceState.GONE}:
+        if numbering.rebooted and not states & {DeviceState.STARTED, DeviceState.GONE}:
             remarks.append(Status(self.id, stamp, DeviceState.STARTED, "its boot id changed"))
-        if judged.rival:
-            text = f"two devices share one name: an earlier boot runs alongside boot {judged.rival}. Rename one of them"
+        if numbering.rival:
+            rival = numbering.rival
+            text = f"two devices share one name: an earlier boot runs alongside boot {rival}. Rename one of them"
             remarks.append(LogLine(self.id, stamp, text))
-        if judged.missing:
-            remarks.append(LogLine(self.id, stamp, f"messages missing before this one: {judged.missing}"))
+        if numbering.missing:
+            remarks.append(LogLine(self.id, stamp, f"messages missing before this one: {numbering.missing}"))
         return (*remarks, *results)
 
 
@@ -445,7 +467,7 @@ class MqttSource:
         self.queue = DeviceOutputQueue()
         self.trouble = ""
         self._folder = tempfile.TemporaryDirectory(prefix="harness-monitor-")
-        events = LinkEvents(self._on_up, self._on_down, self._message, lambda _: None)
+        events = LinkEvents(self._on_up, self._on_down, self._on_message, lambda _: None)
         self._link = BrokerLink("monitor", options, HostClock(), Path(self._folder.name), topics, events)
         self.name = " ".join((options.address, *topics))
 
@@ -454,6 +476,7 @@ class MqttSource:
         self._link.open()
 
     def close(self) -> None:
+        """Ends the connection, in any state."""
         self._link.close()
         self._folder.cleanup()
 
@@ -463,7 +486,7 @@ class MqttSource:
     def _on_down(self, reason: str) -> None:
         self.trouble = reason
 
-    def _message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
+    def _on_message(self, topic: str, payload: bytes, stamp: Stamp, retained: bool) -> None:
         self.queue.put(DeviceOutput(stamp, threads.wall(), payload, topic, retained))
 
 

@@ -25,14 +25,14 @@ from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.ports import Clock
 from harness.devices.wire.lines import MappingError
-from harness.devices.wire.mappings import parse
+from harness.devices.wire.mappings import parse_json
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
 
 TOPIC = "lease"
 REFRESH_S = 3.0
 """Interval at which an owner renews its lease, in seconds. Some renewals may be lost before the lease expires."""
-EXPIRES_S = 10.0  # Three renewals, and a second for the way.
+EXPIRES_S = 10.0  # Three renewals, and a second for the transmission.
 DEFENCE_S = 2.0
 """Time that an owner has to answer a claim, in seconds."""
 ECHO_S = 1.5
@@ -56,6 +56,11 @@ class LeaseState(Enum):
 
 @frozen
 class _SeenLease:
+    """A lease that was read from the topic.
+
+    owner: the owner's id. name: the owner, in words. until_s: when it expires, in Unix time. held: False for a claim.
+    """
+
     owner: str
     name: str
     until_s: float
@@ -69,78 +74,84 @@ class Lease:
     """
 
     def __init__(self, owner: str, name: str) -> None:
+        """owner: random id of this harness. name: this harness, in words."""
         self.owner = owner
         self.state = LeaseState.NONE
         self.other = ""
         """The name of the other harness that has, or last had, the lease; "" if none had."""
         self._name = name
         self._state_since_s = 0.0
-        self._other_expires_s: float | None = None
-        self._is_due = False
+        self._other_expires_s: float | None = None  # of the retained lease of another harness, in Unix time
+        self._must_publish = False
 
     def link_up(self, now_s: float) -> None:
-        self._enter(LeaseState.CLAIMED, now_s, due=True)
+        """The broker is connected (again): claims the lease."""
+        self._enter(LeaseState.CLAIMED, now_s, publish=True)
         self._other_expires_s = None
 
     def link_down(self) -> None:
+        """The broker is gone, and with it the lease."""
         self.state = LeaseState.NONE
 
-    def take(self, payload: bytes, now_s: float, wall_s: float, *, retained: bool) -> None:
-        """Takes a message of the topic; an empty payload means that the lease was released."""
+    def receive(self, payload: bytes, now_s: float, wall_s: float, *, retained: bool) -> None:
+        """Handles a message of the topic; an empty payload means that the lease was released."""
         if self.state is LeaseState.NONE:
             return
-        lease = _read(payload)
+        lease = _parse_lease(payload)
         if lease is None:
             if not payload and self.state is LeaseState.TAKEN:
                 self._other_expires_s = None
-                self._enter(LeaseState.CLAIMED, now_s, due=True)
+                self._enter(LeaseState.CLAIMED, now_s, publish=True)
             elif not payload and self.state is LeaseState.HELD:
-                self._is_due = True  # another harness withdrew the claim that had replaced this lease
+                self._must_publish = True  # another harness withdrew the claim that had replaced this lease
             return
         if lease.owner == self.owner:
             if not retained and self.state in (LeaseState.CLAIMED, LeaseState.UNSEEN):
-                is_disputed = self._other_expires_s is not None and self._other_expires_s > wall_s
-                self._enter(LeaseState.DISPUTED if is_disputed else LeaseState.HELD, now_s)
+                self._enter(LeaseState.DISPUTED if self._has_rival(wall_s) else LeaseState.HELD, now_s)
             return
         self.other = lease.name
         if retained:
             self._other_expires_s = lease.until_s
             return
         if self.state is LeaseState.HELD and not (lease.held and lease.owner < self.owner):
-            self._is_due = True  # if both hold it, since one was offline, the lower name keeps it
+            self._must_publish = True  # if both hold it, since one was offline, the lower name keeps it
         else:
             self._enter(LeaseState.TAKEN, now_s)
 
     def due(self, now_s: float, wall_s: float) -> bytes | None:
-        """The payload to publish now (retained)."""
-        gone_s = now_s - self._state_since_s
+        """Lets time pass, which may change the state. Returns the payload to publish now (retained), or None."""
+        elapsed_s = now_s - self._state_since_s
         match self.state:
-            case LeaseState.CLAIMED if not self._is_due and gone_s >= ECHO_S:
-                is_disputed = self._other_expires_s is not None and self._other_expires_s > wall_s
-                self._enter(LeaseState.TAKEN if is_disputed else LeaseState.UNSEEN, now_s)
-            case LeaseState.DISPUTED if gone_s >= DEFENCE_S:
-                self._enter(LeaseState.HELD, now_s, due=True)
-            case LeaseState.HELD if gone_s >= REFRESH_S:
-                self._enter(LeaseState.HELD, now_s, due=True)
-            case LeaseState.TAKEN if gone_s >= EXPIRES_S:
-                self._enter(LeaseState.CLAIMED, now_s, due=True)
+            case LeaseState.CLAIMED if not self._must_publish and elapsed_s >= ECHO_S:
+                self._enter(LeaseState.TAKEN if self._has_rival(wall_s) else LeaseState.UNSEEN, now_s)
+            case LeaseState.DISPUTED if elapsed_s >= DEFENCE_S:
+                self._enter(LeaseState.HELD, now_s, publish=True)
+            case LeaseState.HELD if elapsed_s >= REFRESH_S:
+                self._enter(LeaseState.HELD, now_s, publish=True)
+            case LeaseState.TAKEN if elapsed_s >= EXPIRES_S:
+                self._enter(LeaseState.CLAIMED, now_s, publish=True)
                 self._other_expires_s = None
-        if not self._is_due or self.state in (LeaseState.NONE, LeaseState.TAKEN):
+        if not self._must_publish or self.state in (LeaseState.NONE, LeaseState.TAKEN):
             return None
-        self._is_due = False
+        self._must_publish = False
         if self.state is LeaseState.CLAIMED:
             self._state_since_s = now_s
         expires = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
         is_held = self.state is LeaseState.HELD
         return json.dumps({"owner": self.owner, "name": self._name, "until": expires, "held": is_held}).encode()
 
-    def _enter(self, state: LeaseState, now_s: float, *, due: bool = False) -> None:
-        self.state, self._state_since_s, self._is_due = state, now_s, due
+    def _has_rival(self, wall_s: float) -> bool:
+        """Whether the retained lease of another harness has not expired."""
+        return self._other_expires_s is not None and self._other_expires_s > wall_s
+
+    def _enter(self, state: LeaseState, now_s: float, *, publish: bool = False) -> None:
+        self.state, self._state_since_s, self._must_publish = state, now_s, publish
 
 
-def _read(payload: bytes) -> _SeenLease | None:
+def _parse_lease(payload: bytes) -> _SeenLease | None:
+    """The lease in a message; None for anything else, such as a release."""
     try:
-        document = parse(payload)
+        document = parse_json(payload)
     except MappingError:
         return None
     if not isinstance(document, dict):
@@ -158,7 +169,8 @@ def _read(payload: bytes) -> _SeenLease | None:
 class Reservation:
     """A lease that a thread renews.
 
-    on_taken(text): called when another harness has the lease. free(): called when this harness has it again.
+    publish(topic, payload): publishes a retained message. on_taken(reason): called when another harness has the lease.
+    on_free(): called when this harness has it again. Both are called from the thread, once `wait_for_owner` has ended.
     """
 
     def __init__(
@@ -168,16 +180,16 @@ class Reservation:
         clock: Clock,
         publish: Callable[[str, bytes], None],
         on_taken: Callable[[str], None],
-        free: Callable[[], None],
+        on_free: Callable[[], None],
     ) -> None:
         self._lease = Lease(owner, f"{_user()}@{socket.gethostname()}, process {os.getpid()}")
         self._topic = topic
         self._clock = clock
         self._publish = publish
-        self._on_taken, self._on_free = on_taken, free
+        self._on_taken, self._on_free = on_taken, on_free
         self._changed = threads.condition()
         self._is_closed = self._wait_has_ended = False
-        self._reported_state = LeaseState.NONE
+        self._reported_state = LeaseState.NONE  # used by the thread only
         self._thread = threads.thread(self._run, name="mqtt-lease")
         self._thread.start()
 
@@ -190,13 +202,17 @@ class Reservation:
         with self._changed:
             self._lease.link_down()
 
-    def take(self, payload: bytes, *, retained: bool) -> None:
+    def receive(self, payload: bytes, *, retained: bool) -> None:
+        """Handles a message of the lease's topic."""
         with self._changed:
-            self._lease.take(payload, self._clock.now_s(), self._clock.wall_s(), retained=retained)
+            self._lease.receive(payload, self._clock.now_s(), self._clock.wall_s(), retained=retained)
             self._changed.notify_all()
 
-    def wait(self) -> bool:
-        """Waits until the owner is known. False if the broker does not deliver the lease. DeviceError if taken."""
+    def wait_for_owner(self) -> bool:
+        """Waits until the owner is known. Returns False if the broker does not deliver the lease.
+
+        DeviceError if another harness has the board.
+        """
         with self._changed:
             settled = (LeaseState.HELD, LeaseState.TAKEN, LeaseState.UNSEEN)
             self._changed.wait_for(lambda: self._lease.state in settled, ECHO_S + DEFENCE_S + 1.0)
@@ -210,7 +226,7 @@ class Reservation:
         return state is LeaseState.HELD
 
     def close(self) -> None:
-        """Releases the lease."""
+        """Ends the thread, waiting at most 1 s, and releases the lease."""
         with self._changed:
             self._is_closed = True
             is_held = self._lease.state in (LeaseState.HELD, LeaseState.DISPUTED, LeaseState.CLAIMED)
@@ -221,6 +237,7 @@ class Reservation:
             self._publish(self._topic, b"")
 
     def _run(self) -> None:
+        """Publishes what is due and reports changes of the owner, both without the lock, until closed."""
         while True:
             with self._changed:
                 if self._is_closed:

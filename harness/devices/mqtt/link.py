@@ -40,13 +40,13 @@ from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
-_PERIOD_S = 1.0  # Between pulses. Chosen: a stalled broker is noticed soon, and a pulse has only a few bytes.
-_LOOK_S = 0.25  # Interval at which the pulse's thread notes how late it woke (`StallDetector`).
-_FIRST_GUESS_S = 0.1
+_PULSE_INTERVAL_S = 1.0  # Chosen: a stalled broker is noticed soon, and a pulse has only a few bytes.
+_CHECK_INTERVAL_S = 0.25  # Interval at which the pulse's thread notes how late it woke (`StallDetector`).
+_MIN_FIRST_ERROR_S = 0.1
 """Least error of an arrival until _ROUND_TRIPS_KEPT round trips are known, in s. Chosen for a local network."""
 _ROUND_TRIPS_KEPT = 16  # One message in 17 then takes longer than the longest of them.
-# Of the longest round trip, for the error of an arrival. Chosen: it also covers the one that takes longer.
 _MAX_TRIP_FACTOR = 2.0
+"""The error of an arrival is this many of the longest round trips. Chosen: it also covers the one that takes longer."""
 _EARLY_ANSWERS_KEPT = 16  # Chosen: an answer waits for the return of one `publish` only.
 
 
@@ -68,11 +68,11 @@ class KeepAlive:
         self._unanswered: dict[int, float] = {}  # number of a pulse → when it was sent
         self._early_answers: dict[int, float] = {}  # number of a message that may be a pulse → when it was answered
         self._round_trips_s: deque[float] = deque(maxlen=_ROUND_TRIPS_KEPT)
-        self.count = 0
+        self.answer_count = 0
         self._connected = True
-        self._answered_sent_s = now_s()  # when the last pulse that was answered had been sent
+        self._last_answered_s = now_s()  # when the last pulse that was answered had been sent
         self._absent_since_s: float | None = None  # None while the broker answers
-        self._stalls = StallDetector(_LOOK_S, self._answered_sent_s)
+        self._stalls = StallDetector(_CHECK_INTERVAL_S, self._last_answered_s)
         self._stop = threads.event()
         self._pulse_now = threads.event()
         self._thread = threads.thread(self._run, name="mqtt-pulse")
@@ -90,37 +90,39 @@ class KeepAlive:
         with self._lock:
             usual_s = _MAX_TRIP_FACTOR * max(self._round_trips_s, default=0.0)
             if len(self._round_trips_s) < _ROUND_TRIPS_KEPT:
-                usual_s = max(usual_s, _FIRST_GUESS_S)
+                usual_s = max(usual_s, _MIN_FIRST_ERROR_S)
             blind_s = self._stalls.blind_s(now_s)
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._unanswered.values(), default=now_s)
             # Slower than ever, or not asked for long: the broker may have stood still since the last answered pulse.
             # So it may while the host itself does, which then sees no answer.
-            silent_s = now_s - self._answered_sent_s
-            is_prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PERIOD_S + usual_s
+            silent_s = now_s - self._last_answered_s
+            is_prompt = now_s - oldest_s <= usual_s and silent_s <= 2 * _PULSE_INTERVAL_S + usual_s
             return usual_s + blind_s if is_prompt else max(usual_s + blind_s, silent_s)
 
     @property
-    def owed_s(self) -> float:
+    def oldest_wait_s(self) -> float:
         """How long the oldest pulse has waited for its answer, s; 0 if none is waiting."""
         now_s = self._now_s()
         with self._lock:
             return now_s - min(self._unanswered.values(), default=now_s)
 
     def start(self) -> None:
+        """Starts the thread that publishes pulses."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Ends the thread, waiting at most 0.5 s."""
         self._stop.set()
         self._pulse_now.set()
         if self._thread.is_alive() and self._thread is not threads.current_thread():
             self._thread.join(0.5)
 
-    def answered(self, number: int) -> None:
-        """The broker has acknowledged the message with that number."""
+    def record_answer(self, number: int) -> None:
+        """Records that the broker has acknowledged the message with that number, which may be a pulse."""
         now_s = self._now_s()
-        self.count += 1
+        self.answer_count += 1
         with self._lock:
             sent_s = self._unanswered.pop(number, None)
             if sent_s is None:
@@ -138,10 +140,10 @@ class KeepAlive:
             self._unanswered.clear()
             self._connected = False
             if self._absent_since_s is None:
-                self._absent_since_s = self._answered_sent_s
+                self._absent_since_s = self._last_answered_s
 
     def link_up(self) -> None:
-        """The connection is up (again)."""
+        """Records that the connection is up (again), and sends a pulse at once."""
         with self._lock:
             self._unanswered.clear()
             self._early_answers.clear()
@@ -151,25 +153,27 @@ class KeepAlive:
 
     def _add_round_trip(self, sent_s: float, answered_s: float) -> None:
         self._round_trips_s.append(answered_s - sent_s)
-        self._answered_sent_s = max(self._answered_sent_s, sent_s)
+        self._last_answered_s = max(self._last_answered_s, sent_s)
         self._absent_since_s = None
 
     def _run(self) -> None:
+        """Publishes a pulse each second, and reports once for each connection that its answers do not come."""
         topic = f"vh/_pulse/{self._client._client_id.decode()}"
-        looked_s = self._now_s()
-        due_s = looked_s + _PERIOD_S
+        last_check_s = self._now_s()
+        due_s = last_check_s + _PULSE_INTERVAL_S
         while not self._stop.is_set():
-            is_early = self._pulse_now.wait(_LOOK_S)
+            is_requested = self._pulse_now.wait(_CHECK_INTERVAL_S)
             self._pulse_now.clear()
             now_s = self._now_s()
             with self._lock:
-                self._stalls.look(now_s)
+                self._stalls.check(now_s)
                 connected, oldest_s = self._connected, min(self._unanswered.values(), default=None)
             # On a busy host this thread may have slept too long, with the answer still unread.
-            overslept, looked_s = now_s - looked_s > 2 * _PERIOD_S, now_s
-            if not is_early and now_s < due_s:
+            overslept = now_s - last_check_s > 2 * _PULSE_INTERVAL_S
+            last_check_s = now_s
+            if not is_requested and now_s < due_s:
                 continue
-            due_s = now_s + _PERIOD_S
+            due_s = now_s + _PULSE_INTERVAL_S
             if self._stop.is_set() or not connected or overslept:
                 continue
             if oldest_s is not None and now_s - oldest_s >= self._limit_s:
@@ -187,7 +191,7 @@ class KeepAlive:
 
 T = TypeVar("T")
 _OPEN_LIMIT_S = 5.0  # Chosen: a broker in the local network that does not answer by then is not running.
-_END_LIMIT_S = 0.7  # Of each of two steps of `close`, which must end within 2 s (`ports.Driver`).
+_END_LIMIT_S = 0.7  # For each of two steps of `close`, which must end within 2 s (`ports.Driver`).
 _BACK_OFF_S = (0.2, 3.0)  # Chosen: shortest and longest pause before another attempt to connect.
 _RIVAL_WITHIN_S = 30.0
 """If the broker accepts and ends two connections within this time, another client uses the same id, in seconds."""
@@ -231,7 +235,7 @@ class BrokerLink:
         self._optional = frozenset(optional)
         self._events = events
         self._client_id = ""
-        self._new_client = client
+        self._client_class = client
         self._client: mqtt.Client | None = None
         self._pulse: KeepAlive | None = None
         self._embedded: EmbeddedBroker | None = None
@@ -260,12 +264,12 @@ class BrokerLink:
     @property
     def acknowledged(self) -> int:
         """Number of pulses that the broker has answered since `open`."""
-        return self._pulse.count if self._pulse is not None else 0
+        return self._pulse.answer_count if self._pulse is not None else 0
 
     @property
     def silent_s(self) -> float:
-        """How long an answer of the broker has been overdue, s."""
-        return self._pulse.owed_s if self._pulse is not None else 0.0
+        """How long the oldest unanswered pulse has waited, s; 0 if none waits."""
+        return self._pulse.oldest_wait_s if self._pulse is not None else 0.0
 
     @property
     def address(self) -> tuple[str, int]:
@@ -280,7 +284,8 @@ class BrokerLink:
         return self._options.broker
 
     @property
-    def up(self) -> bool:
+    def is_up(self) -> bool:
+        """Whether the broker is connected, and every topic subscribed to."""
         return self._subscribed.is_set() and not self._link_is_lost and not self._closing
 
     def open(self) -> None:
@@ -291,7 +296,7 @@ class BrokerLink:
         self._answered.clear()
         if self._options.address == EMBEDDED:
             password(self._options)  # before the broker, which needs the password
-            self._embedded = EmbeddedBroker.lease(self._options.listen, self._folder, self._options.login)
+            self._embedded = EmbeddedBroker.acquire(self._options.listen, self._folder, self._options.login)
         try:
             self._connect()
         except BaseException:
@@ -299,16 +304,17 @@ class BrokerLink:
             raise
 
     def _connect(self) -> None:
+        """Connects, and returns when every topic is subscribed to; DeviceError when that fails or takes too long."""
         host, port = self.address
         self._client_id = self._options.client_id or f"harness-{self._id}-{uuid.uuid4().hex[:8]}"
-        client = self._client = self._fresh_client(clean=False)
+        client = self._client = self._create_client(clean_session=False)
         client.reconnect_delay_set(*_BACK_OFF_S)  # type: ignore[arg-type]  # fractions of a second also work
         client.on_connect = self._guard(self._on_connect)
         client.on_disconnect = self._guard(self._on_disconnect)
         client.on_connect_fail = self._guard(lambda client, _: self._find_broker_again(client))
         client.on_subscribe = self._guard(self._on_subscribed)
         client.on_publish = self._guard(self._on_publish)
-        client.on_message = self._guard(self._message)
+        client.on_message = self._guard(self._on_message)
         self._pulse = KeepAlive(client, self._clock.now_s, self._options.keepalive_s, self._on_frozen)
         try:
             # Tries TLS before paho does, since paho reports less about failures and leaks its socket.
@@ -331,7 +337,7 @@ class BrokerLink:
 
     def close(self) -> None:
         """Ends the connection, its threads and an embedded broker, in any state, within 2 s."""
-        was_up = self.up
+        was_up = self.is_up
         self._closing = True
         pulse, self._pulse = self._pulse, None
         if pulse is not None:
@@ -341,15 +347,15 @@ class BrokerLink:
             client.disconnect()
             _call_with_limit(_END_LIMIT_S, client.loop_stop)
             if was_up and self._options.address != EMBEDDED:
-                _call_with_limit(_END_LIMIT_S, self._forget)
+                _call_with_limit(_END_LIMIT_S, self._end_session)
         embedded, self._embedded = self._embedded, None
         if embedded is not None:
-            embedded.give_back()
+            embedded.release()
 
     def publish(self, topic: str, payload: bytes, *, qos: int = 0, retain: bool = False) -> None:
         """Returns at once. Without a link, QoS 0 is dropped and QoS 1 is sent when the link is back."""
         client = self._client
-        if client is not None and (qos or self.up):
+        if client is not None and (qos or self.is_up):
             client.publish(topic, payload, qos=qos, retain=retain)
 
     def deliver(self, topic: str, payload: bytes, within_s: float) -> None:
@@ -366,9 +372,13 @@ class BrokerLink:
         if not is_acknowledged:
             raise DeviceError(f"{self._id}: the broker did not acknowledge the message within {exact(within_s)} s")
 
-    def _fresh_client(self, *, clean: bool) -> mqtt.Client:
-        # With a persistent session, events acknowledged to the board during a loss still arrive.
-        client = self._new_client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)
+    def _create_client(self, *, clean_session: bool) -> mqtt.Client:
+        """A client that is not connected.
+
+        clean_session: False for a persistent session, with which events that the broker acknowledged to the board
+        during a loss still arrive.
+        """
+        client = self._client_class(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean_session)
         if self._options.username:
             client.username_pw_set(self._options.username, password(self._options))
         context = encryption(self._options)
@@ -378,9 +388,9 @@ class BrokerLink:
         client.on_socket_open = self._guard(_disable_send_delay)
         return client
 
-    def _forget(self) -> None:
+    def _end_session(self) -> None:
         """Ends the persistent session, so that the broker stops queueing for it."""
-        client = self._fresh_client(clean=True)
+        client = self._create_client(clean_session=True)
         client.connect_timeout = _END_LIMIT_S / 2
         client.on_connect = lambda client, *_: client.disconnect()
         with contextlib.suppress(OSError, HarnessError):
@@ -388,6 +398,7 @@ class BrokerLink:
             client.loop_forever()
 
     def _unreachable(self, host: str, port: int, why: str, error: Exception | None = None) -> DeviceError:
+        """The error for a broker that cannot be used. error: its cause, which may give a better text than `why`."""
         remedy = "Check that the broker is running, and that the connection has the right `address`, user and password"
         if isinstance(error, ssl.SSLCertVerificationError):
             why = f"its certificate is not valid: {error.verify_message}"
@@ -429,7 +440,7 @@ class BrokerLink:
         if self._topics:
             client.subscribe([(topic, 1) for topic in self._topics])
         else:
-            self._note_subscriptions()
+            self._finish_subscribing()
 
     def _on_subscribed(
         self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None
@@ -443,15 +454,17 @@ class BrokerLink:
             self._events.remark(
                 f"the broker does not allow reading {topic}, so two harnesses on one board go unnoticed"
             )
-        self._note_subscriptions()
+        self._finish_subscribing()
 
     def _refuse(self, why: str) -> None:
+        """The broker refuses the connection: `open` fails with this reason, or a remark reports it after a loss."""
         self._refusal = why
         self._answered.set()
         if self._subscribed.is_set():
             self._events.remark(f"the broker is back, but {why}")
 
-    def _note_subscriptions(self) -> None:
+    def _finish_subscribing(self) -> None:
+        """Every topic is subscribed to: the link is up (again)."""
         with self._lock:
             is_first = not self._subscribed.is_set()
             is_back, self._link_is_lost = self._link_is_lost, False
@@ -480,7 +493,7 @@ class BrokerLink:
             self._refuse(self._refusal or f"it closed the connection: {reason}")
         # paho reports "Unspecified error" when a connection ends without DISCONNECT.
         why = "" if str(reason) == "Unspecified error" else f": {reason}"
-        if self.up:
+        if self.is_up:
             self._ends_s.append(self._clock.now_s())
         self._report_loss(
             self.client_id_conflict or f"the connection to the broker was lost: {client.host}:{client.port}{why}"
@@ -507,9 +520,9 @@ class BrokerLink:
 
     def _on_publish(self, _: mqtt.Client, __: object, number: int, *___: object) -> None:
         if self._pulse is not None:
-            self._pulse.answered(number)
+            self._pulse.record_answer(number)
 
-    def _message(self, _: mqtt.Client, __: object, message: mqtt.MQTTMessage) -> None:
+    def _on_message(self, _: mqtt.Client, __: object, message: mqtt.MQTTMessage) -> None:
         error_s = self._pulse.error_s if self._pulse is not None else 0.05
         stamp = Stamp(self._clock.now_s(), error_s)
         if not self._closing:

@@ -21,7 +21,7 @@ DEFAULT_PORT = 1883  # Registered for MQTT with IANA.
 DEFAULT_TLS_PORT = 8883  # Registered for MQTT over TLS.
 LAB = "lab"
 EMBEDDED = "embedded"
-_LOGIN = "Write `username` and `password_env`, and set the same on the board"
+_LOGIN_REMEDY = "Write `username` and `password_env`, and set the same on the board"
 
 
 class MessageFraming(StrEnum):
@@ -122,13 +122,12 @@ class MqttOptions:
         if self.address == LAB and self.username:
             raise InputError("`address: lab` does not support users", remedy="Remove `username`")
         if self.address == EMBEDDED and bool(self.username) != bool(self.password_env):
-            raise InputError("the embedded broker needs both a user and a password, or neither", remedy=_LOGIN)
-        if (
-            self.address == EMBEDDED
-            and not self.username
-            and not _is_loopback(host_and_port(self.listen, free=True)[0])
-        ):
-            raise InputError(f"`listen: {self.listen}` admits the whole network without a password", remedy=_LOGIN)
+            raise InputError("the embedded broker needs both a user and a password, or neither", remedy=_LOGIN_REMEDY)
+        listen_host, _ = host_and_port(self.listen, free=True)
+        if self.address == EMBEDDED and not self.username and not _is_loopback(listen_host):
+            raise InputError(
+                f"`listen: {self.listen}` admits the whole network without a password", remedy=_LOGIN_REMEDY
+            )
 
     @property
     def login(self) -> tuple[str, ...]:
@@ -137,6 +136,7 @@ class MqttOptions:
 
     @property
     def encrypted(self) -> bool:
+        """Whether the connection uses TLS, with or without a check of the certificate."""
         return self.tls or self.tls_insecure or bool(self.ca_file or self.cert_file)
 
     @property
@@ -150,8 +150,8 @@ class MqttOptions:
             return MessageFraming.VH
         if self.framing is not MessageFraming.AUTO:
             return self.framing
-        vh = profile is not None and profile.console.framing is Framing.VH
-        return MessageFraming.VH if vh else MessageFraming.NONE
+        is_framed = profile is not None and profile.console.framing is Framing.VH
+        return MessageFraming.VH if is_framed else MessageFraming.NONE
 
     def injection_of(self, profile: DeviceProfile | None) -> MqttInjection:
         """The way to inject sound with a profile; never AUTO. A loudspeaker, which has no profile, plays by Hermes."""
@@ -212,26 +212,30 @@ def encryption(options: MqttOptions) -> ssl.SSLContext | None:
         context.verify_mode = ssl.CERT_NONE
     if options.ca_file:
         try:
-            context.load_verify_locations(_path(options.ca_file))
+            context.load_verify_locations(_expand_home(options.ca_file))
         except OSError as error:  # includes ssl.SSLError
-            raise _unusable("ca_file", options.ca_file, error) from error
+            raise _file_error("ca_file", options.ca_file, error) from error
     if options.cert_file:
         # A key with a pass phrase would prompt at the terminal and freeze a run.
         try:
-            context.load_cert_chain(_path(options.cert_file), _path(options.key_file) or None, password=_refuse)
+            context.load_cert_chain(
+                _expand_home(options.cert_file), _expand_home(options.key_file) or None, password=_refuse_pass_phrase
+            )
         except (OSError, ValueError) as error:
-            raise _unusable("cert_file, key_file", f"{options.cert_file} {options.key_file}".strip(), error) from error
+            raise _file_error(
+                "cert_file, key_file", f"{options.cert_file} {options.key_file}".strip(), error
+            ) from error
     return context
 
 
-def _refuse() -> str:
+def _refuse_pass_phrase() -> str:
     raise ValueError("the key has a pass phrase; use a key without one")
 
 
-def _path(path: str) -> str:
+def _expand_home(path: str) -> str:
     return os.path.expanduser(path)
 
 
-def _unusable(key: str, name: str, error: Exception) -> DeviceError:
+def _file_error(key: str, name: str, error: Exception) -> DeviceError:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return DeviceError(f"{key}: {name} cannot be used: {why}", remedy="Name a PEM file, relative to the working folder")

@@ -25,10 +25,10 @@ from harness.base.plugins import Group, names, replacement
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
 
-MAX_SAMPLE = 65536  # The default of `max_line_bytes`.
+MAX_SAMPLE_CHARS = 65536  # The default of `max_line_bytes`.
 
 
-def _expression(text: str) -> str:
+def _check_expression(text: str) -> str:
     if not text or len(text) > MAX_TEXT:
         raise validation_error("the expression is empty or too long", f"Write 1 to {MAX_TEXT} characters")
     try:
@@ -43,14 +43,14 @@ def _expression(text: str) -> str:
     return text
 
 
-def _line(text: str) -> str:
-    if len(text) > MAX_SAMPLE or any(letter < " " for letter in text):
-        problem = f"not a single line of at most {MAX_SAMPLE} characters"
+def _check_line(text: str) -> str:
+    if len(text) > MAX_SAMPLE_CHARS or any(letter < " " for letter in text):
+        problem = f"not a single line of at most {MAX_SAMPLE_CHARS} characters"
         raise validation_error(problem, "Write several lines as a list; ESC as \\e, bytes \\x00")
     return text
 
 
-def _bytes(text: str) -> str:
+def _check_bytes(text: str) -> str:
     try:
         if bytes.fromhex(text):
             return text
@@ -59,7 +59,7 @@ def _bytes(text: str) -> str:
     raise validation_error(f"{text!r} is not a list of bytes", 'Write two hexadecimal digits per byte: "F4 F5 00"')
 
 
-def _transport(transport: Any) -> str:
+def _check_transport(transport: Any) -> str:
     choices = ["none", "log", *names(Group.DRIVERS)]
     if remedy := replacement(Group.DRIVERS, str(transport)):
         raise validation_error(f"the driver {transport!r} was removed", remedy)
@@ -73,10 +73,10 @@ ClockWord = Annotated[ClockKind, enum_validator(ClockKind)]
 Scale = Annotated[
     float, Field(gt=0, description="The device's full score, such as 255 or 100; scores are divided by it. Default 1.")
 ]
-_VALUES = "Translates the device's own words (a state, a phrase, or the name of an intent or state)."
-Expression = Annotated[str, AfterValidator(_expression)]
-SampleLine = Annotated[str, AfterValidator(_line)]
-Bytes = Annotated[str, AfterValidator(_bytes), Field(json_schema_extra={"pattern": "^([0-9A-Fa-f]{2} ?)+$"})]
+_VALUES_TEXT = "Translates the device's own words (a state, a phrase, or the name of an intent or state)."
+Expression = Annotated[str, AfterValidator(_check_expression)]
+SampleLine = Annotated[str, AfterValidator(_check_line)]
+Bytes = Annotated[str, AfterValidator(_check_bytes), Field(json_schema_extra={"pattern": "^([0-9A-Fa-f]{2} ?)+$"})]
 
 
 class BlockKeys(Keys):
@@ -92,7 +92,7 @@ class LineKeys(Keys):
     match: Expression = Field(description="Regular expression; a group (?P<phrase>…) fills in the field of that name.")
     kind: Kind = Field(description="Kind of observation.")
     fields: dict[str, Text] = preset({}, "Text per field; {group} inserts the text of a group.")
-    values: dict[str, Text] = preset({}, _VALUES)
+    values: dict[str, Text] = preset({}, _VALUES_TEXT)
     when: dict[str, str] = preset({}, "Text that a group must have for the rule to match.")
     score_scale: Scale = 1.0
     clock: ClockWord = preset(ClockKind.NONE, "Unit or form of the group `time`. Default none.")
@@ -146,7 +146,7 @@ class ThresholdKeys(Keys):
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
-def _topic(text: str) -> str:
+def _check_filter(text: str) -> str:
     levels = text.split("/")
     if any("#" in level for level in levels[:-1]) or any(
         len(level) > 1 and ("#" in level or "+" in level) for level in levels
@@ -160,7 +160,7 @@ def _topic(text: str) -> str:
     return text
 
 
-def _sent_topic(text: str) -> str:
+def _check_topic(text: str) -> str:
     if set(text) & set("+#"):
         raise validation_error(f"{text!r} is not a single topic", "Write it without + and #")
     for name in _PLACEHOLDER.findall(text):
@@ -181,7 +181,7 @@ class ConsoleKeys(Keys):
         "Expression with the group `time`, applied to every line to follow the device's clock."
     )
     clock: ClockWord = preset(ClockKind.NONE, "Unit or form of the group `time`. Default none.")
-    topic: Annotated[Text, AfterValidator(_topic)] | None = optional(
+    topic: Annotated[Text, AfterValidator(_check_filter)] | None = optional(
         "MQTT topic whose messages are console lines, with {device}. Default: none."
     )
     log_lines_per_s: float = preset(
@@ -214,7 +214,7 @@ class AudioKeys(Keys):
         description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
     )
     rate_hz: int = preset(16000, "Sample rate of the injected sound. Default 16000.", ge=8000, le=48000)
-    topic: Annotated[Text, AfterValidator(_sent_topic)] = preset(
+    topic: Annotated[Text, AfterValidator(_check_topic)] = preset(
         "", "Hermes: topic, with {device}; for hermes_play_bytes also with {id}."
     )
 
@@ -222,12 +222,12 @@ class AudioKeys(Keys):
 class HeartbeatKeys(Keys):
     """Messages over MQTT whose absence shows that the device is gone, once one has come."""
 
-    topic: Annotated[Text, AfterValidator(_topic)] = Field(
+    topic: Annotated[Text, AfterValidator(_check_filter)] = Field(
         description="Topic of the heartbeat messages, with {device}; + and # are MQTT wildcards."
     )
     when: dict[Pointer, str | int | float | bool] = preset({}, "JSON pointer: value that must be there ('*' is any).")
     within_s: float = Field(ge=1, le=3600, description="Longest time between two heartbeats, s.")
-    ask: Annotated[Text, AfterValidator(_sent_topic)] = preset(
+    ask: Annotated[Text, AfterValidator(_check_topic)] = preset(
         "", "Topic of the message that requests a heartbeat, with {device}. Default: none."
     )
     payload: Text = preset("", "Payload of the `ask` message; {device} is the device's id.")
@@ -302,19 +302,19 @@ def is_pointer(text: str) -> bool:
     return _POINTER.fullmatch(text) is not None
 
 
-def _pointer(text: str) -> str:
+def _check_pointer(text: str) -> str:
     if not is_pointer(text):
         raise validation_error(f"{text!r} is not a JSON pointer", POINTER_REMEDY)
     return text
 
 
-Pointer = Annotated[str, AfterValidator(_pointer), Field(json_schema_extra={"pattern": f"^{_POINTER.pattern}$"})]
+Pointer = Annotated[str, AfterValidator(_check_pointer), Field(json_schema_extra={"pattern": f"^{_POINTER.pattern}$"})]
 
 
 class MappingKeys(Keys):
     """A rule that maps messages on a topic, or JSON lines of a type, to observations."""
 
-    topic: Annotated[Text, AfterValidator(_topic)] | None = optional("MQTT filter; {device} is the device's id.")
+    topic: Annotated[Text, AfterValidator(_check_filter)] | None = optional("MQTT filter; {device} is the device's id.")
     type: Text | None = optional(
         "Instead of a topic: the /type of JSON lines; * matches any text, {name} captures a field."
     )
@@ -323,7 +323,7 @@ class MappingKeys(Keys):
     fields: dict[str, str] = preset(
         {}, 'Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.'
     )
-    values: dict[str, Text] = preset({}, _VALUES)
+    values: dict[str, Text] = preset({}, _VALUES_TEXT)
     when: dict[Pointer, str | int | float | bool] = preset(
         {}, "JSON pointer: value that must be there ('*' is any); other messages are ignored."
     )
@@ -348,7 +348,7 @@ class ProfileKeys(Keys):
         "Time after which the device has forgotten a dialogue, s. Default: the scenario's.", ge=0, le=600
     )
     close_dialogue: ProfileCloseDialogueKeys | None = optional("How the harness ends a dialogue with the device.")
-    transport: Annotated[str, BeforeValidator(_transport)] | None = optional(
+    transport: Annotated[str, BeforeValidator(_check_transport)] | None = optional(
         "A driver (serial, mqtt), log (lines of a file or another program) or none. Default: what the rules imply."
     )
     mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for JSON lines.")

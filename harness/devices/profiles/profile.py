@@ -11,8 +11,7 @@ import regex
 
 from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.findings import Findings, read_content, try_validate
-from harness.base.findings import KeyPath as At
+from harness.base.findings import Findings, KeyPath, read_content, try_validate
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
 from harness.devices.profiles.keys import (
@@ -51,13 +50,13 @@ from harness.model.numbers import exact
 from harness.model.observation import DeviceState
 
 STATES = tuple(state.value for state in DeviceState)
-_NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, ObservationKind.STATE)
-_FRAMED = (ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.INTENT, ObservationKind.RESPONSE)
+_KINDS_WITH_VALUES = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, ObservationKind.STATE)
+_KINDS_IN_FRAMES = (ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.INTENT, ObservationKind.RESPONSE)
 """The kinds of events that the harness's framing reports in frames."""
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
-_RECALLED = r"\(\?P[=>]{0}\)|\\g<{0}>|\(\?&{0}\)|\(\?\({0}\)"
+_GROUP_REFERENCE = r"\(\?P[=>]{0}\)|\\g<{0}>|\(\?&{0}\)|\(\?\({0}\)"
 """A reference to a group within its own expression, so that the group is used even if no field has its name."""
-_ALIKE = 0.75
+_MIN_SIMILARITY = 0.75
 """Least similarity of a misspelt name, by difflib's ratio: two swapped letters in a word of four."""
 
 
@@ -78,25 +77,24 @@ def check_rules(content: Plain, findings: Findings) -> None:
 
 
 def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[DeviceProfile] = ()) -> None:
-    """Adds contradictions between the sections of a profile."""
-    yielded = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
+    """Adds contradictions between the sections of a profile. lines_of: the profiles whose line rules it shares."""
+    is_framed = keys.console.framing is Framing.VH
+    given_kinds = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
     for profile in lines_of:
-        yielded |= {rule.kind for rule in profile.lines} | {rule.kind for rule in profile.messages}
-    if ObservationKind.NOT_UNDERSTOOD in yielded:
-        yielded.add(ObservationKind.INTENT)  # it counts as an intent without a name
+        given_kinds |= {rule.kind for rule in profile.lines} | {rule.kind for rule in profile.messages}
+    if ObservationKind.NOT_UNDERSTOOD in given_kinds:
+        given_kinds.add(ObservationKind.INTENT)  # it counts as an intent without a name
     for number, kind in enumerate(keys.reports):
-        if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
+        if given_kinds and kind not in given_kinds and not is_framed:
             remedy = f"Add a rule of kind {kind.value}, or remove it from `reports`"
             findings.add(("reports", number), f"`reports` lists {kind.value!r}, but no rule gives it", remedy)
-    reports_no_status = (
-        bool(yielded) and ObservationKind.STATUS not in yielded and keys.console.framing is not Framing.VH
-    )
+    reports_no_status = bool(given_kinds) and ObservationKind.STATUS not in given_kinds and not is_framed
     if keys.listening_states and reports_no_status:
         remedy = "Add one, or remove `listening_states`"
         findings.add(("listening_states",), "`listening_states` needs a rule of kind status", remedy, key=True)
     console = keys.console
-    for number, rule in enumerate(keys.lines if console.framing is Framing.VH else ()):
-        if rule.kind in _FRAMED:
+    for number, rule in enumerate(keys.lines):
+        if is_framed and rule.kind in _KINDS_IN_FRAMES:
             problem = f"with `framing: vh`, frames report the same {rule.kind.value} events: each would count twice"
             remedy = "Remove the rule. For a board that only prints lines, remove `framing: vh`"
             findings.add(("lines", number), problem, remedy)
@@ -135,11 +133,12 @@ def transport_of(keys: ProfileKeys) -> str:
 
 
 def _entries(content: Plain, key: str) -> list[Plain]:
+    """The list under a key; [] if there is none."""
     entries = content.get(key) if isinstance(content, dict) else None
     return entries if isinstance(entries, list) else []
 
 
-def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
+def _check_mapping(rule: MappingKeys, key_path: KeyPath, findings: Findings) -> None:
     slots = tuple(name for name in rule.fields if rule.kind is ObservationKind.INTENT and name.startswith(SLOT))
     _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), key_path, findings)
     if (rule.topic is None) == (rule.type is None):
@@ -159,8 +158,8 @@ def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
             findings.add(
                 (*key_path, "when"), "`when` is for JSON, and `match` is for text", "Remove one of them", key=True
             )
-    for name, pointer in rule.fields.items() if rule.match is None else ():
-        if not is_pointer(pointer):
+    for name, pointer in rule.fields.items():
+        if rule.match is None and not is_pointer(pointer):
             findings.add((*key_path, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
     required_field = REQUIRED.get(rule.kind)
     if (
@@ -174,15 +173,16 @@ def _check_mapping(rule: MappingKeys, key_path: At, findings: Findings) -> None:
     _check_values(rule.kind, rule.values, key_path, findings)
 
 
-def _check_line(rule: LineKeys, key_path: At, findings: Findings) -> None:
+def _check_line(rule: LineKeys, key_path: KeyPath, findings: Findings) -> None:
     _check_fields(rule.kind, tuple(rule.fields), key_path, findings)
     _check_values(rule.kind, rule.values, key_path, findings)
     groups = _check_groups(rule, (rule.match, *rule.more), key_path, findings)
     for group in rule.when:
         if group not in groups:
-            problem, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
-            findings.add((*key_path, "when", group), problem, remedy, key=True)
-    if rule.kind is ObservationKind.STATUS and not rule.values and "{" not in (state := rule.fields.get("state", "{")):
+            remedy = nearest(group, sorted(groups), listed="Groups")
+            findings.add((*key_path, "when", group), f"no expression has a group {group!r}", remedy, key=True)
+    state = rule.fields.get("state")
+    if rule.kind is ObservationKind.STATUS and state is not None and not rule.values and "{" not in state:
         _check_state(state, (*key_path, "fields", "state"), findings)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
         remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another unit"
@@ -202,7 +202,7 @@ def _check_line(rule: LineKeys, key_path: At, findings: Findings) -> None:
         )
 
 
-def _check_threshold(rule: ThresholdKeys, key_path: At, findings: Findings) -> None:
+def _check_threshold(rule: ThresholdKeys, key_path: KeyPath, findings: Findings) -> None:
     groups = set(regex.compile(rule.match).groupindex) if rule.match else None
     used_numbers: set[str] = set()
     for name, state in rule.states.items():
@@ -230,18 +230,15 @@ def _check_threshold(rule: ThresholdKeys, key_path: At, findings: Findings) -> N
 
 
 def _check_groups(
-    rule: LineKeys | MappingKeys, expressions: Sequence[str], key_path: At, findings: Findings
+    rule: LineKeys | MappingKeys, expressions: Sequence[str], key_path: KeyPath, findings: Findings
 ) -> set[str]:
-    """The groups of the expressions. Adds problems: unknown groups in fields, and missing required fields."""
+    """Returns the groups of the expressions. Adds problems: unknown groups in fields, and missing required fields."""
     groups = {name for text in expressions for name in regex.compile(text).groupindex}
     for name, template in rule.fields.items():
         for group in _PLACEHOLDER.findall(template):
             if group not in groups:
-                problem, remedy = (
-                    f"no expression has a group {group!r}",
-                    nearest(group, sorted(groups), listed="Groups"),
-                )
-                findings.add((*key_path, "fields", name), problem, remedy)
+                remedy = nearest(group, sorted(groups), listed="Groups")
+                findings.add((*key_path, "fields", name), f"no expression has a group {group!r}", remedy)
     _check_unused_groups(rule, groups, key_path, findings)
     required_field = REQUIRED.get(rule.kind)
     if required_field and required_field not in groups and required_field not in rule.fields:
@@ -250,10 +247,10 @@ def _check_groups(
     return groups
 
 
-def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_path: At, findings: Findings) -> None:
+def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_path: KeyPath, findings: Findings) -> None:
     """Adds the named groups that fill in nothing, and look like a misspelt field that the rule lacks."""
     field_names = [*FIELDS[rule.kind]]
-    expressions: list[tuple[At, str | None]] = [(("match",), rule.match)]
+    expressions: list[tuple[KeyPath, str | None]] = [(("match",), rule.match)]
     used_groups = {group for template in rule.fields.values() for group in _PLACEHOLDER.findall(template)}
     if rule.kind is ObservationKind.INTENT:
         field_names = ["name", "score", "slot", "value"]
@@ -266,19 +263,21 @@ def _check_unused_groups(rule: LineKeys | MappingKeys, groups: set[str], key_pat
         return  # a group that is missing is reported where it is named
     lacking = [name for name in field_names if name not in groups and name not in rule.fields]
     for path, text in expressions:
-        for group in regex.compile(text).groupindex if text else ():
+        if not text:
+            continue
+        for group in regex.compile(text).groupindex:
             is_unused = (
                 group not in field_names
                 and group not in used_groups
-                and not re.search(_RECALLED.format(group), text or "")
+                and not re.search(_GROUP_REFERENCE.format(group), text)
             )
-            if is_unused and (suggestion := did_you_mean(group, lacking, alike=_ALIKE)):
+            if is_unused and (suggestion := did_you_mean(group, lacking, alike=_MIN_SIMILARITY)):
                 problem = f"a rule of kind {rule.kind.value} does not use the group {group!r}"
                 findings.add((*key_path, *path), problem, f"{suggestion}For text that is not kept, write (?:…)")
 
 
 def _check_fields(
-    kind: ObservationKind, names: tuple[str, ...], key_path: At, findings: Findings, section: str = "fields"
+    kind: ObservationKind, names: tuple[str, ...], key_path: KeyPath, findings: Findings, section: str = "fields"
 ) -> None:
     field_names = FIELDS[kind]
     for name in names:
@@ -288,8 +287,8 @@ def _check_fields(
             findings.add(place, problem, nearest(name, field_names, listed="Fields"), key=section == "fields")
 
 
-def _check_values(kind: ObservationKind, values: dict[str, str], key_path: At, findings: Findings) -> None:
-    if values and kind not in _NAMED:
+def _check_values(kind: ObservationKind, values: dict[str, str], key_path: KeyPath, findings: Findings) -> None:
+    if values and kind not in _KINDS_WITH_VALUES:
         problem = f"kind {kind.value} has no `values`; only status, wake, intent and state do"
         findings.add((*key_path, "values"), problem, "Remove them", key=True)
     elif kind is ObservationKind.STATUS:
@@ -297,14 +296,15 @@ def _check_values(kind: ObservationKind, values: dict[str, str], key_path: At, f
             _check_state(value, (*key_path, "values", device_value), findings)
 
 
-def _check_state(state: str, key_path: At, findings: Findings) -> None:
+def _check_state(state: str, key_path: KeyPath, findings: Findings) -> None:
     if state not in STATES:
         findings.add(key_path, f"{state!r} is not a state", nearest(state, STATES))
 
 
-def _check_sample(sample: SampleKeys, key_path: At, findings: Findings) -> None:
-    ways = [bool(sample.lines) or sample.bytes is not None, sample.topic is not None]
-    if sum(ways) != 1:
+def _check_sample(sample: SampleKeys, key_path: KeyPath, findings: Findings) -> None:
+    is_console_text = bool(sample.lines) or sample.bytes is not None
+    is_message = sample.topic is not None
+    if is_console_text == is_message:
         findings.add(
             key_path,
             "a sample needs either console text or a message",
@@ -323,7 +323,7 @@ def _check_sample(sample: SampleKeys, key_path: At, findings: Findings) -> None:
 _ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")
 
 
-def _is_in_payload(key_path: At) -> bool:
+def _is_in_payload(key_path: KeyPath) -> bool:
     """Whether the value is in a payload: the device's own JSON, in which null is allowed."""
     return len(key_path) > 3 and key_path[0] == "samples" and key_path[2] == "payload"
 
@@ -344,9 +344,9 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         problem = f"{named_by!r} takes lines from this profile, which itself takes lines from others"
         findings.add(("lines_of",), problem, f"Name all of them in {named_by!r}", key=True)
         findings.refuse()
-    lines_of = tuple(_lines_of(name, keys, number, beside, findings) for number, name in enumerate(keys.lines_of))
-    lines = (*map(_line, keys.lines), *(line for profile in lines_of for line in profile.lines))
-    own_messages = tuple(_read_mapping(rule) for rule in keys.mappings if rule.type)
+    lines_of = tuple(_load_lines_of(name, keys, number, beside, findings) for number, name in enumerate(keys.lines_of))
+    lines = (*map(_line_mapping, keys.lines), *(line for profile in lines_of for line in profile.lines))
+    own_messages = tuple(_message_mapping(rule) for rule in keys.mappings if rule.type)
     check_whole(keys, findings, lines_of)
     findings.refuse()
     return DeviceProfile(
@@ -358,7 +358,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         language=keys.language,
         reports=frozenset(keys.reports),
         mappings=(
-            *(_read_mapping(rule) for rule in keys.mappings if rule.topic),
+            *(_message_mapping(rule) for rule in keys.mappings if rule.topic),
             *_message_mappings(lines, keys.console.topic),
         ),
         messages=(*own_messages, *(message for profile in lines_of for message in profile.messages)),
@@ -374,7 +374,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         console=ConsoleSettings(
             **{**keys.console.model_dump(), "time": keys.console.time or "", "topic": keys.console.topic or ""}
         ),
-        frames=_frames(keys.frames) if keys.frames else None,
+        frames=_binary_frames(keys.frames) if keys.frames else None,
         audio=AudioInput(keys.audio.dialogue, keys.audio.rate_hz, keys.audio.topic) if keys.audio else None,
         heartbeat=_heartbeat(keys.heartbeat) if keys.heartbeat else None,
         samples=tuple(
@@ -384,7 +384,8 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     )
 
 
-def _lines_of(name: str, keys: ProfileKeys, number: int, beside: Path, findings: Findings) -> DeviceProfile:
+def _load_lines_of(name: str, keys: ProfileKeys, number: int, beside: Path, findings: Findings) -> DeviceProfile:
+    """The profile that `lines_of` names as entry `number`. An error without a place gets that of the entry."""
     try:
         return load_profile(name, beside=beside, named_by=keys.device)
     except InputError as error:
@@ -424,6 +425,7 @@ def find_profile(path_or_id: Path | str, *, beside: Path) -> Path:
 
 
 def _folders(beside: Path) -> Iterator[Path]:
+    """The folders that may have a profile, in the order of the search."""
     yield beside
     absolute = beside.absolute()
     for folder in (absolute, *absolute.parents):
@@ -449,7 +451,7 @@ def _conditions_of(keys: Mapping[str, str | int | float | bool]) -> tuple[tuple[
     return tuple((pointer, value if isinstance(value, str) else json.dumps(value)) for pointer, value in keys.items())
 
 
-def _read_mapping(rule: MappingKeys) -> MessageMapping:
+def _message_mapping(rule: MappingKeys) -> MessageMapping:
     return MessageMapping(
         topic=rule.topic or "",
         kind=rule.kind,
@@ -462,7 +464,7 @@ def _read_mapping(rule: MappingKeys) -> MessageMapping:
     )
 
 
-def _line(rule: LineKeys) -> LineMapping:
+def _line_mapping(rule: LineKeys) -> LineMapping:
     block = rule.block
     return LineMapping(
         match=rule.match,
@@ -481,7 +483,7 @@ def _line(rule: LineKeys) -> LineMapping:
 
 
 def _message_mappings(lines: Sequence[LineMapping], topic: str | None) -> Iterator[MessageMapping]:
-    """Rules for messages that are lines. Those over several lines, or with a condition, have none."""
+    """The line rules as rules for messages on a topic. Those over several lines, or with a condition, are left out."""
     if topic is None:
         return
     for line in lines:
@@ -503,7 +505,7 @@ def _threshold(rule: ThresholdKeys) -> Threshold:
     return Threshold(rule.name, rule.match or "", states, tuple(rule.hysteresis.items()))
 
 
-def _frames(keys: FramesKeys) -> BinaryFrames:
+def _binary_frames(keys: FramesKeys) -> BinaryFrames:
     head, tail = bytes.fromhex(keys.head), bytes.fromhex(keys.tail or "")
     return BinaryFrames(**{**keys.model_dump(), "head": head, "tail": tail})
 

@@ -27,7 +27,7 @@ from harness.model.observation import (
 from harness.model.time import Stamp
 
 Fields = dict[str, PlainValue]
-_WORD = re.compile(r"[A-Za-z][A-Za-z_]*")
+_PLAIN_WORD = re.compile(r"[A-Za-z][A-Za-z_]*")
 SCORE_STEP = 0.0005  # A sample need only give three decimals.
 _KINDS: dict[type, ObservationKind] = {
     Wake: ObservationKind.WAKE,
@@ -41,7 +41,7 @@ _KINDS: dict[type, ObservationKind] = {
     DeviceDescribed: ObservationKind.ABOUT,
     Unread: ObservationKind.LOST,
 }
-_EMPTY: Fields = {"score": None, "final": True, "slots": {}, "count": 1}
+_EMPTY_VALUES: Fields = {"score": None, "final": True, "slots": {}, "count": 1}
 """The values of fields that are not named; those of all other fields are empty texts."""
 
 
@@ -56,7 +56,7 @@ class SampleResult:
 
 def check_samples(profile: DeviceProfile) -> tuple[SampleResult, ...]:
     """The results of all samples in the order of the file. Each sample starts with a new console."""
-    return tuple(_result(profile, sample) for sample in profile.samples)
+    return tuple(_check_sample(profile, sample) for sample in profile.samples)
 
 
 def sample_fields(observation: Observation) -> Fields:
@@ -66,11 +66,14 @@ def sample_fields(observation: Observation) -> Fields:
         return {"kind": observation.kind}
     if isinstance(observation, Intent) and not observation.name:
         return {"kind": ObservationKind.NOT_UNDERSTOOD.value}
-    values = {name: _plain(getattr(observation, name)) for name in FIELDS[kind]}
-    return {"kind": kind.value, **{name: value for name, value in values.items() if value != _EMPTY.get(name, "")}}
+    values = {name: _plain_value(getattr(observation, name)) for name in FIELDS[kind]}
+    return {
+        "kind": kind.value,
+        **{name: value for name, value in values.items() if value != _EMPTY_VALUES.get(name, "")},
+    }
 
 
-def _plain(value: object) -> PlainValue:
+def _plain_value(value: object) -> PlainValue:
     match value:
         case float():
             return round(value, 4)
@@ -79,8 +82,9 @@ def _plain(value: object) -> PlainValue:
     return str(value) if isinstance(value, str) else cast(PlainValue, value)
 
 
-def _result(profile: DeviceProfile, sample: Sample) -> SampleResult:
-    results = _message(profile, sample) if sample.topic else _console(profile, sample)
+def _check_sample(profile: DeviceProfile, sample: Sample) -> SampleResult:
+    """Applies the profile to a sample, and compares the observations in order."""
+    results = _message_fields(profile, sample) if sample.topic else _console_fields(profile, sample)
     # Every unmapped line gives a log line; they are compared only if the sample names one.
     if not any(observation.get("kind") == "log" for observation in sample.gives):
         results = [observation for observation in results if observation["kind"] != "log"]
@@ -93,7 +97,7 @@ def _result(profile: DeviceProfile, sample: Sample) -> SampleResult:
     return SampleResult(sample, tuple(results), tuple(wrong))
 
 
-def _message(profile: DeviceProfile, sample: Sample) -> list[Fields]:
+def _message_fields(profile: DeviceProfile, sample: Sample) -> list[Fields]:
     mappings = for_device(profile.mappings, profile.id)
     return [
         sample_fields(observation)
@@ -101,26 +105,28 @@ def _message(profile: DeviceProfile, sample: Sample) -> list[Fields]:
     ]
 
 
-def _console(profile: DeviceProfile, sample: Sample) -> list[Fields]:
+def _console_fields(profile: DeviceProfile, sample: Sample) -> list[Fields]:
+    """The observations of console text, with the time that the device wrote into the line."""
     console = Console(profile, "sample")
     at_s, readings = 0.0, []
     for data in sample.lines:
         at_s += sample.step_s
         readings += console.read(data, Stamp(at_s))
     readings += console.read_rest(Stamp(at_s))
-    return [
-        sample_fields(observation) | ({"device_s": reading.device_s} if reading.device_s is not None else {})
-        for reading in readings
-        for observation in reading.observations
-    ]
+    results: list[Fields] = []
+    for reading in readings:
+        device_time: Fields = {} if reading.device_s is None else {"device_s": reading.device_s}
+        results += [sample_fields(observation) | device_time for observation in reading.observations]
+    return results
 
 
 def _differs(expected: Mapping[str, PlainValue], actual: Fields) -> bool:
+    """Whether a field of an observation differs. Fields that are not named must be empty, except device_s."""
     kind = str(expected.get("kind"))
     if actual["kind"] != kind:
         return True
     for name in FIELDS[ObservationKind(kind)]:
-        empty = _EMPTY.get(name, "")
+        empty = _EMPTY_VALUES.get(name, "")
         if not _values_match(expected.get(name, empty), actual.get(name, empty)):
             return True
     return "device_s" in expected and not _values_match(expected["device_s"], actual.get("device_s"))
@@ -136,16 +142,16 @@ def format_fields(fields: Mapping[str, PlainValue] | None) -> str:
     """The fields as one line of YAML."""
     if fields is None:
         return "nothing"
-    return "{" + ", ".join(f"{name}: {_value(value)}" for name, value in fields.items()) + "}"
+    return "{" + ", ".join(f"{name}: {_format_value(value)}" for name, value in fields.items()) + "}"
 
 
-def _value(value: PlainValue) -> str:
+def _format_value(value: PlainValue) -> str:
     match value:
         case dict():
             return format_fields(value)
         case bool():
             return "true" if value else "false"
-        case str() if _WORD.fullmatch(value) and value not in ("true", "false", "null"):
+        case str() if _PLAIN_WORD.fullmatch(value) and value not in ("true", "false", "null"):
             return value
         case str():
             return "'" + value.replace("'", "''") + "'"

@@ -1,6 +1,6 @@
 """A board on a serial port. Read this driver first: its methods are in the order of a session.
 
-    board ──► OpenPort.read ──► SerialLink._read ──► Peer.received ──► DriverOutlet ──► the sink of `open`
+    board ──► OpenPort.read ──► SerialLink._read ──► Peer.receive ───► DriverOutlet ──► the sink of `open`
               port.py           link.py: the time    peers.py: the meaning    outlet.py: until `close`
     board ◄── OpenPort.write ◄─ SerialLink._write ◄─ Peer.output ◄──── Peer.play, BoardSession.command
 
@@ -103,18 +103,18 @@ class SerialDevice:
             raise DeviceError(
                 f"{self.id} does not accept sound over its port", remedy="Use a loudspeaker, or set `injection`"
             )
-        sound = self.peer.prepared(waveform)  # slow: without the lock
+        sound = self.peer.prepare(waveform)  # slow: without the lock
         if sound is None:
             raise DeviceError(f"the board {self.id} reports that it does not accept sound", remedy="Use a loudspeaker")
         with self._outlet.lock:
             self.peer.play(play_id, sound, self._clock.now_s())
-        self._send()
+        self._wake_link()
 
     def stop(self) -> None:
         """Ends the sound being sent; StimulusEnded(complete=False) follows."""
         with self._outlet.lock:
             self.peer.stop(self._clock.now_s())
-        self._send()
+        self._wake_link()
 
     def level_dbfs(self) -> float | None:
         """RMS level of the last 100 ms sent; None when no sound is being sent."""
@@ -123,19 +123,19 @@ class SerialDevice:
 
     def say(self, text: str) -> None:
         """Sends a query as text; returns when the board has acknowledged it. DeviceError if not within 5 s."""
-        self._command(TextCommand(text))
+        self._send_command(TextCommand(text))
 
     def set_operating_point(self, value: int) -> None:
         """Sets the sensitivity of its wake word, 0–100; returns and raises like `say`."""
         if not 0 <= value <= 100:
             raise DeviceError(f"an operating point must be 0 to 100, not {value}")
-        self._command(Set(SetKey.OPERATING_POINT, value))
+        self._send_command(Set(SetKey.OPERATING_POINT, value))
 
     def restart(self) -> None:
         """Asks the board to reset itself; Status(STARTED) follows."""
         with self._outlet.lock:
-            self._session().reset()
-        self._send()
+            self._require_session().reset()
+        self._wake_link()
 
     def close(self) -> None:
         """Ends the thread and releases the port, in any state."""
@@ -157,8 +157,9 @@ class SerialDevice:
     @staticmethod
     def abilities(options: SerialOptions, profile: DeviceProfile | None) -> Abilities:
         """Boards with the harness's framing have all abilities; others may accept sound by TFLM's dialogue."""
-        framed = options.is_framed(profile)
-        return Abilities(options.dialogue(profile) in (AudioDialogue.VH, AudioDialogue.TFLM), framed, framed)
+        is_framed = options.is_framed(profile)
+        injects = options.dialogue(profile) in (AudioDialogue.VH, AudioDialogue.TFLM)
+        return Abilities(injects=injects, restarts=is_framed, tunes=is_framed)
 
     @staticmethod
     def source(
@@ -200,20 +201,22 @@ class SerialDevice:
             clock=self._clock,
         )
 
-    def _session(self) -> BoardSession:
+    def _require_session(self) -> BoardSession:
+        """The session of a framed board; DeviceError for other boards."""
         if self.framed_peer is None:
             raise DeviceError(
                 f"{self.id} does not accept commands", remedy="Only boards with `framing: vh` accept commands"
             )
         return self.framed_peer.session
 
-    def _command(self, message: TextCommand | Set) -> None:
+    def _send_command(self, message: TextCommand | Set) -> None:
+        """Returns when the board has acknowledged a command; DeviceError if it does not, or the link is lost."""
         with self._outlet.lock:
-            session = self._session()
+            session = self._require_session()
             if self.link is None or not self._outlet.link_is_up:
                 raise DeviceError(f"{self.id} cannot be reached", remedy="Wait until it is connected again")
             command = session.command(message)
-        self._send()
+        self._wake_link()
         if not command.done.wait(COMMAND_LIMIT_S):
             with self._outlet.lock:
                 session.drop(command)
@@ -222,7 +225,7 @@ class SerialDevice:
                 f"{self.id} has not acknowledged {message}", remedy="Check whether the board restarted or was lost"
             )
 
-    def _send(self) -> None:
+    def _wake_link(self) -> None:
         """Wakes the link's thread, which sends what the peer has to send now."""
         if (link := self.link) is not None:
-            link.ring()
+            link.wake()

@@ -7,7 +7,7 @@
 A board that is silent, or accepts no bytes, is lost as well (peer.link_lost). Its port stays open, and the rounds go
 on. The link is back when the peer is ready again.
 
-Threads: `start`, `ring` and `close` run in the threads of the driver's users, all else in the link's own thread. The
+Threads: `start`, `wake` and `close` run in the threads of the driver's users, all else in the link's own thread. The
 peer is called under the outlet's lock. Reads, writes and waits happen without it.
 """
 
@@ -21,7 +21,7 @@ from harness.base import threads
 from harness.base.ports import Clock
 from harness.devices.outlet import DriverOutlet
 from harness.devices.serial.peers import Peer
-from harness.devices.serial.port import FIRST_BYTES, OpenPort, PortLost
+from harness.devices.serial.port import FIRST_BYTES_KEPT, OpenPort, PortLost
 from harness.devices.wire.lateness import Lateness
 from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
@@ -33,13 +33,13 @@ _FIRST_REOPEN_S = 0.1  # Chosen: a board whose USB resets with it is found again
 _MAX_REOPEN_S = 2.0
 _MAX_WAIT_S = 0.2  # Chosen: a closing driver and a peer without deadlines look at least this often.
 _PEER_TICK_S = 0.05  # Chosen: the peer need not look at its deadlines more often, however many bytes arrive.
-_PORT_REASON = "port"  # Under this name the outlet keeps the losses that this module reports.
+_PORT_PART = "port"  # The part of the driver whose loss this module reports to the outlet.
 
 
 class SerialLink:
     """Lives as long as the driver is open, over all openings of the port. Only its thread touches the port.
 
-    first_bytes: the first FIRST_BYTES received.
+    received_bytes: number of bytes received. first_bytes: the first FIRST_BYTES_KEPT of them.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class SerialLink:
         self._closing = False
 
     def start(self, limit_s: float) -> bool:
-        """Returns whether the peer is ready, at the latest after the limit."""
+        """Starts the thread, and waits until the peer is ready. Returns False if it is not within the limit."""
         self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self._peer.ready or not self._outlet.link_is_up, limit_s)
             return self._peer.ready and self._outlet.link_is_up
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wakes the link's thread, since the peer has something to send."""
         self._bell.ring()
 
@@ -94,13 +94,14 @@ class SerialLink:
     # The link's thread
 
     def _run(self, port: OpenPort | None) -> None:
+        """Uses the port, and reopens it after each loss, until the driver is closed."""
         with self._outlet.reports_errors():
             while port is not None:
                 with closing(port):
-                    self._use(port)
+                    self._use_port(port)
                 port = self._reopen()
 
-    def _use(self, port: OpenPort) -> None:
+    def _use_port(self, port: OpenPort) -> None:
         """Uses an open port. Returns when the port is lost, or the driver closed."""
         opened_s = self._now_s()
         with self._outlet.lock:
@@ -108,7 +109,7 @@ class SerialLink:
                 return  # a bridge may have taken longer to connect than `close` waits
             self._unwritten, self._stuck_since_s = b"", math.inf
             self._peer.link_up(opened_s)
-            self._report_ready()
+            self._report_if_ready()
         try:
             while not self._closing:
                 wait_s = self._send(port)
@@ -143,16 +144,17 @@ class SerialLink:
         if readable:
             self._read(port, self._lateness.arrival_error_s(waited_s, wait_s))
         elif wait_s > 0 and not writable:
-            self._lateness.slept(waited_s, wait_s)
+            self._lateness.record_sleep(waited_s, wait_s)
 
     def _write(self, port: OpenPort) -> None:
+        """Writes as much as the port accepts. A board that accepts nothing for too long counts as lost."""
         accepted = port.write(self._unwritten)
         self._unwritten = self._unwritten[accepted:]
         if accepted:
             if self._stuck_since_s < math.inf and not self._outlet.link_is_up:  # a lost board takes bytes again
                 with self._outlet.lock:
                     self._peer.link_up(self._now_s())
-                    self._report_ready()
+                    self._report_if_ready()
             self._stuck_since_s = math.inf
             return
         now_s = self._now_s()
@@ -162,24 +164,27 @@ class SerialLink:
             self._report_loss(f"the board has accepted no bytes for {seconds(stuck_s)}; its port is still there")
 
     def _read(self, port: OpenPort, error_s: float) -> None:
+        """Passes the bytes that have arrived to the peer. error_s: how much earlier they may have arrived."""
         data = port.read()
         now_s = self._now_s()
         if not data:
             return
         self.received_bytes += len(data)
-        self.first_bytes += data[: FIRST_BYTES - len(self.first_bytes)]
+        self.first_bytes += data[: FIRST_BYTES_KEPT - len(self.first_bytes)]
         with self._outlet.lock:
-            self._peer.received(data, Stamp(now_s, error_s))
-            self._report_ready()
+            self._peer.receive(data, Stamp(now_s, error_s))
+            self._report_if_ready()
 
-    def _report_ready(self) -> None:
+    def _report_if_ready(self) -> None:
+        """The link is back if the peer is ready. Called under the outlet's lock."""
         if self._peer.ready:
             self._changed.notify_all()
-            self._outlet.back(_PORT_REASON)
+            self._outlet.back(_PORT_PART)
 
     def _report_loss(self, reason: str) -> None:
+        """Reports the loss before the sound that it cuts off, so that the session knows the reason."""
         with self._outlet.lock:
-            self._outlet.lose(_PORT_REASON, reason)
+            self._outlet.lose(_PORT_PART, reason)
             self._changed.notify_all()
             self._peer.link_lost(self._now_s())
 

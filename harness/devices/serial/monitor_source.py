@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from harness.base import threads
-from harness.devices.device_sources import HELD_BYTES, DeviceOutputQueue, output_now
+from harness.devices.device_sources import QUEUE_BYTES, DeviceOutputQueue, output_now
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, SerialOptions
 from harness.devices.serial.port import OpenPort, PortLost, find_port, hold_back
 from harness.devices.wire.console import RATES
@@ -16,7 +16,7 @@ from harness.model.errors import DeviceError
 from harness.model.numbers import exact
 
 _REOPEN_S = 1.0  # Chosen: a person waits for the port to come back.
-_LOOK_S = 0.1  # Interval at which the thread looks whether it is to stop.
+_CHECK_INTERVAL_S = 0.1  # Interval at which the thread checks whether it is to stop.
 _JOIN_S = 2.0  # Longer than the thread waits for anything but a bridge.
 
 
@@ -44,11 +44,14 @@ class SerialMonitorSource:
         self._thread.start()
 
     def close(self) -> None:
+        """Ends the thread, which releases the port."""
         self._stop.set()
         self._thread.join(_JOIN_S)
 
     def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
-        for rate in (other_rate for other_rate in RATES if other_rate != self.baud):
+        for rate in RATES:
+            if rate == self.baud:
+                continue
             source = SerialMonitorSource(replace(self._options, baud=rate), rate)
             try:
                 source.open()
@@ -57,9 +60,10 @@ class SerialMonitorSource:
                 continue
             threads.sleep(seconds)
             source.close()
-            yield rate, b"".join(piece.data for piece in source.queue.take(HELD_BYTES))
+            yield rate, b"".join(piece.data for piece in source.queue.take(QUEUE_BYTES))
 
     def _run(self, port: OpenPort | None) -> None:
+        """Reads the port, and reopens it after each loss, until the source is closed."""
         while port is not None:
             with closing(port):
                 self._read(port)
@@ -70,11 +74,11 @@ class SerialMonitorSource:
         self.trouble = ""
         try:
             while not self._stop.is_set():
-                if select.select([port], [], [], _LOOK_S)[0] and (data := port.read()):
+                if select.select([port], [], [], _CHECK_INTERVAL_S)[0] and (data := port.read()):
                     self.queue.put(output_now(data))
         except PortLost:
-            words = "the port is gone (unplugged, or without power)"
-            self.trouble = f"{words}; the monitor tries again every {exact(_REOPEN_S)} s"
+            problem = "the port is gone (unplugged, or without power)"
+            self.trouble = f"{problem}; the monitor tries again every {exact(_REOPEN_S)} s"
 
     def _reopen(self) -> OpenPort | None:
         """Waits until the port is back; None when the source is closed."""

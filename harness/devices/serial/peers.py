@@ -59,7 +59,7 @@ _MAX_DIALOGUE_LINE_BYTES = 512  # Bytes. A longer line that begins with "!" cann
 class Peer(Protocol):
     """Talks with the board, over all its boots and all openings of its port. Called under one lock.
 
-    The link calls `link_up` when the port is open, then `tick`, `output` and `received` in turns. It calls `link_lost`
+    The link calls `link_up` when the port is open, then `tick`, `output` and `receive` in turns. It calls `link_lost`
     when the port is gone, and when the board is lost while its port is open. After that either `link_up` follows, or
     the board answers again.
     """
@@ -84,8 +84,8 @@ class Peer(Protocol):
         error_s: how late the thread may wake up.
         """
 
-    def received(self, data: bytes, stamp: Stamp) -> None:
-        """Takes bytes that have arrived, and reports the observations."""
+    def receive(self, data: bytes, stamp: Stamp) -> None:
+        """Handles bytes that have arrived, and reports the observations."""
 
     def output(self, now_s: float) -> bytes:
         """The bytes to write now. It is called again only when the port has accepted all of them."""
@@ -93,7 +93,7 @@ class Peer(Protocol):
     def wait_s(self, now_s: float) -> float:
         """Time after which there may be more to write."""
 
-    def prepared(self, waveform: Waveform) -> Any:
+    def prepare(self, waveform: Waveform) -> Any:
         """The sound in the form that `play` needs; None if the board accepts none. Slow; called without the lock."""
 
     def play(self, play_id: str, sound: Any, now_s: float) -> None:
@@ -160,7 +160,7 @@ class FramedPeer:
         return self.session.rate_hz
 
     def link_up(self, now_s: float) -> None:
-        self.decoder = Decoder()
+        self.decoder = Decoder()  # what came before a loss does not continue
         self.session.link_up(now_s)
 
     def link_lost(self, now_s: float) -> None:
@@ -170,22 +170,22 @@ class FramedPeer:
     def tick(self, now_s: float, error_s: float) -> str:
         stamp = Stamp(now_s, error_s)
         if self.decoder.holds and now_s - self._received_s > _UNFINISHED_FRAME_S:
-            self._read(b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes)), stamp)
-        self._read(b"", stamp)
+            self._feed_console(self.decoder.release(), stamp)
+        self._feed_console(b"", stamp)
         return self.session.tick(now_s)
 
-    def received(self, data: bytes, stamp: Stamp) -> None:
+    def receive(self, data: bytes, stamp: Stamp) -> None:
         self._received_s = stamp.at_s
         for piece in self.decoder.feed(data):
             if isinstance(piece, bytes):
-                self._read(piece, stamp)
+                self._feed_console(piece, stamp)
                 continue
             seq = piece.seq if piece.kind in EVENTS else None
             try:
-                self.session.take(ReceivedMessage(decode(piece), seq=seq), stamp)
+                self.session.receive(ReceivedMessage(decode(piece), seq=seq), stamp)
             except PayloadError:
                 if seq is not None:
-                    self.session.take(ReceivedMessage(None, seq=seq), stamp)  # otherwise it would be resent forever
+                    self.session.receive(ReceivedMessage(None, seq=seq), stamp)  # otherwise it would be resent forever
 
     def output(self, now_s: float) -> bytes:
         return b"".join(to_frame(message, number) for message, number in self.session.due(now_s))
@@ -193,8 +193,8 @@ class FramedPeer:
     def wait_s(self, now_s: float) -> float:
         return self.session.wait_s(now_s)
 
-    def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
-        return self.session.prepared(waveform)
+    def prepare(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
+        return self.session.prepare(waveform)
 
     def play(self, play_id: str, sound: tuple[int, Pcm, EncodedSound], now_s: float) -> None:
         self.session.play(play_id, sound, now_s)
@@ -205,7 +205,7 @@ class FramedPeer:
     def level_dbfs(self) -> float | None:
         return self.session.level_dbfs()
 
-    def _read(self, data: bytes, stamp: Stamp) -> None:
+    def _feed_console(self, data: bytes, stamp: Stamp) -> None:
         self._report(self.console.feed(data, stamp))
 
     def _report(self, observations: Iterable[Observation]) -> None:
@@ -237,9 +237,9 @@ class ConsolePeer:
         self._at_line_start = True
         self._playing: ActivePlay | None = None
         self._started_s = 0.0
-        self._settled_s: float | None = None  # end of SETTLE_S, once the last sample is acknowledged
+        self._settle_until_s: float | None = None  # end of SETTLE_S, once the last sample is acknowledged
         self._earlier_samples = 0  # of all earlier sounds
-        self._proved_s = float("-inf")
+        self._listening_reported_s = float("-inf")
 
     def link_up(self, now_s: float) -> None:
         self.ready = True
@@ -249,29 +249,29 @@ class ConsolePeer:
         self._report_lines(self.console.flush(Stamp(now_s)))  # what comes next is the beginning of a line
         self.ready = False
         self._throttle.link_lost()
-        self._end(now_s, complete=False)
+        self._end_sound(now_s, complete=False)
         self._dialogue.abandon()
 
     def tick(self, now_s: float, error_s: float) -> str:
-        self._read(b"", Stamp(now_s, error_s))
+        self._feed_console(b"", Stamp(now_s, error_s))
         self._dialogue.tick(now_s)
         self._report_progress(now_s)
         return ""
 
-    def received(self, data: bytes, stamp: Stamp) -> None:
+    def receive(self, data: bytes, stamp: Stamp) -> None:
         if self.rate_hz is None:
-            self._read(data, stamp)
+            self._feed_console(data, stamp)
             return
         for piece in data.splitlines(keepends=True):
-            self._divide(piece, stamp)
+            self._route_piece(piece, stamp)
         self._report_progress(stamp.at_s)
 
     def output(self, now_s: float) -> bytes:
         playing = self._playing
         if playing is None or not self.ready:
             return b""
-        if not playing.started:
-            playing.started, self._started_s = True, now_s
+        if not playing.has_started:
+            playing.has_started, self._started_s = True, now_s
             self._dialogue.begin(playing.samples, now_s)
             self._report(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._audio_line_s(0)))
         limit = len(playing.samples)
@@ -282,9 +282,9 @@ class ConsolePeer:
     def wait_s(self, now_s: float) -> float:
         if self._playing is None:
             return _IDLE_WAIT_S
-        return _REALTIME_WAIT_S if self._realtime and self._dialogue.active else _PLAYING_WAIT_S
+        return _REALTIME_WAIT_S if self._realtime and self._dialogue.is_active else _PLAYING_WAIT_S
 
-    def prepared(self, waveform: Waveform) -> Pcm | None:
+    def prepare(self, waveform: Waveform) -> Pcm | None:
         return quantised(waveform, self.rate_hz) if self.rate_hz is not None else None
 
     def play(self, play_id: str, sound: Pcm, now_s: float) -> None:
@@ -293,37 +293,37 @@ class ConsolePeer:
             self._report(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
             return
         self._playing = ActivePlay(play_id, sound, RATE_HZ, 0, len(sound))
-        self._settled_s = None
+        self._settle_until_s = None
 
     def stop(self, now_s: float) -> None:
         if self._playing is not None:
             self._dialogue.abandon()
-            self._end(now_s, complete=False)
+            self._end_sound(now_s, complete=False)
 
     def level_dbfs(self) -> float | None:
         return self._playing.level_dbfs(self._dialogue.sent) if self._playing is not None else None
 
-    def _divide(self, piece: bytes, stamp: Stamp) -> None:
+    def _route_piece(self, piece: bytes, stamp: Stamp) -> None:
         """Passes the dialogue's lines to the dialogue. All others go to the console, as early as possible."""
         ends_line = piece.endswith((b"\n", b"\r"))
         if self._dialogue_line or (self._at_line_start and piece.startswith(b"!")):
             self._dialogue_line += piece
             if ends_line or len(self._dialogue_line) > _MAX_DIALOGUE_LINE_BYTES:
                 line, self._dialogue_line = self._dialogue_line, b""
-                self._dialogue.take(line.strip().decode("ascii", "replace"), stamp.at_s)
+                self._dialogue.receive(line.strip().decode("ascii", "replace"), stamp.at_s)
         else:
-            self._read(piece, stamp)
+            self._feed_console(piece, stamp)
         self._at_line_start = ends_line
 
-    def _read(self, data: bytes, stamp: Stamp) -> None:
+    def _feed_console(self, data: bytes, stamp: Stamp) -> None:
         self._report_lines(self.console.feed(data, stamp))
 
     def _report_lines(self, observations: Iterable[Observation]) -> None:
         for observation in observations:
             if self._throttle.passes(observation):
-                self._report(self._add_place(observation))
+                self._report(self._add_position(observation))
 
-    def _add_place(self, event: Observation) -> Observation:
+    def _add_position(self, event: Observation) -> Observation:
         """Adds the position in the sent audio: the last acknowledged sample is the latest possible cause."""
         if not isinstance(event, Wake | Transcript | Intent) or event.audio_s is not None or self.rate_hz is None:
             return event
@@ -331,34 +331,35 @@ class ConsolePeer:
         return dataclasses.replace(event, audio_s=self._audio_line_s(sample))
 
     def _report_progress(self, now_s: float) -> None:
-        """Reports the state of the dialogue."""
+        """Ends a sound whose dialogue has failed, or was complete SETTLE_S ago. Reports that the board listens."""
         playing = self._playing
-        if playing is None or not playing.started:
+        if playing is None or not playing.has_started:
             return
         if self._dialogue.failed:
             self._report(LogLine(self._source, Stamp(now_s), f"injection: {self._dialogue.failed}"))
-            self._end(now_s, complete=False)
+            self._end_sound(now_s, complete=False)
         elif self._dialogue.complete:
-            if self._settled_s is None:
-                self._settled_s = now_s + SETTLE_S
-            if now_s >= self._settled_s:
-                self._prove(now_s)
-                self._end(now_s, complete=True)
-        elif self._dialogue.acknowledged and now_s - self._proved_s >= PROOF_EVERY_S:
-            self._prove(now_s)
+            if self._settle_until_s is None:
+                self._settle_until_s = now_s + SETTLE_S
+            if now_s >= self._settle_until_s:
+                self._report_listening(now_s)
+                self._end_sound(now_s, complete=True)
+        elif self._dialogue.acknowledged and now_s - self._listening_reported_s >= PROOF_EVERY_S:
+            self._report_listening(now_s)
 
-    def _prove(self, now_s: float) -> None:
-        self._proved_s = now_s
+    def _report_listening(self, now_s: float) -> None:
+        self._listening_reported_s = now_s
         audio_s = self._audio_line_s(self._dialogue.acknowledged)
         self._report(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, audio_s))
 
     def _audio_line_s(self, sample: int) -> float:
+        """Position of a sample of the current sound in all audio that was sent, in seconds."""
         return (self._earlier_samples + sample) / self.rate_hz if self.rate_hz else 0.0
 
-    def _end(self, now_s: float, *, complete: bool) -> None:
+    def _end_sound(self, now_s: float, *, complete: bool) -> None:
         playing, self._playing = self._playing, None
         if playing is None:
             return
-        if playing.started:
+        if playing.has_started:
             self._earlier_samples += len(playing.samples) if complete else self._dialogue.sent
         self._report(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._audio_line_s(0)))

@@ -24,7 +24,7 @@ from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.devices import tcp
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_S, NETWORK, SerialOptions
-from harness.devices.wire.console import RATES_IN_WORDS, READABLE, text_share
+from harness.devices.wire.console import MIN_TEXT_SHARE, RATES_IN_WORDS, text_share
 from harness.model.errors import DeviceError
 from harness.model.frozen import frozen
 
@@ -52,7 +52,7 @@ def find_port(options: SerialOptions, usb_serial: str = "") -> PortLocation:
         matches = [port for port in matches if port.serial_number == usb_serial]
     if len(matches) > 1:
         raise DeviceError(
-            f"{len(matches)} ports match `usb: {options.usb}`: {', '.join(_name_of(port) for port in matches)}",
+            f"{len(matches)} ports match `usb: {options.usb}`: {', '.join(_describe_port(port) for port in matches)}",
             remedy="Write the serial number of one under `usb`, or its path under `port`",
         )
     if not matches:
@@ -66,22 +66,28 @@ def usb_ids(port: ListPortInfo) -> str:
 
 
 def _ports_in_words() -> str:
-    names = [_name_of(port) for port in sorted_ports() if port.vid is not None]
+    names = [_describe_port(port) for port in sorted_ports() if port.vid is not None]
     return f"Ports here: {', '.join(names)}" if names else "This host has no USB serial port"
 
 
 def _locate(path: str, usb_serial: str) -> PortLocation:
-    device, ports, problem = os.path.realpath(path), sorted_ports(), f"{path} does not exist"
+    """The port at a path, or where its adapter is now; DeviceError when it is missing.
+
+    usb_serial: serial number of the adapter used so far; "" if none was.
+    """
+    ports = sorted_ports()
+    problem = f"{path} does not exist"
     if os.path.exists(path):
+        device = os.path.realpath(path)
         serial_here = next((port.serial_number or "" for port in ports if port.device == device), "")
         if usb_serial in ("", serial_here):
             return PortLocation(path, serial_here)
         # After a restart of a hub, two adapters may have each other's names.
         problem = f"{path} is no longer the adapter {usb_serial}"
-    moved = next((port.device for port in ports if usb_serial and port.serial_number == usb_serial), None)
-    if moved is None:
+    new_path = next((port.device for port in ports if usb_serial and port.serial_number == usb_serial), None)
+    if new_path is None:
         raise DeviceError(problem, remedy=f"Plug it in, or correct `port`. {_ports_in_words()}")
-    return PortLocation(moved, usb_serial)
+    return PortLocation(new_path, usb_serial)
 
 
 def sorted_ports() -> list[ListPortInfo]:
@@ -89,7 +95,7 @@ def sorted_ports() -> list[ListPortInfo]:
     return sorted(list_ports.comports(), key=lambda port: port.device)
 
 
-def _name_of(port: ListPortInfo) -> str:
+def _describe_port(port: ListPortInfo) -> str:
     if port.vid is None:
         return port.device
     return f"{port.device} ({usb_ids(port)} {port.serial_number or 'without a serial number'})"
@@ -116,7 +122,7 @@ def hold_back(options: SerialOptions, path: str) -> tuple[float, bool]:
 
 
 _READ_BYTES = 65536  # At once. Far more than arrives between two reads at the highest rate.
-_CONNECT_S = 3.0  # Chosen: a bridge in the local network answers within milliseconds, or it is off.
+_CONNECT_LIMIT_S = 3.0  # Chosen: a bridge in the local network answers within milliseconds, or it is off.
 
 
 class PortLost(DeviceError):
@@ -145,6 +151,7 @@ class OpenPort:
         os.set_blocking(self._file, False)
 
     def fileno(self) -> int:
+        """The file descriptor, for `select`."""
         return self._file
 
     def read(self) -> bytes:
@@ -185,7 +192,7 @@ class OpenPort:
 def _connect_bridge(url: str) -> socket.socket:
     """Connects to a bridge such as ser2net in raw mode; DeviceError when that fails."""
     try:
-        connection = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_S)
+        connection = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_LIMIT_S)
     except OSError as error:
         raise DeviceError(
             f"{url} cannot be reached: {error}",
@@ -213,7 +220,7 @@ def _open_exclusively(path: str, baud: int) -> serial.Serial:
         if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
             user = next((f"{name} (process {pid})" for pid, name in _holders(path)), "another program")
             raise DeviceError(f"{path} is in use: {user} has it open", remedy="End that program") from error
-        raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(error)) from error
+        raise DeviceError(f"{path} cannot be opened: {error}", remedy=_open_remedy(error)) from error
 
 
 def _file_error(path: str) -> tuple[str, str]:
@@ -224,7 +231,8 @@ def _file_error(path: str) -> tuple[str, str]:
     return f"{path} is not a serial port", "Name a device such as /dev/ttyUSB0"
 
 
-def _remedy(error: Exception) -> str:
+def _open_remedy(error: Exception) -> str:
+    """What to do when a port cannot be opened."""
     if getattr(error, "errno", None) in (errno.EACCES, errno.EPERM):
         return "Join the group that may use it: sudo usermod -aG dialout $USER, then log in again"
     if isinstance(error, ValueError):
@@ -232,18 +240,21 @@ def _remedy(error: Exception) -> str:
     return "Check the cable, and `port` in the bench"
 
 
-FIRST_BYTES = 400  # Enough for a few log lines, by which a person recognises the firmware.
+FIRST_BYTES_KEPT = 400  # Enough for a few log lines, by which a person recognises the firmware.
 
 
-def explain_silence(first: bytes, received_bytes: int) -> tuple[str, str]:
-    """What a silent board has sent, in words, and the remedy. first: its first bytes, up to FIRST_BYTES."""
+def explain_silence(first_bytes: bytes, received_bytes: int) -> tuple[str, str]:
+    """What a silent board has sent, in words, and the remedy.
+
+    first_bytes: its first FIRST_BYTES_KEPT bytes. received_bytes: number of all its bytes.
+    """
     if not received_bytes:
         remedy = (
             "Check its power, that TX and RX are not swapped, and that its firmware follows docs/reference/framing.md"
         )
         return "no bytes received", remedy
-    if text_share(first) >= READABLE:
-        lines = [line.strip() for line in first.decode("ascii", "replace").splitlines() if line.strip()]
+    if text_share(first_bytes) >= MIN_TEXT_SHARE:
+        lines = [line.strip() for line in first_bytes.decode("ascii", "replace").splitlines() if line.strip()]
         example = plain_text(max(lines, key=len, default=""), 80)
         remedy = "It prints log lines. Use a profile for them, or flash firmware that follows docs/reference/framing.md"
         return f'{received_bytes} bytes of text received, such as "{example}"', remedy
@@ -268,17 +279,18 @@ def check_ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Ch
         except DeviceError as error:
             yield Check("port", Level.FAIL, f"{id}: {error.what}", error.remedy)
     paths = sorted(port.device for port in list_ports.comports())
-    lasting = lasting_names()
+    stable = stable_names()
     for path in dict.fromkeys((*bench_paths, *paths)):
         if "://" in path:
             yield Check("port", Level.OK, f"{path}: a network port, not checked")
         else:
-            yield _check_port(path, lasting, on_bench=path in bench_paths)
+            yield _check_port(path, stable, on_bench=path in bench_paths)
     if not bench_paths and not paths:
         yield Check("port", Level.OK, "this host has no serial port")
 
 
-def _check_port(path: str, lasting: dict[str, str], *, on_bench: bool) -> Check:
+def _check_port(path: str, stable: dict[str, str], *, on_bench: bool) -> Check:
+    """The first problem of a port, or that it can be used."""
     try:
         file_status = os.stat(path)
     except OSError as error:
@@ -290,16 +302,17 @@ def _check_port(path: str, lasting: dict[str, str], *, on_bench: bool) -> Check:
         group = _group_name(file_status.st_gid)
         remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"
         return Check("port", Level.FAIL, f"{path}: this user cannot read and write it (group {group})", remedy)
-    if programs := ", ".join(f"{name} ({pid})" for pid, name in _holders(path)):
+    programs = ", ".join(f"{name} ({pid})" for pid, name in _holders(path))
+    if programs:
         remedy = "Stop it: two readers of one port take each other's bytes"
         return Check("port", Level.FAIL if on_bench else Level.WARN, f"{path} is open in {programs}", remedy)
-    by_id = lasting.get(os.path.realpath(path), "")
+    by_id = stable.get(os.path.realpath(path), "")
     if on_bench and by_id and not path.startswith("/dev/serial/"):
         return Check("port", Level.WARN, f"{path} may be a different board after a restart", f"Write port: {by_id}")
     return Check("port", Level.OK, f"{path}: free, readable and writable" + (f" ({by_id})" if by_id else ""))
 
 
-def lasting_names() -> dict[str, str]:
+def stable_names() -> dict[str, str]:
     """Path of a port → its name in /dev/serial/by-id, which stays the same on another USB socket."""
     try:
         return {os.path.realpath(alias): str(alias) for alias in sorted(BY_ID.iterdir())}

@@ -25,7 +25,8 @@ _STEPS = np.array([
     6484, 7132, 7845, 8630, 9493, 10442, 11487, 12635, 13899, 15289, 16818, 18500, 20350, 22385, 24623, 27086, 29794,
     32767], dtype=np.int32)
 # fmt: on
-_MOVES = np.array([-1, -1, -1, -1, 2, 4, 6, 8], dtype=np.int32)
+_INDEX_CHANGES = np.array([-1, -1, -1, -1, 2, 4, 6, 8], dtype=np.int32)
+"""How far a nibble, without its sign, moves the index of the step size."""
 _BIAS = 132
 _CLIP = 32635
 """The bias of µ-law (G.711: 33 of 14 bits, here in 16 bits), and the largest magnitude that fits 15 bits with it."""
@@ -42,37 +43,37 @@ class Encoding(IntEnum):
 class EncodedSound:
     """Samples that are cut into AUDIO data as the sender requests; `len()` is their number.
 
-    A chunk has `smallest` to `largest` samples; the last one may have fewer. ADPCM is encoded at once and cut on its
+    A chunk has `min_chunk` to `max_chunk` samples; the last one may have fewer. ADPCM is encoded at once and cut on its
     own grid; an odd count gets one silent sample more.
     """
 
     def __init__(self, samples: Pcm, encoding: Encoding) -> None:
         self.encoding = encoding
         if encoding is Encoding.ADPCM:
-            self.smallest = self.largest = ADPCM_CHUNK
+            self.min_chunk = self.max_chunk = ADPCM_CHUNK
             if len(samples) % 2:
                 samples = np.append(samples, np.int16(0))
             self._frames = encode_adpcm(samples)
         elif encoding is Encoding.ULAW:
-            self.smallest, self.largest = 128, 960  # 960 bytes fit a frame; PCM16 has two per sample
+            self.min_chunk, self.max_chunk = 128, 960  # 960 bytes fit a frame; PCM16 has two per sample
             self._bytes = encode_ulaw(samples)
         else:
-            self.smallest, self.largest = 64, 480
+            self.min_chunk, self.max_chunk = 64, 480
             self._bytes = samples.astype("<i2", copy=False).tobytes()
         self._count = len(samples)
 
     def __len__(self) -> int:
         return self._count
 
-    def cut(self, start: int, end: int) -> bytes:
+    def data(self, start: int, end: int) -> bytes:
         """The data of samples [start, end); ValueError for a span off the grid of ADPCM."""
         if self.encoding is not Encoding.ADPCM:
             width = 2 if self.encoding is Encoding.PCM16 else 1
             return self._bytes[start * width : end * width]
-        number, rest = divmod(start, ADPCM_CHUNK)
-        if rest or end != min(start + ADPCM_CHUNK, self._count):
+        index, offset = divmod(start, ADPCM_CHUNK)
+        if offset or end != min(start + ADPCM_CHUNK, self._count):
             raise ValueError(f"samples {start} to {end} are not a frame of {ADPCM_CHUNK} samples")
-        return self._frames[number]
+        return self._frames[index]
 
 
 def encode_ulaw(samples: Pcm) -> bytes:
@@ -107,20 +108,19 @@ def encode_adpcm(samples: Pcm, chunk: int = ADPCM_CHUNK) -> tuple[bytes, ...]:
     padded[: len(samples)] = samples
     columns = np.ascontiguousarray(padded.reshape(count, chunk).T)
     starts = np.full(count, 16, dtype=np.int32)  # each frame states its index, so that any will do for the first one
-    _, left = _nibbles(columns, starts)
-    starts[1:] = left[:-1]
-    nibbles, _ = _nibbles(columns, starts)
+    _, end_indices = _encode_nibbles(columns, starts)
+    starts[1:] = end_indices[:-1]
+    nibbles, _ = _encode_nibbles(columns, starts)
     packed = (nibbles[0::2] | (nibbles[1::2] << 4)).T.astype(np.uint8)
     frames = [
-        _HEADER.pack(int(columns[0, number]), int(starts[number]), 0) + packed[number].tobytes()
-        for number in range(count)
+        _HEADER.pack(int(columns[0, frame]), int(starts[frame]), 0) + packed[frame].tobytes() for frame in range(count)
     ]
-    last = len(samples) - (count - 1) * chunk
-    frames[-1] = frames[-1][: _HEADER.size + last // 2]
+    last_samples = len(samples) - (count - 1) * chunk
+    frames[-1] = frames[-1][: _HEADER.size + last_samples // 2]
     return tuple(frames)
 
 
-def _nibbles(columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], ...]:
+def _encode_nibbles(columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], ...]:
     """The nibbles, in the shape of `columns` (sample, frame), and the step index at the end of each frame."""
     predictor, index = columns[0].copy(), starts.copy()
     nibbles = np.empty_like(columns)
@@ -134,7 +134,7 @@ def _nibbles(columns: npt.NDArray[np.int32], starts: npt.NDArray[np.int32]) -> t
             amount = np.where(is_set, part, 0)
             rest, change, nibble = rest - amount, change + amount, nibble + is_set * bit
         predictor = np.clip(predictor + np.where(negative, -change, change), -32768, 32767)
-        index = np.clip(index + _MOVES[nibble], 0, len(_STEPS) - 1)
+        index = np.clip(index + _INDEX_CHANGES[nibble], 0, len(_STEPS) - 1)
         nibbles[row] = nibble + negative * 8
     return nibbles, index
 
@@ -152,7 +152,7 @@ def decode_adpcm(data: bytes) -> Pcm:
             step = int(_STEPS[index])
             change = (step >> 3) + sum(step >> shift for bit, shift in ((4, 0), (2, 1), (1, 2)) if nibble & bit)
             predictor = max(-32768, min(32767, predictor - change if nibble & 8 else predictor + change))
-            index = max(0, min(len(_STEPS) - 1, index + int(_MOVES[nibble & 7])))
+            index = max(0, min(len(_STEPS) - 1, index + int(_INDEX_CHANGES[nibble & 7])))
             decoded.append(predictor)
     return np.array(decoded, dtype=np.int16)
 

@@ -26,14 +26,14 @@ from harness.model.frozen import frozen
 
 PROBE_SAMPLE = 1 << 63
 """A number of a first sample that no board expects: it drops the frame, and answers with the one that it expects."""
-# Longest wait for an acknowledgement. Chosen: far above a round trip, far below what makes a board count as lost.
-RESEND_S = 0.5
-# Shortest one, however short the round trips are. Chosen: a thread may wake up a few milliseconds late.
-SOONEST_S = 0.008
+MAX_RESEND_S = 0.5
+"""Longest wait for an acknowledgement, in seconds. Chosen: far above a round trip, and far below the time after which a
+board counts as lost."""
+MIN_RESEND_S = 0.008
+"""Shortest such wait, however short the round trips are. Chosen: a thread may wake up a few milliseconds late."""
 _REALTIME_AHEAD_S = 0.1  # Chosen: more than a late wake-up of the thread.
 _MIN_WINDOW_SAMPLES = 480.0  # Samples that may always be under way, however many frames were lost: 30 ms at 16 kHz.
-# How often chunks are halved. Chosen: below an eighth, the heads of frames would take much of the wire.
-_MAX_HALVINGS = 3
+_MAX_HALVINGS = 3  # Of chunks. Chosen: below an eighth, the heads of frames would take much of the wire.
 _ADVANCES_TO_DOUBLE = 64  # Chunks are doubled again after this many acknowledgements of new samples. Chosen.
 
 
@@ -61,8 +61,8 @@ class AudioChunk:
 
 
 @dataclass(slots=True)
-class _Piece:
-    """A sound on the audio line."""
+class _PlacedSound:
+    """A sound on the audio line. start, end: positions of its first sample, and after its last one."""
 
     start: int
     end: int
@@ -82,16 +82,19 @@ class AudioSender:
     """The sound of one board. Not thread-safe: its owner holds a lock.
 
     realtime: whether sound is sent in real time, at most 0.1 s ahead of the clock.
-    resend_s: longest wait before resending. It adapts down to the round trips, but not below soonest_s. For a wire that
-    loses nothing, soonest_s equals resend_s. After lost frames, less is under way, and in smaller chunks.
-    end, sent, acknowledged: positions after the last sample given, sent at least once, and acknowledged.
+    max_resend_s: longest wait before resending. It adapts down to the round trips, but not below min_resend_s. For a
+    wire that loses nothing, the two are equal. After lost frames, less is under way, and in smaller chunks.
+    end, sent, acknowledged: positions after the last sample appended, sent at least once, and acknowledged.
+    resent: number of chunks sent again. went_back: how often the sender went back after a loss.
     """
 
-    def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S, soonest_s: float = SOONEST_S) -> None:
+    def __init__(
+        self, *, realtime: bool = False, max_resend_s: float = MAX_RESEND_S, min_resend_s: float = MIN_RESEND_S
+    ) -> None:
         self._realtime = realtime
-        self._resend_s = resend_s
-        self._soonest_s = min(soonest_s, resend_s)
-        self._pieces: deque[_Piece] = deque()
+        self._max_resend_s = max_resend_s
+        self._min_resend_s = min(min_resend_s, max_resend_s)
+        self._sounds: deque[_PlacedSound] = deque()
         self._rate_hz = 0
         self._window = 0
         self._audio_line_s = 0.0  # seconds on the audio line at position self._base
@@ -136,27 +139,27 @@ class AudioSender:
 
     def disconnect(self) -> None:
         """Records that the connection or the boot is gone; nothing is due until `start`."""
-        self._pieces.clear()
+        self._sounds.clear()
         self.end = self._next = self.acknowledged = self.sent
         self._board_offset, self._timed_chunk, self._pace_start = None, None, None
         self._window = 0
 
-    def give(self, sound: EncodedSound) -> tuple[int, int]:
+    def append(self, sound: EncodedSound) -> tuple[int, int]:
         """Appends a sound; returns the positions of its first sample and after its last one."""
         start = self.end
         if self._next == self.end:
             self._pace_start = None
         self.end += len(sound)
-        self._pieces.append(_Piece(start, self.end, sound))
+        self._sounds.append(_PlacedSound(start, self.end, sound))
         return start, self.end
 
-    def cut(self) -> int:
+    def drop_unsent(self) -> int:
         """Drops unsent sound; returns the position at which the audio line now ends."""
         self.end = self.sent
-        while self._pieces and self._pieces[-1].start >= self.end:
-            self._pieces.pop()
-        if self._pieces:
-            self._pieces[-1].end = min(self._pieces[-1].end, self.end)
+        while self._sounds and self._sounds[-1].start >= self.end:
+            self._sounds.pop()
+        if self._sounds:
+            self._sounds[-1].end = min(self._sounds[-1].end, self.end)
         return self.end
 
     def audio_line_s(self, position: int) -> float:
@@ -173,28 +176,31 @@ class AudioSender:
         """
         if self._board_offset is None:
             return None
-        latest_first = (offset for count, offset in reversed(self._board_offsets) if count < sample)
-        return self.audio_line_s(sample + next(latest_first, self._board_offsets[0][1]))
+        first_offset = self._board_offsets[0][1]
+        offset = next((offset for count, offset in reversed(self._board_offsets) if count < sample), first_offset)
+        return self.audio_line_s(sample + offset)
 
     def due(self, now_s: float) -> AudioChunk | None:
         """A chunk to send now; call again until None."""
         if not self._window:
             return None
         if self._board_offset is None:
-            if now_s < self._progress_s + self._resend_s:  # as in `wait_s`, so that no wait of 0 comes before its time
+            if (
+                now_s < self._progress_s + self._max_resend_s
+            ):  # as in `wait_s`, so that no wait of 0 comes before its time
                 return None
             self._progress_s = now_s
             return AudioChunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
         if self.acknowledged < self._next and now_s >= self._progress_s + self._timeout_s():
             self._timeouts += 1
             self._go_back(now_s)
-        span = self._span()
+        span = self._next_span()
         if span is None or (self._realtime and span[1] > self._paced_position(now_s)):
             return None
         return self._next_chunk(*span, now_s)
 
     def acknowledge(self, expected: int, now_s: float) -> AudioAnswer:
-        """The board reports which sample it expects, in its count."""
+        """Handles an acknowledgement, in which the board reports the sample that it expects, in its count."""
         if not self._window:
             return AudioAnswer.REPEATED
         if self._board_offset is None or self.sent == self._base:
@@ -217,37 +223,41 @@ class AudioSender:
         return AudioAnswer.REPEATED
 
     def wait_s(self, now_s: float) -> float | None:
-        """Time until `due` may have a chunk, s; None: not before an acknowledgement or `give`."""
+        """Time until `due` may have a chunk, s; None: not before an acknowledgement or `append`."""
         if not self._window:
             return None
         if self._board_offset is None:
-            return max(0.0, self._progress_s + self._resend_s - now_s)
+            return max(0.0, self._progress_s + self._max_resend_s - now_s)
         waits = []
         if self.acknowledged < self._next:
             waits.append(max(0.0, self._progress_s + self._timeout_s() - now_s))
-        span = self._span()
+        span = self._next_span()
         if span is not None:
             samples_ahead = span[1] - self._paced_position(now_s) if self._realtime else 0
             waits.append(max(0.0, samples_ahead / self._rate_hz))
         return min(waits, default=None)
 
-    def _span(self) -> tuple[int, int] | None:
+    def _next_span(self) -> tuple[int, int] | None:
         """Start and end of the next chunk; None if there is none, or the board has no room for it."""
-        piece = next((candidate for candidate in self._pieces if candidate.end > self._next), None)
-        if piece is None:
+        placed = next((candidate for candidate in self._sounds if candidate.end > self._next), None)
+        if placed is None:
             return None
-        size = max(piece.sound.smallest, piece.sound.largest >> self._halvings)
-        end, room = min(piece.end, self._next + size), self.acknowledged + self._window
-        if end > room and piece.sound.smallest < piece.sound.largest:
-            end = room
+        size = max(placed.sound.min_chunk, placed.sound.max_chunk >> self._halvings)
+        end = min(placed.end, self._next + size)
+        room_end = self.acknowledged + self._window
+        if end > room_end and placed.sound.min_chunk < placed.sound.max_chunk:
+            end = room_end
+        if not self._next < end <= room_end:
+            return None
         is_congested = end > self.acknowledged + self._congestion_window
-        if not self._next < end <= room or (self._next > self.acknowledged and is_congested):
+        if is_congested and self._next > self.acknowledged:  # a chunk may always leave while none is under way
             return None
         return self._next, end
 
     def _next_chunk(self, start: int, end: int, now_s: float) -> AudioChunk:
+        """The chunk of these positions, which counts as sent."""
         assert self._board_offset is not None
-        piece = next(candidate for candidate in self._pieces if candidate.end > start)
+        placed = next(candidate for candidate in self._sounds if candidate.end > start)
         if start == self.acknowledged:
             self._progress_s = now_s
         may_time_resent, self._may_time_resent = self._may_time_resent, False
@@ -257,14 +267,15 @@ class AudioSender:
             self._timed_chunk = end, now_s
         self._in_flight.append(_InFlightFrame(start, end, went_back=self.went_back))
         self._next, self.sent = end, max(self.sent, end)
-        data = piece.sound.cut(start - piece.start, end - piece.start)
-        return AudioChunk(piece.sound.encoding, start - self._board_offset, end - start, data)
+        data = placed.sound.data(start - placed.start, end - placed.start)
+        return AudioChunk(placed.sound.encoding, start - self._board_offset, end - start, data)
 
     def _proves_loss(self) -> bool:
         """Whether an answer without news proves a loss: it belongs to a frame that left too early to be accepted.
 
-        One that repeats what was heard is refused as well, and so is one that left before the sender last went back.
-        Neither proves a further loss. Going back on them would send the whole window twice, for ever.
+        Drops the frames that have their answer now. A frame that repeats what was heard is refused as well, and so is
+        one that left before the sender last went back. Neither proves a further loss. Going back on them would send the
+        whole window twice, for ever.
         """
         while self._in_flight:
             frame = self._in_flight.popleft()
@@ -276,8 +287,9 @@ class AudioSender:
         return False
 
     def _advance(self, position: int, now_s: float) -> None:
+        """Notes that all samples before a position were heard."""
         if self._timed_chunk is not None and position >= self._timed_chunk[0]:
-            self._measure(now_s - self._timed_chunk[1])
+            self._add_round_trip(now_s - self._timed_chunk[1])
             self._timed_chunk = None
         if any(frame.end == position for frame in self._in_flight):
             while self._in_flight.popleft().end != position:
@@ -288,10 +300,10 @@ class AudioSender:
             self._halvings, self._advances = self._halvings - 1, 0
         self.acknowledged, self._next = position, max(self._next, position)
         self._progress_s, self._timeouts = now_s, 0
-        while self._pieces and self._pieces[0].end <= position:
-            self._pieces.popleft()
+        while self._sounds and self._sounds[0].end <= position:
+            self._sounds.popleft()
 
-    def _measure(self, round_trip_s: float) -> None:
+    def _add_round_trip(self, round_trip_s: float) -> None:
         # Smoothed round trip and its spread as in RFC 6298, section 2.
         if self._round_trip_s is None:
             self._round_trip_s, self._round_trip_spread_s = round_trip_s, round_trip_s / 2
@@ -300,13 +312,15 @@ class AudioSender:
         self._round_trip_s += (round_trip_s - self._round_trip_s) / 8
 
     def _timeout_s(self) -> float:
+        """How long to wait for an acknowledgement before going back, s."""
         if self._round_trip_s is None:
-            return self._resend_s
+            return self._max_resend_s
         # RFC 6298, sections 2 and 5.5: four spreads above the mean, doubled with each timeout in a row.
-        timeout_s = max(self._soonest_s, self._round_trip_s + 4 * self._round_trip_spread_s)
-        return min(timeout_s * 2.0 ** min(self._timeouts, 8), self._resend_s)
+        timeout_s = max(self._min_resend_s, self._round_trip_s + 4 * self._round_trip_spread_s)
+        return min(timeout_s * 2.0 ** min(self._timeouts, 8), self._max_resend_s)
 
     def _go_back(self, now_s: float) -> None:
+        """Sends again from the first sample that is not acknowledged."""
         self.went_back += 1
         self._next, self._timed_chunk = self.acknowledged, None
         # Less under way, and in smaller chunks: a wire that loses frames then loses less with each.

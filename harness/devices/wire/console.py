@@ -1,7 +1,7 @@
 """A device's console: bytes and their arrival in, observations out. Bounded in memory and time; no I/O and no clock.
 
-    bytes ──► lines, and frames if the profile has any ──► `_map`: their times ──► LineRules ──┬─► observations
-                                                                                               └─► LogLine
+    bytes ──► lines, and frames if the profile has any ──► `_map_line`: their times ──► LineRules ──┬─► observations
+                                                                                                    └─► LogLine
 
 `LogLimit` limits the LogLines of unmapped lines to the profile's rate.
 """
@@ -15,7 +15,7 @@ from dataclasses import replace
 from harness.base.foreign import strip_terminal_codes
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
 from harness.devices.wire.lines import LineReading, LineRules
-from harness.devices.wire.mappings import by_type, message_of
+from harness.devices.wire.mappings import message_of, observation_by_type
 from harness.devices.wire.segments import EVENT_TIMEOUT_S, FrameFinder, StreamSegment, WyomingEvents
 from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
 from harness.model.numbers import exact
@@ -97,15 +97,15 @@ class LogLimit:
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _PIECE_BYTES = 4096  # Read at once, so that what is held stays small.
-_KEPT_CHARACTERS = 2000
+_MAX_LOG_CHARS = 2000
 """Number of characters of an unmapped line that the log keeps."""
-_BITS_A_BYTE = 10
+_BITS_PER_BYTE = 10
 """Bits for a byte on a serial line: a start bit, eight data bits and a stop bit."""
 _BURST_S = 2.0
 """The burst of log lines is as many as the rate allows in this time, in seconds."""
 _BUFFERS_S = 0.004
 """Delay that a board's own buffer and the polling of a bus may add, in seconds."""
-_UNREAD_EVERY_S = 0.2  # Chosen: reports of unread lines stay readable.
+_UNREAD_REPORT_INTERVAL_S = 0.2  # Chosen: reports of unread lines stay readable.
 _BEHIND_S = 0.05
 """A line that begins this soon after one whose pieces arrived separately may have waited for it, in seconds."""
 _ONE_LINE_S = 1.0
@@ -115,17 +115,18 @@ _ONE_LINE_S = 1.0
 # Common baud rates, most common first.
 RATES = (115200, 9600, 921600, 57600, 460800, 230400, 38400, 19200, 74880, 1500000, 2000000, 1000000)
 RATES_IN_WORDS = ", ".join(str(rate) for rate in sorted(RATES))
-READABLE = 0.9  # Share of text. Chosen: of random bytes, two fifths would be text.
-_TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))  # Printable ASCII, line ends, and the ESC of colours.
+MIN_TEXT_SHARE = 0.9  # Share of text. Chosen: of random bytes, two fifths would be text.
+_TEXT_BYTES = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))  # Printable ASCII, line ends, and the ESC of colours.
 
 
 def text_share(data: bytes) -> float:
     """The share of bytes that are text; UTF-8 counts as text."""
     if not data:
         return 0.0
-    plain = sum(byte in _TEXT for byte in data)
-    letters = data.decode("utf-8", errors="ignore")
-    return min(1.0, (plain + sum(len(letter.encode()) for letter in letters if ord(letter) >= 0xA0)) / len(data))
+    ascii_bytes = sum(byte in _TEXT_BYTES for byte in data)
+    characters = data.decode("utf-8", errors="ignore")
+    other_bytes = sum(len(character.encode()) for character in characters if ord(character) >= 0xA0)
+    return min(1.0, (ascii_bytes + other_bytes) / len(data))
 
 
 class Console:
@@ -154,7 +155,7 @@ class Console:
         self.lines = self.too_long = self.garbage = 0
         self._settings = profile.console if profile is not None else ConsoleSettings()
         self._source = source
-        self._byte_s = _BITS_A_BYTE / baud if baud else 0.0
+        self._byte_s = _BITS_PER_BYTE / baud if baud else 0.0
         self._hold_back_s = hold_back_s
         mappings = profile.lines if profile is not None else ()
         takes_audio = profile is not None and profile.audio is not None
@@ -169,7 +170,7 @@ class Console:
         if self._settings.framing is Framing.WYOMING:
             self._events = WyomingEvents(self._settings.max_line_bytes, timeout_s=event_timeout_s)
         self._unread: list[LineReading] = []
-        self._unread_at_s: float | None = None
+        self._unread_reported_s: float | None = None
         self._line = bytearray()
         self._first_piece: tuple[Stamp, int] | None = None
         """Arrival of the first piece of the unfinished line, and its length in bytes."""
@@ -188,17 +189,21 @@ class Console:
         """The observations for bytes that arrived at `stamp`. Unmapped lines become LogLines, up to a set rate."""
         observations: list[Observation] = []
         for reading in self.read(data, stamp):
-            observations += self._log(reading)
-        observations += self._report_lost(stamp)
+            observations += self._observations_of(reading)
+        observations += self._report_unread(stamp)
         if self._log_limit.left_out and self._log_limit.is_calm(stamp.at_s):
             observations.append(self._log_limit.report(stamp))
         return tuple(observations)
 
     def flush(self, stamp: Stamp) -> tuple[Observation, ...]:
         """The observations that are still held back: of an unfinished line, or waiting for more lines, or a count."""
-        observations = [observation for reading in self.read_rest(stamp) for observation in self._log(reading)]
-        observations += self._report_lost(stamp, at_once=True)
-        return (*observations, self._log_limit.report(stamp)) if self._log_limit.left_out else tuple(observations)
+        observations = [
+            observation for reading in self.read_rest(stamp) for observation in self._observations_of(reading)
+        ]
+        observations += self._report_unread(stamp, at_once=True)
+        if self._log_limit.left_out:
+            observations.append(self._log_limit.report(stamp))
+        return tuple(observations)
 
     def read(self, data: bytes, stamp: Stamp) -> list[LineReading]:
         """Like `feed`, line by line with the result of each and without a rate limit, for writing a profile."""
@@ -211,17 +216,18 @@ class Console:
             segments = [StreamSegment(piece, is_frame=False)] if finder is None else finder.feed(piece, stamp.at_s)
             for segment in segments:
                 if not segment.is_frame:
-                    readings += self._text(segment.content, stamp)
+                    readings += self._read_text(segment.content, stamp)
                     continue
                 line = f"frame: {segment.content.hex(' ')}" if self._events is None else segment.content.decode()
-                readings += self._map(line, stamp, stamp, len(segment.content))
+                readings += self._map_line(line, stamp, stamp, len(segment.content))
         return readings
 
     def read_rest(self, stamp: Stamp) -> list[LineReading]:
         """Like `flush`, line by line."""
         return [*self._end_line(stamp), *self._rules.flush()]
 
-    def _text(self, data: bytes, stamp: Stamp) -> Iterator[LineReading]:
+    def _read_text(self, data: bytes, stamp: Stamp) -> Iterator[LineReading]:
+        """The results of the lines that end in the data. The rest begins the next line."""
         start = 0
         for end in _LINE_ENDS.finditer(data):
             self._append(data[start : end.start()], stamp)
@@ -230,6 +236,7 @@ class Console:
         self._append(data[start:], stamp)
 
     def _append(self, data: bytes, stamp: Stamp) -> None:
+        """Adds to the unfinished line, of which the first `max_line_bytes` are kept."""
         if data and not self._line:
             self._first_piece = stamp, len(data)
         room = max(0, self._settings.max_line_bytes - len(self._line))
@@ -237,6 +244,7 @@ class Console:
         self._dropped_bytes += max(0, len(data) - room)
 
     def _end_line(self, stamp: Stamp) -> list[LineReading]:
+        """The results of the unfinished line, which has ended; [] if it is empty."""
         if not self._line:
             return []
         raw, dropped, first = bytes(self._line), self._dropped_bytes, self._first_piece
@@ -251,10 +259,10 @@ class Console:
             why = f"the line is too long: {len(raw) + dropped} bytes"
             return [LineReading(text, stamp, why=why, unread=True)]
         if first is not None and stamp.at_s - first[0].at_s <= _ONE_LINE_S:
-            return self._map(text, stamp, *first)
-        return self._map(text, stamp, stamp, len(raw))
+            return self._map_line(text, stamp, *first)
+        return self._map_line(text, stamp, stamp, len(raw))
 
-    def _map(self, raw: str, stamp: Stamp, first: Stamp, size: int) -> list[LineReading]:
+    def _map_line(self, raw: str, stamp: Stamp, first: Stamp, size: int) -> list[LineReading]:
         """Applies the rules to a line.
 
         stamp: when its end arrived. first, size: when its first piece arrived, and the bytes in that piece.
@@ -275,25 +283,28 @@ class Console:
         text = strip_terminal_codes(raw)
         message = message_of(text) if self._messages else None
         if message is None:
-            return self._rules.take(text, raw, stamp)
-        mapped = by_type(self._messages, message, stamp, self._source)
+            return self._rules.apply(text, raw, stamp)
+        mapped = observation_by_type(self._messages, message, stamp, self._source)
         if isinstance(mapped, str):  # why it could not be
-            readings = self._rules.take(text, raw, stamp)
+            readings = self._rules.apply(text, raw, stamp)
             if mapped and readings[-1].rule is None:
                 readings = [*readings[:-1], replace(readings[-1], why=mapped)]
             return readings
         number, observation = mapped
         return [*self._rules.expire(stamp.at_s), LineReading(raw, stamp, (observation,), len(self._rules) + number)]
 
-    def _report_lost(self, stamp: Stamp, *, at_once: bool = False) -> list[Observation]:
+    def _report_unread(self, stamp: Stamp, *, at_once: bool = False) -> list[Observation]:
         """Reports lines that were not read, at a readable rate."""
-        is_early = self._unread_at_s is not None and stamp.at_s - self._unread_at_s < _UNREAD_EVERY_S
+        is_early = (
+            self._unread_reported_s is not None and stamp.at_s - self._unread_reported_s < _UNREAD_REPORT_INTERVAL_S
+        )
         if not self._unread or (is_early and not at_once):
             return []
-        readings, self._unread, self._unread_at_s = self._unread, [], stamp.at_s
+        readings, self._unread, self._unread_reported_s = self._unread, [], stamp.at_s
         return [Unread(self._source, readings[-1].at, readings[-1].why, len(readings))]
 
-    def _log(self, reading: LineReading) -> tuple[Observation, ...]:
+    def _observations_of(self, reading: LineReading) -> tuple[Observation, ...]:
+        """The observations of a line, with its LogLine if no rule matched. The rate limit applies to all LogLines."""
         if reading.unread:
             self._unread.append(reading)
         if reading.rule is not None:
@@ -305,9 +316,10 @@ class Console:
         if not self._log_limit.admits(reading.at.at_s):
             return reading.observations
         why = f" ({reading.why})" if reading.why else ""
-        return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT_CHARACTERS] + why))
+        return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_MAX_LOG_CHARS] + why))
 
 
 def _is_garbage(raw: bytes) -> bool:
+    """Whether a line has bytes that are not text, as at a wrong baud rate."""
     text = strip_terminal_codes(raw.decode("utf-8", errors="replace"))
     return _CONTROL.search(text) is not None

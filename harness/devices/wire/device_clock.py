@@ -20,8 +20,8 @@ Floats = npt.NDArray[np.float64]
 
 KEPT_PINGS = 600  # Ten minutes at one a second.
 _MIN_PINGS = 16
-_SHARE = 10
-"""The fit uses one in _SHARE of the kept pings, the best ones, but at least _MIN_PINGS."""
+_ONE_IN = 10
+"""The fit uses one in _ONE_IN of the kept pings, the best ones, but at least _MIN_PINGS."""
 MAX_DRIFT = 0.1
 """Largest drift, in s per s: a clock that counts ticks may lose this much."""
 _WANDER = 1e-6
@@ -34,14 +34,17 @@ _LINE_SPAN_S = 0.2
 """Pings within a shorter span, in seconds, give no slope."""
 _GROWTH = 1.25
 """Each gap of a burst is this many times as long as the one before."""
-_UNANSWERED_S = 0.2
+_MIN_UNANSWERED_GAP_S = 0.2
 """Least gap in a burst while a ping is unanswered."""
 
 
 class PingResult(Enum):
-    """Result of a ping: accepted, first of a new fit (the clock has jumped), or rejected as impossible."""
+    """Result of a ping.
 
-    TAKEN = auto()
+    JUMPED: the clock has jumped, so this ping is the first of a new fit. IMPOSSIBLE: it was rejected.
+    """
+
+    ACCEPTED = auto()
     JUMPED = auto()
     IMPOSSIBLE = auto()
 
@@ -61,6 +64,8 @@ class ClockFit:
 
 @frozen
 class _Bar:
+    """The error bar of one ping: at device_s on the device's clock, the host's clock showed host_s ± half_s."""
+
     device_s: float
     host_s: float
     half_s: float
@@ -73,17 +78,19 @@ class DeviceClock:
         self.boot = ""
         self._origin: _Bar | None = None
         self._last_device_s = 0.0
-        # Bars relative to the origin: device time, host time minus device time, half width. First all, then the best.
+        # Bars relative to the origin: device time, host time minus device time, half width. First all as rows of one
+        # array, then the best as three arrays.
         self._bars: Floats = np.zeros((3, 0))
-        self._x: Floats = np.zeros(0)
-        self._y: Floats = np.zeros(0)
-        self._h: Floats = np.zeros(0)
-        self._fit: tuple[float, float] | None = None
-        self._slowest = -MAX_DRIFT
-        self._fastest = MAX_DRIFT
+        self._device_s: Floats = np.zeros(0)
+        self._offset_s: Floats = np.zeros(0)
+        self._half_width_s: Floats = np.zeros(0)
+        self._line: tuple[float, float] | None = None
+        self._min_drift = -MAX_DRIFT
+        self._max_drift = MAX_DRIFT
 
     @property
     def fitted(self) -> bool:
+        """Whether a ping of this boot was answered, so that its times can be converted."""
         return self._origin is not None
 
     def start(self, boot: str) -> None:
@@ -93,7 +100,7 @@ class DeviceClock:
         self.boot = boot
         self._forget()
 
-    def ping(self, sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> PingResult:
+    def add_ping(self, sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> PingResult:
         """Adds a ping and its answer; host times in s, just before sending and at arrival."""
         held_s = (answered_us - received_us) * 1e-6
         way_s = arrived_s - sent_s - held_s
@@ -111,8 +118,8 @@ class DeviceClock:
         x = bar.device_s - self._origin.device_s
         y = bar.host_s - self._origin.host_s - x
         self._bars = np.concatenate((self._bars[:, 1 - KEPT_PINGS :], ((x,), (y,), (half_s,))), axis=1)
-        self._choose_best()
-        return PingResult.JUMPED if jumped else PingResult.TAKEN
+        self._select_best()
+        return PingResult.JUMPED if jumped else PingResult.ACCEPTED
 
     def host_time(self, device_us: int) -> Stamp:
         """Converts a device time to the host's; ValueError before the boot's first answered ping."""
@@ -120,7 +127,7 @@ class DeviceClock:
             raise ValueError(f"the clock of boot {self.boot or '?'} is not known yet")
         x = device_us * 1e-6 - self._origin.device_s
         lowest, highest = self._bounds(x)
-        level, slope = self._fit_line()
+        level, slope = self._fitted_line()
         estimate = level + slope * x
         if lowest > highest:
             # The clock's rate has changed more than allowed: widen the error.
@@ -133,7 +140,7 @@ class DeviceClock:
         """The current fit; None before the first ping."""
         if self._origin is None:
             return None
-        level, slope = self._fit_line()
+        level, slope = self._fitted_line()
         offset_s = self._origin.host_s - self._origin.device_s + level - slope * self._origin.device_s
         skew_ppm = (1 / (1 + slope) - 1) * 1e6
         return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(self._last_device_s * 1e6)).error_s)
@@ -151,54 +158,55 @@ class DeviceClock:
 
     def _bounds(self, x: float) -> tuple[float, float]:
         """Bounds of host minus device time at x, from the kept bars and the possible drifts."""
-        away = x - self._x
-        slow, fast = away * self._slowest, away * self._fastest
+        away = x - self._device_s
+        slow, fast = away * self._min_drift, away * self._max_drift
         return (
-            float((self._y - self._h + np.minimum(slow, fast)).max()),
-            float((self._y + self._h + np.maximum(slow, fast)).min()),
+            float((self._offset_s - self._half_width_s + np.minimum(slow, fast)).max()),
+            float((self._offset_s + self._half_width_s + np.maximum(slow, fast)).min()),
         )
 
-    def _choose_best(self) -> None:
+    def _select_best(self) -> None:
+        """Selects the bars for the fit: the narrowest ones, and new ones before old ones."""
         x, y, h = self._bars
-        count = min(len(x), max(_MIN_PINGS, len(x) // _SHARE))
+        count = min(len(x), max(_MIN_PINGS, len(x) // _ONE_IN))
         # An old ping must beat a new one by the possible drift since.
         best = np.sort(np.argsort(h + _WANDER * (x[-1] - x), kind="stable")[:count])
-        self._x, self._y, self._h = x[best], y[best], h[best]
+        self._device_s, self._offset_s, self._half_width_s = x[best], y[best], h[best]
         self._limit_drift()
-        self._fit = None
+        self._line = None
 
-    def _fit_line(self) -> tuple[float, float]:
+    def _fitted_line(self) -> tuple[float, float]:
         """Level and slope of the line through the best bars, fitted at its first use after a ping."""
-        if self._fit is None:
-            weights = 1 / self._h**2
+        if self._line is None:
+            weights = 1 / self._half_width_s**2
             total = weights.sum()
-            centre_x = float((self._x * weights).sum() / total)
-            centre_y = float((self._y * weights).sum() / total)
-            away = self._x - centre_x
+            centre_x = float((self._device_s * weights).sum() / total)
+            centre_y = float((self._offset_s * weights).sum() / total)
+            away = self._device_s - centre_x
             slope = 0.0
-            if self._x[-1] - self._x[0] > _LINE_SPAN_S:
-                slope = float((weights * away * (self._y - centre_y)).sum()) / float((weights * away**2).sum())
-            slope = min(max(slope, self._slowest), self._fastest)
-            self._fit = centre_y - slope * centre_x, slope
-        return self._fit
+            if self._device_s[-1] - self._device_s[0] > _LINE_SPAN_S:
+                slope = float((weights * away * (self._offset_s - centre_y)).sum()) / float((weights * away**2).sum())
+            slope = min(max(slope, self._min_drift), self._max_drift)
+            self._line = centre_y - slope * centre_x, slope
+        return self._line
 
     def _limit_drift(self) -> None:
-        """The slowest and fastest drift through every pair of bars, with room for its own change."""
-        first, second = _pairs(len(self._x))
-        spacing_s = self._x[second] - self._x[first]
+        """Sets the smallest and largest drift that every pair of bars allows, with room for its own change."""
+        first, second = _pairs(len(self._device_s))
+        spacing_s = self._device_s[second] - self._device_s[first]
         far = spacing_s > 1e-3  # s; pairs closer together bound no drift
         if not far.any():
-            self._slowest, self._fastest = -MAX_DRIFT, MAX_DRIFT
+            self._min_drift, self._max_drift = -MAX_DRIFT, MAX_DRIFT
             return
-        rise = (self._y[second] - self._y[first])[far] / spacing_s[far]
-        room = (self._h[second] + self._h[first])[far] / spacing_s[far] + _WANDER
+        rise = (self._offset_s[second] - self._offset_s[first])[far] / spacing_s[far]
+        room = (self._half_width_s[second] + self._half_width_s[first])[far] / spacing_s[far] + _WANDER
         slowest, fastest = float((rise - room).max()), float((rise + room).min())
         if slowest > fastest:  # the rate has changed more than allowed, as in `host_time`
             slowest, fastest = fastest, slowest
-        self._slowest, self._fastest = max(slowest, -MAX_DRIFT), min(fastest, MAX_DRIFT)
+        self._min_drift, self._max_drift = max(slowest, -MAX_DRIFT), min(fastest, MAX_DRIFT)
 
 
-@lru_cache(maxsize=KEPT_PINGS // _SHARE)
+@lru_cache(maxsize=KEPT_PINGS // _ONE_IN)
 def _pairs(count: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """The indices of every pair of `count` things, as two arrays."""
     first, second = np.triu_indices(count, 1)
@@ -221,26 +229,27 @@ class PingSchedule:
         self._last_ping_s = self._last_burst_s = float("-inf")
         self._unanswered = False
 
-    def burst(self) -> None:
+    def request_burst(self) -> None:
         """Requests a burst from now on."""
         self._pings_left = self._burst
 
-    def answered(self) -> None:
+    def record_answer(self) -> None:
+        """Records that the last ping was answered."""
         self._unanswered = False
 
     def wait_s(self, now_s: float) -> float:
         """Time until the next ping is due, s; 0 when it is due."""
         if self._pings_left <= 0 and now_s - self._last_burst_s >= self._every_s:
-            self.burst()
+            self.request_burst()
         step_s = self._period_s
         if self._pings_left > 0:
             step_s = min(step_s, self._gap_s * _GROWTH ** (self._burst - self._pings_left))
             if self._unanswered:
-                step_s = min(self._period_s, max(step_s, _UNANSWERED_S))
+                step_s = min(self._period_s, max(step_s, _MIN_UNANSWERED_GAP_S))
         return max(0.0, self._last_ping_s + step_s - now_s)
 
-    def sent(self, now_s: float) -> None:
-        """A ping was sent."""
+    def record_sent(self, now_s: float) -> None:
+        """Records that a ping was sent."""
         self._last_ping_s, self._unanswered = now_s, True
         if self._pings_left > 0:
             self._pings_left -= 1

@@ -23,7 +23,7 @@ _MIN_BODY = _HEAD.size + _CRC.size
 _MAX_BODY = _MIN_BODY + MAX_PAYLOAD_BYTES
 MAX_SEGMENT_BYTES = _MAX_BODY + 1 + _MAX_BODY // 254
 """The longest body with its codes: one at the front, and one more for each whole run."""
-_RUN = 254  # Of COBS, whose codes of one byte name at most so many bytes.
+_MAX_RUN = 254  # Of COBS, whose codes of one byte name at most so many bytes.
 
 
 class FrameKind(IntEnum):
@@ -50,7 +50,7 @@ class FrameKind(IntEnum):
 
 
 _KINDS = {kind.value: kind for kind in FrameKind}
-_CODES = [bytes([number]) for number in range(256)]
+_CODES = [bytes([code]) for code in range(256)]
 
 
 @frozen
@@ -63,48 +63,48 @@ class WireFrame:
 
 
 def encode(kind: int, payload: bytes, seq: int = 0) -> bytes:
-    """A frame with its delimiters; ValueError when the payload is too long. kind: any byte, for tests of far ends."""
+    """A frame with its delimiters; ValueError when the payload is too long. kind: a FrameKind, or any byte in tests."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise ValueError(f"a frame carries at most {MAX_PAYLOAD_BYTES} bytes, not {len(payload)}")
     body = _HEAD.pack(kind, seq) + payload
     body += _CRC.pack(zlib.crc32(body))
     coded = [b"\0"]
-    for part in body.split(b"\0"):
+    for run in body.split(b"\0"):
         start = 0
-        while len(part) - start >= _RUN:
-            coded += (b"\xff", part[start : start + _RUN])
-            start += _RUN
-        coded += (_CODES[len(part) - start + 1], part[start:])
+        while len(run) - start >= _MAX_RUN:
+            coded += (b"\xff", run[start : start + _MAX_RUN])
+            start += _MAX_RUN
+        coded += (_CODES[len(run) - start + 1], run[start:])
     coded.append(b"\0")
     return b"".join(coded)
 
 
 def decode(segment: bytes) -> WireFrame | None:
     """The frame coded between two zero bytes; None when these bytes are not a frame."""
-    body = _unstuff(segment)
+    body = _decode_cobs(segment)
     if body is None or not _MIN_BODY <= len(body) <= _MAX_BODY:
         return None
     if _CRC.unpack_from(body, len(body) - _CRC.size)[0] != zlib.crc32(body[: -_CRC.size]):
         return None
-    number, seq = _HEAD.unpack_from(body)
-    kind = _KINDS.get(number)
+    type_byte, seq = _HEAD.unpack_from(body)
+    kind = _KINDS.get(type_byte)
     return None if kind is None else WireFrame(kind, seq, body[_HEAD.size : -_CRC.size])
 
 
-def _unstuff(segment: bytes) -> bytes | None:
-    """Decodes COBS (Cheshire and Baker, 1999); None for inconsistent runs."""
+def _decode_cobs(segment: bytes) -> bytes | None:
+    """The body, with its zero bytes; None for inconsistent runs."""
     start, size = 0, len(segment)
-    parts: list[bytes] = []
+    runs: list[bytes] = []
     while start < size:
         code = segment[start]
         end = start + code
         if end > size:
             return None
-        parts.append(segment[start + 1 : end])
+        runs.append(segment[start + 1 : end])
         if code != 255 and end < size:
-            parts.append(b"\0")
+            runs.append(b"\0")
         start = end
-    return b"".join(parts)
+    return b"".join(runs)
 
 
 class Decoder:
@@ -115,7 +115,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self._buffer = b""
-        self._console = False  # bytes up to the next zero byte are not a frame
+        self._in_text = False  # bytes up to the next zero byte are not a frame
         self.garbage = 0  # segments that started like a frame, but were not
 
     @property
@@ -128,45 +128,46 @@ class Decoder:
         pieces: list[WireFrame | bytes] = []
         *segments, rest = received.split(b"\0")
         for segment in segments:
-            if self._console:
-                self._console = False
-                self._add(pieces, segment)
+            if self._in_text:
+                self._in_text = False
+                self._append_text(pieces, segment)
                 continue
             if self._buffer:
                 segment, self._buffer = self._buffer + segment, b""
             if not segment:
                 continue
             frame = decode(segment) if len(segment) <= MAX_SEGMENT_BYTES else None
-            if frame is None:
-                self.garbage += _may_be_frame(segment)
-                self._add(pieces, segment)
-            else:
+            if frame is not None:
                 pieces.append(frame)
-        if self._console:
-            self._add(pieces, rest)
+                continue
+            if _may_be_frame(segment):
+                self.garbage += 1
+            self._append_text(pieces, segment)
+        if self._in_text:
+            self._append_text(pieces, rest)
         elif rest:
             self._buffer += rest
             if not _may_be_frame(self._buffer) or len(self._buffer) > MAX_SEGMENT_BYTES:
-                self.release(pieces)
+                self._append_text(pieces, self.release())
         return pieces
 
-    def release(self, pieces: list[WireFrame | bytes] | None = None) -> list[WireFrame | bytes]:
-        """Releases the bytes held for a frame, after a time without data."""
-        pieces = [] if pieces is None else pieces
-        if self._buffer:
-            self._add(pieces, self._buffer)
-            self._buffer, self._console = b"", True
-        return pieces
+    def release(self) -> bytes:
+        """The bytes held for a frame, which are console text after all, as a time without data shows."""
+        held, self._buffer = self._buffer, b""
+        if held:
+            self._in_text = True
+        return held
 
     @staticmethod
-    def _add(pieces: list[WireFrame | bytes], console: bytes) -> None:
-        if not console:
+    def _append_text(pieces: list[WireFrame | bytes], text: bytes) -> None:
+        """Adds console bytes to the last piece, unless that is a frame or long enough."""
+        if not text:
             return
         last = pieces[-1] if pieces else None
         if isinstance(last, bytes) and len(last) < MAX_SEGMENT_BYTES:
-            pieces[-1] = last + console
+            pieces[-1] = last + text
         else:
-            pieces.append(console)
+            pieces.append(text)
 
 
 def _may_be_frame(segment: bytes) -> bool:

@@ -7,7 +7,7 @@ from collections import deque
 _MIN_LATENESS_S = 0.002  # Chosen: an idle host wakes a thread within a fraction of it.
 _DECAY = 0.98
 """Factor by which the lateness shrinks at each wake-up that is in time."""
-_LOOKS_KEPT = 240
+_CHECKS_KEPT = 240
 """Number of latest checks that are kept: one minute, with four checks a second."""
 
 
@@ -17,7 +17,7 @@ class Lateness:
     def __init__(self) -> None:
         self.seconds = _MIN_LATENESS_S
 
-    def slept(self, waited_s: float, wanted_s: float) -> None:
+    def record_sleep(self, waited_s: float, wanted_s: float) -> None:
         """Records that the thread slept for waited_s instead of wanted_s, and nothing woke it earlier."""
         self.seconds = max(_MIN_LATENESS_S, waited_s - wanted_s, self.seconds * _DECAY)
 
@@ -27,22 +27,24 @@ class Lateness:
 
 
 class StallDetector:
-    """Notices stalls of the host, for threads that cannot do so: another thread calls `look` every `every_s`."""
+    """Notices stalls of the host, for threads that cannot do so: another thread calls `check` every `every_s`."""
 
     def __init__(self, every_s: float, now_s: float) -> None:
-        self._delays_s: deque[float] = deque(maxlen=_LOOKS_KEPT)
-        self._every_s, self._looked_s = every_s, now_s
+        self._delays_s: deque[float] = deque(maxlen=_CHECKS_KEPT)
+        self._every_s, self._checked_s = every_s, now_s
         self._stall_began_s = self._stall_ends_s = now_s
 
-    def look(self, now_s: float) -> None:
-        if now_s - self._looked_s > 2 * self._every_s:
-            self._stall_began_s, self._stall_ends_s = self._looked_s, now_s + self._every_s
-        self._delays_s.append(max(0.0, now_s - self._looked_s - self._every_s))
-        self._looked_s = now_s
+    def check(self, now_s: float) -> None:
+        """Records how late this call is. A call that is late by more than an interval shows a stall."""
+        if now_s - self._checked_s > 2 * self._every_s:
+            # Until the next check is due, data that waited during the stall may still be read.
+            self._stall_began_s, self._stall_ends_s = self._checked_s, now_s + self._every_s
+        self._delays_s.append(max(0.0, now_s - self._checked_s - self._every_s))
+        self._checked_s = now_s
 
     def blind_s(self, now_s: float) -> float:
         """How long data that is read now may have waited: the lateness of recent checks, or since a stall began."""
         late_s = max(self._delays_s, default=0.0)
-        if now_s - self._looked_s > 2 * self._every_s:
-            return late_s + now_s - self._looked_s
+        if now_s - self._checked_s > 2 * self._every_s:  # a stall of the thread that checks
+            return late_s + now_s - self._checked_s
         return late_s + now_s - self._stall_began_s if now_s < self._stall_ends_s else late_s

@@ -25,7 +25,7 @@ from harness.model.bench import ClockKind
 from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
-KEPT, BIN_S = 64, 0.25
+KEPT_BINS, BIN_S = 64, 0.25
 """Number of bins that are kept, and the length of each in device time, in seconds."""
 CRYSTAL_DRIFT = 200e-6
 """Drift of two crystals of 100 ppm, s per s."""
@@ -46,13 +46,13 @@ DOUBT = 0.002
 """Probability that the envelope is farther above the truth than stated."""
 MAX_SPREADS = 3.0
 """Largest distance of the envelope above the truth, in spreads."""
-MANY, EVEN = 32, 0.4
+MANY_BINS, EVEN_SHARE = 32, 0.4
 """With at least MANY bins, a mean delay of EVEN times the spread shows that there were delays of every length."""
 CREDIBLE_S = 1.0
 """Longest credible delay, in seconds. Times that differ by more are not those of the device's clock."""
 VAGUE_S = 0.25
 """An arrival with a larger error, in seconds, shows nothing about the clock."""
-USUAL = 0.1
+USUAL_SHARE = 0.1
 """The usual delay is the one that this share of the lines exceeds."""
 UNPROVEN_S = 0.12
 """Assumed delay of the first lines, in seconds, if it was not measured."""
@@ -76,7 +76,7 @@ def read_time(text: str, kind: ClockKind) -> DeviceTime | None:
     if kind is ClockKind.NONE or len(text) > 40:
         return None
     if kind is ClockKind.HMS:
-        return _hours(text)
+        return _read_hms(text)
     whole, _, decimals = text.strip().partition(".")
     if not (whole.isascii() and whole.isdigit()) or (decimals and not (decimals.isascii() and decimals.isdigit())):
         return None
@@ -84,7 +84,7 @@ def read_time(text: str, kind: ClockKind) -> DeviceTime | None:
     return DeviceTime(float(text) * unit, unit * 10.0 ** -len(decimals))
 
 
-def _hours(text: str) -> DeviceTime | None:
+def _read_hms(text: str) -> DeviceTime | None:
     match = _HMS.fullmatch(text.strip())
     if match is None:
         return None
@@ -125,10 +125,10 @@ class LineClock:
         """
         self._hold_back_s = hold_back_s
         self._unproven_s = unproven_s
-        self._bins: deque[_Bin] = deque(maxlen=KEPT)
-        self._last_s: float | None = None
-        self._strays = 0
-        self._fit: tuple[float, float] | None = None  # until the bins change
+        self._bins: deque[_Bin] = deque(maxlen=KEPT_BINS)
+        self._last_s: float | None = None  # device time of the last line
+        self._late_in_row = 0  # number of incredibly late lines in a row
+        self._fit: tuple[float, float] | None = None  # drift and its error, until the bins change
 
     @property
     def spread_s(self) -> float | None:
@@ -140,33 +140,31 @@ class LineClock:
 
     def add(self, time: DeviceTime, stamp: Stamp) -> None:
         """Adds a line's device time and its arrival."""
-        d = time.device_s
-        if self._last_s is not None and d < self._last_s - STEP_BACK_S - time.step_s:
+        device_s = time.device_s
+        if self._last_s is not None and device_s < self._last_s - STEP_BACK_S - time.step_s:
             self._forget()
-        self._last_s = d
+        self._last_s = device_s
         if stamp.error_s > VAGUE_S:
             return
         # Bounds of host − device; the device's step may be truncated or rounded.
-        low, high = (
-            stamp.at_s - stamp.error_s - time.device_s - time.step_s,
-            stamp.at_s + stamp.error_s - time.device_s + time.step_s / 2,
-        )
-        if self._jumped_on(d, high) or self._is_lost(d, low):
+        low = stamp.at_s - stamp.error_s - device_s - time.step_s
+        high = stamp.at_s + stamp.error_s - device_s + time.step_s / 2
+        if self._contradicts(device_s, high) or self._has_stood_still(device_s, low):
             self._forget()
-        if self._strays:
+        if self._late_in_row:
             return
         newest = self._bins[-1] if self._bins else None
-        if newest is None or not 0 <= d - newest.start_s < BIN_S:
+        if newest is None or not 0 <= device_s - newest.start_s < BIN_S:
             self._forget_before_jump()
-            self._bins.append(_Bin(d, d, high, high - low, d, high))
+            self._bins.append(_Bin(device_s, device_s, high, high - low, device_s, high))
             self._fit = None
             self._forget_stray()
             return
         if high < newest.high:
-            newest.high_at_s, newest.high, newest.width = d, high, high - low
+            newest.high_at_s, newest.high, newest.width = device_s, high, high - low
             self._fit = None
         if high > newest.late:
-            newest.late_at_s, newest.late = d, high
+            newest.late_at_s, newest.late = device_s, high
 
     def _forget(self) -> None:
         self._bins.clear()
@@ -174,82 +172,85 @@ class LineClock:
 
     def stamp(self, time: DeviceTime, stamp: Stamp) -> Stamp:
         """When the line was written. If the clock is unknown: its arrival, and a possible delay before that."""
-        d = time.device_s
+        device_s = time.device_s
         unproven = Stamp(stamp.at_s - self._unproven_s / 2, stamp.error_s + self._unproven_s / 2)
         if not self._bins:
             return unproven
         arrived_s = stamp.at_s + stamp.error_s
         slope, drift = self._drift()
-        above = self._bin_lateness(d, slope)
-        if max(above) > CREDIBLE_S:
+        lateness = self._bin_lateness(device_s, slope)
+        if max(lateness) > CREDIBLE_S:
             return unproven
-        low, high = self._fit_offset(d, slope, drift, above)
-        start_s = d - time.step_s / 2 + low
-        end_s = min(arrived_s, d + time.step_s + high)
+        low, high = self._fit_offset(device_s, slope, drift, lateness)
+        start_s = device_s - time.step_s / 2 + low
+        end_s = min(arrived_s, device_s + time.step_s + high)
         if start_s > end_s or end_s < stamp.at_s - stamp.error_s - CREDIBLE_S:
             return unproven
         middle_s, error_s = (start_s + end_s) / 2, (end_s - start_s) / 2
-        if arrived_s - d + time.step_s / 2 - high > self._usual(above):
+        if arrived_s - device_s + time.step_s / 2 - high > self._usual_delay(lateness):
             error_s = arrived_s - middle_s  # its clock may have stood still
         return Stamp(middle_s, error_s)
 
-    def _fit_offset(self, d: float, slope: float, drift: float, above: list[float]) -> tuple[float, float]:
+    def _fit_offset(self, device_s: float, slope: float, drift: float, lateness: list[float]) -> tuple[float, float]:
         """The bounds of the offset at a device time."""
-        high, best = self._envelope(d, slope, drift)
-        near_count = sum(drift * abs(d - bucket.high_at_s) <= max(above) / 4 for bucket in self._bins)
-        farthest = self._envelope_error(best.width, above, near_count)
+        high, best = self._envelope(device_s, slope, drift)
+        near_count = sum(drift * abs(device_s - bin.high_at_s) <= max(lateness) / 4 for bin in self._bins)
+        farthest = self._envelope_error(best.width, lateness, near_count)
         if drift == TICKS_DRIFT:
             farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
-        return high - farthest - 2 * drift * abs(d - best.high_at_s), high
+        return high - farthest - 2 * drift * abs(device_s - best.high_at_s), high
 
-    def _jumped_on(self, d: float, high: float) -> bool:
+    def _contradicts(self, device_s: float, high: float) -> bool:
         """Whether a line was written after it arrived, by the clock as it was."""
         if not self._bins:
             return False
         slope, drift = self._drift()
-        return high < self._fit_offset(d, slope, drift, self._bin_lateness(d, slope))[0]
+        return high < self._fit_offset(device_s, slope, drift, self._bin_lateness(device_s, slope))[0]
 
-    def _is_lost(self, d: float, low: float) -> bool:
+    def _has_stood_still(self, device_s: float, low: float) -> bool:
         """Whether JUMP_BINS lines in a row are incredibly late, so that the clock has stood still.
 
         Fewer are not enough, since a line may consist of two that were joined.
         """
         slope, drift = self._drift()
-        is_late = bool(self._bins) and low > self._envelope(d, slope, drift)[0] + CREDIBLE_S
-        self._strays = (self._strays + 1) % JUMP_BINS if is_late else 0
-        return is_late and not self._strays
+        is_late = bool(self._bins) and low > self._envelope(device_s, slope, drift)[0] + CREDIBLE_S
+        self._late_in_row = (self._late_in_row + 1) % JUMP_BINS if is_late else 0
+        return is_late and not self._late_in_row
 
     @staticmethod
-    def _usual(above: list[float]) -> float:
+    def _usual_delay(lateness: list[float]) -> float:
         """The delay that one line in ten exceeds. The newest lines do not count: they may be late because of a jump."""
-        if len(above) < PROVEN_POINTS + JUMP_BINS:
+        if len(lateness) < PROVEN_POINTS + JUMP_BINS:
             return 0.0
-        return _usually_most(above[:-JUMP_BINS])
+        return _upper_quantile(lateness[:-JUMP_BINS])
 
-    def _envelope(self, d: float, slope: float, drift: float) -> tuple[float, _Bin]:
+    def _envelope(self, device_s: float, slope: float, drift: float) -> tuple[float, _Bin]:
         """The lowest upper bound of the offset at a device time, and the bin that gives it."""
         return min(
             (
-                (bucket.high + slope * (d - bucket.high_at_s) + drift * abs(d - bucket.high_at_s), bucket)
-                for bucket in self._bins
+                (bin.high + slope * (device_s - bin.high_at_s) + drift * abs(device_s - bin.high_at_s), bin)
+                for bin in self._bins
             ),
             key=lambda bound: bound[0],
         )
 
-    def _bin_lateness(self, d: float, slope: float) -> list[float]:
+    def _bin_lateness(self, device_s: float, slope: float) -> list[float]:
         """For each bin, how much later its latest line arrived than the fastest line of all."""
-        prompt = min(bucket.high + slope * (d - bucket.high_at_s) for bucket in self._bins)
-        return [bucket.late + slope * (d - bucket.late_at_s) - prompt for bucket in self._bins]
+        prompt = min(bin.high + slope * (device_s - bin.high_at_s) for bin in self._bins)
+        return [bin.late + slope * (device_s - bin.late_at_s) - prompt for bin in self._bins]
 
-    def _envelope_error(self, width: float, above: list[float], n: int) -> float:
+    def _envelope_error(self, width: float, lateness: list[float], count: int) -> float:
         """How far the envelope may lie above the truth.
 
-        width: longest time from writing to reading. n: number of bins near enough to be part of the envelope.
+        width: longest time from writing to reading. count: number of bins near enough to be part of the envelope.
         """
-        spread = max(above)
-        share = min(MAX_SPREADS, DOUBT ** (-1 / (n - 1)) - 1) if n > 1 else MAX_SPREADS
+        spread = max(lateness)
+        share = min(MAX_SPREADS, DOUBT ** (-1 / (count - 1)) - 1) if count > 1 else MAX_SPREADS
         by_spread = share * spread + width - self._hold_back_s
-        if n >= MANY and sum(above) / len(above) > EVEN * spread > EVEN * self._hold_back_s / 2:
+        if (
+            count >= MANY_BINS
+            and sum(lateness) / len(lateness) > EVEN_SHARE * spread > EVEN_SHARE * self._hold_back_s / 2
+        ):
             # Delays of every length have been seen, so the shared delay is at most the rest of the width.
             return max(width - spread, by_spread)
         return max(width, by_spread)
@@ -260,10 +261,10 @@ class LineClock:
         for count in range(JUMP_BINS, min(2 * JUMP_BINS, len(bins) - PROVEN_POINTS) + 1):
             older, newer = bins[:-count], bins[-count:]
             # The more lines are late in a row, the less often each may have been late before.
-            highest = _usually_most([bucket.high for bucket in older], USUAL ** (JUMP_BINS / count))
-            lowest = min(bucket.high for bucket in older)
-            if all(bucket.high > highest + max(highest - lowest, bucket.width) for bucket in newer):
-                self._bins = deque(newer, maxlen=KEPT)
+            highest = _upper_quantile([bin.high for bin in older], USUAL_SHARE ** (JUMP_BINS / count))
+            lowest = min(bin.high for bin in older)
+            if all(bin.high > highest + max(highest - lowest, bin.width) for bin in newer):
+                self._bins = deque(newer, maxlen=KEPT_BINS)
                 return
 
     def _forget_stray(self) -> None:
@@ -272,9 +273,10 @@ class LineClock:
         Not one of the newest: the clock may have stood still since.
         """
         if len(self._bins) > PROVEN_POINTS:
-            above = self._bin_lateness(self._bins[-1].high_at_s, self._drift()[0])
-            latest = above.index(max(above))
-            if sum(lateness > CREDIBLE_S for lateness in above) == 1 and latest < len(above) - JUMP_BINS:
+            lateness = self._bin_lateness(self._bins[-1].high_at_s, self._drift()[0])
+            latest = lateness.index(max(lateness))
+            stray_count = sum(late_s > CREDIBLE_S for late_s in lateness)
+            if stray_count == 1 and latest < len(lateness) - JUMP_BINS:
                 del self._bins[latest]
                 self._fit = None
 
@@ -285,48 +287,47 @@ class LineClock:
         return self._fit
 
     def _fit_drift(self) -> tuple[float, float]:
-        n = len(self._bins)
-        if n < PROVEN_POINTS or self._bins[-1].start_s - self._bins[0].start_s < PROVEN_SPAN_S:
+        """The drift and its error: TICKS_DRIFT while there are too few bins, or they do not lie on a line."""
+        count = len(self._bins)
+        if count < PROVEN_POINTS or self._bins[-1].start_s - self._bins[0].start_s < PROVEN_SPAN_S:
             return 0.0, TICKS_DRIFT
         # Use differences to the first point: squares of large monotonic times lose digits.
         first = self._bins[0]
-        xs = [bucket.high_at_s - first.high_at_s for bucket in self._bins]
-        ys = [bucket.high - first.high for bucket in self._bins]
+        xs = [bin.high_at_s - first.high_at_s for bin in self._bins]
+        ys = [bin.high - first.high for bin in self._bins]
         slope, levels, sigma = _fit_line(xs, ys)
-        other_slopes = [_fit_line(xs[1:], ys[1:])[0], _fit_line(xs[:-1], ys[:-1])[0], _usual_slope(xs, ys)]
+        other_slopes = [_fit_line(xs[1:], ys[1:])[0], _fit_line(xs[:-1], ys[:-1])[0], _median_slope(xs, ys)]
         error = max(
             3 * sigma,
             (max(levels) - min(levels)) / max(xs),
-            BY_A_JUMP * (_usually_most(levels) - min(levels)) / max(xs),
+            BY_A_JUMP * (_upper_quantile(levels) - min(levels)) / max(xs),
             *(BY_LATE_POINTS * abs(slope - other) for other in other_slopes),
         )
         if error > UNSURE_DRIFT:
             return 0.0, TICKS_DRIFT
         # The difference of two crystals explains it, so the delays are not fitted as a slope.
-        return (
-            (0.0, CRYSTAL_DRIFT)
-            if abs(slope) <= CRYSTAL_DRIFT + error
-            else (slope, min(TICKS_DRIFT, max(CRYSTAL_DRIFT, error)))
-        )
+        if abs(slope) <= CRYSTAL_DRIFT + error:
+            return 0.0, CRYSTAL_DRIFT
+        return slope, min(TICKS_DRIFT, max(CRYSTAL_DRIFT, error))
 
 
 def _fit_line(xs: list[float], ys: list[float]) -> tuple[float, list[float], float]:
     """The slope of the line through the points, the residual of each point, and the standard error of the slope."""
-    n = len(xs)
-    mean_x, mean_y = sum(xs) / n, sum(ys) / n
+    count = len(xs)
+    mean_x, mean_y = sum(xs) / count, sum(ys) / count
     spread = sum((x - mean_x) ** 2 for x in xs)
     slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
     levels = [y - slope * x for x, y in zip(xs, ys, strict=True)]
     rest = sum((level - mean_y + slope * mean_x) ** 2 for level in levels)
-    return slope, levels, math.sqrt(rest / (n - 2) / spread)
+    return slope, levels, math.sqrt(rest / (count - 2) / spread)
 
 
-def _usual_slope(xs: list[float], ys: list[float]) -> float:
+def _median_slope(xs: list[float], ys: list[float]) -> float:
     """The median of the slopes between points that are half of all points apart: few late points do not change it."""
     half = len(xs) // 2
     return statistics.median((ys[i + half] - ys[i]) / (xs[i + half] - xs[i] or BIN_S) for i in range(len(xs) - half))
 
 
-def _usually_most(numbers: list[float], share: float = USUAL) -> float:
+def _upper_quantile(numbers: list[float], share: float = USUAL_SHARE) -> float:
     """The highest of the numbers, after the highest `share` of them is left out."""
     return sorted(numbers)[-1 - int(share * len(numbers))]

@@ -36,7 +36,7 @@ class MappingError(Exception):
 
 SLOT = "slot_"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_FALSE = {"false", "0", "no", "partial"}
+_NOT_FINAL_WORDS = {"false", "0", "no", "partial"}
 
 
 @frozen
@@ -65,7 +65,7 @@ class LineFields:
             groups = {name: text for name, text in groups.items() if name not in ("slot", "value")}
         return replace(self, groups={**groups, **self.groups}, slots=(*self.slots, *slots))
 
-    def of_block(self, word: str, score: float) -> LineFields:
+    def with_best_word(self, word: str, score: float) -> LineFields:
         """Adds the word with the best score of a block."""
         return replace(self, groups={**self.groups, "phrase": word}, block_score=score)
 
@@ -98,27 +98,33 @@ def scaled_score(text: str, scale: float) -> float | None:
 
 def is_final(text: str) -> bool:
     """Whether a transcript is final, from the device's word for it; if the device sends none, it is final."""
-    return text.strip().lower() not in _FALSE
+    return text.strip().lower() not in _NOT_FINAL_WORDS
 
 
 def observation(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: str) -> Observation:
     """The observation for the gathered fields; MappingError when a required one is missing."""
-    our_values = dict(mapping.values)
+    translations = dict(mapping.values)
 
-    def term(name: str) -> str:
+    def translated(name: str) -> str:
+        """A field, by the rule's `values` if it is among them."""
         text = fields.text(mapping, name)
-        return our_values.get(text, text)
+        return translations.get(text, text)
 
     match mapping.kind:
         case ObservationKind.WAKE:
             return Wake(
-                source, stamp, term("phrase"), fields.score(mapping), fields.audio_s, fields.text(mapping, "inferred")
+                source,
+                stamp,
+                translated("phrase"),
+                fields.score(mapping),
+                fields.audio_s,
+                fields.text(mapping, "inferred"),
             )
         case ObservationKind.TRANSCRIPT:
             final = is_final(fields.text(mapping, "final"))
             return Transcript(source, stamp, fields.text(mapping, "text"), final, fields.audio_s)
         case ObservationKind.INTENT:
-            name = term("name")
+            name = translated("name")
             if not name:
                 raise MappingError("the intent has no name")
             return Intent(source, stamp, name, fields.slots, fields.score(mapping), fields.audio_s)
@@ -127,14 +133,14 @@ def observation(mapping: LineMapping, fields: LineFields, stamp: Stamp, source: 
         case ObservationKind.RESPONSE:
             return ResponseText(source, stamp, fields.text(mapping, "text"))
         case ObservationKind.STATUS:
-            word = term("state")
+            state_text = translated("state")
             try:
-                state = DeviceState(word)
+                state = DeviceState(state_text)
             except ValueError as error:
-                raise MappingError(f"the state {word!r} is not mapped") from error
+                raise MappingError(f"the state {state_text!r} is not mapped") from error
             return Status(source, stamp, state, fields.text(mapping, "detail"))
         case ObservationKind.STATE:
-            name = term("name")
+            name = translated("name")
             if not name:
                 raise MappingError("the reported state has no name")
             return StateTold(source, stamp, name, fields.text(mapping, "value"))
@@ -157,10 +163,10 @@ def lines_lost(count: str) -> int:
 
 
 MAX_SLOW = 3  # After so many slow searches, a rule is ignored: it would delay all later lines.
-MAX_OPEN = 8  # Observations that wait for further lines. A device must not fill the memory.
+MAX_PENDING = 8  # Observations that wait for further lines. A device must not fill the memory.
 MAX_SLOTS = 32
 
-_AUDIO_UNIT = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}
+_AUDIO_CLOCKS = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}
 
 
 @frozen
@@ -187,7 +193,11 @@ class LineReading:
 
 @dataclass(slots=True)
 class _Rule:
-    """A rule with compiled expressions. slow: number of searches that exceeded the time limit."""
+    """A rule with compiled expressions.
+
+    slow: number of searches that exceeded the time limit. reported: words of a block that were reported, and whose
+    score has not fallen below the threshold since.
+    """
 
     number: int
     mapping: LineMapping
@@ -199,8 +209,12 @@ class _Rule:
 
 
 @dataclass(slots=True)
-class _OpenObservation:
-    """An observation that waits for its further lines."""
+class _PendingObservation:
+    """An observation that waits for its further lines.
+
+    raw, at: its first line, and its time. since_s: when that line arrived. seen: numbers of the `more` expressions that
+    have matched. lines: number of lines since. scores: best score of each word of a block.
+    """
 
     rule: _Rule
     raw: str
@@ -230,76 +244,82 @@ class LineRules:
     ) -> None:
         self.slow = 0
         self._source = source
-        self._rules = [_rule(number, mapping) for number, mapping in enumerate(mappings)]
+        self._rules = [_compile_rule(number, mapping) for number, mapping in enumerate(mappings)]
         self._thresholds = [ThresholdState(threshold) for threshold in thresholds]
         self._time = regex.compile(settings.time) if settings.time else None
-        self._time_kind = settings.clock
+        self._clock_kind = settings.clock
         self._takes_audio = takes_audio
         self._clock = clock or LineClock()
-        self._pending: list[_OpenObservation] = []
+        self._pending: list[_PendingObservation] = []
 
     def __len__(self) -> int:
         """The number of rules."""
         return len(self._rules)
 
-    def take(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
-        """The results of a line, after those of observations that it completes. text: the line without colours."""
+    def apply(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
+        """The results of a line, after those of observations that it completes. text: the line without colours.
+
+        The last result is that of the line itself.
+        """
         results = self.expire(stamp.at_s)
         time = self._line_time(text)
         if time is not None:
             self._clock.add(time, stamp)
-        if readings := [*self._levels(text, raw, stamp, time)]:
+        if readings := [*self._read_thresholds(text, raw, stamp, time)]:
             return [*results, *readings]
         for pending in reversed(self._pending):
             pending.lines += 1
-        readings = self._continue(text, raw, stamp) or self._begin(text, raw, stamp, time, results)
+        readings = self._continue_pending(text, raw, stamp) or self._match_rules(text, raw, stamp, time, results)
         results += readings
-        for pending in [pending for pending in self._pending if pending.lines >= pending.rule.mapping.within_lines]:
-            results.insert(-1, self._close(pending))
+        overdue = [pending for pending in self._pending if pending.lines >= pending.rule.mapping.within_lines]
+        for pending in overdue:
+            results.insert(-1, self._close(pending))  # before the result of the line
         if len(results) == 1 and not self._pending:
             return results
         last = replace(results[-1], waiting=bool(self._pending))
         return [*(replace(reading, waiting=True) for reading in results[:-1]), last]
 
     def expire(self, now_s: float) -> list[LineReading]:
-        """Observations that have waited long enough for their lines."""
+        """Ends the observations that have waited long enough for their lines. Returns their results."""
         overdue = [pending for pending in self._pending if now_s - pending.since_s > pending.rule.mapping.within_s]
         return [self._close(pending) for pending in overdue]
 
     def flush(self) -> list[LineReading]:
-        """Observations that still wait for lines, with the values so far."""
+        """Ends the observations that still wait for lines. Returns their results, with the values so far."""
         return [self._close(pending) for pending in list(self._pending)]
 
-    def _levels(self, text: str, raw: str, arrival: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
+    def _read_thresholds(self, text: str, raw: str, arrival: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
         """One result per threshold that reads numbers from the line."""
         stamp = arrival if time is None else self._clock.stamp(time, arrival)
         for threshold in self._thresholds:
             try:
-                numbers = threshold.numbers(text)
+                numbers = threshold.parse_numbers(text)
             except TimeoutError:
                 self.slow += 1
                 continue
             if numbers is not None:
-                change = threshold.take(numbers, stamp)
+                change = threshold.feed(numbers, stamp)
                 observations = self._apply_change(change) if change else ()
                 device_s = time.device_s if time else None
                 # A threshold has read it, so the line counts as mapped even if no rule is for the change.
-                yield LineReading(raw, arrival, observations, 0, device_s=device_s, level=threshold.words)
+                yield LineReading(raw, arrival, observations, 0, device_s=device_s, level=threshold.in_words)
 
     def _apply_change(self, change: StateChange) -> tuple[Observation, ...]:
         """Applies the rules to the line of a change; without a rule for it, the line is kept in the log."""
         readings: list[LineReading] = []  # of a block of scores that ends here
-        change_readings = self._begin(change.line, change.line, change.at, None, readings)
+        change_readings = self._match_rules(change.line, change.line, change.at, None, readings)
         ended = tuple(observation for reading in readings for observation in reading.observations)
         return ended + (change_readings[-1].observations or (LogLine(self._source, change.at, change.line),))
 
     def _line_time(self, text: str) -> DeviceTime | None:
+        """The time that the console's `time` expression finds in a line."""
         if self._time is None:
             return None
         match = self._search(self._time, text)
-        return read_time(match["time"], self._time_kind) if match and match["time"] else None
+        return read_time(match["time"], self._clock_kind) if match and match["time"] else None
 
     def _search(self, pattern: regex.Pattern[str], text: str, rule: _Rule | None = None) -> regex.Match[str] | None:
+        """Searches with a time limit. A search that exceeds it is counted, and finds nothing."""
         try:
             return pattern.search(text, timeout=SEARCH_LIMIT_S)
         except TimeoutError:
@@ -307,11 +327,11 @@ class LineRules:
             if rule is not None:
                 rule.slow += 1
             elif self._time is pattern:
-                self._time = None
+                self._time = None  # it would delay every line
             return None
 
-    def _continue(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
-        """Adds the line to an observation that waits, if it belongs to one."""
+    def _continue_pending(self, text: str, raw: str, stamp: Stamp) -> list[LineReading]:
+        """Adds the line to an observation that waits, if it belongs to one. Returns its result; [] if it does not."""
         for pending in reversed(self._pending):
             rule = pending.rule
             if rule.until is not None and self._search(rule.until, text, rule):
@@ -319,11 +339,11 @@ class LineRules:
                 return [LineReading(raw, stamp, reading.observations, rule.number, reading.why, reading.device_s)]
             for number, pattern in enumerate(rule.more):
                 if match := self._search(pattern, text, rule):
-                    return self._add(pending, number, match, raw, stamp)
+                    return self._add_line(pending, number, match, raw, stamp)
         return []
 
-    def _add(
-        self, pending: _OpenObservation, number: int, match: regex.Match[str], raw: str, stamp: Stamp
+    def _add_line(
+        self, pending: _PendingObservation, number: int, match: regex.Match[str], raw: str, stamp: Stamp
     ) -> list[LineReading]:
         rule = pending.rule
         pending.seen.add(number)
@@ -340,13 +360,16 @@ class LineRules:
         reading = self._close(pending)
         return [LineReading(raw, stamp, reading.observations, rule.number, reading.why, reading.device_s)]
 
-    def _begin(
+    def _match_rules(
         self, text: str, raw: str, stamp: Stamp, line_time: DeviceTime | None, results: list[LineReading]
     ) -> list[LineReading]:
-        """Starts an observation with the line, or gives one at once, or leaves the line unmapped."""
+        """Starts an observation with the line, or gives one at once, or leaves the line unmapped.
+
+        results: gets the results of observations that the line ends.
+        """
         # A block of scores ends with the first line that is not a score.
-        for pending in [pending for pending in self._pending if pending.scores and pending.rule.until is None]:
-            results.append(self._close(pending))
+        ended_blocks = [pending for pending in self._pending if pending.scores and pending.rule.until is None]
+        results += [self._close(pending) for pending in ended_blocks]
         for rule in self._rules:
             if rule.slow >= MAX_SLOW:
                 continue
@@ -356,10 +379,10 @@ class LineRules:
             groups = _groups(match)
             mapping = rule.mapping
             # Fields of later lines are checked when the observation is complete.
-            if any(groups.get(key, expected if mapping.more else None) != expected for key, expected in mapping.when):
+            if any(groups.get(key) != expected for key, expected in mapping.when if key in groups or not mapping.more):
                 continue
             time = read_time(groups["time"], mapping.clock) if "time" in groups else None
-            if time is not None and mapping.clock not in _AUDIO_UNIT:
+            if time is not None and mapping.clock not in _AUDIO_CLOCKS:
                 self._clock.add(time, stamp)
             else:
                 time = time or line_time
@@ -369,28 +392,31 @@ class LineRules:
     def _reading_by_rule(
         self, rule: _Rule, match: regex.Match[str], raw: str, arrival: Stamp, time: DeviceTime | None
     ) -> LineReading:
+        """The result of a line that a rule matches: an observation, or none while it waits for further lines."""
         mapping, groups = rule.mapping, _groups(match)
-        is_audio = mapping.clock in _AUDIO_UNIT and "time" in groups
+        is_audio = mapping.clock in _AUDIO_CLOCKS and "time" in groups
         stamp = self._clock.stamp(time, arrival) if time is not None and not is_audio else arrival
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
         fields = fields.with_match(match)
-        new = _OpenObservation(rule, raw, stamp, arrival.at_s, fields)
+        new = _PendingObservation(rule, raw, stamp, arrival.at_s, fields)
         if not mapping.more and not mapping.until:
-            reading = self._complete(new)
+            reading = self._result_of(new)
             return LineReading(raw, arrival, reading.observations, rule.number, reading.why, device_s)
-        outdated = [pending for pending in self._pending if pending.rule is rule] or self._pending[: -MAX_OPEN + 1]
+        # A rule starts anew with its first line. Otherwise the oldest observations make room, if there are too many.
+        outdated = [pending for pending in self._pending if pending.rule is rule] or self._pending[: -MAX_PENDING + 1]
         observations: tuple[Observation, ...] = ()
         for pending in outdated:
             observations += self._close(pending).observations
         self._pending.append(new)
         return LineReading(raw, arrival, observations, rule.number, "", device_s)
 
-    def _close(self, pending: _OpenObservation) -> LineReading:
+    def _close(self, pending: _PendingObservation) -> LineReading:
+        """Ends an observation that waits, and returns its result."""
         self._pending.remove(pending)
-        return self._complete(pending)
+        return self._result_of(pending)
 
-    def _complete(self, pending: _OpenObservation) -> LineReading:
+    def _result_of(self, pending: _PendingObservation) -> LineReading:
         """The observation from the gathered values; if they are not enough, none, with the reason."""
         rule, mapping, fields = pending.rule, pending.rule.mapping, pending.fields
         nothing = LineReading("", pending.at, (), rule.number, "", fields.device_s)
@@ -401,7 +427,7 @@ class LineRules:
             if best is None or best in earlier:
                 return nothing
             rule.reported.add(best)
-            fields = fields.of_block(best, pending.scores[best])
+            fields = fields.with_best_word(best, pending.scores[best])
         missing = [key for key, expected in mapping.when if fields.groups.get(key) != expected]
         if missing:
             return nothing
@@ -413,7 +439,7 @@ class LineRules:
         return LineReading("", pending.at, (result,), rule.number, "", fields.device_s)
 
 
-def _rule(number: int, mapping: LineMapping) -> _Rule:
+def _compile_rule(number: int, mapping: LineMapping) -> _Rule:
     more = tuple(regex.compile(pattern) for pattern in mapping.more)
     until = regex.compile(mapping.until) if mapping.until else None
     return _Rule(number, mapping, regex.compile(mapping.match), more, until)
@@ -433,7 +459,7 @@ def _pairs(match: regex.Match[str]) -> tuple[tuple[str, str], ...]:
     return tuple(zip(slots, values, strict=True))[:MAX_SLOTS]
 
 
-def _best_word(pending: _OpenObservation) -> str | None:
+def _best_word(pending: _PendingObservation) -> str | None:
     """The word with the highest score, when it reaches the threshold and is a phrase."""
     block = pending.rule.mapping.block
     if block is None or not pending.scores:

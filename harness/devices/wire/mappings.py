@@ -47,11 +47,11 @@ from harness.model.time import Stamp
 MAX_PAYLOAD_BYTES = 65536
 ANYTHING = "*"
 """Stands for any value in `when`."""
-_SHOWN = 300
+_MAX_SHOWN_BYTES = 300
 _MAX_TYPE_CHARS = 1000  # Chosen: far above real ones. Patterns take quadratic time, which is a stall for 60,000.
-_PRINTED = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', data=(?P<data>\{.*\}), payload=")
+_PRINTED_EVENT = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', data=(?P<data>\{.*\}), payload=")
 """A Wyoming event in the log of a program, except a detection, which has a line of its own."""
-_PATTERN = re.compile(r"\*|\{(\w+)\}")
+_TYPE_HOLE = re.compile(r"\*|\{(\w+)\}")
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
@@ -86,7 +86,7 @@ def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[Message
     return tuple(replace(mapping, topic=mapping.topic.replace("{device}", device)) for mapping in mappings)
 
 
-def parse(payload: bytes) -> PlainValue:
+def parse_json(payload: bytes) -> PlainValue:
     """The payload as JSON; MappingError when it is too long, not UTF-8, or not JSON."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
@@ -124,25 +124,25 @@ def observations(
     mapped: list[Observation] = []
     reasons: list[str] = []
     document: PlainValue = None
-    no_json = ""
+    json_error = ""
     line_is_mapped = False
     try:
-        document = parse(payload)
+        document = parse_json(payload)
     except MappingError as error:
-        no_json = str(error)
+        json_error = str(error)
     for mapping in mappings:
         if not topic_matches(mapping.topic, topic) or (mapping.of_line and line_is_mapped):
             continue
         try:
             if mapping.match:
-                if (result := _search(mapping, payload, stamp, source)) is not None:
+                if (result := _search_text(mapping, payload, stamp, source)) is not None:
                     mapped.append(result)
                     line_is_mapped = line_is_mapped or mapping.of_line
                 continue
-            whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
-            if no_json and not (whole_only and no_json == "not JSON"):
-                raise MappingError(no_json)
-            result = _observation(mapping, payload.decode("utf-8") if no_json else document, stamp, source)
+            uses_whole_payload = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
+            if json_error and not (uses_whole_payload and json_error == "not JSON"):
+                raise MappingError(json_error)
+            result = _observation(mapping, payload.decode("utf-8") if json_error else document, stamp, source)
         except MappingError as error:
             reasons.append(str(error))
         else:
@@ -156,21 +156,22 @@ def observations(
 
 def message_of(line: str) -> dict[str, PlainValue] | None:
     """The JSON object at the end of a line, after any text of a log; or an event as Python prints it. None without."""
-    begins = line.find("{")
-    if begins < 0:
+    start = line.find("{")
+    if start < 0:
         return None
-    if (printed := _PRINTED.search(line)) is not None:
+    if (printed := _PRINTED_EVENT.search(line)) is not None:
         return _parse_printed(printed["type"], printed["data"])
     if not line.rstrip().endswith("}"):
         return None
     try:
-        document = parse(line[begins:].encode("utf-8"))
+        document = parse_json(line[start:].encode("utf-8"))
     except MappingError:
         return None
     return document if isinstance(document, dict) else None
 
 
 def _parse_printed(type: str, data: str) -> dict[str, PlainValue] | None:
+    """An event that Python printed, as the JSON object that it stands for; None if its data are not a mapping."""
     try:
         literal = ast.literal_eval(data)  # texts, numbers, lists and mappings alone
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -178,15 +179,15 @@ def _parse_printed(type: str, data: str) -> dict[str, PlainValue] | None:
     return {"type": type, "data": literal} if isinstance(literal, dict) else None
 
 
-def by_type(
+def observation_by_type(
     mappings: Iterable[MessageMapping], message: dict[str, PlainValue], stamp: Stamp, source: str
 ) -> tuple[int, Observation] | str:
     """The number of the first rule that matches a message of its type, and the observation; otherwise the reason."""
     kind = message.get("type", "")
-    is_type = isinstance(kind, str) and len(kind) <= _MAX_TYPE_CHARS
+    is_usable_type = isinstance(kind, str) and len(kind) <= _MAX_TYPE_CHARS
     reasons: list[str] = []
     for number, mapping in enumerate(mappings):
-        match = _type_pattern(mapping.type).fullmatch(str(kind)) if is_type else None
+        match = _type_pattern(mapping.type).fullmatch(str(kind)) if is_usable_type else None
         if match is None:
             continue
         try:
@@ -203,7 +204,7 @@ def by_type(
 def _type_pattern(text: str) -> re.Pattern[str]:
     """The expression for a type in which `*` matches any text, and {name} captures it."""
     parts, end = [], 0
-    for hole in _PATTERN.finditer(text):
+    for hole in _TYPE_HOLE.finditer(text):
         parts += [re.escape(text[end : hole.start()]), f"(?P<{hole[1]}>.+?)" if hole[1] else ".*?"]
         end = hole.end()
     return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)
@@ -211,8 +212,8 @@ def _type_pattern(text: str) -> re.Pattern[str]:
 
 def show_payload(payload: bytes) -> str:
     """The beginning of a payload as text; invalid UTF-8 is kept as escapes."""
-    text = payload[:_SHOWN].decode("utf-8", errors="backslashreplace")
-    return text if len(payload) <= _SHOWN else f"{text}… ({len(payload)} bytes)"
+    text = payload[:_MAX_SHOWN_BYTES].decode("utf-8", errors="backslashreplace")
+    return text if len(payload) <= _MAX_SHOWN_BYTES else f"{text}… ({len(payload)} bytes)"
 
 
 def _observation(
@@ -228,7 +229,7 @@ def _observation(
     """
     for pointer, expected in mapping.when:
         try:
-            if _text(resolve_pointer(document, pointer)) != expected and expected != ANYTHING:
+            if _as_text(resolve_pointer(document, pointer)) != expected and expected != ANYTHING:
                 return None
         except MappingError:
             return None
@@ -265,12 +266,11 @@ def _observation(
         case ObservationKind.RESPONSE:
             return ResponseText(source, stamp, text("text").strip())
         case ObservationKind.STATUS:
-            word = text("state")
-            return Status(source, stamp, _state(mapping, word), optional("detail"))
+            return Status(source, stamp, _state(mapping, text("state")), optional("detail"))
         case ObservationKind.STATE:
-            piece = text("name")
+            name = text("name")
             value = text("value", None)
-            return StateTold(source, stamp, dict(mapping.values).get(piece, piece), value)
+            return StateTold(source, stamp, dict(mapping.values).get(name, name), value)
         case ObservationKind.LOG:
             return LogLine(source, stamp, text("text"))
         case ObservationKind.LISTENING:
@@ -281,7 +281,7 @@ def _observation(
             return Unread(source, stamp, LOST, lines_lost(optional("count")))
 
 
-def _search(mapping: MessageMapping, payload: bytes, stamp: Stamp, source: str) -> Observation | None:
+def _search_text(mapping: MessageMapping, payload: bytes, stamp: Stamp, source: str) -> Observation | None:
     """Searches a text payload for the rule's expression, like a console line; None without a match."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise MappingError(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
@@ -296,15 +296,17 @@ def _search(mapping: MessageMapping, payload: bytes, stamp: Stamp, source: str) 
     return observation(rule, LineFields().with_match(match), stamp, source)
 
 
-def _state(mapping: MessageMapping, word: str) -> DeviceState:
-    state = dict(mapping.values).get(word, word)
+def _state(mapping: MessageMapping, text: str) -> DeviceState:
+    """The state that a device calls so, by the rule's `values` if it is among them."""
+    state = dict(mapping.values).get(text, text)
     try:
         return DeviceState(state)
     except ValueError as error:
-        raise MappingError(f"the state {word!r} is not mapped") from error
+        raise MappingError(f"the state {text!r} is not mapped") from error
 
 
-def _text(value: PlainValue) -> str:
+def _as_text(value: PlainValue) -> str:
+    """A value as text: texts unchanged, all others as JSON."""
     match value:
         case str():
             return value
@@ -323,7 +325,7 @@ def _text(value: PlainValue) -> str:
 
 def _field_text(value: PlainValue) -> str:
     """The text of a value, empty for null."""
-    return "" if value is None else _text(value)
+    return "" if value is None else _as_text(value)
 
 
 def _slots(document: PlainValue, pointer: str) -> tuple[tuple[str, str], ...]:
@@ -353,6 +355,7 @@ def _named_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[st
 
 
 def _slot(value: PlainValue) -> tuple[str, str]:
+    """Name and value of a slot in a list; MappingError if it has no name."""
     if isinstance(value, dict):
         for key in ("slotName", "name", "entity"):
             if isinstance(name := value.get(key), str):

@@ -19,7 +19,7 @@ from harness.model.frozen import frozen
 from harness.model.observation import DeviceState
 
 PROTOCOL = 1  # In a hello. Another version has other messages.
-_FULL_SCORE = 65535  # A score is a u16 on the wire.
+_MAX_SCORE_NUMBER = 65535  # A score is a u16 on the wire.
 
 
 class PayloadError(HarnessError):
@@ -40,6 +40,8 @@ class SetKey(IntEnum):
 
 @frozen
 class Ping:
+    """A question that the board answers at once. token: repeated in the answer."""
+
     token: int
 
 
@@ -52,6 +54,8 @@ class TextCommand:
 
 @frozen
 class Audio:
+    """A chunk of sound. first: its first sample, in the board's count."""
+
     encoding: Encoding
     first: int
     data: bytes
@@ -65,12 +69,12 @@ class Set:
 
 @frozen
 class Reset:
-    pass
+    """Asks the board to restart."""
 
 
 @frozen
 class HelloRequest:
-    pass
+    """Asks the board for its hello."""
 
 
 @frozen
@@ -99,6 +103,8 @@ class BoardHello:
 
 @frozen
 class Pong:
+    """The answer to a ping. received_us, sent_us: when the ping arrived, and when this answer left."""
+
     token: int
     received_us: int
     sent_us: int
@@ -204,7 +210,7 @@ def to_frame(message: Message, seq: int = 0) -> bytes:
 
 
 @frozen
-class _Form:
+class _Layout:
     """Layout of a message: numbers by a struct format, then one letter per other field.
 
     t: text to the end. b: bytes to the end. s: a short text. p: several short texts. q: pairs of short texts.
@@ -215,32 +221,32 @@ class _Form:
     rest: str = ""
 
 
-_FORMS: dict[FrameKind, _Form] = {
-    FrameKind.PING: _Form(Ping, "I"),
-    FrameKind.TEXT: _Form(TextCommand, "", "t"),
-    FrameKind.AUDIO: _Form(Audio, "BxQ", "b"),  # x: flags, always 0
-    FrameKind.SET: _Form(Set, "Bi"),
-    FrameKind.RESET: _Form(Reset, ""),
-    FrameKind.HELLO_REQUEST: _Form(HelloRequest, ""),
-    FrameKind.EVENT_ACK: _Form(EventAck, "I"),
-    FrameKind.HELLO: _Form(BoardHello, "HIQII", "sp"),
-    FrameKind.PONG: _Form(Pong, "IQQB"),
-    FrameKind.AUDIO_ACK: _Form(AudioAck, "QI"),
-    FrameKind.WAKE: _Form(WakeMessage, "QQH", "t"),
-    FrameKind.COMMAND_ACK: _Form(CommandAck, "I"),
-    FrameKind.TRANSCRIPT: _Form(TranscriptEvent, "QQB", "t"),
-    FrameKind.INTENT: _Form(IntentEvent, "QQH", "sq"),
-    FrameKind.RESPONSE: _Form(ResponseEvent, "Q", "t"),
-    FrameKind.STATUS: _Form(StatusEvent, "QB", "t"),
-    FrameKind.LOG: _Form(Log, "QB", "t"),
-    FrameKind.ERROR: _Form(ErrorEvent, "QH", "t"),
+_LAYOUTS: dict[FrameKind, _Layout] = {
+    FrameKind.PING: _Layout(Ping, "I"),
+    FrameKind.TEXT: _Layout(TextCommand, "", "t"),
+    FrameKind.AUDIO: _Layout(Audio, "BxQ", "b"),  # x: flags, always 0
+    FrameKind.SET: _Layout(Set, "Bi"),
+    FrameKind.RESET: _Layout(Reset, ""),
+    FrameKind.HELLO_REQUEST: _Layout(HelloRequest, ""),
+    FrameKind.EVENT_ACK: _Layout(EventAck, "I"),
+    FrameKind.HELLO: _Layout(BoardHello, "HIQII", "sp"),
+    FrameKind.PONG: _Layout(Pong, "IQQB"),
+    FrameKind.AUDIO_ACK: _Layout(AudioAck, "QI"),
+    FrameKind.WAKE: _Layout(WakeMessage, "QQH", "t"),
+    FrameKind.COMMAND_ACK: _Layout(CommandAck, "I"),
+    FrameKind.TRANSCRIPT: _Layout(TranscriptEvent, "QQB", "t"),
+    FrameKind.INTENT: _Layout(IntentEvent, "QQH", "sq"),
+    FrameKind.RESPONSE: _Layout(ResponseEvent, "Q", "t"),
+    FrameKind.STATUS: _Layout(StatusEvent, "QB", "t"),
+    FrameKind.LOG: _Layout(Log, "QB", "t"),
+    FrameKind.ERROR: _Layout(ErrorEvent, "QH", "t"),
 }
 
 
 def _encode_score(score: float | None) -> int:
     if score is None or not 0 <= score <= 1:
         raise ValueError(f"a score must be 0 to 1, not {score}")
-    return round(score * _FULL_SCORE)
+    return round(score * _MAX_SCORE_NUMBER)
 
 
 _TO_NUMBER: dict[str, Callable[[Any], int]] = {
@@ -249,7 +255,7 @@ _TO_NUMBER: dict[str, Callable[[Any], int]] = {
     "boot": lambda boot: int(boot, 16),
 }
 _FROM_NUMBER: dict[str, Callable[[int], object]] = {
-    "score": lambda number: number / _FULL_SCORE,
+    "score": lambda number: number / _MAX_SCORE_NUMBER,
     "state": lambda number: STATES[number],
     "boot": lambda number: f"{number:08x}",
     "key": SetKey,
@@ -257,9 +263,9 @@ _FROM_NUMBER: dict[str, Callable[[int], object]] = {
     "final": bool,
     "listening": bool,
 }
-_KINDS = {form.message: kind for kind, form in _FORMS.items()}
-_MESSAGES: Iterable[Any] = (form.message for form in _FORMS.values())
-_NAMES = {kind: [field.name for field in fields(kind)] for kind in _MESSAGES}
+_KINDS = {layout.message: kind for kind, layout in _LAYOUTS.items()}
+_MESSAGES: Iterable[Any] = (layout.message for layout in _LAYOUTS.values())
+_FIELD_NAMES = {kind: [field.name for field in fields(kind)] for kind in _MESSAGES}
 
 
 def encode(message: Message) -> tuple[FrameKind, bytes]:
@@ -267,15 +273,15 @@ def encode(message: Message) -> tuple[FrameKind, bytes]:
     if isinstance(message, Audio):  # most of what is sent
         return FrameKind.AUDIO, struct.pack("<BBQ", message.encoding, 0, message.first) + message.data
     kind = _KINDS[type(message)]
-    form = _FORMS[kind]
-    values = [(name, getattr(message, name)) for name in _NAMES[type(message)]]
-    count = len(form.numbers)  # Audio, whose form has a gap, was handled above
+    layout = _LAYOUTS[kind]
+    values = [(name, getattr(message, name)) for name in _FIELD_NAMES[type(message)]]
+    count = len(layout.numbers)  # Audio, whose form has a gap, was handled above
     try:
         numbers = [_TO_NUMBER[name](value) if name in _TO_NUMBER else value for name, value in values[:count]]
-        head = struct.pack("<" + form.numbers, *numbers)
+        head = struct.pack("<" + layout.numbers, *numbers)
     except (struct.error, TypeError) as error:
         raise ValueError(f"{message} does not fit a frame: {error}") from error
-    return kind, head + b"".join(map(_encode_value, form.rest, (value for _, value in values[count:])))
+    return kind, head + b"".join(map(_encode_value, layout.rest, (value for _, value in values[count:])))
 
 
 def decode(frame: WireFrame) -> Message:
@@ -283,12 +289,12 @@ def decode(frame: WireFrame) -> Message:
 
     Text is foreign: invalid UTF-8 becomes backslash escapes.
     """
-    form, reader = _FORMS[frame.kind], _PayloadReader(frame.payload)
+    layout, reader = _LAYOUTS[frame.kind], _PayloadReader(frame.payload)
     try:
         # Not strict: the numbers come first, and the other fields follow in `rest`.
-        numbers = zip(_NAMES[form.message], reader.numbers("<" + form.numbers), strict=False)
+        numbers = zip(_FIELD_NAMES[layout.message], reader.numbers("<" + layout.numbers), strict=False)
         values = [_FROM_NUMBER[name](number) if name in _FROM_NUMBER else number for name, number in numbers]
-        message = form.message(*values, *map(reader.rest_of, form.rest))
+        message = layout.message(*values, *map(reader.read_value, layout.rest))
     except (struct.error, ValueError, IndexError) as error:
         raise PayloadError(f"a frame {frame.kind.name} of {len(frame.payload)} bytes is not valid: {error}") from error
     if reader.left:
@@ -297,45 +303,50 @@ def decode(frame: WireFrame) -> Message:
 
 
 def _encode_value(encoding: str, value: Any) -> bytes:
+    """The bytes of a field. encoding: its letter in `_Layout`."""
     match encoding:
         case "t":
             return bytes(value.encode())
         case "b":
             return bytes(value)
         case "s":
-            return _short(value)
+            return _short_text(value)
     texts = value if encoding == "p" else [text for pair in value for text in pair]
-    return bytes([len(value)]) + b"".join(map(_short, texts))
+    return bytes([len(value)]) + b"".join(map(_short_text, texts))
 
 
 class _PayloadReader:
+    """Reads a payload from its beginning. Raises struct.error or ValueError where it is too short."""
+
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
         self._position = 0
 
     @property
     def left(self) -> int:
+        """Number of bytes that were not read."""
         return len(self._payload) - self._position
 
-    def numbers(self, form: str) -> tuple[int, ...]:
-        numbers = struct.unpack_from(form, self._payload, self._position)
-        self._position += struct.calcsize(form)
+    def numbers(self, layout: str) -> tuple[int, ...]:
+        numbers = struct.unpack_from(layout, self._payload, self._position)
+        self._position += struct.calcsize(layout)
         return numbers
 
-    def rest_of(self, encoding: str) -> object:
+    def read_value(self, encoding: str) -> object:
+        """Reads a field. encoding: its letter in `_Layout`."""
         match encoding:
             case "t":
                 return self._text(self.left)
             case "b":
                 return self._bytes(self.left)
             case "s":
-                return self._short()
+                return self._short_text()
         count = self.numbers("<B")[0]
         if encoding == "p":
-            return tuple(self._short() for _ in range(count))
-        return tuple((self._short(), self._short()) for _ in range(count))
+            return tuple(self._short_text() for _ in range(count))
+        return tuple((self._short_text(), self._short_text()) for _ in range(count))
 
-    def _short(self) -> str:
+    def _short_text(self) -> str:
         return self._text(self.numbers("<B")[0])
 
     def _text(self, count: int) -> str:
@@ -348,7 +359,7 @@ class _PayloadReader:
         return self._payload[self._position - count : self._position]
 
 
-def _short(text: str) -> bytes:
+def _short_text(text: str) -> bytes:
     data = text.encode()
     if len(data) > 255:
         raise ValueError(f"a short text has at most 255 bytes, not {len(data)}")

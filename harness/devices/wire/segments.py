@@ -94,8 +94,8 @@ class FrameFinder:
         if len(stream) < length_end:
             return None
         frame_bytes = int.from_bytes(stream[layout.length_at : length_end], "little") + layout.length_plus
-        least_bytes = layout.body_from + _CHECKSUM_BYTES[layout.checksum] + len(layout.tail)
-        return frame_bytes if least_bytes <= frame_bytes <= layout.max_bytes else _NOT_A_FRAME
+        min_bytes = layout.body_from + _CHECKSUM_BYTES[layout.checksum] + len(layout.tail)
+        return frame_bytes if min_bytes <= frame_bytes <= layout.max_bytes else _NOT_A_FRAME
 
     def _body(self, frame: bytes) -> bytes | None:
         """The body of a frame; None if its tail or its checksum is wrong."""
@@ -158,7 +158,7 @@ class WyomingEvents:
     def __init__(self, max_bytes: int, *, payloads: bool = False, timeout_s: float = EVENT_TIMEOUT_S) -> None:
         self.broken_count = 0
         self._max_bytes = max_bytes
-        self._payloads = payloads
+        self._includes_payloads = payloads
         self._timeout_s = timeout_s
         self._buffer = bytearray()
         self._pending_header: dict[str, object] | None = None
@@ -166,37 +166,40 @@ class WyomingEvents:
         self._payload_bytes_left = 0
         self._in_text_line = False
         """Whether the bytes continue a line whose beginning was already passed on as text."""
-        self._last_s: float | None = None
+        self._last_received_s: float | None = None
 
     def feed(self, received: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete: events as one line of JSON (`is_frame`), other bytes unchanged."""
         segments: list[StreamSegment] = []
         if (
-            self._last_s is not None
-            and at_s - self._last_s > self._timeout_s
+            self._last_received_s is not None
+            and at_s - self._last_received_s > self._timeout_s
             and (self._pending_header is not None or self._payload_bytes_left)
         ):
             self.broken_count += 1
             self._pending_header, self._payload_bytes_left = None, 0
             self._buffer.clear()
         if received:
-            self._last_s = at_s
+            self._last_received_s = at_s
         self._buffer += received
-        while self._buffer and self._step(segments):
+        while self._buffer and self._consume(segments):
             pass
         return segments
 
-    def _step(self, segments: list[StreamSegment]) -> bool:
-        """Consumes one item of the held bytes; False when it needs more bytes."""
+    def _consume(self, segments: list[StreamSegment]) -> bool:
+        """Consumes the next part of the held bytes: a payload, the data of an event, or a line.
+
+        Returns False when it needs more bytes.
+        """
         if self._payload_bytes_left:
             size = min(self._payload_bytes_left, len(self._buffer))
-            if self._payloads:
+            if self._includes_payloads:
                 segments.append(StreamSegment(bytes(self._buffer[:size]), is_frame=False, is_payload=True))
             del self._buffer[:size]
             self._payload_bytes_left -= size
             return True
         if self._pending_header is not None:
-            return self._take_data(self._pending_header, segments)
+            return self._read_data(self._pending_header, segments)
         line_bytes = self._buffer.find(_NEWLINE) + 1
         has_line = line_bytes > 0
         may_be_header = self._buffer.startswith(b"{") and not self._in_text_line
@@ -221,7 +224,8 @@ class WyomingEvents:
             self._pending_header = header
         return True
 
-    def _take_data(self, header: dict[str, object], segments: list[StreamSegment]) -> bool:
+    def _read_data(self, header: dict[str, object], segments: list[StreamSegment]) -> bool:
+        """Reads the data that follow a header, and adds the event. Returns False when they have not arrived."""
         if len(self._buffer) < self._data_bytes:
             return False
         try:
@@ -240,6 +244,7 @@ class WyomingEvents:
     def _append_event(
         self, header: dict[str, object], event_data: dict[str, object], segments: list[StreamSegment]
     ) -> None:
+        """Adds an event. Its payload is next, if it has one."""
         header_data = header.get("data")
         if isinstance(header_data, dict):
             event_data = {**header_data, **event_data}
@@ -263,5 +268,6 @@ def _parse_header(line: bytes) -> dict[str, object] | None:
 
 
 def _header_length(header: dict[str, object], key: str) -> int:
+    """A length in a header; 0 if it has none, or not a valid one."""
     length = header.get(key)
     return length if is_integer(length) and length > 0 else 0

@@ -39,8 +39,11 @@ class TflmDialogue:
 
     def __init__(self) -> None:
         self.acknowledged = 0
+        """Number of samples that the device has acknowledged."""
         self.failed = ""
+        """Why the sound has ended early; "" if it has not."""
         self.complete = False
+        """Whether the device has acknowledged the whole sound."""
         self._line_bytes = 0  # length of the device's data lines; 0 until it is in test mode
         self._data = b""
         self._command = ""
@@ -50,14 +53,16 @@ class TflmDialogue:
         self._unsent: list[str] = []
 
     @property
-    def active(self) -> bool:
+    def is_active(self) -> bool:
         return self._step is not TflmStep.NOTHING
 
     @property
     def sent(self) -> int:
+        """Number of samples that were sent."""
         return self._sent_bytes // 2
 
     def begin(self, samples: Pcm, now_s: float) -> None:
+        """Begins to send a sound, instead of any earlier one."""
         self._data, self._sent_bytes, self.acknowledged = samples.astype("<i2", copy=False).tobytes(), 0, 0
         self._command = f"DATA {DATA_TYPE} {len(self._data)}"
         self.failed, self.complete = "", False
@@ -73,10 +78,10 @@ class TflmDialogue:
         self._step, self._line_bytes, self._data = TflmStep.NOTHING, 0, b""
         self._unsent.clear()
 
-    def take(self, line: str, now_s: float) -> None:
-        """Takes a line from the device that begins with an exclamation mark."""
+    def receive(self, line: str, now_s: float) -> None:
+        """Handles a line from the device that begins with an exclamation mark. Others than answers are ignored."""
         match = _ANSWER.fullmatch(line)
-        if match is None or not self.active:
+        if match is None or not self.is_active:
             return
         self._waiting_since_s = now_s
         answer, size, acknowledged = match.group(1), match.group(2), match.group(3)
@@ -97,7 +102,8 @@ class TflmDialogue:
             self._step, self.complete = TflmStep.NOTHING, True
 
     def tick(self, now_s: float) -> None:
-        if self.active and not self._unsent and now_s - self._waiting_since_s > ANSWER_LIMIT_S:
+        """Lets time pass: a device that has not answered for ANSWER_LIMIT_S ends the sound."""
+        if self.is_active and not self._unsent and now_s - self._waiting_since_s > ANSWER_LIMIT_S:
             self._fail(f"no answer for {exact(ANSWER_LIMIT_S)} s to !{self._command}")
 
     def output(self, sample_limit: int, now_s: float) -> bytes:
@@ -112,6 +118,7 @@ class TflmDialogue:
         return text.encode()
 
     def _queue_line(self) -> None:
+        """Queues the next line of sound; after the last one, the device's own end is awaited."""
         piece = self._data[self._sent_bytes : self._sent_bytes + self._line_bytes]
         if not piece:
             self._step = TflmStep.END

@@ -62,7 +62,7 @@ class SimulatedBoard:
         return self.received(event, self.seq)
 
     def received(self, message: messages.FromBoard, seq: int | None = None) -> ReceivedMessage:
-        return ReceivedMessage(message, "" if self.wire.loses else self.boot, seq)
+        return ReceivedMessage(message, "" if self.wire.is_lossy else self.boot, seq)
 
     def take(self, message: messages.ToBoard, number: int, now_us: int) -> list[ReceivedMessage]:
         at_us = now_us - self.began_us
@@ -79,14 +79,14 @@ class SimulatedBoard:
                         self.wakes_at.remove(sample)
                         replies.append(self.event(messages.WakeMessage(at_us, sample, 0.5, "alexa")))
                 if self.hears or first == PROBE_SAMPLE:
-                    command = None if self.wire.loses else self.command
+                    command = None if self.wire.is_lossy else self.command
                     replies.append(self.received(messages.AudioAck(self.heard, self.seq, command)))
                 return replies
             case messages.TextCommand() | messages.Set():
                 if number > self.command:
                     self.command = number
                     self.said.append(str(message))
-                if self.wire.loses:
+                if self.wire.is_lossy:
                     return [self.received(messages.CommandAck(number))]
                 return [self.received(messages.AudioAck(self.heard, self.seq, self.command))]
             case messages.EventAck(number):
@@ -106,7 +106,7 @@ class Simulation(Seen):
         outlet = DriverOutlet("dut", SimpleNamespace(clock=clock, profile=None, folder=Path()))  # type: ignore[arg-type]
         outlet.open(self)
         self.board = SimulatedBoard(wire, 100_000_000)
-        self.session = BoardSession("dut", outlet, wire, answer_limit_s=3.0, last_command=7 if wire.loses else None)
+        self.session = BoardSession("dut", outlet, wire, answer_limit_s=3.0, last_command=7 if wire.is_lossy else None)
         self.lost: set[type] = set()
         self.why = ""
         self.session.link_up(self.now_s)
@@ -116,7 +116,7 @@ class Simulation(Seen):
     def hear(self, *received: ReceivedMessage) -> None:
         for packet in received:
             if type(packet.message) not in self.lost:
-                self.session.take(packet, Stamp(self.now_s, 0.001))
+                self.session.receive(packet, Stamp(self.now_s, 0.001))
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds / STEP_S)):
@@ -125,11 +125,11 @@ class Simulation(Seen):
             for message, number in self.session.due(self.now_s):
                 if self.board.on:
                     self.hear(*self.board.take(message, number, round(self.now_s * 1e6)))
-            if self.board.wire.loses and self.board.on:
+            if self.board.wire.is_lossy and self.board.on:
                 self.hear(*(self.board.received(event, seq) for seq, event in self.board.kept.items()))
 
     def play(self, play_id: str = "p", seconds: float = 1.0) -> None:
-        sound = self.session.prepared(Waveform(np.zeros(round(seconds * RATE_HZ), np.float32), RATE_HZ))
+        sound = self.session.prepare(Waveform(np.zeros(round(seconds * RATE_HZ), np.float32), RATE_HZ))
         self.session.play(play_id, known(sound), self.now_s)
 
     def ended(self, play_id: str = "p") -> list[bool]:
@@ -221,7 +221,7 @@ def test_sound_with_a_missing_event_does_not_count(simulation: Simulation) -> No
     simulation.board.wakes_at = [8_000]
     simulation.lost = {messages.WakeMessage}
     simulation.play()
-    simulation.run(simulation.board.wire.events_s + 2.0)
+    simulation.run(simulation.board.wire.last_events_s + 2.0)
     assert simulation.ended() == [False]
     simulation.board.kept.clear()
     simulation.lost = set()
@@ -265,7 +265,7 @@ def test_not_understood_error_is_reported_as_an_empty_intent(simulation: Simulat
 def test_a_board_used_by_another_program_is_lost_until_that_stops(simulation: Simulation) -> None:
     simulation.play(seconds=30.0)
     for reason in ("it is used by two", "and so shows its acknowledgement"):
-        simulation.session.used_by_another(reason, simulation.now_s)
+        simulation.session.report_foreign_use(reason, simulation.now_s)
     assert simulation.ended() == [False]
     assert [loss.what for loss in simulation.of(LinkLost)] == ["it is used by two"]
     simulation.run(USED_QUIET_S + 1.0)
@@ -277,5 +277,5 @@ def test_adpcm_is_not_used_if_the_window_is_smaller_than_a_chunk(simulation: Sim
     session = simulation.session
     session._encoding = Encoding.ADPCM
     session.hello = messages.BoardHello(1, known(session.hello).boot, 1, RATE_HZ, 100, "sim 1", ())
-    _, _, encoded = known(session.prepared(Waveform(np.zeros(10, np.float32), RATE_HZ)))
+    _, _, encoded = known(session.prepare(Waveform(np.zeros(10, np.float32), RATE_HZ)))
     assert encoded.encoding is Encoding.PCM16

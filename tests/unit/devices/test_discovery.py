@@ -13,7 +13,7 @@ from zeroconf import DNSOutgoing, DNSPointer, ServiceInfo, Zeroconf
 from zeroconf.const import _CLASS_IN, _FLAGS_AA, _FLAGS_QR_RESPONSE, _TYPE_PTR
 
 from harness.cli.discover import init_command
-from harness.devices.discovery import FoundDevice, find_announced, port_row, row_of
+from harness.devices.discovery import FoundDevice, announced_device, find_announced, port_device
 from tests.seen import until
 
 LOOPBACK = "127.0.0.1"
@@ -115,13 +115,13 @@ def test_hostile_announcement_cannot_inject_into_the_command() -> None:
     hostile = announcement(
         "esphomelib", "x", 6053, friendly_name="$(reboot); 'rm' \u202e", version=b"\xff\x1b[31m", api_encryption=NOISE
     )
-    row = row_of(hostile)
+    row = announced_device(hostile)
     assert (
         init_command(row) == "harness init --esphome 127.0.0.1:6053 --key-env ESPHOME_KEY --board reboot_rm reboot_rm"
     )
-    nameless = row_of(announcement("wyoming", "x", 10700, friendly_name="\u5ba2\u5385"))
+    nameless = announced_device(announcement("wyoming", "x", 10700, friendly_name="\u5ba2\u5385"))
     assert init_command(nameless) == "harness init --wyoming 127.0.0.1:10700"
-    injecting = row_of(announcement("wyoming", "x", 10700, friendly_name="Bench"))
+    injecting = announced_device(announcement("wyoming", "x", 10700, friendly_name="Bench"))
     assert "--board" not in init_command(injecting)
 
 
@@ -129,7 +129,7 @@ def test_hostile_announcement_cannot_inject_into_the_command() -> None:
     ("address", "expected"), [("192.0.2.9", "192.0.2.9:10700"), ("2001:db8::9", "[2001:db8::9]:10700"), ("", "")]
 )
 def test_an_address_is_written_as_init_takes_it(address: str, expected: str) -> None:
-    assert row_of(announcement("wyoming", "x", 10700, address)).address == expected
+    assert announced_device(announcement("wyoming", "x", 10700, address)).address == expected
 
 
 def test_ipv4_goes_before_ipv6_and_link_local_goes_last() -> None:
@@ -140,14 +140,14 @@ def test_ipv4_goes_before_ipv6_and_link_local_goes_last() -> None:
             socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
             for address in ranked[best:]
         ]
-        row = row_of(ServiceInfo(kind, f"x.{kind}", addresses=packed[::-1], port=10700))
+        row = announced_device(ServiceInfo(kind, f"x.{kind}", addresses=packed[::-1], port=10700))
         assert row.address in (f"{ranked[best]}:10700", f"[{ranked[best]}]:10700")
 
 
 def test_a_serial_port_has_its_usb_ids_and_its_lasting_name() -> None:
     port = ListPortInfo("/dev/ttyACM0")
     port.vid, port.pid, port.manufacturer, port.product = 0x303A, 0x1001, "Espressif", "USB JTAG"
-    row = port_row(port, "/dev/serial/by-id/usb-Espressif_1")
+    row = port_device(port, "/dev/serial/by-id/usb-Espressif_1")
     assert row == FoundDevice(
         "serial", "USB JTAG", "/dev/serial/by-id/usb-Espressif_1", "Espressif USB JTAG", "303a:1001"
     )

@@ -23,9 +23,9 @@ from harness.devices.in_process.device import (
     InProcessOptions,
     ScriptedPhrase,
     SimpleDevice,
-    hear,
+    detect_phrases,
+    draw_wakes,
     synthetic_speech,
-    wakes_in,
     waveform_sha256,
 )
 from harness.devices.in_process.driver import InProcess
@@ -156,11 +156,11 @@ def test_closing_ends_the_thread_in_any_state() -> None:
 
 
 def test_phrases_are_found_by_energy() -> None:
-    heard = known(hear(SOUND.samples))
+    heard = known(detect_phrases(SOUND.samples))
     assert heard.wake_end_s == pytest.approx(STIMULUS.parts[0].end_sample / SOUND.rate_hz, abs=0.02)
     assert heard.query_end_s == pytest.approx(STIMULUS.parts[1].end_sample / SOUND.rate_hz, abs=0.02)
-    assert hear(np.zeros(48000, dtype=np.float32)) is None
-    assert hear(np.zeros(3, dtype=np.float32)) is None
+    assert detect_phrases(np.zeros(48000, dtype=np.float32)) is None
+    assert detect_phrases(np.zeros(3, dtype=np.float32)) is None
 
 
 def test_configured_shares_are_kept_and_a_seed_reproduces_them() -> None:
@@ -169,7 +169,7 @@ def test_configured_shares_are_kept_and_a_seed_reproduces_them() -> None:
     def doings(seed: int) -> list[tuple[str | None, float | None]]:
         device = SimpleDevice(behaviour, seed)
         device.script("x", "what time is it")
-        results = [device.take("x") for _ in range(2000)]
+        results = [device.react("x") for _ in range(2000)]
         return [(reaction.transcript, reaction.answers_after_s) for reaction in results if reaction is not None]
 
     reactions = doings(1)
@@ -179,7 +179,7 @@ def test_configured_shares_are_kept_and_a_seed_reproduces_them() -> None:
     misheard = sum(text not in (None, "what time is it") for text, _ in reactions) / 2000
     assert missed == pytest.approx(0.1, abs=0.03)
     assert misheard == pytest.approx(0.2, abs=0.04)
-    assert SimpleDevice(behaviour, 1).take("unknown") is None
+    assert SimpleDevice(behaviour, 1).react("unknown") is None
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def understands(
 ) -> list[ExpectedFrame | None]:
     device = SimpleDevice(behaviour, 5)
     device.script("sha", "set a timer", frame)
-    return [doing.frame for doing in (device.take("sha") for _ in range(times)) if doing is not None]
+    return [doing.frame for doing in (device.react("sha") for _ in range(times)) if doing is not None]
 
 
 def test_only_correctly_heard_words_are_understood() -> None:
@@ -343,10 +343,10 @@ def test_a_command_is_reported_as_a_transcript() -> None:
 def test_false_accepts_occur_at_the_declared_rate() -> None:
     hours = 200.0
     accepts = sum(
-        len(wakes_in(60.0, None, miss_share=0.0, false_per_hour=5.0, seed=f"s:{n}")) for n in range(round(hours * 60))
+        len(draw_wakes(60.0, None, miss_share=0.0, false_per_hour=5.0, seed=f"s:{n}")) for n in range(round(hours * 60))
     )
     assert abs(accepts - 5.0 * hours) < 4 * (5.0 * hours) ** 0.5, "a Poisson number of mean 1000"
-    missed = sum(not wakes_in(3.0, PHRASE, miss_share=0.2, false_per_hour=0.0, seed=f"m:{n}") for n in range(2000))
+    missed = sum(not draw_wakes(3.0, PHRASE, miss_share=0.2, false_per_hour=0.0, seed=f"m:{n}") for n in range(2000))
     assert abs(missed - 400) < 4 * (2000 * 0.2 * 0.8) ** 0.5
 
 
@@ -354,7 +354,7 @@ def test_false_accepts_occur_at_the_declared_rate() -> None:
 def test_events_are_in_order_within_the_sound_and_the_same_for_the_same_seed(
     duration_s: float, share: float, rate: float, seed: str
 ) -> None:
-    wakes = wakes_in(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)
+    wakes = draw_wakes(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)
     assert list(wakes) == sorted(wakes)
     assert all(0 <= wake.at_s < duration_s for wake in wakes)
-    assert wakes == wakes_in(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)
+    assert wakes == draw_wakes(duration_s, None, miss_share=share, false_per_hour=rate, seed=seed)

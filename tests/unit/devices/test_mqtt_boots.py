@@ -54,15 +54,15 @@ class Bench(Seen):
         self.board = MqttBoard("radio", MqttOptions("x"), clock, outlet, lambda *_: None)
 
     def say(self, topic: str, boot: str, **fields: object) -> None:
-        self.board.take(topic, json.dumps({"boot": boot, **fields}).encode(), Stamp(self.now_s, 0.001))
+        self.board.receive(topic, json.dumps({"boot": boot, **fields}).encode(), Stamp(self.now_s, 0.001))
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.02)):
             self.now_s += 0.02
             out, _ = self.board._due_messages(self.now_s)
             for topic, payload, _ in out:
-                self.board._foreign_sender.gives(topic, payload)
-                self.board.take_echo(topic, payload)
+                self.board._foreign_sender.note_own(topic, payload)
+                self.board.receive_echo(topic, payload)
                 for boot in self.on:
                     self.answer(boot, topic, payload)
 
@@ -119,14 +119,14 @@ def test_a_message_of_an_unknown_boot_changes_nothing() -> None:
 def test_a_hello_while_a_sound_is_prepared_stops_it_only_if_the_board_has_restarted(boot: str, error: str) -> None:
     bench = met()
     session = bench.board.session
-    prepared = session.prepared
+    prepare = session.prepare
 
     def slowly(waveform: Waveform) -> object:
-        sound = prepared(waveform)
+        sound = prepare(waveform)
         bench.say("hello", boot, **HELLO | {"time_us": 2_000_000})
         return sound
 
-    session.prepared = slowly  # type: ignore[method-assign, assignment]
+    session.prepare = slowly  # type: ignore[method-assign, assignment]
     if error:
         with pytest.raises(DeviceError, match=error):
             plays(bench, "one")
@@ -182,7 +182,7 @@ def test_two_boards_under_one_name_are_named_and_the_true_one_is_found_again() -
 def test_foreign_sound_ends_playback_and_is_a_lost_link() -> None:
     bench = met()
     plays(bench, "one", 0.02)
-    bench.board.take_echo("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
+    bench.board.receive_echo("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
     assert ended(bench, "one") == [False]
     bench.run(4.0)
     assert ["another program sends this board sound" in loss for loss in bench.lost()] == [True]
@@ -196,32 +196,32 @@ def test_foreign_sound_ends_playback_and_is_a_lost_link() -> None:
 def test_duplicate_sound_from_a_second_sender_is_noticed() -> None:
     bench = met()
     payload = b"\0\0" + bytes(8) + b"\1" * 640
-    bench.board._foreign_sender.gives("in/audio", payload)
-    bench.board.take_echo("in/audio", payload)
+    bench.board._foreign_sender.note_own("in/audio", payload)
+    bench.board.receive_echo("in/audio", payload)
     assert not bench.lost()
-    bench.board.take_echo("in/audio", payload)
+    bench.board.receive_echo("in/audio", payload)
     assert bench.lost()
 
 
 def test_foreign_words_lose_the_link_and_foreign_questions_do_not() -> None:
     bench = met()
-    bench.board.take_echo("in/hello", b"")
-    bench.board.take_echo("in/ping", b"7")
+    bench.board.receive_echo("in/hello", b"")
+    bench.board.receive_echo("in/ping", b"7")
     assert not bench.lost()
-    bench.board.take_echo("in/text", b'{"number": 1, "text": "lights on"}')
+    bench.board.receive_echo("in/text", b'{"number": 1, "text": "lights on"}')
     assert ["words" in loss for loss in bench.lost()] == [True]
 
 
 def test_a_known_boot_that_says_hello_after_another_is_a_second_board() -> None:
     boots = Boots()
-    assert boots.hello("a", 0.0) is HelloResult.FIRST
-    assert boots.hello("a", 1.0) is HelloResult.SAME
-    assert boots.hello("b", 2.0) is HelloResult.RESTARTED
-    assert boots.hello("a", 3.0) is HelloResult.RIVALS
+    assert boots.receive_hello("a", 0.0) is HelloResult.FIRST
+    assert boots.receive_hello("a", 1.0) is HelloResult.SAME
+    assert boots.receive_hello("b", 2.0) is HelloResult.RESTARTED
+    assert boots.receive_hello("a", 3.0) is HelloResult.RIVALS
     assert boots.rivals == ("b", "a")
-    assert boots.hello("b", 4.0) is HelloResult.RIVALS
-    assert boots.hello("a", 5.0) is HelloResult.RIVALS
-    assert boots.hello("a", 7.0) is HelloResult.RETURNED
+    assert boots.receive_hello("b", 4.0) is HelloResult.RIVALS
+    assert boots.receive_hello("a", 5.0) is HelloResult.RIVALS
+    assert boots.receive_hello("a", 7.0) is HelloResult.RETURNED
     assert boots.current == "a"
 
 
@@ -365,7 +365,7 @@ class Broker:
     def back(self, lease: Lease) -> None:
         lease.link_up(self.now_s)
         if self.kept:
-            lease.take(self.kept, self.now_s, WALL_S + self.now_s, retained=True)
+            lease.receive(self.kept, self.now_s, WALL_S + self.now_s, retained=True)
 
     def publish(self, payload: bytes) -> None:
         self.kept = payload
@@ -378,7 +378,7 @@ class Broker:
             self._coming = [delivery for delivery in self._coming if delivery[0] > self.now_s]
             for _, lease, payload, retained in due:
                 if lease.owner not in self.deaf and lease in self.there:
-                    lease.take(payload, self.now_s, WALL_S + self.now_s, retained=retained)
+                    lease.receive(payload, self.now_s, WALL_S + self.now_s, retained=retained)
             for lease in self.there:
                 payload = None if lease.owner in self.deaf else lease.due(self.now_s, WALL_S + self.now_s)
                 if payload is not None:
@@ -460,6 +460,6 @@ def test_lease_is_unseen_when_only_foreign_payloads_arrive() -> None:
     assert lease.due(0.0, WALL_S) is not None
     strange = b'{"owner": 1, "name": "x", "until": "x"}', b'{"owner":"q","name":"q","until":"?"}'
     for payload in (b"x", b"[]", b"{}", *strange):
-        lease.take(payload, 0.1, WALL_S, retained=False)
+        lease.receive(payload, 0.1, WALL_S, retained=False)
     assert lease.due(ECHO_S + 0.1, WALL_S) is None
     assert lease.state is LeaseState.UNSEEN

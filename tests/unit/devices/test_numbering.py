@@ -42,8 +42,8 @@ def test_events_come_in_their_order_each_once_whatever_is_lost(seed: int, loss: 
             if chance.random() >= loss:
                 waiting.remove(number)
     assert events == list(range(1, count + 1))
-    assert order.up_to(count)
-    assert not order.up_to(count + 1)
+    assert order.is_settled(count)
+    assert not order.is_settled(count + 1)
 
 
 def test_no_event_is_taken_before_numbering_has_begun() -> None:
@@ -59,7 +59,7 @@ def test_no_event_is_taken_before_numbering_has_begun() -> None:
 def test_events_with_unknown_history_are_all_accepted() -> None:
     order = ResentEvents()
     order.begin(None)
-    assert order.begun
+    assert order.has_begun
     assert offer(order, 902) is EventDecision.ACKNOWLEDGE
     assert offer(order, 901) is EventDecision.ACKNOWLEDGE  # the line had lost it
     assert order.due() == []
@@ -76,14 +76,14 @@ def test_a_number_with_another_content_is_from_another_boot() -> None:
     offer(order, 1, 0.0, "one")
     order.due()
     assert offer(order, 1, 0.0, "one") is EventDecision.ACKNOWLEDGE
-    assert offer(order, 1, 0.0, "other") is EventDecision.ASK_WHO
-    assert offer(order, 500, 0.0) is EventDecision.ASK_WHO
+    assert offer(order, 1, 0.0, "other") is EventDecision.REQUEST_HELLO
+    assert offer(order, 500, 0.0) is EventDecision.REQUEST_HELLO
 
 
 def looked_at(order: ResentEvents, start_s: float, end_s: float, every_s: float = 0.05) -> int:
     """Events given up while the board is heard all the time."""
     looks = round((end_s - start_s) / every_s)
-    return sum(order.skip(start_s + every_s * number) for number in range(looks + 1))
+    return sum(order.skip_missing(start_s + every_s * number) for number in range(looks + 1))
 
 
 def test_missing_event_is_given_up_after_the_gap_limit() -> None:
@@ -101,7 +101,7 @@ def test_a_stall_of_the_host_gives_up_no_event() -> None:
     order.begin(0)
     offer(order, 2, 10.0)
     assert looked_at(order, 10.0, 10.2) == 0
-    assert order.skip(10.2 + 3 * GAP_LIMIT_S) == 0, "what the board resent meanwhile has not been read yet"
+    assert order.skip_missing(10.2 + 3 * GAP_LIMIT_S) == 0, "what the board resent meanwhile has not been read yet"
     offer(order, 1, 10.3 + 3 * GAP_LIMIT_S)
     assert numbers(order.due()) == [1, 2]
     assert order.missing == 0
@@ -129,7 +129,7 @@ def test_commands_are_sent_one_at_a_time_and_again_until_acknowledged() -> None:
     assert command.done.is_set()
     assert command.acknowledged
     assert commands.due(5.3) == ((TextCommand("two"), 102),)
-    commands.carried_out(102)
+    commands.acknowledge_up_to(102)
     assert two.acknowledged
     assert commands.wait_s(9.0) is None
 
@@ -138,14 +138,14 @@ def test_command_numbers_wait_for_the_last_number_of_the_board() -> None:
     commands = BoardCommands(AGAIN_S, None)
     commands.add(TextCommand("one"))
     assert commands.due(0.0) == ()
-    commands.carried_out(7)
+    commands.acknowledge_up_to(7)
     assert commands.due(0.0) == ((TextCommand("one"), 8),)
 
 
 def test_restart_ends_pending_commands_unacknowledged() -> None:
     commands = BoardCommands(AGAIN_S, 0)
     command = commands.add(TextCommand("one"))
-    commands.fail()
+    commands.fail_all()
     assert command.done.is_set()
     assert not command.acknowledged
     dropped = commands.add(TextCommand("two"))

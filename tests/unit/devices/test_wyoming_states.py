@@ -33,12 +33,12 @@ def states(events: list[tuple[str, dict[str, object]]], profile: str, until_s: f
     observations = []
     for step in range(round(until_s * 10)):
         at_s = step / 10
-        lines = PIPELINE_ENDED if end.due(at_s) else b""
+        lines = PIPELINE_ENDED if end.is_overdue(at_s) else b""
         if step < len(events):
             kind, data = events[step]
             event = json.dumps({"type": kind, "data": data}).encode()
             lines += event + b"\n"
-            if end.ends(event, at_s):
+            if end.ends_run(event, at_s):
                 lines += PIPELINE_ENDED
         observations += console.feed(lines, Stamp(at_s))
     changes = [

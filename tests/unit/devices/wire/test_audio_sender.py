@@ -94,7 +94,7 @@ def sender_and_board(**options: float) -> tuple[AudioSender, Board]:
 def test_whatever_is_lost_the_board_hears_exactly_the_sound(loss: float, seed: int, count: int, expected: int) -> None:
     sender, board = sender_and_board(loss=loss, seed=seed, expected=expected)
     samples, encoded = sound(count)
-    assert sender.give(encoded) == (0, count)
+    assert sender.append(encoded) == (0, count)
     board.run()
     assert np.array_equal(board.samples, samples)
     assert sender.acknowledged == sender.sent == sender.end == count
@@ -106,15 +106,15 @@ def test_whatever_is_lost_the_board_hears_exactly_the_sound(loss: float, seed: i
 def test_every_encoding_is_cut_so_that_it_arrives_whole(encoding: Encoding) -> None:
     sender, board = sender_and_board(loss=0.2)
     samples, encoded = sound(ADPCM_CHUNK * 20 + 10, encoding=encoding)
-    sender.give(encoded)
-    sender.give(encoded)
+    sender.append(encoded)
+    sender.append(encoded)
     board.run()
     assert len(board.samples) == 2 * len(samples)
 
 
 def test_nothing_is_sent_twice_on_a_clean_line() -> None:
     sender, board = sender_and_board()
-    sender.give(sound(RATE_HZ * 10)[1])
+    sender.append(sound(RATE_HZ * 10)[1])
     took_s = board.run()
     assert (sender.resent, sender.went_back) == (0, 0)
     # A window for each round trip, and no pauses.
@@ -125,9 +125,9 @@ def test_nothing_is_sent_twice_on_a_clean_line() -> None:
 @pytest.mark.parametrize("still_s", [0.6, 1.2, 2.5])
 def test_answers_that_come_late_do_not_send_the_rest_twice(trip_s: float, still_s: float) -> None:
     sender, board = sender_and_board(trip_s=trip_s, seed=26)
-    sender.give(sound(RATE_HZ)[1])
+    sender.append(sound(RATE_HZ)[1])
     board.run()
-    sender.give(sound(RATE_HZ * 20)[1])
+    sender.append(sound(RATE_HZ * 20)[1])
     board.still_until_s = board.now_s + still_s  # the board, or the way to it, stands still, and loses some answers
     board.run()
     assert sender.went_back > 0
@@ -136,10 +136,10 @@ def test_answers_that_come_late_do_not_send_the_rest_twice(trip_s: float, still_
 
 def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
     sender, board = sender_and_board()
-    sender.give(sound(RATE_HZ)[1])
+    sender.append(sound(RATE_HZ)[1])
     board.run()
     assert sender.sample_s(8000) == pytest.approx(0.5)
-    sender.give(sound(RATE_HZ)[1])
+    sender.append(sound(RATE_HZ)[1])
     while (chunk := sender.due(board.now_s)) is not None:
         board.take(chunk)
     under_way = sender.sent
@@ -149,7 +149,7 @@ def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
     assert sender.sample_s(0) is None
     assert sender.audio_line_s(sender.end) == pytest.approx(under_way / RATE_HZ)
     replacement = Board(sender)
-    start, _ = sender.give(sound(RATE_HZ)[1])
+    start, _ = sender.append(sound(RATE_HZ)[1])
     replacement.run()
     assert start == under_way
     assert sender.sample_s(0) == pytest.approx(under_way / RATE_HZ)
@@ -158,11 +158,11 @@ def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
 
 def test_another_rate_after_a_reset_leaves_the_seconds_in_order() -> None:
     sender, board = sender_and_board()
-    sender.give(sound(RATE_HZ)[1])
+    sender.append(sound(RATE_HZ)[1])
     board.run()
     sender.start(8000, WINDOW, "another boot")
     slower = Board(sender)
-    sender.give(sound(8000)[1])
+    sender.append(sound(8000)[1])
     slower.run()
     assert sender.audio_line_s(sender.end) == pytest.approx(2.0)
     assert sender.sample_s(4000) == pytest.approx(1.5)
@@ -171,7 +171,7 @@ def test_another_rate_after_a_reset_leaves_the_seconds_in_order() -> None:
 def test_cancelled_sound_is_not_sent_but_sent_sound_still_arrives() -> None:
     sender, board = sender_and_board()
     samples, encoded = sound(RATE_HZ * 5)
-    sender.give(encoded)
+    sender.append(encoded)
     while sender.due(board.now_s) is not None:  # the probe, lost
         pass
     board.now_s += 1
@@ -181,16 +181,16 @@ def test_cancelled_sound_is_not_sent_but_sent_sound_still_arrives() -> None:
     under_way = 0
     while (chunk := sender.due(board.now_s)) is not None:
         under_way += chunk.count  # lost as well
-    assert sender.cut() == under_way == sender.end
+    assert sender.drop_unsent() == under_way == sender.end
     other, encoded = sound(1000, seed=2)
-    assert sender.give(encoded) == (under_way, under_way + 1000)
+    assert sender.append(encoded) == (under_way, under_way + 1000)
     board.run()
     assert np.array_equal(board.samples, np.concatenate([samples[:under_way], other]))
 
 
 def test_an_answer_that_this_boot_cannot_give_is_foreign() -> None:
     sender, board = sender_and_board(expected=100_000)
-    sender.give(sound(RATE_HZ)[1])
+    sender.append(sound(RATE_HZ)[1])
     board.run()
     assert sender.acknowledge(0, board.now_s) is AudioAnswer.FOREIGN
     assert sender.acknowledge(100_000 + RATE_HZ + 1, board.now_s) is AudioAnswer.FOREIGN
@@ -203,7 +203,7 @@ def test_stale_acknowledgement_does_not_repair_a_wrong_start() -> None:
     assert known(sender.due(0.0)).first == PROBE_SAMPLE
     assert sender.acknowledge(500, 0.1) is AudioAnswer.FOUND
     assert sender.acknowledge(980, 0.1) is AudioAnswer.FOUND
-    sender.give(sound(100)[1])
+    sender.append(sound(100)[1])
     assert known(sender.due(0.2)).first == 980
 
 
@@ -211,15 +211,15 @@ def test_real_time_sound_is_sent_at_its_own_speed() -> None:
     sender = AudioSender(realtime=True)
     sender.start(RATE_HZ, WINDOW, "boot")
     board = Board(sender)
-    sender.give(sound(RATE_HZ * 3)[1])
+    sender.append(sound(RATE_HZ * 3)[1])
     assert 2.8 < board.run() < 3.1
-    sender.give(sound(RATE_HZ * 2)[1])
+    sender.append(sound(RATE_HZ * 2)[1])
     assert 1.8 < board.run() < 2.1
 
 
 def test_silence_is_answered_by_sending_again_after_half_a_second_at_most() -> None:
     sender, board = sender_and_board()
-    sender.give(sound(200)[1])
+    sender.append(sound(200)[1])
     board.take(known(sender.due(0.0)))
     sender.acknowledge(0, 0.001)
     first = known(sender.due(0.001))
@@ -231,7 +231,7 @@ def test_silence_is_answered_by_sending_again_after_half_a_second_at_most() -> N
 
 def test_a_lost_link_has_nothing_due_until_it_starts_again() -> None:
     sender, board = sender_and_board()
-    sender.give(sound(100_000)[1])
+    sender.append(sound(100_000)[1])
     while (chunk := sender.due(board.now_s)) is not None:
         board.take(chunk)
     sender.disconnect()
@@ -247,7 +247,7 @@ def test_what_was_heard_before_a_lost_link_keeps_its_place(boot: str, audio_s: f
     sender = AudioSender()
     sender.start(RATE_HZ, WINDOW, "boot")
     sender.acknowledge(0, 0.0)
-    sender.give(sound(1000)[1])
+    sender.append(sound(1000)[1])
     while sender.due(0.0) is not None:  # the board loses the last 300 samples
         pass
     sender.disconnect()
@@ -309,8 +309,8 @@ def test_frames_are_cut_from_the_encoded_sound(encoding: Encoding, count: int) -
     assert len(sound) == count + (count % 2 if encoding is Encoding.ADPCM else 0)
     parts, start = [np.zeros(0, np.int16)], 0
     while start < len(sound):
-        end = min(len(sound), start + sound.largest)
-        parts.append(decode(encoding, sound.cut(start, end)))
+        end = min(len(sound), start + sound.max_chunk)
+        parts.append(decode(encoding, sound.data(start, end)))
         assert len(parts[-1]) == end - start
         start = end
     whole = np.concatenate(parts)[:count]
@@ -323,7 +323,7 @@ def test_frames_are_cut_from_the_encoded_sound(encoding: Encoding, count: int) -
 def test_adpcm_is_cut_on_its_grid_only() -> None:
     sound = EncodedSound(speech_like(1000), Encoding.ADPCM)
     with pytest.raises(ValueError, match="not a frame"):
-        sound.cut(10, 250)
+        sound.data(10, 250)
 
 
 @pytest.mark.parametrize("data", [b"", b"abc", b"\0\0\x59\0"])
@@ -347,7 +347,7 @@ def test_a_wait_ends_with_something_to_send() -> None:
         now_s = chance.uniform(0.0, 1e5)
         assert sender.due(now_s) is not None
         sender.acknowledge(0, now_s)
-        sender.give(silence)
+        sender.append(silence)
         for heard in range(8):  # the length of a wait has as many digits as its time only at first
             chunk = known(sender.due(now_s))
             assert chunk.first == heard * chunk.count

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
-from harness.devices.wire.mappings import by_type
+from harness.devices.wire.mappings import observation_by_type
 from harness.devices.wire.segments import EVENT_TIMEOUT_S, FrameFinder, StreamSegment, WyomingEvents, checksum
 from harness.model.bench import BinaryFrames, Checksum, DeviceProfile, MessageMapping, ObservationKind
 from harness.model.errors import InputProblems
@@ -122,8 +122,8 @@ def test_types_with_holes_give_fields_and_slots_are_pointed_at_one_by_one() -> N
 
 def test_an_endless_type_fits_no_pattern() -> None:
     rule = MessageMapping("", ObservationKind.INTENT, type="*:{name}*")
-    assert by_type([rule], {"type": ":a" * 500}, AT, "dev")
-    assert by_type([rule], {"type": ":a" * 30_000}, AT, "dev") == ""
+    assert observation_by_type([rule], {"type": ":a" * 500}, AT, "dev")
+    assert observation_by_type([rule], {"type": ":a" * 30_000}, AT, "dev") == ""
 
 
 def test_a_mapping_has_a_topic_or_a_type(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class Device:
     def ping(self, clock: DeviceClock, sent_s: float) -> PingResult:
         received_s = sent_s + self.way()
         answered_s = received_s + self.random.uniform(5e-6, 2e-5)
-        return clock.ping(sent_s, self.read_us(received_s), self.read_us(answered_s), answered_s + self.way())
+        return clock.add_ping(sent_s, self.read_us(received_s), self.read_us(answered_s), answered_s + self.way())
 
 
 def followed(device: Device, minutes: float, period_s: float = 1.0) -> tuple[list[float], list[float]]:
@@ -118,11 +118,11 @@ def test_times_far_from_any_ping_have_larger_errors() -> None:
 def test_a_jump_begins_a_new_fit() -> None:
     device, clock = Device(0.0), DeviceClock()
     for number in range(30):
-        assert device.ping(clock, 100.0 + number) is PingResult.TAKEN
+        assert device.ping(clock, 100.0 + number) is PingResult.ACCEPTED
     device.since_s -= 0.5
     assert device.ping(clock, 131.0) is PingResult.JUMPED
     assert clock.host_time(device.read_us(131.0)).at_s == pytest.approx(131.0, abs=1e-4)
-    assert device.ping(clock, 132.0) is PingResult.TAKEN
+    assert device.ping(clock, 132.0) is PingResult.ACCEPTED
 
 
 def test_only_a_new_boot_starts_a_new_fit() -> None:
@@ -142,7 +142,9 @@ def test_times_of_many_years_keep_their_microseconds() -> None:
     clock = DeviceClock()
     base_us = 2**50
     for number in range(20):
-        clock.ping(5.0 + number, base_us + number * 1_000_000 + 30, base_us + number * 1_000_000 + 40, 5.00007 + number)
+        clock.add_ping(
+            5.0 + number, base_us + number * 1_000_000 + 30, base_us + number * 1_000_000 + 40, 5.00007 + number
+        )
     stamp = clock.host_time(base_us + 10_000_000)
     assert stamp.at_s == pytest.approx(15.0, abs=5e-5)
     assert stamp.error_s < 1e-4
@@ -154,7 +156,7 @@ def test_times_of_many_years_keep_their_microseconds() -> None:
 )
 def test_impossible_ping_times_are_ignored(sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> None:
     clock = DeviceClock()
-    assert clock.ping(sent_s, received_us, answered_us, arrived_s) is PingResult.IMPOSSIBLE
+    assert clock.add_ping(sent_s, received_us, answered_us, arrived_s) is PingResult.IMPOSSIBLE
     assert not clock.fitted
 
 
@@ -165,10 +167,10 @@ def test_the_schedule_bursts_at_first_and_every_few_minutes() -> None:
         if wait_s > 0:
             now_s += wait_s
             continue
-        schedule.sent(now_s)
+        schedule.record_sent(now_s)
         sent.append(now_s)
         now_s += 1e-4
-        schedule.answered()
+        schedule.record_answer()
     gaps = [after - before for before, after in itertools.pairwise(sent)]
     assert 27 <= sum(gap < 0.04 for gap in gaps) <= 30
     assert max(gaps) <= 1.001
@@ -179,7 +181,7 @@ def test_a_silent_device_is_not_flooded_with_pings() -> None:
     schedule, now_s, count = PingSchedule(1.0), 0.0, 0
     while now_s < 10:
         now_s += schedule.wait_s(now_s)
-        schedule.sent(now_s)
+        schedule.record_sent(now_s)
         count += 1
     assert count < 40
 

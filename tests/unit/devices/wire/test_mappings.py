@@ -257,7 +257,7 @@ def said(lines: LineRules, *texts: str, stamp: Stamp = ARRIVED) -> list[Observat
     return [
         observation
         for text in texts
-        for reading in lines.take(text, text, stamp)
+        for reading in lines.apply(text, text, stamp)
         for observation in reading.observations
     ]
 

@@ -19,27 +19,27 @@ def begun(samples: int = 100) -> TflmDialogue:
 
 def test_the_tflm_dialogue_sends_a_whole_sound() -> None:
     dialogue = begun(100)
-    dialogue.take("!OK TEST 181", 0.1)  # an odd size is made even: samples are not cut in two
+    dialogue.receive("!OK TEST 181", 0.1)  # an odd size is made even: samples are not cut in two
     first = dialogue.output(ALL, 0.1).decode().splitlines()
     assert first[0] == "!DATA audio-pcm-16khz-mono-s16 200"
     assert len(first[1]) == 240
     assert (dialogue.sent, dialogue.acknowledged) == (90, 0)
-    dialogue.take("!DATA_ACK 180", 0.2)
+    dialogue.receive("!DATA_ACK 180", 0.2)
     assert dialogue.output(ALL, 0.2).count(b"\n") == 1
-    dialogue.take("!DATA_ACK 20", 0.3)
+    dialogue.receive("!DATA_ACK 20", 0.3)
     assert dialogue.acknowledged == 100
     assert not dialogue.complete
-    dialogue.take("!OK DATA audio-pcm-16khz-mono-s16 200", 0.4)
+    dialogue.receive("!OK DATA audio-pcm-16khz-mono-s16 200", 0.4)
     assert dialogue.complete
-    assert not dialogue.active
+    assert not dialogue.is_active
 
 
 def test_a_dialogue_without_an_answer_ends_after_five_seconds() -> None:
     dialogue = begun()
     dialogue.tick(ANSWER_LIMIT_S - 0.1)
-    assert dialogue.active
+    assert dialogue.is_active
     dialogue.tick(ANSWER_LIMIT_S + 0.1)
-    assert not dialogue.active
+    assert not dialogue.is_active
     assert "no answer" in dialogue.failed
     dialogue.begin(np.zeros(4, np.int16), 9.0)
     assert dialogue.output(ALL, 9.0) == b"!TEST\n"  # who knows what it is waiting for
@@ -47,7 +47,7 @@ def test_a_dialogue_without_an_answer_ends_after_five_seconds() -> None:
 
 def test_data_lines_wait_until_their_samples_are_due() -> None:
     dialogue = begun(1000)
-    dialogue.take("!OK TEST 200", 0.0)
+    dialogue.receive("!OK TEST 200", 0.0)
     assert dialogue.output(50, 0.0) == b""
     assert dialogue.output(100, 0.1).startswith(b"!DATA ")
 
@@ -55,14 +55,14 @@ def test_data_lines_wait_until_their_samples_are_due() -> None:
 @pytest.mark.parametrize("line", ["!OK TEST", "!OK TEST 999999999999", "!DATA_ACK", "!WHAT", "!"])
 def test_malformed_answers_do_not_change_the_dialogue(line: str) -> None:
     dialogue = begun()
-    dialogue.take(line, 0.1)
-    assert dialogue.active
+    dialogue.receive(line, 0.1)
+    assert dialogue.is_active
     assert dialogue.output(ALL, 0.1) == b""
 
 
 def test_wrong_acknowledgement_ends_the_dialogue() -> None:
     dialogue = begun()
-    dialogue.take("!OK TEST 100", 0.1)
+    dialogue.receive("!OK TEST 100", 0.1)
     dialogue.output(ALL, 0.1)
-    dialogue.take("!DATA_ACK 60", 0.2)
+    dialogue.receive("!DATA_ACK 60", 0.2)
     assert "60 bytes of a line of 100" in dialogue.failed

@@ -35,7 +35,7 @@ def lamp(min_s: float = 0.0, hysteresis: float = 0.0, match: str = "") -> Thresh
 
 def fed(rule: ThresholdState, values: Sequence[float], step_s: float = 0.1) -> list[StateChange]:
     """What readings at these steps give; the first one at 0 s."""
-    changes = (rule.take({"A0": value}, Stamp(number * step_s)) for number, value in enumerate(values))
+    changes = (rule.feed({"A0": value}, Stamp(number * step_s)) for number, value in enumerate(values))
     return [change for change in changes if change is not None]
 
 
@@ -54,8 +54,8 @@ def test_a_change_lies_between_the_reading_before_and_the_first_of_the_new_state
 
 def test_errors_of_the_readings_add_to_the_interval() -> None:
     rule = lamp()
-    rule.take({"A0": 10}, Stamp(1.0, 0.02))
-    change = rule.take({"A0": 600}, Stamp(1.5, 0.04))
+    rule.feed({"A0": 10}, Stamp(1.0, 0.02))
+    change = rule.feed({"A0": 600}, Stamp(1.5, 0.04))
     assert change is not None
     assert (change.at.at_s - change.at.error_s, change.at.at_s + change.at.error_s) == pytest.approx((0.98, 1.54))
 
@@ -92,7 +92,7 @@ def test_a_hue_range_may_wrap_at_360_degrees() -> None:
     red = LevelState("red", (("hue", 340.0, 20.0),), 0)
     other = LevelState("other", (), 0)
     rule = ThresholdState(Threshold("ring", "", (other, red)))
-    changes = [rule.take({"hue": hue}, Stamp(number)) for number, hue in enumerate((350.0, 10.0, 180.0, 5.0))]
+    changes = [rule.feed({"hue": hue}, Stamp(number)) for number, hue in enumerate((350.0, 10.0, 180.0, 5.0))]
     assert [change.state if change else None for change in changes] == ["red", None, "other", "red"]
 
 
@@ -109,15 +109,15 @@ def test_a_hue_range_may_wrap_at_360_degrees() -> None:
     ],
 )
 def test_numbers_are_read_as_pairs(line: str, numbers: dict[str, float] | None) -> None:
-    assert lamp().numbers(line) == numbers
+    assert lamp().parse_numbers(line) == numbers
 
 
 def test_threshold_expression_reads_numbers_from_log_lines() -> None:
-    assert lamp(match=r"^light: (?P<A0>\S+) lx").numbers("light: 480 lx") == {"A0": 480.0}
-    assert lamp(match=r"^light: (?P<A0>\S+) lx").numbers("light: inf lx") is None
-    assert lamp(match=r"^light: (?P<A0>\S+) lx").numbers("light: - lx") is None
+    assert lamp(match=r"^light: (?P<A0>\S+) lx").parse_numbers("light: 480 lx") == {"A0": 480.0}
+    assert lamp(match=r"^light: (?P<A0>\S+) lx").parse_numbers("light: inf lx") is None
+    assert lamp(match=r"^light: (?P<A0>\S+) lx").parse_numbers("light: - lx") is None
     with pytest.raises(TimeoutError):
-        lamp(match=r"(?P<A0>(x+x+)+)y").numbers("x" * 5000)
+        lamp(match=r"(?P<A0>(x+x+)+)y").parse_numbers("x" * 5000)
 
 
 def test_a_change_ends_a_block_of_scores_and_does_not_lose_it() -> None:
@@ -134,7 +134,7 @@ def test_a_change_ends_a_block_of_scores_and_does_not_lose_it() -> None:
     said = [
         observation
         for text in ("A0=1", "Predictions", " yes: 0.9", "A0=9")
-        for reading in rules.take(text, text, Stamp(1.0))
+        for reading in rules.apply(text, text, Stamp(1.0))
         for observation in reading.observations
     ]
     wake, status = said[-2:]
@@ -153,7 +153,7 @@ def test_true_times_lie_within_the_stated_errors(lengths: list[float], seed: int
     while now_s < switched[-1] + 0.3:
         true_s = now_s + rng.uniform(-0.01, 0.01)
         lit = int(np.searchsorted(switched, true_s, side="right")) % 2
-        change = rule.take({"A0": rng.normal(600 if lit else 60, 20)}, Stamp(now_s, 0.01))
+        change = rule.feed({"A0": rng.normal(600 if lit else 60, 20)}, Stamp(now_s, 0.01))
         changes += [change] if change is not None and change.before is not None else []
         now_s += rng.uniform(0.02, 0.06)
     assert len(changes) == len(switched)
