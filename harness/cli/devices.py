@@ -245,7 +245,7 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
             # Asked before the last reading, which takes what arrived until then.
             ended = source.ended or time.monotonic() >= limit_s
             for output in take_outputs(source, 64 * CHUNK_BYTES):
-                for row in watched.take(output):
+                for row in watched.feed(output):
                     if row.retained:
                         retained[row.made or shape_of(row.said)] += 1
                     elif row.mapped:
@@ -428,8 +428,8 @@ def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[lis
     while True:
         ended = source.ended  # read before taking rows, so that none before the end is missed
         outputs = take_outputs(source, AT_ONCE_BYTES)
-        yield [row for output in outputs for row in watched.take(output)]
-        if watched.look(time.monotonic()):
+        yield [row for output in outputs for row in watched.feed(output)]
+        if watched.reload_if_changed(time.monotonic()):
             yield watched.problem or "the profile was reloaded"
         if source.queue.lost_bytes != told_lost:
             told_lost = source.queue.lost_bytes

@@ -25,15 +25,15 @@ from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, seconds
 from harness.model.observation import LogLine, Observation
 
-LOOK_S = 0.5
+CHECK_INTERVAL_S = 0.5  # Interval at which the profile's files are checked for changes.
 MAX_LINE_CHARS = 2000
 RECENT_BYTES = 200_000
-LEVEL_EVERY_S = 0.5
+LEVEL_ROW_INTERVAL_S = 0.5
 """Interval of rows about a threshold while its state does not change, in seconds."""
 MAX_LINES = 40
 """Largest number of lines in one sample."""
-_ENOUGH_BYTES = 256  # Chosen: so many bytes of log lines contain a line ending.
-_FEW_ESCAPES = 8
+_MIN_BYTES_FOR_LINES = 256  # Chosen: so many bytes of log lines contain a line ending.
+_MIN_ESCAPES = 8  # A line with fewer escaped bytes is shown in full.
 _NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
 
 
@@ -87,12 +87,13 @@ class DeviceMonitor:
         self.lines = self.mapped = self.unmapped = self.retained = 0
         self.device = device or self.profile.id
         self._path, self._folder = Path(self.profile.path), folder
-        self._checked_s = 0.0
+        self._last_check_s = 0.0
         self._recent: deque[DeviceOutput] = deque()
         self._recent_bytes = 0
-        self._begin()
+        self._start_console()
 
-    def _begin(self) -> None:
+    def _start_console(self) -> None:
+        """Starts anew with the current profile, without observations that wait for further lines."""
         self._console = Console(self.profile, self.device, baud=self._baud, hold_back_s=self._hold_back_s)
         self._mappings = for_device(self.profile.mappings, self.device)
         self._decoder = Decoder() if self.profile.console.framing is Framing.VH else None
@@ -106,7 +107,7 @@ class DeviceMonitor:
         self.latest = ""
         """The last line that a threshold has read, and its state."""
 
-    def take(self, output: DeviceOutput) -> list[MonitorRow]:
+    def feed(self, output: DeviceOutput) -> list[MonitorRow]:
         """The rows for new output."""
         if output.data:
             self._recent.append(output)
@@ -116,15 +117,15 @@ class DeviceMonitor:
             self._recent_bytes -= len(oldest.data) + len(oldest.topic)
         return self._rows(output)
 
-    def again(self) -> list[MonitorRow]:
-        """The rows for recent output under the current profile; counts restart with these rows."""
-        self._begin()
+    def replay(self) -> list[MonitorRow]:
+        """The rows for recent output under the current profile. The counts restart with these rows."""
+        self._start_console()
         self.lines = self.mapped = self.unmapped = self.retained = self.bytes = 0
         return [row for output in self._recent for row in self._rows(output)]
 
     def _rows(self, output: DeviceOutput) -> list[MonitorRow]:
         self.bytes += len(output.data)
-        rows = self._message(output) if output.topic else self._bytes(output)
+        rows = self._message_rows(output) if output.topic else self._console_rows(output)
         self._count(rows)
         return rows
 
@@ -146,7 +147,7 @@ class DeviceMonitor:
         console = self._console
         if self.has_frames:
             return "these are frames of the harness's protocol: write `console: {framing: vh}` in the profile"
-        if self._baud is None or self.bytes < _ENOUGH_BYTES or self._decoder is not None:
+        if self._baud is None or self.bytes < _MIN_BYTES_FOR_LINES or self._decoder is not None:
             return ""
         if console.lines == 0:
             problem = "without a line ending"
@@ -171,18 +172,18 @@ class DeviceMonitor:
     def remaining_rows(self) -> list[MonitorRow]:
         """The rows still held back when no more output will arrive."""
         output = output_now(b"")
-        rows = [self._row(reading, output) for reading in self._console.read_rest(output.at)]
+        rows = [self._reading_row(reading, output) for reading in self._console.read_rest(output.at)]
         self._count(rows)
         return rows
 
-    def look(self, now_s: float) -> bool:
+    def reload_if_changed(self, now_s: float) -> bool:
         """Rereads the profile if one of its files has changed. Returns True if that has changed anything.
 
         While it is invalid, it is reread each time: the error may be in a file that it has only just named.
         """
-        if now_s - self._checked_s < LOOK_S:
+        if now_s - self._last_check_s < CHECK_INTERVAL_S:
             return False
-        self._checked_s = now_s
+        self._last_check_s = now_s
         # Hashes, not times: a file that is saved while it is read differs from what was read.
         if not self.problem and all(_sha256_of(profile.path) == profile.sha256 for profile in self.profile.files):
             return False
@@ -193,38 +194,43 @@ class DeviceMonitor:
             self.problem = plain_text_lines(str(error))
         if self.problem:
             return self.problem != earlier_problem
-        self._begin()
+        self._start_console()
         return True
 
-    def _bytes(self, output: DeviceOutput) -> list[MonitorRow]:
+    def _console_rows(self, output: DeviceOutput) -> list[MonitorRow]:
         if self._decoder is None:
             if output.data and self._baud is not None and not self.has_frames:
                 self.has_frames = any(isinstance(piece, WireFrame) for piece in self._probe.feed(output.data))
-            return self._read(output.data, output)
+            return self._reading_rows(output.data, output)
         rows: list[MonitorRow] = []
         for piece in self._decoder.feed(output.data) if output.data else ():
-            rows += [_frame(piece, output)] if isinstance(piece, WireFrame) else self._read(piece, output)
+            rows += [_frame_row(piece, output)] if isinstance(piece, WireFrame) else self._reading_rows(piece, output)
         return rows
 
-    def _read(self, data: bytes, output: DeviceOutput) -> list[MonitorRow]:
+    def _reading_rows(self, data: bytes, output: DeviceOutput) -> list[MonitorRow]:
         readings = self._console.read(data, output.at)
-        return [self._row(reading, output) for reading in readings if self._is_shown(reading)]
+        return [self._reading_row(reading, output) for reading in readings if self._is_shown(reading)]
 
     def _is_shown(self, reading: LineReading) -> bool:
-        """Whether a reading gets its own row. Of a threshold's readings, changes do, and others now and then."""
+        """Whether a reading gets its own row; one that does not is counted here.
+
+        Of a threshold's readings, changes have a row, and others now and then.
+        """
         if reading.level:
             self.latest = plain_text(f"{reading.text}  {reading.level}", MAX_LINE_CHARS)
         if reading.level and not reading.observations:
-            if 0 <= reading.at.at_s - self._level_row_s < LEVEL_EVERY_S:
+            if 0 <= reading.at.at_s - self._level_row_s < LEVEL_ROW_INTERVAL_S:
                 self.lines += 1
                 self.mapped += 1
                 return False
             self._level_row_s = reading.at.at_s
         return True
 
-    def _row(self, reading: LineReading, output: DeviceOutput) -> MonitorRow:
+    def _reading_row(self, reading: LineReading, output: DeviceOutput) -> MonitorRow:
         if reading.level:
-            words = "; ".join(text for text in (_words(reading.observations), plain_text(reading.level)) if text)
+            words = "; ".join(
+                text for text in (_observations_text(reading.observations), plain_text(reading.level)) if text
+            )
             stamp, error_s = reading.at, None
             if reading.observations:
                 stamp = reading.observations[0].at
@@ -237,7 +243,7 @@ class DeviceMonitor:
         self._sample_observations += reading.observations
         if reading.text:
             self._sample_lines.append(reading.text)
-        words = _words(reading.observations)
+        words = _observations_text(reading.observations)
         if reading.rule is not None and not words:
             words = f"lines[{reading.rule}]: waiting for more lines, or nothing to report"
         # A sample must end where no observation is incomplete, or it would give that one as well.
@@ -257,22 +263,20 @@ class DeviceMonitor:
             error_s=stamp.error_s if self._baud is not None else None,
         )
 
-    def _message(self, output: DeviceOutput) -> list[MonitorRow]:
+    def _message_rows(self, output: DeviceOutput) -> list[MonitorRow]:
         results = observations(self._mappings, output.topic, output.data, output.at, self.device)
         text = output.data.decode("utf-8", errors="backslashreplace")
         line = plain_text(f"{output.topic} {text}", MAX_LINE_CHARS)
         # A single log line: the message is not mapped, and the end of the line says why.
-        mapped = not (
-            len(results) == 1 and isinstance(results[0], LogLine) and results[0].text.startswith(f"{output.topic}: ")
-        )
-        reason = (
-            re.search(r" \(([^()]*)\)$", results[0].text) if not mapped and isinstance(results[0], LogLine) else None
-        )
+        mapped, reason = True, None
+        if len(results) == 1 and isinstance(results[0], LogLine) and results[0].text.startswith(f"{output.topic}: "):
+            mapped = False
+            reason = re.search(r" \(([^()]*)\)$", results[0].text)
         # In a sample, {device} is the profile's name, whatever replaced it in the topics here.
         topic = "/".join("{device}" if part == self.device else part for part in output.topic.split("/"))
         snippet = _message_snippet(topic, text, results if mapped else ())
         why = plain_text(reason[1]) if reason else ""
-        words = _words(results) if mapped else ""
+        words = _observations_text(results) if mapped else ""
         return [MonitorRow(output.wall_s, line, words, mapped, why, snippet, retained=output.retained)]
 
 
@@ -288,7 +292,7 @@ def _line_text(text: str) -> str:
     """A line as text. Binary lines are summarised, since escapes would fill the screen."""
     escaped = text.count("\\x")
     # More than a third of the line: \xNN has four characters.
-    if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
+    if escaped >= _MIN_ESCAPES and escaped * 4 * 3 > len(text):
         return plain_text(f"({len(text) - 3 * escaped} bytes that are not text: {text[:24]}…)")
     return plain_text(text, MAX_LINE_CHARS)
 
@@ -303,7 +307,7 @@ def plain_text_lines(text: str) -> str:
     return "\n".join(plain_text(line, MAX_LINE_CHARS) for line in text.splitlines())
 
 
-def _frame(frame: WireFrame, output: DeviceOutput) -> MonitorRow:
+def _frame_row(frame: WireFrame, output: DeviceOutput) -> MonitorRow:
     try:
         message = messages.decode(frame)
     except HarnessError as error:
@@ -324,7 +328,7 @@ def _message_words(kind: FrameKind, message: messages.Message) -> str:
     return format_fields(message_fields)[1:-1]
 
 
-def _words(results: tuple[Observation, ...]) -> str:
+def _observations_text(results: tuple[Observation, ...]) -> str:
     return plain_text(
         "; ".join(format_fields(sample_fields(observation))[1:-1] for observation in results), MAX_LINE_CHARS
     )

@@ -213,7 +213,7 @@ def test_the_monitor_shows_the_picture_and_the_numbers(tmp_path: Path) -> None:
         rows = []
         until(lambda: source.ended)
         for heard in take_outputs(source, 1_000_000):
-            rows += monitor.take(heard)
+            rows += monitor.feed(heard)
         whole, inside = source.picture(32, 20)
     finally:
         source.close()

@@ -175,11 +175,11 @@ class MonitorApp(App[None]):
             return
         rows: list[MonitorRow] = []
         for output in take_outputs(self._source, BYTES_A_REDRAW):
-            rows += self._monitor.take(output)
+            rows += self._monitor.feed(output)
         self._rows.extend(rows)
-        if self._monitor.look(time.monotonic()) and not self._monitor.problem:
+        if self._monitor.reload_if_changed(time.monotonic()) and not self._monitor.problem:
             self._notice_text = "the profile was reloaded and applied to all lines"
-            self._rows.replace(self._monitor.again())
+            self._rows.replace(self._monitor.replay())
         self._show()
 
     def _show(self) -> None:

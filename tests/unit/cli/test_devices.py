@@ -200,16 +200,16 @@ def test_standard_input_ends_the_monitor(tmp_path: Path) -> None:
 def test_a_saved_profile_is_read_again_and_a_wrong_one_leaves_the_last_in_use(tmp_path: Path) -> None:
     path = lamp(tmp_path)
     monitor = DeviceMonitor(str(path), Path())
-    assert [row.mapped for row in monitor.take(output_now(b"GO hey lamp\n"))] == [False]
+    assert [row.mapped for row in monitor.feed(output_now(b"GO hey lamp\n"))] == [False]
     path.write_text(path.read_text(encoding="utf-8").replace("^WAKE", "^(?:GO|WAKE"), encoding="utf-8")
-    assert monitor.look(1.0)
+    assert monitor.reload_if_changed(1.0)
     assert "lamp.yaml:5" in monitor.problem
-    assert monitor.take(output_now(b"WAKE hey lamp\n"))[0].mapped
+    assert monitor.feed(output_now(b"WAKE hey lamp\n"))[0].mapped
     path.write_text(path.read_text(encoding="utf-8").replace("(?:GO|WAKE", "(?:GO|WAKE)"), encoding="utf-8")
-    assert monitor.look(2.0)
+    assert monitor.reload_if_changed(2.0)
     assert monitor.problem == ""
-    assert [(row.said, row.mapped) for row in monitor.again()] == [("GO hey lamp", True), ("WAKE hey lamp", True)]
-    assert not monitor.look(3.0)
+    assert [(row.said, row.mapped) for row in monitor.replay()] == [("GO hey lamp", True), ("WAKE hey lamp", True)]
+    assert not monitor.reload_if_changed(3.0)
 
 
 def test_saving_a_profile_rereads_those_that_share_its_lines(tmp_path: Path) -> None:
@@ -219,16 +219,16 @@ def test_saving_a_profile_rereads_those_that_share_its_lines(tmp_path: Path) -> 
     monitor = DeviceMonitor(str(path), tmp_path)
     for now_s, before, after in ((1.0, "^WAKE", "^(?:GO|WAKE"), (2.0, "(?:GO|WAKE", "(?:GO|WAKE)")):
         profile.write_text(profile.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
-        assert monitor.look(now_s)
+        assert monitor.reload_if_changed(now_s)
         assert ("lamp.yaml:5" in monitor.problem) == (now_s == 1.0)
-    assert not monitor.look(3.0)
-    assert monitor.take(output_now(b"GO hey lamp\n"))[0].mapped
+    assert not monitor.reload_if_changed(3.0)
+    assert monitor.feed(output_now(b"GO hey lamp\n"))[0].mapped
 
 
 def test_a_copied_row_is_a_valid_sample(tmp_path: Path) -> None:
     path = lamp(tmp_path)
     monitor = DeviceMonitor(str(path), Path())
-    (row,) = monitor.take(output_now(b"\x1b[31mWAKE it's 5: [a]\x1b[0m\n"))
+    (row,) = monitor.feed(output_now(b"\x1b[31mWAKE it's 5: [a]\x1b[0m\n"))
     path.write_text(path.read_text(encoding="utf-8") + row.snippet, encoding="utf-8")
     assert harness("devices", "test", path).exit_code == 0
     assert "2 of 2" in harness("devices", "test", path).stdout
@@ -287,9 +287,9 @@ def test_every_sample_that_the_monitor_writes_is_valid(id: str, tmp_path: Path) 
     for sample in profile.samples:
         if sample.topic:
             topic = "/".join("desk7" if part == profile.id else part for part in sample.topic.split("/"))
-            rows = monitor.take(output_now(sample.payload, topic))
+            rows = monitor.feed(output_now(sample.payload, topic))
         else:
-            rows = [row for line in sample.lines for row in monitor.take(output_now(line))] + monitor.remaining_rows()
+            rows = [row for line in sample.lines for row in monitor.feed(output_now(line))] + monitor.remaining_rows()
             monitor = DeviceMonitor(id, Path(), monitor.device)
         snippets += [row.snippet for row in rows if row.snippet]
     assert bool(snippets) == bool(profile.samples and not profile.thresholds)
@@ -304,7 +304,7 @@ def test_every_sample_that_the_monitor_writes_is_valid(id: str, tmp_path: Path) 
 
 def test_frames_that_the_profile_does_not_expect_are_named_instead_of_the_rate(tmp_path: Path) -> None:
     monitor = DeviceMonitor(str(lamp(tmp_path)), Path(), baud=115200)
-    monitor.take(output_now(encode(FrameKind.WAKE, b"wake")))
+    monitor.feed(output_now(encode(FrameKind.WAKE, b"wake")))
     assert monitor.has_frames
     assert monitor.noise.startswith("these are frames of the harness's protocol: write `console: {framing: vh}`")
 
@@ -326,14 +326,14 @@ def test_a_wrong_baud_rate_is_reported_with_the_received_bytes(tmp_path: Path) -
     path = lamp(tmp_path)
     noise = random.Random(1).randbytes(2000).replace(b"\n", b"").replace(b"\r", b"")
     monitor = DeviceMonitor(str(path), Path(), baud=115200)
-    assert monitor.take(output_now(noise)) == []
+    assert monitor.feed(output_now(noise)) == []
     assert monitor.noise.startswith(f"{len(noise)} bytes received, without a line ending. Is 115200 baud right?")
     assert "9600" in monitor.noise
-    (row,) = monitor.take(output_now(b"\n"))
+    (row,) = monitor.feed(output_now(b"\n"))
     assert "bytes that are not text" in row.said
     assert len(row.said) < 100
     good = DeviceMonitor(str(path), Path(), baud=115200)
-    good.take(output_now(b"WAKE hey lamp\nGr\xc3\xbc\xc3\x9fe\n" * 30))
+    good.feed(output_now(b"WAKE hey lamp\nGr\xc3\xbc\xc3\x9fe\n" * 30))
     assert good.noise == ""
 
 
@@ -349,16 +349,16 @@ def timed(folder: Path, clock: str) -> Path:
 def test_the_monitor_marks_retained_messages_and_shows_times(tmp_path: Path) -> None:
     path = timed(tmp_path, "ms")
     monitor = DeviceMonitor(str(path), Path(), baud=115200, hold_back_s=0.016)
-    (row,) = monitor.take(output_now(b"[1500] WAKE\n"))
+    (row,) = monitor.feed(output_now(b"[1500] WAKE\n"))
     assert row.times.startswith("device 1.5 s, ± ")
     assert 0.008 < known(row.error_s) < 0.02
-    (retained_row,) = DeviceMonitor("reference_assistant", Path()).take(output_now(b"{}", "x/y", retained=True))
+    (retained_row,) = DeviceMonitor("reference_assistant", Path()).feed(output_now(b"{}", "x/y", retained=True))
     assert retained_row.times == "retained, not a current event"
 
 
 def test_a_frame_is_shown_by_its_fields() -> None:
     event = messages.IntentEvent(7, 8, 1.0, "timer", (("time", "10 minutes"),))
-    (row,) = DeviceMonitor("vh_board", Path()).take(output_now(messages.to_frame(event, 3)))
+    (row,) = DeviceMonitor("vh_board", Path()).feed(output_now(messages.to_frame(event, 3)))
     assert row.said == "frame INTENT 3"
     assert row.made == "kind: intent, time_us: 7, sample: 8, score: 1.0, name: timer, slots: ['time: 10 minutes']"
 
@@ -369,7 +369,7 @@ def test_held_back_lines_are_measured(tmp_path: Path) -> None:
     for number in range(60):
         written_s = 100 + number * 0.3
         late_s = dice.uniform(0.0, 0.04)
-        monitor.take(DeviceOutput(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
+        monitor.feed(DeviceOutput(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
     assert 0.035 < known(monitor.held_back_s) < 0.045
 
 

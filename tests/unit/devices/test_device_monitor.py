@@ -31,7 +31,7 @@ def test_a_profile_that_is_saved_while_it_is_read_is_read_again(
     path.write_text(PROFILE.replace("WORD", "READ"), encoding="utf-8")
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(device_monitor, "load_profile", load_and_save)
-        assert monitor.look(1.0)
-    assert monitor.look(2.0)
-    assert monitor.take(output_now(b"SAVED\n"))[0].mapped
-    assert not monitor.look(3.0)
+        assert monitor.reload_if_changed(1.0)
+    assert monitor.reload_if_changed(2.0)
+    assert monitor.feed(output_now(b"SAVED\n"))[0].mapped
+    assert not monitor.reload_if_changed(3.0)
