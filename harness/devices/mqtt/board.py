@@ -33,6 +33,7 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
 _U64_END = 1 << 64
+_MAX_RATE_HZ = 384_000
 _LOG_LEVELS = {1: "error", 2: "warning", 3: "info", 4: "debug"}
 
 
@@ -66,6 +67,8 @@ def parse_message(topic: str, payload: bytes) -> ReceivedMessage:
     document = parse_json(payload)
     if not isinstance(document, dict):
         raise MappingError("not a JSON object")
+    if topic not in BOARD_TOPICS:
+        raise MappingError("unknown topic; docs/reference/framing.md lists the topics")
     fields = _Fields(document)
     boot, number, text = fields.boot(), fields.number, fields.optional_text
     match topic:
@@ -74,7 +77,7 @@ def parse_message(topic: str, payload: bytes) -> ReceivedMessage:
                 protocol=number("protocol"),
                 boot=boot,
                 time_us=number("time_us"),
-                rate_hz=number("rate_hz", 1, 384_000),
+                rate_hz=number("rate_hz", 1, _MAX_RATE_HZ + 1),
                 window=number("window", 1, 1 << 32),
                 firmware=text("firmware"),
                 wake_phrases=fields.texts("wake_phrases"),
@@ -102,11 +105,9 @@ def parse_message(topic: str, payload: bytes) -> ReceivedMessage:
             event = messages.StatusEvent(time_us, fields.state(), text("detail"))
         case "error":
             event = messages.ErrorEvent(time_us, number("code"), text("text"))
-        case "log":
+        case _:  # log
             level = number("level")
             event = messages.Log(time_us, level, f"{_LOG_LEVELS.get(level, level)}: {fields.text('text')}")
-        case _:
-            raise MappingError("unknown topic; docs/reference/framing.md lists the topics")
     return ReceivedMessage(event, boot, seq)
 
 

@@ -248,6 +248,18 @@ def test_two_boards_that_push_each_other_off_the_broker_are_named_too() -> None:
     assert bench.outlet.link_is_up
 
 
+def test_a_message_on_an_unknown_topic_is_logged_as_such_even_without_a_boot() -> None:
+    bench = met()
+    bench.board.receive("weather", b'{"text": "rain"}', Stamp(bench.now_s))
+    assert "unknown topic" in bench.of(LogLine)[-1].text
+
+
+def test_a_board_may_accept_sound_at_384_khz() -> None:
+    bench = met()
+    bench.say("hello", "aaaa", **HELLO | {"rate_hz": 384_000})
+    assert bench.board.session.rate_hz == 384_000
+
+
 def message(seq: int, boot: str = "a") -> PlainValue:
     return {"boot": boot, "seq": seq}
 
