@@ -24,7 +24,7 @@ from harness.model.annotation import IMPORTED, AnnotationProject, AnnotationRow,
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
-from harness.session.log.reader import LogFindings, checked, findings, notes
+from harness.session.log.reader import LogFindings, check_file, combine_findings
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_set_file import load_label_set
 
@@ -138,8 +138,8 @@ def check_annotation(folder: Path) -> LogFindings:
         tied = read_project(project).tied
     except LogError as error:
         damage.append(error.what)
-    rows_ = checked(project.rows, ANNOTATION, may_be_blank=True, first=project.first_hash(), tied=tied)
-    return findings([rows_], None, [*damage, *rows_.damage], list(notes([rows_])))
+    file = check_file(project.rows, ANNOTATION, may_be_blank=True, first=project.first_hash(), tied=tied)
+    return combine_findings([file], clips=None, damage=[*damage, *file.damage])
 
 
 def annotator_name(text: str) -> str:

@@ -19,14 +19,13 @@ import numpy.typing as npt
 from harness.base import threads
 from harness.base.whole_file import disk_errors, write_atomically
 from harness.model.errors import LogError
-from harness.model.frozen import frozen
 from harness.model.observation import SoundKept
 from harness.model.record import Entry, EventClipped, Observed, Record, ResponseFrozen, StimulusStored
 from harness.model.stimulus import Clip, Waveform
 
 
 class ClipStore:
-    """The clips/ folder of one session that is being written; thread-safe."""
+    """The clips/ folder of one session that is being written. Its methods may be called from any thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -52,15 +51,7 @@ class ClipStore:
 
 
 MISSING = "is missing"
-
-
-@frozen
-class ClipFinding:
-    """A fault in a clip that a row names. seq: number of the row. name: the clip's file. what: the fault, in words."""
-
-    seq: int
-    name: str
-    what: str
+"""What `clip_damage` returns for a clip without a file."""
 
 
 def clip_of(record: Record) -> Clip | None:

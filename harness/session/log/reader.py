@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -49,13 +49,16 @@ from harness.model.record import (
 )
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Clip, Waveform
-from harness.session.log.clips import MISSING, ClipFinding, clip_damage, clip_samples, named_clips
+from harness.session.log.clips import MISSING, clip_damage, clip_samples, named_clips
 
 T = TypeVar("T")
 
 
 class LogReader:
-    """Read-only view of a session log; may be used while a writer runs, and never disturbs it. LogError."""
+    """Read-only view of a session log. It may be used while a writer runs, and never disturbs it.
+
+    Raises LogError if the folder has no log of this version.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = SessionFolder(folder).demand()
@@ -114,52 +117,65 @@ def check(folder: Path) -> LogFindings:
     must be readable and unaltered. LogError when there is no log to check, or it is of another version.
     """
     session = SessionFolder(folder)
-    log = checked(session.demand().database, SESSION)
-    damage, entries = list(log.damage), log.entries
-    started = entries[0].record if entries else None
+    log = check_file(session.demand().database, SESSION)
+    started = log.entries[0].record if log.entries else None
+    damage = [*log.damage, *_files_damage(session, started, log.sealed)]
+    clips = list(named_clips(log.entries))
+    clip_notes = list(_left_overs(session, {clip.name for _, clip in clips}))
+    _check_clips(session, clips, damage, clip_notes)
     tied = isinstance(started, SessionStarted) and started.tied
-    damage += _files_damage(session, entries, log.sealed)
-    clips = list(named_clips(entries))
-    removal_by_clip, silenced = removals(folder), redactions(folder)
-    wrong = [
-        ClipFinding(seq, clip.name, problem)
-        for seq, clip in tracked(clips, "Checking clips")
-        if (problem := clip_damage(session.clips, _as_redacted(clip, silenced)))
-    ]
-    open_ = {clip.name for _, clip in clips if clip.name in silenced and not clip_damage(session.clips, clip)}
-    removed = [
-        removal_by_clip[finding.name]
-        for finding in wrong
-        if finding.what == MISSING and finding.name in removal_by_clip
-    ]
-    wrong = [
-        finding
-        for finding in wrong
-        if (finding.what != MISSING or finding.name not in removal_by_clip) and finding.name not in open_
-    ]
-    damage += [f"row {finding.seq}: clip {finding.name} {finding.what}" for finding in wrong]
-    of_files = [log]
-    if session.judgments.exists():
-        try:
-            first = first_hash(session.database)
-            judged = checked(session.judgments, SESSION, may_be_blank=True, first=first, tied=tied)
-        except LogError as error:
-            damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
-        else:
-            foreign = [entry for entry in judged.entries if not isinstance(entry.record, RatingRecord)]
-            wrong_place = [f"row {entry.seq} ({entry.record.kind}) does not belong there" for entry in foreign]
-            damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
-            of_files.append(judged)
-    elif (seal := seal_of(session.judgments)).exists():
-        damage.append(f"{session.judgments.name} is missing, and {seal.name} shows that there were judgments")
-    remarks = [*notes(of_files), *_left_overs(folder, {clip.name for _, clip in clips})]
-    remarks += [*removal_lines(removed), *(f"clip {name} {redaction.what}" for name, redaction in silenced.items())]
-    remarks += [
-        f"clip {name} still has the sound to be redacted: run harness admin redact again" for name in sorted(open_)
+    judgments = _check_judgments(session, damage, tied=tied)
+    files = [log] if judgments is None else [log, judgments]
+    return combine_findings(files, clips=len(clips), damage=damage, notes=clip_notes)
+
+
+def _check_clips(session: SessionFolder, clips: list[tuple[int, Clip]], damage: list[str], notes: list[str]) -> None:
+    """Compares the clips with their rows, and adds what it finds to `damage` and `notes`.
+
+    A clip that was removed or redacted on purpose is not damaged.
+    """
+    removal_by_clip, redaction_by_clip = removals(session.path), redactions(session.path)
+    removed: list[str] = []
+    for seq, clip in tracked(clips, "Checking clips"):
+        problem = clip_damage(session.clips, _as_redacted(clip, redaction_by_clip))
+        if problem == MISSING and clip.name in removal_by_clip:
+            removed.append(removal_by_clip[clip.name])
+        elif problem and not _is_unredacted(session, clip, redaction_by_clip):
+            damage.append(f"row {seq}: clip {clip.name} {problem}")
+    notes += removal_lines(removed)
+    notes += [f"clip {name} {redaction.what}" for name, redaction in redaction_by_clip.items()]
+    unredacted = {clip.name for _, clip in clips if _is_unredacted(session, clip, redaction_by_clip)}
+    notes += [
+        f"clip {name} still has the sound to be redacted: run harness admin redact again" for name in sorted(unredacted)
     ]
     if undeleted := [name for name in removal_by_clip if (session.clips / name).is_file()]:
-        remarks.append(f"{counted(len(undeleted), 'clip')} to be removed still exist: run harness admin purge again")
-    return findings(of_files, len(clips), damage, remarks)
+        notes.append(f"{counted(len(undeleted), 'clip')} to be removed still exist: run harness admin purge again")
+
+
+def _is_unredacted(session: SessionFolder, clip: Clip, redaction_by_clip: Mapping[str, Redaction]) -> bool:
+    """Whether a clip is to be redacted, but its file is still the original one."""
+    return clip.name in redaction_by_clip and not clip_damage(session.clips, clip)
+
+
+def _check_judgments(session: SessionFolder, damage: list[str], *, tied: bool) -> CheckedFile | None:
+    """Checks the file beside the log, and adds its damage to `damage`. None if it is missing or cannot be read."""
+    path = session.judgments
+    if not path.exists():
+        if (seal := seal_of(path)).exists():
+            damage.append(f"{path.name} is missing, and {seal.name} shows that there were judgments")
+        return None
+    try:
+        file = check_file(path, SESSION, may_be_blank=True, first=first_hash(session.database), tied=tied)
+    except LogError as error:
+        damage.append(f"{path.name}{error.what.removeprefix(str(path))}")
+        return None
+    damage += [f"{path.name}: {line}" for line in file.damage]
+    damage += [
+        f"{path.name}: row {entry.seq} ({entry.record.kind}) does not belong there"
+        for entry in file.entries
+        if not isinstance(entry.record, RatingRecord)
+    ]
+    return file
 
 
 def _database_damage(connection: sqlite3.Connection) -> list[str]:
@@ -172,10 +188,12 @@ def _database_damage(connection: sqlite3.Connection) -> list[str]:
 
 
 @frozen
-class _File:
-    """A file of rows: the rows that can be read, and its damage. sealed: whether its rows have hashes.
+class CheckedFile:
+    """A file of rows, and what is wrong with it.
 
-    end: its last row with the hash; None without hashes.
+    - rows: number of rows. entries: those that can be read.
+    - damage: evidence that is lost or altered. notes: remarks that are not damage.
+    - sealed: whether its rows have hashes. end: its last row with the hash; None without hashes.
     """
 
     name: str
@@ -187,13 +205,13 @@ class _File:
     end: Seal | None
 
 
-def checked(
+def check_file(
     path: Path, content: RowFormat[Any], *, may_be_blank: bool = False, first: bytes = FIRST, tied: bool = False
-) -> _File:
-    """The rows of a file, with its damage; LogError when the file does not have the format `content`.
+) -> CheckedFile:
+    """Reads all rows of a file, and checks them. Raises LogError when the file does not have the format `content`.
 
-    first: the hash with which its chain begins. tied: whether a chain that does not begin there, or a missing chain, is
-    damage; otherwise an earlier version may have written the file.
+    may_be_blank: whether an empty file is accepted. first: the hash with which its chain begins. tied: whether a chain
+    that does not begin there, or a missing chain, is damage; otherwise an earlier version may have written the file.
     """
     damage: list[str] = []
     seal = None
@@ -207,19 +225,25 @@ def checked(
         count, entries, unreadable = _read_all(connection, chain, content.adapter)
     damage += [*unreadable, *chain.damage()]
     sealed = chain.sealed_from == 1 or not count
-    remarks = list(chain.notes())
+    notes = list(chain.notes())
     if tied and not sealed:
         damage.append("the rows were sealed, but their SHA-256 values are missing")
     elif not chain.tied:
         untied = "nothing links its rows to their session"
-        (damage if tied else remarks).append(untied if tied else f"{untied}: an earlier version began the file")
-    return _File(path.name, rows=count, entries=entries, damage=damage, notes=remarks, sealed=sealed, end=chain.end)
+        if tied:
+            damage.append(untied)
+        else:
+            notes.append(f"{untied}: an earlier version began the file")
+    return CheckedFile(path.name, rows=count, entries=entries, damage=damage, notes=notes, sealed=sealed, end=chain.end)
 
 
 def _read_all(
     connection: sqlite3.Connection, chain: ChainCheck, adapter: TypeAdapter[Any]
 ) -> tuple[int, list[Entry], list[str]]:
-    """The number of rows, those that can be read, and what is wrong with the others. chain: gets all rows to check."""
+    """Returns the number of rows, those that can be read, and what is wrong with the others.
+
+    chain: gets all rows, to check their hashes.
+    """
     damage: list[str] = []
     entries: list[Entry] = []
     count = 0
@@ -257,8 +281,8 @@ def _read_all(
     return count, entries, damage
 
 
-def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) -> Iterator[str]:
-    started = entries[0].record if entries else None
+def _files_damage(session: SessionFolder, started: Record | None, sealed: bool) -> Iterator[str]:
+    """What is wrong with the files that the session began with. started: first row of the log, which lists them."""
     if not isinstance(started, SessionStarted):
         return
     if started.files and not sealed:
@@ -273,8 +297,10 @@ def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) ->
                 yield f"{name} is missing"
             elif _sha256(path) != sha256:
                 yield f"{name} is not what the session began with: its SHA-256 differs"
+    if not started.files:
+        return  # an earlier version listed none
     session_files = {session.path / name for name, _ in started.files}
-    for path in sorted(session.inputs.rglob("*")) if session_files else ():
+    for path in sorted(session.inputs.rglob("*")):
         if path not in session_files and (path.is_symlink() or not path.is_dir()):
             yield f"{path.relative_to(session.path)} was added: the session began without it"
 
@@ -284,49 +310,58 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def notes(files: list[_File]) -> Iterator[str]:
-    for file in files:
-        yield from (f"{file.name}: {note}" for note in file.notes)
+def combine_findings(
+    files: Sequence[CheckedFile], *, clips: int | None, damage: Iterable[str], notes: Iterable[str] = ()
+) -> LogFindings:
+    """The findings on files of rows that belong together.
+
+    damage: all damage, including that of the files. notes: further ones, which follow those of the files.
+    """
+    file_notes = [f"{file.name}: {note}" for file in files for note in file.notes]
+    return LogFindings(
+        rows=sum(file.rows for file in files),
+        clips=clips,
+        damage=tuple(damage),
+        notes=(*file_notes, *notes),
+        sealed=all(file.sealed for file in files),
+        ends=tuple((file.name, file.end) for file in files if file.end is not None),
+    )
 
 
-def findings(files: list[_File], clips: int | None, damage: list[str], remarks: list[str]) -> LogFindings:
-    ends = tuple((file.name, file.end) for file in files if file.end is not None)
-    sealed = all(file.sealed for file in files)
-    return LogFindings(sum(file.rows for file in files), clips, tuple(damage), tuple(remarks), sealed, ends)
-
-
-def _left_overs(folder: Path, clip_names: set[str]) -> Iterator[str]:
-    clips = SessionFolder(folder).clips
-    for path in sorted(clips.glob("*.flac")):
+def _left_overs(session: SessionFolder, clip_names: set[str]) -> Iterator[str]:
+    """Notes on files among the clips that no row names."""
+    for path in sorted(session.clips.glob("*.flac")):
         if path.name not in clip_names:
             yield f"clip {path.name} has no row: the engine ended before writing it"
-    for path in sorted(clips.glob(".*.part")):
+    for path in sorted(session.clips.glob(".*.part")):
         yield f"{path.name} is an incomplete clip: the engine ended while writing it; the next run removes it"
 
 
 _RATINGS = "'judgment_given', 'effect_answered'"
+"""Kinds of rows, as SQL writes them in a list."""
 
 
 def rating_rows(folder: Path) -> tuple[Entry, ...]:
     """Judgments and effect answers of a session, both those given at the bench and those given later, oldest first.
 
-    LogError. The rows are from two files, and `seq` can only be compared between rows of the same file.
+    The rows are from two files, and `seq` can only be compared between rows of the same file.
     """
     given_at_bench = read_entries(SessionFolder(folder).demand().database, kinds=_RATINGS)
     return tuple(chronological(given_at_bench, later_rows(folder)))
 
 
 def later_rows(folder: Path) -> tuple[Entry, ...]:
-    """Judgments and effect answers that were given later, from the file beside the log, in order; LogError."""
-    return tuple(_beside(SessionFolder(folder).demand(), _RATINGS))
+    """Judgments and effect answers that were given later, from the file beside the log, in order."""
+    return tuple(_entries_beside(SessionFolder(folder).demand(), _RATINGS))
 
 
 def rows_beside(folder: Path) -> tuple[Entry, ...]:
-    """All rows of the file beside the log, in order; LogError."""
-    return tuple(_beside(SessionFolder(folder).demand()))
+    """All rows of the file beside the log, in order."""
+    return tuple(_entries_beside(SessionFolder(folder).demand()))
 
 
-def _beside(session: SessionFolder, kinds: str = "") -> Iterator[Entry]:
+def _entries_beside(session: SessionFolder, kinds: str = "") -> Iterator[Entry]:
+    """Rows of the file beside the log; none if there is no such file. kinds: kinds of rows, as SQL; "" means all."""
     if session.judgments.is_file():
         yield from read_entries(session.judgments, kinds=kinds, may_be_blank=True)
 
@@ -338,7 +373,7 @@ def removals(folder: Path) -> dict[str, str]:
     """
     removal_by_clip: dict[str, str] = {}
     try:
-        for entry in _beside(SessionFolder(folder), "'sounds_removed'"):
+        for entry in _entries_beside(SessionFolder(folder), "'sounds_removed'"):
             if not isinstance(row := entry.record, SoundsRemoved):
                 continue  # `check` reports it
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
@@ -365,24 +400,25 @@ def redactions(folder: Path) -> dict[str, Redaction]:
     """Name of a clip → its silenced parts. Empty if the file beside the log cannot be read, which `check` reports."""
     redaction_by_clip: dict[str, Redaction] = {}
     try:
-        for entry in _beside(SessionFolder(folder), "'sound_redacted'"):
+        for entry in _entries_beside(SessionFolder(folder), "'sound_redacted'"):
             if not isinstance(row := entry.record, SoundRedacted):
                 continue
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
             spans = ", ".join(f"{exact(start_s)} to {exact(end_s)} s" for start_s, end_s in row.spans_s)
             person, why = plain_text(row.by, 80), plain_text(row.reason, 200)
             description = f"was redacted ({spans}) on {day} by {person} because: {why}"
-            before = redaction_by_clip.get(row.clip)
-            spans_s = row.spans_s if before is None else (*before.spans_s, *row.spans_s)
-            history = description if before is None else f"{before.what}; it {description}"
+            spans_s, history = row.spans_s, description
+            if (earlier := redaction_by_clip.get(row.clip)) is not None:
+                spans_s, history = (*earlier.spans_s, *row.spans_s), f"{earlier.what}; it {description}"
             redaction_by_clip[row.clip] = Redaction(tuple(sorted({*spans_s})), row.sha256, history)
     except LogError:
         return {}
     return redaction_by_clip
 
 
-def _as_redacted(clip: Clip, redacted: Mapping[str, Redaction]) -> Clip:
-    redaction = redacted.get(clip.name)
+def _as_redacted(clip: Clip, redaction_by_clip: Mapping[str, Redaction]) -> Clip:
+    """The clip with the hash that its file has after its redaction, if there was one."""
+    redaction = redaction_by_clip.get(clip.name)
     return clip if redaction is None else replace(clip, sha256=redaction.sha256)
 
 
@@ -398,13 +434,16 @@ def removal_lines(clip_removals: Iterable[str]) -> list[str]:
 
 
 def read_clip(folder: Path, clip: Clip) -> Waveform:
-    """A clip's samples. SoundGone if it was removed on purpose; LogError if it is missing, altered or not FLAC."""
-    wrong = clip_damage(folder, clip)
-    if wrong == MISSING and (removal := removals(folder.parent).get(clip.name)):
+    """A clip's samples. folder: the session's folder of clips.
+
+    Raises SoundGone if the clip was removed on purpose, and LogError if it is missing, altered or not FLAC.
+    """
+    problem = clip_damage(folder, clip)
+    if problem == MISSING and (removal := removals(folder.parent).get(clip.name)):
         raise SoundGone(f"the sound {removal}", remedy="All numbers of the session remain")
-    if wrong and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
+    if problem and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
         raise LogError(
-            f"{folder / clip.name} {wrong}", remedy="See all damage with: harness report show SESSION --check"
+            f"{folder / clip.name} {problem}", remedy="See all damage with: harness report show SESSION --check"
         )
     try:
         return Waveform(samples=clip_samples(folder, clip), rate_hz=clip.rate_hz)
@@ -420,7 +459,7 @@ class _StoredInputs:
 
 
 def read_scenario(folder: Path) -> Scenario:
-    """The scenario of a session; LogError. The bench is not read, since it is long and results do not need it."""
+    """The scenario of a session. The bench is not read, since it is long and results do not need it."""
     return read_stored(folder, _stored_inputs()).scenario
 
 
@@ -430,19 +469,19 @@ def _stored_inputs() -> TypeAdapter[_StoredInputs]:
     return TypeAdapter(_StoredInputs)
 
 
-_STORED_BYTES = 1 << 28
+_MAX_STORED_BYTES = 1 << 28
 
 
 def stored_bytes(folder: Path) -> bytes:
-    """The stored scenario and bench as bytes; LogError, also if they are larger than 268 MB."""
+    """The stored scenario and bench as bytes. Raises LogError, also if they are larger than 268 MB."""
     path = SessionFolder(folder).resolved
     try:
         with path.open("rb") as stream:
-            content = stream.read(_STORED_BYTES + 1)
+            content = stream.read(_MAX_STORED_BYTES + 1)
     except OSError as error:
         raise LogError(f"{path} cannot be read: {error.strerror}", remedy="Start a new session") from error
-    if len(content) > _STORED_BYTES:
-        raise LogError(f"{path} is damaged: it is larger than {_STORED_BYTES} bytes", remedy="Start a new session")
+    if len(content) > _MAX_STORED_BYTES:
+        raise LogError(f"{path} is damaged: it is larger than {_MAX_STORED_BYTES} bytes", remedy="Start a new session")
     return content
 
 
