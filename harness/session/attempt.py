@@ -72,21 +72,7 @@ class RecognitionVerdict:
 
 @dataclass(slots=True)
 class Attempt:
-    """Everything that was observed during one attempt. Only the machine of its trial changes it.
-
-    - begun_s: when the attempt began. started: when the first sample of the stimulus left the driver.
-    - started_audio_s: position of that sample in the audio sent to the device, if its sound goes over a wire.
-    - heard: when that sample was found in the microphone's recording. ended: when the stimulus ended.
-    - spans: speech of the device. sounds: when the device began a sound, which may be speech or a chime.
-    - opened: whether the device woke to the phrase of the opening.
-    - wakes: its wake events. Some may be from before its sound, whose start is reported later; they are not its own.
-    - told_s: when the last transcript or intent arrived.
-    - asked: whether the operator was asked about recognition. answer: the operator's answer.
-    - reported_states: pieces of state that the device reported, for the effect check.
-    - unread: why reports of the device were lost; "" if none were. host: how the host disturbed the attempt.
-    - frozen: the response, once it is stored. interruption: why it was interrupted; "" if it was not.
-    - closed_s: when closing words ended the time for a response; None before.
-    """
+    """Everything that was observed during one attempt. Only the machine of its trial changes it."""
 
     trial: Trial
     take: int
@@ -94,26 +80,47 @@ class Attempt:
     play_id: str
     timing: StimulusTiming
     begun_s: float
+    """When the attempt began."""
     started: Stamp | None = None
+    """When the first sample of the stimulus left the driver."""
     started_audio_s: float | None = None
+    """Position of that sample in the audio sent to the device, if its sound goes over a wire."""
     heard: Stamp | None = None
+    """When that sample was found in the microphone's recording."""
     ended: Stamp | None = None
+    """When the stimulus ended."""
     spans: list[Span] = field(default_factory=list)
+    """Speech of the device."""
     sounds: list[Stamp] = field(default_factory=list)
+    """When the device began a sound, which may be speech or a chime."""
     opened: bool = False
+    """Whether the device woke to the phrase of the opening."""
     wakes: list[Wake] = field(default_factory=list)
+    """Its wake events. Some may be from before its sound, whose start is reported later; they are not its own."""
     transcripts: list[str] = field(default_factory=list)
+    """Final transcripts that the device reported."""
     intents: list[Intent] = field(default_factory=list)
+    """What the device reported that it understood."""
     told_s: float | None = None
+    """When the last transcript or intent arrived."""
     answer: OperatorAnswer | None = None
+    """The operator's answer about recognition."""
     asked: bool = False
+    """Whether the operator was asked about recognition."""
     reported_states: list[StateTold] = field(default_factory=list)
+    """Pieces of state that the device reported, for the effect check."""
     unread: str = ""
+    """Why reports of the device were lost; "" if none were."""
     host: Disturbance = field(default_factory=Disturbance)
+    """How the host disturbed the attempt."""
     effect_answered: bool = False
+    """Whether a person has answered about the effect."""
     frozen: Response | None = None
+    """The response, once it is stored."""
     interruption: str = ""
+    """Why the attempt was interrupted; "" if it was not."""
     closed_s: float | None = None
+    """When closing words ended the time for a response; None before."""
 
     def take_in(self, observation: Observation, now_s: float) -> bool:
         """Adds an observation. Returns whether it may change the verdict."""

@@ -60,36 +60,38 @@ INJECTION_GUARD_S = 60.0
 
 @dataclass(slots=True)
 class ListeningAttempt:
-    """The progress of one attempt: a stimulus is played once. Only the machine of its trial changes it.
-
-    - begun_s: when the attempt began.
-    - begun, ended: player → when its first and its last sample left.
-    - audio_s: player → position of its first sample in the audio sent to the device.
-    - progress_s: player → when it last made progress.
-    - heard: when the first sample was found in the microphone's recording.
-    - understood: connections whose devices have reported what they understood.
-    - woken, opened: connections whose devices have woken to the phrase, and to the phrase of the opening.
-    - unread: connection → which report was lost, and why. host: how the host disturbed the attempt.
-    - players: everything that plays the stimulus. through_air: players other than a device's own connection.
-    """
+    """The progress of one attempt: a stimulus is played once. Only the machine of its trial changes it."""
 
     trial: Trial
     listening: ListeningSpec
     timing: StimulusTiming
     play_id: str
     begun_s: float
+    """When the attempt began."""
     begun: dict[str, Stamp] = field(default_factory=dict)
+    """Player → when its first sample left."""
     ended: dict[str, Stamp] = field(default_factory=dict)
+    """Player → when its last sample left."""
     audio_s: dict[str, float] = field(default_factory=dict)
+    """Player → position of its first sample in the audio sent to the device."""
     progress_s: dict[str, float] = field(default_factory=dict)
+    """Player → when it last made progress."""
     heard: Stamp | None = None
+    """When the first sample was found in the microphone's recording."""
     understood: set[str] = field(default_factory=set)
+    """Connections whose devices have reported what they understood."""
     woken: set[str] = field(default_factory=set)
+    """Connections whose devices have woken to the phrase."""
     opened: set[str] = field(default_factory=set)
+    """Connections whose devices have woken to the phrase of the opening."""
     unread: dict[str, str] = field(default_factory=dict)
+    """Connection → why a report of its device was lost."""
     host: Disturbance = field(default_factory=Disturbance)
+    """How the host disturbed the attempt."""
     players: tuple[str, ...] = field(init=False)
+    """Everything that plays the stimulus."""
     through_air: tuple[str, ...] = field(init=False)
+    """Players other than a device's own connection."""
 
     def __post_init__(self) -> None:
         injected = {target.player for target in self.listening.targets if target.injected}

@@ -43,32 +43,32 @@ _SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 
 @dataclass(slots=True)
 class _LifeSigns:
-    """The signs of life of one device. A device is called when a phrase or query is played to it.
-
-    - silent: takes since its last sign of life → when they called it.
-    - unproven: silent takes that no later sign can prove.
-    - good: the trial that it last reacted to. reacted: whether it has reacted in the current take.
-    - signed: whether it gave a sign in the current take, after its call. signs: number of its signs.
-    - restarts: number of restarts in a row that followed silent takes, without a reaction in between.
-    - beats: whether it sends heartbeats.
-    - last_s: time of its last sign in this run, or of the first sound that was played before any.
-    - stood_s: start and end of its latest silence that was too long.
-    - restarted: whether it restarted in the current take, before any sign after its call. counted: whether `restarts`
-      includes that restart.
-    """
+    """The signs of life of one device. A device is called when a phrase or query is played to it."""
 
     silent: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Takes since its last sign of life → when they called it."""
     unproven: list[tuple[str, int]] = field(default_factory=list)
+    """Silent takes that no later sign can prove."""
     good: Trial | None = None
+    """The trial that it last reacted to."""
     reacted: bool = False
+    """Whether it has reacted in the current take."""
     signed: bool = False
+    """Whether it gave a sign in the current take, after its call."""
     signs: int = 0
+    """Number of its signs."""
     restarts: int = 0
+    """Number of restarts in a row that followed silent takes, without a reaction in between."""
     beats: bool = False
+    """Whether it sends heartbeats."""
     last_s: float | None = None
+    """Time of its last sign in this run, or of the first sound that was played before any."""
     stood_s: tuple[float, float] = (-math.inf, -math.inf)
+    """Start and end of its latest silence that was too long."""
     restarted: bool = False
+    """Whether it restarted in the current take, before any sign after its call."""
     counted: bool = False
+    """Whether `restarts` includes that restart."""
 
 
 class Liveness:

@@ -55,40 +55,42 @@ TakeKey = tuple[str, int]
 
 @dataclass(slots=True)
 class Resumption:
-    """State of a session after the rows that were added. Without rows, the session has not begun.
-
-    - takes: all known takes, planned and re-run, in the order of playing. begun: those that have begun.
-    - finished: take → its verdict. attempts: take → number of the attempt → its latest row.
-    - open_attempts: take → numbers of attempts that have begun and have no verdict.
-    - frozen: (trial, take, attempt) → hash of the response's clip.
-    - judgments: ids of the judgments. wakes: `seq` of the rows of wake events.
-    - cut: whether the last attempt was interrupted or skipped, so that its device may still answer.
-    - stored: hashes of the stimuli whose sound is stored.
-    - last_sound_s: when the last sound was committed, on the session's clock.
-    - time_line: boot id and speed of the session's clock in the last run.
-    - ended: why the session ended; None if it is open. rows: number of rows.
-    - originals: connection → its settings before the first change, name → value.
-    - unpowered: devices whose power was cut and is not known to be back.
-    - lives: signs of life of the devices.
-    """
+    """State of a session after the rows that were added. Without rows, the session has not begun."""
 
     takes: dict[TakeKey, None] = field(default_factory=dict)
+    """All known takes, planned and re-run, in the order of playing."""
     begun: set[TakeKey] = field(default_factory=set)
+    """Takes that have begun."""
     finished: dict[TakeKey, TrialFinished] = field(default_factory=dict)
+    """Take → its verdict."""
     attempts: dict[TakeKey, dict[int, AttemptFinished]] = field(default_factory=dict)
+    """Take → number of the attempt → its latest row."""
     open_attempts: dict[TakeKey, set[int]] = field(default_factory=dict)
+    """Take → numbers of attempts that have begun and have no verdict."""
     frozen: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    """(trial, take, attempt) → SHA-256 of the response's clip."""
     judgments: set[str] = field(default_factory=set)
+    """Ids of the judgments."""
     wakes: set[int] = field(default_factory=set)
+    """`seq` of the rows of wake events."""
     cut: bool = False
+    """Whether the last attempt was interrupted or skipped, so that its device may still answer."""
     stored: set[str] = field(default_factory=set)
+    """SHA-256 of the stimuli whose sound is stored."""
     last_sound_s: float | None = None
+    """When the last sound was committed, on the session's clock; None before the first."""
     time_line: tuple[str, float] | None = None
+    """Boot id and speed of the session's clock in the last run; None before the first."""
     ended: EndReason | None = None
+    """Why the session ended; None if it is open."""
     rows: int = 0
+    """Number of rows."""
     originals: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Connection → its settings before the first change, name → value."""
     unpowered: set[str] = field(default_factory=set)
+    """Devices whose power was cut and is not known to be back."""
     lives: Liveness = field(default_factory=Liveness)
+    """Signs of life of the devices."""
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:

@@ -57,58 +57,58 @@ if TYPE_CHECKING:
 
 @frozen
 class ConductorContext:
-    """Everything that the conductor works with. The caller creates and closes it.
-
-    - loudspeakers: id → driver, for every id that the plan names, including connections that inject sound.
-    - between_trials_s: quiet before each trial.
-    - transcribe(waveform, on_text): the harness's own recogniser, in the background. It calls on_text(text) once
-      from any thread, with "" when it fails. None without a recogniser.
-    - attended: whether an operator is there to answer questions.
-    - on_state, answer(command_id, ok, why): messages to the clients, called from the conductor's thread.
-    - on_rendered: called with each trial's sound before it is played, from the rendering thread.
-    - linger: while it returns True after the plan's end, notes, judgments and re-runs are still accepted.
-    - needless(trial): why a listening trial need not be played any more; "" if it must be.
-    - life_check_after: number of trials in a row without a sign of life that make a device doubtful (0: never).
-    - decisions: returns rows about sequential tests that the log lacks; called after each listening trial.
-    - settings: id → driver, for connections that can change the settings of their devices.
-    - on_fault: what a run does about a fault that ends a trial; None: it plays the next trial.
-    - levels: how the level of a stimulus is compared with that at the microphone; None: it is not.
-    - max_noise_floor_dbfs: a run pauses before a trial while the microphone's noise floor is higher; None: no limit.
-    - checks: checks of the bench that are repeated between trials; None: there are none.
-    - short_of_room: returns why the disk has too little space for another trial; "" if it has enough.
-    - alive: called by the conductor's thread every half second while it is not stuck.
-    - stalls: returns the stalls of the host that it has not returned before.
-    - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None: not known yet.
-    - stands: id → stand of the bench. power: device → its power switch.
-    """
+    """Everything that the conductor works with. The caller creates and closes it."""
 
     loudspeakers: Mapping[str, Stimulates]
+    """Id → driver, for every id that the plan names, including connections that inject sound."""
     microphone: Hears | None
     log: SessionLog
     renders: Renders
     clock: Clock
     on_state: Callable[[StateChanged], None]
+    """Sends the state of the run to the clients."""
     answer: Callable[[str, bool, str], None]
+    """(command id, accepted, reason) → None: answers a command of a client."""
     attended: Callable[[], bool] = lambda: False
+    """Whether an operator is there to answer questions."""
     transcribe: Callable[[Waveform, Callable[[str], None]], None] | None = None
+    """The harness's own recogniser, in the background. It calls its second argument once from any thread, with the
+    words, or with "" when it fails. None without a recogniser."""
     recogniser_name: str = ""
     on_rendered: Callable[[Trial, RenderedStimulus], None] | None = None
+    """Called with each trial's sound before it is played, from the rendering thread."""
     linger: Callable[[], bool] = lambda: False
+    """While it returns True after the plan's end, notes, judgments and re-runs are still accepted."""
     between_trials_s: float = 1.0
+    """Quiet before each trial."""
     needless: Callable[[Trial], str] = lambda trial: ""
+    """Why a listening trial need not be played any more; "" if it must be."""
     decisions: Callable[[], tuple[DecisionReached, ...]] = lambda: ()
+    """Returns rows about sequential tests that the log lacks. Called after each listening trial."""
     life_check_after: int = 0
+    """Number of trials in a row without a sign of life that make a device doubtful (0: never)."""
     explained: Callable[[int], bool | None] = lambda seq: False
+    """`seq` of a wake event's row → whether a stimulus or an earlier event explains it; None: not known yet."""
     settings: Mapping[str, HasSettings] = field(default_factory=dict)
+    """Id → driver, for connections that can change the settings of their devices."""
     on_fault: OnFault | None = None
+    """What a run does about a fault that ends a trial; None: it plays the next trial."""
     levels: LevelRule | None = None
+    """How the level of a stimulus is compared with that at the microphone; None: it is not."""
     max_noise_floor_dbfs: float | None = None
+    """A run pauses before a trial while the microphone's noise floor is higher; None: no limit."""
     checks: BenchCheck | None = None
+    """Checks of the bench that are repeated between trials; None: there are none."""
     short_of_room: Callable[[], str] = lambda: ""
+    """Why the disk has too little space for another trial; "" if it has enough."""
     alive: Callable[[], None] = lambda: None
+    """Called at least every half second while the conductor is not stuck."""
     stalls: Callable[[], Iterable[HostStalled]] = tuple
+    """Returns the stalls of the host that it has not returned before."""
     stands: Mapping[str, PositionerSetting] = field(default_factory=dict)
+    """Id → stand of the bench."""
     power: Mapping[str, DevicePower] = field(default_factory=dict)
+    """Device → its power switch."""
 
 
 @frozen
@@ -195,42 +195,44 @@ Machine = TrialMachine | ListeningMachine
 
 
 class Run:
-    """State of a run. Only the conductor's thread uses it, except for `arrivals`.
-
-    - trials: trials of the plan, by id. standing: state of the session after the rows of its log.
-    - arrivals: input that is not processed yet. seen: latest reports of the drivers.
-    - machine: machine of the current take; None between takes.
-    - sounds: play_id → sound of that take; "" is the stimulus. beside: loudspeaker → noise of that take.
-    - last_sound_s: when the bench last made a known sound; None before the first one.
-    - paused: whether no attempt may begin. ending: why the run ends; None while it continues.
-    - aborted: who aborted the run; "" if nobody did.
-    - serve: processes the next arrival, or lets time pass. Called while waiting.
-    - prompt: what a person is asked to say, and until when; that time is None while they speak.
-    - was_full: set when something had to wait for space on the disk, so that the attempt is interrupted.
-    """
+    """State of a run. Only the conductor's thread uses it, except for `arrivals`."""
 
     def __init__(
         self, plan: Sequence[Trial], stage: ConductorContext, standing: Resumption, serve: Callable[[], None]
     ) -> None:
         self.stage = stage
         self.serve = serve
+        """Processes the next arrival, or lets time pass. Called while waiting."""
         self.trials = {trial.id: trial for trial in plan}
+        """Trials of the plan, by id."""
         self.standing = standing
+        """State of the session after the rows of its log."""
         for trial in plan:
             standing.add_take((trial.id, 1))
         self.arrivals = Inbox(stage.clock)
+        """Input that is not processed yet."""
         self.clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put, stage.explained)
         self.seen = BenchState()
+        """Latest reports of the drivers."""
         self.machine: Machine | None = None
+        """Machine of the current take; None between takes."""
         self.sounds: dict[str, Waveform] = {}
+        """play_id → sound of the current take."""
         self.beside: Mapping[str, Waveform] = {}
+        """Loudspeaker → noise that it plays with the stimulus of the current take."""
         self.last_sound_s: float | None = None
+        """When the bench last made a known sound; None before the first one."""
         self.paused = False
+        """Whether no attempt may begin."""
         self.pause_reason = ""
         self.ending: EndReason | None = None
+        """Why the run ends; None while it continues."""
         self.aborted = ""
+        """Who aborted the run, as the cause of a verdict; "" if nobody did."""
         self.was_full = False
+        """Set when something had to wait for space on the disk, so that the attempt is interrupted."""
         self.prompt: tuple[TalkerPrompt, float | None] | None = None
+        """What a person is asked to say, and until when; that time is None while they speak."""
         self._shown_state: StateChanged | None = None
         self._wall_offset_s = wall_offset_s()
 

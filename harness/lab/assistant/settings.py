@@ -93,16 +93,7 @@ class FaultRule:
 
 @frozen
 class AssistantSettings:
-    """All settings. The defaults are a well-behaved assistant that reports everything.
-
-    - memory_s: how long it remembers a question for a follow-up
-    - dialogue_s: how long it listens after it has asked a question
-    - rings: how often a timer or alarm rings unless it is stopped
-    - endpoint_ms: silence that ends a query
-    - query_max_s: length of the longest query
-    - mqtt: broker for its reports: "lab", "host:port", or "" for none
-    - microphone, speaker: names of sound devices
-    """
+    """All settings. The defaults are a well-behaved assistant that reports everything."""
 
     device: str = "assistant"
     wake_engine: str = "microwakeword"
@@ -111,17 +102,28 @@ class AssistantSettings:
     voice: VoiceSpec = field(default_factory=lambda: VoiceSpec(engine="flite", name="rms"))
     level_dbfs: float = -26.0
     memory_s: float = 8.0
+    """How long it remembers a question for a follow-up."""
     dialogue_s: float = 8.0
+    """How long it listens after it has asked a question."""
     rings: int = 3
+    """How often a timer or alarm rings unless it is stopped."""
     endpoint_ms: int = 600
+    """Silence that ends a query."""
     query_max_s: float = 8.0
+    """Length of the longest query."""
     earcons: bool = False
+    """Whether it beeps when it wakes, and when nothing was said."""
     barge_in: bool = False
+    """Whether it hears the wake phrase while it speaks."""
     reports: frozenset[ReportKind] = frozenset(ReportKind)
     mqtt: str = "lab"
+    """Broker for its reports: "lab", "host:port", or "" for none."""
     microphone: str = "dut_mic"
+    """Name of the sound device that it hears with."""
     speaker: str = "dut_speaker"
+    """Name of the sound device that it speaks with."""
     seed: int = 0
+    """Seed of random faults."""
     faults: tuple[FaultRule, ...] = ()
 
 

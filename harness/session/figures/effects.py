@@ -33,23 +33,26 @@ AttemptKey = tuple[str, int, int]
 
 @dataclass(slots=True)
 class _AttemptReports:
-    """One attempt: when its query ended, and what its device reported afterwards.
-
-    started_s: when the stimulus started. heard_s: the same, from the microphone's recording; None if it was not found
-    there. states: (report, seconds from the end of the query). cut_s, cut: when and why reports ended early; None and
-    "" if they did not. response_ends_s: end of its response. over: whether the attempt has ended.
-    """
+    """One attempt: when its query ended, and what its device reported afterwards."""
 
     trial: Trial
     row: AttemptStarted
     started_s: float | None = None
+    """When the stimulus started."""
     heard_s: float | None = None
+    """The same, from the microphone's recording; None if it was not found there."""
     states: list[tuple[StateTold, float]] = field(default_factory=list)
+    """(report, seconds from the end of the query)."""
     cut_s: float | None = None
+    """When reports ended early; None if they did not."""
     cut: str = ""
+    """Why reports ended early; "" if they did not."""
     answered: bool = False
+    """Whether the attempt was answered."""
     response_ends_s: float | None = None
+    """End of its response."""
     over: bool = False
+    """Whether the attempt ended with an earlier run."""
 
     @property
     def opens_s(self) -> float | None:

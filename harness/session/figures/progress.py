@@ -63,47 +63,49 @@ from harness.wake.wake_progress import WakeProgress
 
 @frozen
 class Totals:
-    """Counts over trials, each by its latest finished take.
-
-    - planned, finished: number of trials, including probes. probes: number of planned probes.
-    - again: number of finished trials that will be played again.
-    - recognised: trials with evidence of recognition, of those decided and assessed. A trial whose last attempt stayed
-      silent is decided, and not recognised. Trials repeated until understood count only in `understood`.
-    - first_attempt: as `recognised`, at the first attempt.
-    - answered: share of trials with a response, of those decided whose device has a voice.
-    - attempts_to_recognition: (number of attempts, number of trials), ascending.
-    - latency: from the end of the query to the first speech, in answered trials.
-    - wake_delay: from the end of the wake phrase to the wake event, in the attempts that decided.
-    - first_sounds: from the end of the query to the first sound, also a chime, in trials in which the device may
-      respond.
-    - to_judge: number of first responses. judged: number of those with a category by at least one rater.
-    - first_words, final_words: words understood from the queries at the first and at the deciding attempt.
-    - effects: share of right effects of those known; only for a session as a whole.
-    - disturbed: share of attempts, in the takes that count, that the host disturbed.
-    - understood: results of trials that expect intents.
-    - requests: queries of each device, by the pause after their wake phrase.
-    """
+    """Counts over trials, each by its latest finished take."""
 
     planned: int = 0
+    """Number of trials, including probes."""
     probes: int = 0
+    """Number of planned probes."""
     finished: int = 0
+    """Number of finished trials, including probes."""
     again: int = 0
+    """Number of finished trials that will be played again."""
     by_outcome: tuple[tuple[Outcome, int], ...] = ()
+    """(outcome, number of trials) for outcomes that occurred, in the order of `Outcome`."""
     recognised: Share = field(default_factory=Share)
+    """Trials with evidence of recognition, of those decided and assessed. A trial whose last attempt stayed silent is
+    decided, and not recognised. Trials repeated until understood count only in `understood`."""
     first_attempt: Share = field(default_factory=Share)
+    """As `recognised`, at the first attempt."""
     answered: Share = field(default_factory=Share)
+    """Share of trials with a response, of those decided whose device has a voice."""
     attempts_to_recognition: tuple[tuple[int, int], ...] = ()
+    """(number of attempts, number of trials), ascending."""
     latency: LatencyFigures = field(default_factory=LatencyFigures)
+    """From the end of the query to the first speech, in answered trials."""
     first_sounds: FirstSounds = field(default_factory=FirstSounds)
+    """From the end of the query to the first sound, also a chime, in trials in which the device may respond."""
     wake_delay: LatencyFigures = field(default_factory=LatencyFigures)
+    """From the end of the wake phrase to the wake event, in the attempts that decided."""
     to_judge: int = 0
+    """Number of first responses."""
     judged: int = 0
+    """Number of first responses with a category by at least one rater."""
     first_words: GroupTranscripts = field(default_factory=GroupTranscripts)
+    """Words understood from the queries at the first attempt."""
     final_words: GroupTranscripts = field(default_factory=GroupTranscripts)
+    """Words understood from the queries at the deciding attempt."""
     effects: Share = field(default_factory=Share)
+    """Share of right effects of those known; only for a session as a whole."""
     disturbed: Share = field(default_factory=Share)
+    """Share of attempts, in the takes that count, that the host disturbed."""
     understood: UnderstoodFigures = field(default_factory=UnderstoodFigures)
+    """Results of trials that expect intents."""
     requests: tuple[tuple[str, tuple[GapRequests, ...]], ...] = ()
+    """Queries of each device, by the pause after their wake phrase."""
 
     @property
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
@@ -253,56 +255,62 @@ class CheckCount:
 
 @frozen
 class Progress:
-    """State and results of a session at the row `seq`.
-
-    - session: the first row; None before it was read.
-    - trials: in the order of playing. running: id of the current trial; None between trials.
-    - last_response: trial, take and attempt of the last stored response.
-    - last_frame: trial, take and attempt of the last attempt about whose intents nothing more can become known.
-    - runs, faults, pauses: number of each. engine_failed: whether the last engine has failed.
-    - late_sound: late and lost blocks. unread: number of lost lines and messages of devices.
-    - stalls: number of stalls of the host. longest_stall_s: length of the longest.
-    - boards: what the devices report about themselves. A device that was exchanged has two entries.
-    - power_cycles: (device, number of its power cycles, number of those after a fault).
-    - bench_checks: results of each check of the bench.
-    - self_wakes: for each device that reports wake events, those during answers of itself and of other devices.
-    - connections: lost connections and restarts of each device, and the attempts that they interrupted.
-    - unplaced: number of rows that name an unplanned trial; more than 0 means that the log is damaged.
-    - paused: the row of the present pause; None if there is none. finished: why the session ended; None if it is open.
-    - pace_s: mean real time of the last trials, without pauses. kind_paces: by kind of trial, the mean time of each
-      second of ambient sound, or of each other trial.
-    - effects: evidence for attempts that were answered (`effects.EffectRows`).
-    - effect_answers: (Unix time, answer of a person), oldest first. responses_wall_s: Unix times of responses.
-    """
+    """State and results of a session at the row `seq`."""
 
     seq: int = 0
     session: SessionStarted | None = None
+    """The first row; None before it was read."""
     trials: tuple[TrialProgress, ...] = ()
+    """The trials in the order of playing."""
     totals: Totals = field(default_factory=Totals)
     running: str | None = None
+    """Id of the current trial; None between trials."""
     last_response: tuple[str, int, int] | None = None
+    """Trial, take and attempt of the last stored response."""
     last_frame: tuple[str, int, int] | None = None
+    """Trial, take and attempt of the last attempt about whose intents nothing more can become known."""
     runs: int = 0
+    """Number of runs."""
     faults: int = 0
+    """Number of faults."""
     engine_failed: bool = False
+    """Whether the last engine has failed."""
     pauses: int = 0
+    """Number of pauses."""
     late_sound: LateSound = field(default_factory=LateSound)
+    """Late and lost blocks."""
     stalls: int = 0
+    """Number of stalls of the host."""
     longest_stall_s: float = 0.0
+    """Length of the longest stall."""
     unread: int = 0
+    """Number of lost lines and messages of devices."""
     boards: tuple[DeviceDescribed, ...] = ()
+    """What the devices report about themselves. A device that was exchanged has two entries."""
     power_cycles: tuple[tuple[str, int, int], ...] = ()
+    """(device, number of its power cycles, number of those after a fault)."""
     bench_checks: tuple[CheckCount, ...] = ()
+    """Results of each check of the bench."""
     self_wakes: tuple[AnswersHeard, ...] = ()
+    """For each device that reports wake events, those during answers of itself and of other devices."""
     connections: tuple[DeviceConnection, ...] = ()
+    """Lost connections and restarts of each device, and the attempts that they interrupted."""
     unplaced: int = 0
+    """Number of rows that name an unplanned trial; more than 0 means that the log is damaged."""
     paused: Paused | None = None
+    """The row of the present pause; None if there is none."""
     finished: EndReason | None = None
+    """Why the session ended; None if it is open."""
     pace_s: float | None = None
+    """Mean real time of the last trials, without pauses; None before the first."""
     kind_paces: Mapping[TrialKind, float] = field(default_factory=dict)
+    """By kind of trial, the mean real time of each second of ambient sound, or of each other trial."""
     effects: Mapping[AttemptKey, EffectEvidence] = field(default_factory=dict)
+    """Evidence for attempts that were answered (`effects.EffectRows`)."""
     effect_answers: Mapping[AttemptKey, tuple[tuple[float, EffectAnswered], ...]] = field(default_factory=dict)
+    """Attempt → (Unix time, answer of a person), oldest first."""
     responses_wall_s: Mapping[AttemptKey, float] = field(default_factory=dict)
+    """Attempt → Unix time of its response."""
 
     @property
     def left(self) -> int:

@@ -56,36 +56,42 @@ MISSES_BEATS_S = 12.0
 
 @dataclass(frozen=True)
 class DeviceTraits:
-    """How a simulated device behaves. Probabilities are 0–1, times in s.
-
-    - wakes: probability that it wakes to a wake phrase. wakes_of: speaker → the same for them.
-    - mishears, silent: probability that it mishears a query, and that it does not answer.
-    - doubles: probability of a second event for one wake phrase. edge: of an event at the edge of its window.
-    - false_per_hour: mean number of false wake events per hour.
-    - report_s: delay of its reports. error_s: error of the times in them.
-    - latency_s: time from the end of the query to its answer. lasts_s: shortest and longest answer.
-    - very_late: probability that it answers much later.
-    - answers: whether it has a voice. beats: whether it sends heartbeats. states: whether it reports its state.
-    """
+    """How a simulated device behaves. Probabilities are 0–1, times in s."""
 
     wakes: float = 0.9
+    """Probability that it wakes to a wake phrase."""
     mishears: float = 0.1
+    """Probability that it mishears a query."""
     silent: float = 0.05
+    """Probability that it does not answer a query."""
     doubles: float = 0.05
+    """Probability of a second event for one wake phrase."""
     edge: float = 0.05
+    """Probability of an event at the edge of its window."""
     false_per_hour: float = 6.0
+    """Mean number of false wake events per hour."""
     report_s: float = 0.05
+    """Delay of its reports."""
     error_s: float = 0.02
+    """Error of the times in its reports."""
     latency_s: float = 1.0
+    """Time from the end of the query to its answer."""
     answers: bool = True
+    """Whether it has a voice."""
     beats: bool = True
+    """Whether it sends heartbeats."""
     states: bool = False
+    """Whether it reports its state."""
     lasts_s: tuple[float, float] = (0.8, 2.5)
+    """Shortest and longest answer."""
     very_late: float = 0.03
+    """Probability that it answers much later."""
     wakes_of: Mapping[str, float] = field(default_factory=dict)
+    """Speaker → as `wakes`, for them."""
     reports: frozenset[ObservationKind] = frozenset(
         {ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.RESPONSE}
     )
+    """Kinds of observations that it reports."""
 
 
 @dataclass
