@@ -20,15 +20,14 @@ from harness.model.errors import HarnessError, LabError
 
 _POLL_S = 0.2
 _DOWN_WITHIN_S = 30.0
+"""How long to wait for the lab to stop."""
 
 
 class ManagedLab:
-    """The lab of HARNESS_LAB, started again; LabError when it cannot start.
-
-    keep: whether it keeps running after the command and its run have ended.
-    """
+    """The lab of HARNESS_LAB, started again for one command, and stopped after it."""
 
     def __init__(self, settings: Path, *, keep: bool = False) -> None:
+        """keep: whether it runs on after the command and its run have ended. Raises LabError if it cannot start."""
         self._keeper = ChildProcess(python_command("harness.lab.keeper", str(settings)))
         try:
             answer = self._keeper.stdout.readline()
@@ -43,7 +42,7 @@ class ManagedLab:
             raise
 
     def keep_until_exit(self, pid: int) -> None:
-        """Keeps the lab running until the engine with this pid has ended, too."""
+        """Also keeps the lab running until the engine with this pid has ended."""
         self._send_line(f"until {pid}")
 
     def _send_line(self, line: str) -> None:
@@ -62,7 +61,7 @@ class ManagedLab:
 
 
 def main(settings: Path) -> None:
-    """Keeps the lab until the end of standard input, or of the engine."""
+    """Starts the lab, and stops it at the end of standard input and of the engine, unless it is to be kept."""
     lab = Lab()
     lab.down()  # `up` refuses a lab that runs with other settings
     try:
@@ -76,9 +75,13 @@ def main(settings: Path) -> None:
         with contextlib.suppress(BrokenPipeError):  # the command was killed meanwhile
             os.write(1, b'""\n')  # nothing stays in a buffer, whose flush at exit would fail again
         for line in sys.stdin:
-            word, _, pid = line.strip().partition(" ")
-            keep = keep or word == "keep"
-            engine = describe(int(pid)) if word == "until" else engine
+            match line.split():
+                case ["keep"]:
+                    keep = True
+                case ["until", pid]:
+                    engine = describe(int(pid))
+                case _:
+                    pass
         while engine is not None and engine.alive():
             time.sleep(_POLL_S)
     finally:

@@ -43,9 +43,10 @@ _POLL_S = 0.05
 
 @frozen
 class PartStatus:
-    """One line of `harness admin lab status`. pid, uptime_s: None for a part that is not running.
+    """One line of `harness admin lab status`.
 
-    health: its state in words. healthy: whether that is as it should be.
+    pid, uptime_s: None for a part that is not running. health: its state in words. healthy: whether that is as it
+    should be.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Lab:
         """Starts the parts that are not running. Returns False if all were. If it fails, nothing is left behind.
 
         If a part has died, only that part starts again, with the same room, port and settings. A session that uses
-        the lab continues. InputError if the lab runs with other settings or another room than requested.
+        the lab continues. Raises InputError if the lab runs with other settings or another room than requested.
         """
         chosen = named_room(room or DEFAULT_ROOM)
         settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
@@ -103,7 +104,7 @@ class Lab:
         return True
 
     def down(self) -> tuple[str, ...]:
-        """Ends the parts of this lab; returns the parts that were running."""
+        """Ends the parts of this lab. Returns those that were running."""
         if not self.folder.exists():
             return ()
         with self._lock():
@@ -126,6 +127,7 @@ class Lab:
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
+        """Makes the folder, and locks it for a block. Raises LabError if another command has locked it."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.folder.stat().st_uid != os.getuid():
             raise LabError(f"{self.folder} belongs to another user", remedy="Set HARNESS_LAB to a folder that you own")
@@ -153,18 +155,10 @@ class Lab:
         port = state.get("mqtt_port", 0)
         if BROKER in parts or not isinstance(port, int):
             port = self._start_broker(port if isinstance(port, int) else 0)
+        device, settings_sha256 = state.get("device", settings.device), state.get("settings_sha256")
         if ASSISTANT in parts:
-            self._assistant_path.unlink(missing_ok=True)
-            arguments = python_command(
-                "harness.lab.assistant", "--state", str(self._assistant_path), "--mqtt", f"{HOST}:{port}"
-            )
-            if settings_path is not None:
-                arguments += ["--settings", str(settings_path.resolve())]
-            self._start(ASSISTANT, arguments, {**os.environ, **environment})
-            self._await(ASSISTANT, lambda: self._assistant_status().get("state") == "idle", _READY_LIMIT_S)
-        if ASSISTANT not in parts:
-            settings_sha256 = state.get("settings_sha256")
-        else:
+            self._start_assistant(port, settings_path, environment)
+            device = settings.device
             settings_sha256 = None if settings_path is None else _sha256(settings_path)
         lab_state = {
             "environment": environment,
@@ -172,11 +166,22 @@ class Lab:
             "mqtt_port": port,
             "pids": {part: process.pid for part in PARTS if (process := self._started_process(part)) is not None},
             "room": room.name,
-            "device": state.get("device", settings.device) if ASSISTANT not in parts else settings.device,
+            "device": device,
             "settings": None if settings_path is None else str(settings_path.resolve()),
             "settings_sha256": settings_sha256,
         }
         write_atomically(self._state_path, json.dumps(lab_state, indent=1).encode())
+
+    def _start_assistant(self, port: int, settings_path: Path | None, environment: Mapping[str, str]) -> None:
+        """Starts the assistant, and waits until it listens. environment: variables that name the sound server."""
+        self._assistant_path.unlink(missing_ok=True)
+        arguments = python_command(
+            "harness.lab.assistant", "--state", str(self._assistant_path), "--mqtt", f"{HOST}:{port}"
+        )
+        if settings_path is not None:
+            arguments += ["--settings", str(settings_path.resolve())]
+        self._start(ASSISTANT, arguments, {**os.environ, **environment})
+        self._await(ASSISTANT, lambda: self._assistant_status().get("state") == "idle", _READY_LIMIT_S)
 
     def _start_sound(self, room: Room) -> None:
         if self._server is not None:
@@ -219,6 +224,7 @@ class Lab:
             raise InputError(f"the virtual lab is already running with room {state.get('room')!r}", remedy=remedy)
 
     def _start_broker(self, port: int) -> int:
+        """Starts the broker. port: 0 takes a free one. Returns the port."""
         port_file = self.folder / "broker.port"
         port_file.unlink(missing_ok=True)
         self._start(
@@ -234,9 +240,10 @@ class Lab:
         self._remember(part, start_detached(arguments, environment, self.log_path(part)))
 
     def _await(self, part: str, ready: Callable[[], bool], limit_s: float) -> None:
-        deadline = time.monotonic() + limit_s
+        """Waits until a part is ready. Raises LabError if it exits, or is not ready in time."""
+        deadline_s = time.monotonic() + limit_s
         while not ready():
-            if not self._is_alive(part) or time.monotonic() > deadline:
+            if not self._is_alive(part) or time.monotonic() > deadline_s:
                 detail = self._last_line(part)
                 problem = (
                     "exited immediately" if not self._is_alive(part) else f"was not ready after {exact(limit_s)} s"
@@ -245,6 +252,7 @@ class Lab:
             time.sleep(_POLL_S)
 
     def _remember(self, part: str, pid: int) -> None:
+        """Writes the pid file of a part. Raises LabError if its process is gone already."""
         process = describe(pid)
         if process is None:
             raise LabError(
@@ -253,6 +261,7 @@ class Lab:
         save_process(self._pid_path(part), process)
 
     def _end_all(self) -> tuple[str, ...]:
+        """Ends all parts. Returns those that were running. Raises LabError if one does not stop."""
         self._state_path.unlink(missing_ok=True)
         ended_parts: list[str] = []
         server, self._server = self._server, None
@@ -278,6 +287,7 @@ class Lab:
         return PartStatus(part, process.pid, process.uptime_s(), health, healthy)
 
     def _health(self, part: str) -> tuple[str, bool]:
+        """The state of a running part in words, and whether that is as it should be."""
         match part:
             case "sound server":
                 environment = {**os.environ, **LabSoundServer(self.folder).environment()}
@@ -308,6 +318,7 @@ class Lab:
         return self.folder / "assistant.json"
 
     def _assistant_status(self) -> dict[str, object]:
+        """What the assistant last wrote about itself; {} if there is nothing, or it is damaged."""
         try:
             status = json.loads(self._assistant_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -332,6 +343,7 @@ class Lab:
                 process.await_exit()
 
     def _last_line(self, part: str) -> str:
+        """The last line of a part's log, for an error."""
         path = self.log_path(part)
         return (last_line(path.read_bytes()) if path.exists() else "") or "it printed nothing"
 

@@ -64,7 +64,7 @@ class Room:
     gains_db: Mapping[tuple[Mouth, Ear], float]
 
     def gain_db(self, mouth: Mouth, ear: Ear) -> float:
-        """The gain of a path; KeyError if there is no such path."""
+        """The gain of a path. Raises KeyError if there is no such path."""
         if ear not in LEGS[mouth]:
             raise KeyError(f"{mouth} does not reach {ear}")
         return self.gains_db.get((mouth, ear), 0.0)
@@ -189,9 +189,9 @@ class LabSoundServer:
     def stop(self, limit_s: float = 2.0) -> None:
         """Ends the daemon by its pid, by force after the limit. Does nothing if none is running."""
         if self.running() and self.pid is not None:
-            for number, patience_s in ((signal.SIGTERM, limit_s), (signal.SIGKILL, 2.0)):
+            for signal_number, patience_s in ((signal.SIGTERM, limit_s), (signal.SIGKILL, 2.0)):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(self.pid, number)
+                    os.kill(self.pid, signal_number)
                     # A frozen daemon receives the first signal only when it runs again.
                     os.kill(self.pid, signal.SIGCONT)
                 if self._wait_for_exit(patience_s):
@@ -215,6 +215,7 @@ class LabSoundServer:
         self._gains_db[Mouth(mouth), Ear(ear)] = gain_db
 
     def _set_leg(self, mouth: Mouth, ear: Ear, gain_db: float | None) -> None:
+        """Sets volume and mute of a path in the daemon."""
         leg = str(self._sink_input_index(mouth, ear))
         if gain_db is not None:
             volume = round(_UNITY * 10 ** (gain_db / 60))
@@ -234,10 +235,12 @@ class LabSoundServer:
         )
 
     def _list(self, kind: str) -> list[dict[str, Any]]:
+        """The daemon's objects of a kind, as `pactl list` has them."""
         entries: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", kind))
         return entries
 
     def _pactl(self, *arguments: str, limit_s: float = 3.0) -> str:
+        """Runs pactl, and returns its output. Raises LabError if the daemon does not answer in time, or refuses."""
         try:
             result = subprocess.run(
                 ["pactl", *arguments],
@@ -269,16 +272,23 @@ class LabSoundServer:
             "LC_ALL": "C",
         }
 
-    def _await(self, true: Callable[[], bool], otherwise: str) -> None:
-        deadline = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < deadline and self.running():
+    def _await(self, condition: Callable[[], bool], problem: str) -> None:
+        """Waits until a condition holds. Otherwise stops the daemon, and raises LabError with its last output.
+
+        problem: what is wrong, if there is no output.
+        """
+        deadline_s = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline_s and self.running():
             with contextlib.suppress(LabError):
-                if true():
+                if condition():
                     return
             time.sleep(0.01)
-        last = (self._child.last_error_line() if self._child is not None else "") or otherwise
+        last_output = self._child.last_error_line() if self._child is not None else ""
         self.stop()
-        raise LabError(f"the sound server did not start: {last}", remedy=f"Read {self.folder / 'sound_server.log'}")
+        raise LabError(
+            f"the sound server did not start: {last_output or problem}",
+            remedy=f"Read {self.folder / 'sound_server.log'}",
+        )
 
     def _answers(self) -> bool:
         # The last line of lab.pa creates the monitor: everything before it is then ready.
@@ -303,14 +313,16 @@ class LabSoundServer:
         return words[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in words
 
     def _wait_for_exit(self, limit_s: float) -> bool:
-        deadline = time.monotonic() + limit_s
+        """Waits until the daemon has ended. Returns whether it has."""
+        deadline_s = time.monotonic() + limit_s
         while self.running():
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline_s:
                 return False
             time.sleep(0.01)
         return True
 
     def _write_files(self) -> None:
+        """Writes all configuration files, and removes what an earlier daemon left."""
         if len(str(self.folder / "native")) > _SOCKET_PATH_BYTES:
             raise LabError(
                 f"the path {self.folder} is too long for a socket", remedy="Set HARNESS_LAB to a shorter path"
@@ -329,6 +341,7 @@ class LabSoundServer:
             (self.folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def _script(self) -> tuple[str, ...]:
+        """The lines of lab.pa, which make the sinks of the room."""
         lines = [" ".join(("load-module", _PROTOCOL, *_OPEN_DOOR, f"socket={self.folder / 'own'}"))]
         sound = f"rate={RATE_HZ} channels=1 channel_map=mono"
         # norewinds: without it, streams stall for 1.6 s when they start.

@@ -47,6 +47,7 @@ class StateFile:
         self._write_lock = threading.Lock()  # a second thread writes the heartbeat
 
     def enter(self, state: DeviceState) -> None:
+        """Changes the state, and writes it."""
         self._state = state
         self.write()
 
@@ -56,6 +57,7 @@ class StateFile:
             stream.write(json.dumps(status).encode())
 
     def keep_fresh(self, stop: threading.Event) -> None:
+        """Writes the file every second until `stop` is set, so that a frozen assistant is noticed."""
         while not stop.wait(_HEARTBEAT_S):
             self.write()
 
@@ -68,7 +70,7 @@ class Resampler:
         self._epoch: int | None = None
 
     def __call__(self, block: Block) -> npt.NDArray[np.int16]:
-        if self._epoch != block.epoch:
+        if self._epoch != block.epoch:  # sound was lost before this block
             self._stream.clear()
             self._epoch = block.epoch
         samples = self._stream.resample_chunk(block.samples)
@@ -144,7 +146,7 @@ def context(wake_phrase: str) -> str:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Host and port of "host:port"; ("", 0) for ""."""
+    """Host and port of "host:port"; ("", 0) for "". Raises LabError for any other text."""
     host, _, port = text.partition(":")
     if port and not port.isdecimal():
         raise LabError(f"{text!r} is not a broker address", remedy="Write host:port")
@@ -154,6 +156,7 @@ def address(text: str) -> tuple[str, int]:
 
 
 def main(arguments: list[str]) -> None:
+    """Runs the assistant. After a fault that restarts it, replaces this process by a new one."""
     parser = argparse.ArgumentParser(prog="harness.lab.assistant", description=__doc__)
     parser.add_argument("--settings", type=Path)
     parser.add_argument("--state", type=Path, required=True)
@@ -177,6 +180,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _without_used(arguments: list[str]) -> list[str]:
+    """The arguments without `--used` and its value, from an earlier restart."""
     if "--used" in arguments:
         index = arguments.index("--used")
         return arguments[:index] + arguments[index + 2 :]

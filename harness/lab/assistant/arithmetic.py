@@ -9,14 +9,14 @@ from harness.lab.assistant.frame import Memory, Moment, ReportedFrame, SkillAnsw
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
-_N = r"(-?\d+(?:\.\d+)?)"
+_NUMBER = r"(-?\d+(?:\.\d+)?)"
 _OPERATORS = (
     (r"plus|and|added to", "plus"),
     (r"minus|less|take away", "minus"),
     (r"times|multiplied by", "times"),
     (r"divided by|over", "divided by"),
 )
-_SUM = re.compile(rf"\b{_N} ({'|'.join(pattern for pattern, _ in _OPERATORS)}) {_N}\b")
+_SUM = re.compile(rf"\b{_NUMBER} ({'|'.join(pattern for pattern, _ in _OPERATORS)}) {_NUMBER}\b")
 
 
 @frozen
@@ -33,14 +33,14 @@ class ArithmeticSkill:
         return self._follow_up(query, memory, moment) or self._sum(query)
 
     def _sum(self, query: str) -> SkillAnswer | None:
-        if match := re.search(rf"\b{_N} percent of {_N}\b", query):
+        if match := re.search(rf"\b{_NUMBER} percent of {_NUMBER}\b", query):
             share, total = float(match[1]), float(match[2])
             request = _calculation_frame(share, "percent of", total)
             return _result_answer(
                 f"{say_number(share)} percent of {say_number(total)} is", share * total / 100, request
             )
         if match := _SUM.search(query):
-            left, operator, right = float(match[1]), _operator(match[2]), float(match[3])
+            left, operator, right = float(match[1]), _operator_name(match[2]), float(match[3])
             return _calculate(left, operator, right, _calculation_frame(left, operator, right))
         return None
 
@@ -48,31 +48,33 @@ class ArithmeticSkill:
         last = memory.recall(LatestResult, moment.now_s)
         if last is None:
             return None
-        if match := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", query):
+        if match := re.fullmatch(rf"(?:and )?(add|subtract|take) {_NUMBER} (?:to|from) (?:that|it)", query):
             return _continued_calculation(last, "plus" if match[1] == "add" else "minus", float(match[2]))
-        if match := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_N}", query):
+        if match := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_NUMBER}", query):
             return _continued_calculation(last, "times" if match[1] == "multiply" else "divided by", float(match[2]))
-        if match := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_N}", query):
+        if match := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_NUMBER}", query):
             return _continued_calculation(last, match[1], float(match[2]))
         return None
 
 
-def _operator(word: str) -> str:
+def _operator_name(word: str) -> str:
+    """The name of an operator that was spoken in any of its forms."""
     return next(name for pattern, name in _OPERATORS if word in pattern.split("|"))
 
 
 def _calculation_frame(left: float | None, operator: str, right: float) -> ReportedFrame:
+    """The intent with its slots. left: None if it is the previous result."""
     first = [] if left is None else [("number", say_number(left))]
     return frame("calculate", *first, ("operator", operator), ("number", say_number(right)))
 
 
-def _continued_calculation(last: LatestResult, name: str, right: float) -> SkillAnswer:
+def _continued_calculation(last: LatestResult, operator: str, right: float) -> SkillAnswer:
     """Continues with the previous result, which is not part of the new request."""
-    return _calculate(last.value, name, right, _calculation_frame(None, name, right))
+    return _calculate(last.value, operator, right, _calculation_frame(None, operator, right))
 
 
-def _calculate(left: float, name: str, right: float, request: ReportedFrame) -> SkillAnswer:
-    match name:
+def _calculate(left: float, operator: str, right: float, request: ReportedFrame) -> SkillAnswer:
+    match operator:
         case "plus":
             value = left + right
         case "minus":
@@ -83,7 +85,7 @@ def _calculate(left: float, name: str, right: float, request: ReportedFrame) -> 
             if right == 0:
                 return SkillAnswer("Nothing can be divided by zero.", request)
             value = left / right if math.isfinite(right) else right  # too large, not 0
-    return _result_answer(f"{say_number(left)} {name} {say_number(right)} is", value, request)
+    return _result_answer(f"{say_number(left)} {operator} {say_number(right)} is", value, request)
 
 
 def _result_answer(sentence: str, value: float, request: ReportedFrame) -> SkillAnswer:
@@ -160,7 +162,10 @@ def _digits(words: list[str]) -> list[str]:
 
 
 def _number_at(words: list[str], start: int) -> tuple[int, int]:
-    """The value of the number words from that position, and how many words they are (0: none)."""
+    """The value of the number words from that position, and how many words they are (0: none).
+
+    total: value of the thousands and millions so far. current: value of the words since the last of these.
+    """
     total = current = length = 0
     previous = ""  # the previous number word, so that "one two" stays two numbers
     while start + length < len(words):

@@ -44,6 +44,7 @@ from harness.sound.playback import Playback
 
 _log = logging.getLogger("assistant")
 _TICK_S = 0.05
+"""Interval at which the loop looks for what is due."""
 _TALKATIVE = 12
 """How often an assistant that keeps talking repeats its answer, so that it exceeds `response_max_s` by far."""
 _BREATH_S = 0.3
@@ -52,7 +53,7 @@ _RING_PAUSE_S = 2.0
 """Pause between two rings, in seconds, in which it listens for a word that ends them."""
 HEARTBEAT_S = 5.0
 """Interval of its reports that it hears, in seconds."""
-ODD = "Percent of the purple has been minuted."
+ODD_ANSWER = "Percent of the purple has been minuted."
 """The answer with the fault ODD_WORDS, whatever it did."""
 
 
@@ -62,6 +63,15 @@ class _Utterance:
 
     play_id: str
     open: bool
+
+
+@frozen
+class _PendingReply:
+    """A reply that is not spoken yet. due_s: when it is, in monotonic seconds."""
+
+    due_s: float
+    reply: Reply
+    effect: FaultEffect
 
 
 @frozen
@@ -106,12 +116,12 @@ class AssistantDevice:
         self._state = DeviceState.STARTED
         self._query = 0
         self._plays = 0
-        self._reply: _Utterance | None = None
+        self._utterance: _Utterance | None = None
         self._ringing: _Announcement | None = None
-        self._call_s = 0.0
-        self._pending_reply: tuple[float, Reply, FaultEffect] | None = None
-        self._end_of_query_s = 0.0
-        self._heartbeat_s = -HEARTBEAT_S
+        self._called_s = 0.0
+        self._pending_reply: _PendingReply | None = None
+        self._query_ended_s = 0.0
+        self._heartbeat_s = -HEARTBEAT_S  # the first one is due at once
 
     def run(self, stop: threading.Event) -> None:
         """Runs until `stop` is set or a fault requires a restart."""
@@ -129,23 +139,24 @@ class AssistantDevice:
         self._calls.put(lambda: self._process_samples(samples))
 
     def lose(self, *, back: bool) -> None:
-        """Records that the microphone was lost, or (back) that it has returned."""
+        """Handles that the microphone was lost, or (back) that it has returned."""
         self._calls.put(lambda: self._change_microphone(back))
 
     def end_play(self, play_id: str) -> None:
-        """Records that one of the assistant's own sounds has ended."""
+        """Handles the end of one of the assistant's own sounds."""
         self._calls.put(lambda: self._on_spoken(play_id))
 
     def _process_samples(self, samples: npt.NDArray[np.int16]) -> None:
+        """Handles what the ears find in the samples, and sends a heartbeat if it is due."""
         previous_frames = self._ears.frames
         for event in self._ears.feed(samples):
             match event:
                 case PhraseDetection():
                     self._on_call(event)
                 case SpokenRequest():
-                    self._answer_request(event)
+                    self._recognise(event)
                 case NoRequest():
-                    self._end_request()
+                    self._on_no_request()
         if self._ears.frames > previous_frames:
             # Only if sound has just reached the wake engine: not while the assistant speaks or without a microphone.
             now_s = time.monotonic()
@@ -160,17 +171,18 @@ class AssistantDevice:
         self._enter(DeviceState.IDLE)
 
     def _on_call(self, detection: PhraseDetection) -> None:
+        """Stops what it is doing, and listens, unless a fault makes it miss the call."""
         self.wakes += 1
         if self._faults.misses(self.wakes):
             _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
             self._ears.wait()
             return
-        self._call_s = time.monotonic()
+        self._called_s = time.monotonic()
         self._query += 1
         self._pending_reply = None
         self._ringing = None
-        if self._reply is not None:
-            self._reply = None
+        if self._utterance is not None:
+            self._utterance = None
             self._speaker.stop()
         score = None if detection.score is None else round(detection.score, 3)
         _log.info("wake %d, score %s", self.wakes, score)
@@ -179,25 +191,27 @@ class AssistantDevice:
         if self._settings.earcons:
             self._beep(880.0)
 
-    def _answer_request(self, request: SpokenRequest) -> None:
-        self._end_of_query_s = time.monotonic() - request.after_s
+    def _recognise(self, request: SpokenRequest) -> None:
+        """Has the request transcribed on the worker's thread; `_answer_query` gets the text."""
+        self._query_ended_s = time.monotonic() - request.after_s
         self._query += 1
         query = self._query
         self._enter(DeviceState.THINKING)
         future = self._worker.submit(self._recogniser.transcribe, request.waveform)
 
-        def answer(finished: Future[str]) -> None:
+        def pass_on(finished: Future[str]) -> None:
             if finished.cancelled():
                 return
             error = finished.exception()
             if error is not None:
                 _log.error("the recogniser failed: %s", error)
             text = "" if error is not None else finished.result()
-            self._calls.put(lambda: self._understood(query, text))
+            self._calls.put(lambda: self._answer_query(query, text))
 
-        future.add_done_callback(answer)
+        future.add_done_callback(pass_on)
 
-    def _end_request(self) -> None:
+    def _on_no_request(self) -> None:
+        """Goes idle, or rings again, since nobody spoke."""
         if self._ringing is not None:
             self._ring(self._ringing)
             return
@@ -207,37 +221,37 @@ class AssistantDevice:
         if self._settings.earcons:
             self._beep(440.0, 330.0)
 
-    def _understood(self, query: int, text: str) -> None:
-        """Takes the recogniser's text for the query with that number."""
+    def _answer_query(self, query: int, text: str) -> None:
+        """Reports and answers the recogniser's text for the query with that number. The answer is spoken when due."""
         if query != self._query:  # it has been called again since
             return
         text = without_call(text, self._settings.wake_phrase)
         if self._ringing is not None:
-            self._understood_while_ringing(text, self._ringing)
+            self._answer_while_ringing(text, self._ringing)
             return
-        worse = self._faults.degrade(self.wakes, text)
-        _log.info("heard %r%s", text, "" if worse.text == text else f", replaced by {worse.text!r} (fault: mishear)")
-        if worse.text:
-            self._reporter.say(ReportKind.TRANSCRIPT, text=worse.text, final=True)
-        if FaultAction.RESTART in worse.actions:
+        effect = self._faults.degrade(self.wakes, text)
+        _log.info("heard %r%s", text, "" if effect.text == text else f", replaced by {effect.text!r} (fault: mishear)")
+        if effect.text:
+            self._reporter.say(ReportKind.TRANSCRIPT, text=effect.text, final=True)
+        if FaultAction.RESTART in effect.actions:
             self.restart = True
             return
-        reply = self._make_answer(worse)
+        reply = self._make_reply(effect)
         self._reporter.say(ReportKind.INTENT, **reply.frame.as_sent())
-        if FaultAction.ODD_WORDS in worse.actions and reply.text:
-            reply = replace(reply, text=ODD)
-        if not reply.text or FaultAction.SILENT in worse.actions:
+        if FaultAction.ODD_WORDS in effect.actions and reply.text:
+            reply = replace(reply, text=ODD_ANSWER)
+        if not reply.text or FaultAction.SILENT in effect.actions:
             self._dialogue.close()
             self._enter(DeviceState.IDLE)
             return
-        self._pending_reply = (time.monotonic() + worse.late_s, reply, worse)
+        self._pending_reply = _PendingReply(time.monotonic() + effect.late_s, reply, effect)
 
-    def _make_answer(self, worse: FaultEffect) -> Reply:
-        """The reply with the faults of this query applied."""
+    def _make_reply(self, effect: FaultEffect) -> Reply:
+        """Carries out the query with its faults, and returns the reply."""
         saved_state = self._dialogue.user_state
-        reply = self._dialogue.hear(worse.text, replace(self._moment(), called_s=self._call_s))
-        heard_frame = misunderstood(reply.frame, worse.slips)
-        if FaultAction.NO_EFFECT in worse.actions or heard_frame != reply.frame:
+        reply = self._dialogue.hear(effect.text, replace(self._moment(), called_s=self._called_s))
+        heard_frame = misunderstood(reply.frame, effect.slips)
+        if FaultAction.NO_EFFECT in effect.actions or heard_frame != reply.frame:
             self._dialogue.put_back(saved_state)
         if heard_frame == reply.frame:
             return reply
@@ -245,8 +259,8 @@ class AssistantDevice:
         self._dialogue.close()
         return Reply(wrong_reply(heard_frame), frame=heard_frame)
 
-    def _understood_while_ringing(self, text: str, ringing: _Announcement) -> None:
-        """Speech without the wake phrase is ignored, except for words that end the ringing."""
+    def _answer_while_ringing(self, text: str, ringing: _Announcement) -> None:
+        """Stops ringing if the words ask for it; otherwise ignores them, and rings again."""
         _log.info("heard %r while ringing", text)
         if not self._dialogue.ends_ringing(text):
             self._ring(ringing)
@@ -257,10 +271,10 @@ class AssistantDevice:
         self._enter(DeviceState.IDLE)
 
     def _do_what_is_due(self) -> None:
-        if self._pending_reply is not None and time.monotonic() >= self._pending_reply[0]:
-            _, reply, worse = self._pending_reply
+        pending = self._pending_reply
+        if pending is not None and time.monotonic() >= pending.due_s:
             self._pending_reply = None
-            self._answer(reply, worse)
+            self._speak_reply(pending.reply, pending.effect)
         if self._state is DeviceState.IDLE and (announcements := self._dialogue.due(self._moment())):
             self._ring(_Announcement(" ".join(announcements), self._settings.rings))
 
@@ -272,21 +286,22 @@ class AssistantDevice:
                 self._reporter.say(ReportKind.STATE, name=name, value=value)
 
     def _ring(self, ringing: _Announcement) -> None:
+        """Rings once, and says the announcement."""
         self._ringing = _Announcement(ringing.text, ringing.left - 1)
         _log.info("rings: %s", ringing.text)
         self._reporter.say(ReportKind.RESPONSE, text=ringing.text, alert=True)
         self._speak(ringing.text, self._mouth.alert(), opens=False, gap_s=0.2)
 
-    def _answer(self, reply: Reply, worse: FaultEffect) -> None:
+    def _speak_reply(self, reply: Reply, effect: FaultEffect) -> None:
         self._reporter.say(ReportKind.RESPONSE, text=reply.text)
-        if FaultAction.KEEP_TALKING in worse.actions:
+        if FaultAction.KEEP_TALKING in effect.actions:
             self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
-        elif FaultAction.TWO_PART_ANSWER in worse.actions:
+        elif FaultAction.TWO_PART_ANSWER in effect.actions:
             self._speak(reply.text, self._mouth.synthesise("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
             music = self._mouth.music() if PLAY_MUSIC in reply.frame.intents else None
             self._speak(reply.text, opens=reply.open, last=music)
-        _log.info("%.2f s after the end of the query: %s", time.monotonic() - self._end_of_query_s, reply.text)
+        _log.info("%.2f s after the end of the query: %s", time.monotonic() - self._query_ended_s, reply.text)
 
     def _speak(
         self,
@@ -298,6 +313,11 @@ class AssistantDevice:
         times: int = 1,
         last: Waveform | None = None,
     ) -> None:
+        """Starts to say a text. If that fails, it goes idle.
+
+        - first, last: sounds before and after it. gap_s: silence after the first.
+        - opens: whether it listens afterwards. times: how often it says the text.
+        """
         try:
             sound = self._mouth.synthesise(text)
             if times > 1:
@@ -309,11 +329,11 @@ class AssistantDevice:
             self._ears.cover()
             self._enter(DeviceState.SPEAKING, self._detail)
             self._plays += 1
-            self._reply = _Utterance(f"reply-{self._plays}", opens)
-            self._speaker.play(self._reply.play_id, sound)
+            self._utterance = _Utterance(f"reply-{self._plays}", opens)
+            self._speaker.play(self._utterance.play_id, sound)
         except HarnessError as error:
             _log.error("cannot speak: %s", error)
-            self._reply = self._ringing = None
+            self._utterance = self._ringing = None
             self._ears.uncover()
             self._enter(DeviceState.IDLE)
 
@@ -328,9 +348,11 @@ class AssistantDevice:
             _log.error("cannot beep: %s", error)
 
     def _on_spoken(self, play_id: str) -> None:
-        if self._reply is None or play_id != self._reply.play_id:
+        """Handles the end of its speech: it listens for an answer or between rings, or goes idle."""
+        utterance = self._utterance
+        if utterance is None or play_id != utterance.play_id:
             return
-        speech, self._reply = self._reply, None
+        self._utterance = None
         self._ears.uncover()
         if self._ringing is not None and self._ringing.left > 0:
             self._ears.listen(_RING_PAUSE_S)
@@ -339,14 +361,15 @@ class AssistantDevice:
         if self._ringing is None:  # a ring is not an answer, and does not renew the memory
             self._dialogue.spoken(self._moment())
         self._ringing = None
-        if speech.open:
-            self._call_s = time.monotonic()
+        if utterance.open:
+            self._called_s = time.monotonic()
             self._ears.listen()
             self._enter(DeviceState.DIALOGUE_OPEN)
         else:
             self._enter(DeviceState.IDLE)
 
     def _enter(self, state: DeviceState, detail: str = "") -> None:
+        """Changes the state, and reports it."""
         self._state = state
         self._reporter.say(ReportKind.STATUS, state=str(state), **({"detail": detail} if detail else {}))
         self._on_state(state)

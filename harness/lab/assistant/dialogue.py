@@ -25,10 +25,12 @@ UNKNOWN = "Sorry, I don't know that one."
 _CLOSING = re.compile(
     r"(?:please |ok |okay |no |oh |just )*(?:cancel(?:l?ed)?|never ?mind|stop|forget it|be quiet|no thanks?)(?: \w+)?"
 )
+"""A whole query that ends a dialogue."""
 _CLOSING_WORD = re.compile(r"\b(cancel(?:l?ed)?|never ?mind|stop|forget it)\b")
+"""The same within a query that answers a question."""
 _THANKS = re.compile(r"(?:thanks|thank you)(?: \w+){0,2}")
-_SLOTS = re.compile(r"^For (?:how long|what time)\?$")
-_ONE_MORE = re.compile(
+_SLOT_QUESTION = re.compile(r"^For (?:how long|what time)\?$")
+_SECOND_REQUEST = re.compile(
     r" and (?:then )?(?=(?:set|start|cancel|add|put|clear|empty|delete|what(?:'s)?|which|tell|read|wake|how)\b)"
 )
 
@@ -61,8 +63,9 @@ class Dialogue:
     def __init__(self, settings: AssistantSettings) -> None:
         self._settings = settings
         self._memory = Memory(max(settings.memory_s, 0.0))
-        self._awaits_s: float | None = None
-        self._slot = ""
+        self._awaits_answer_until_s: float | None = None
+        self._incomplete_request = ""
+        """The request about which the assistant has asked for a missing slot; "" if it has not."""
         self.timers = TimerSkill()
         self.shopping = ShoppingSkill()
         self._skills: tuple[Skill, ...] = (
@@ -76,25 +79,28 @@ class Dialogue:
         )
 
     def hear(self, text: str, moment: Moment) -> Reply:
-        """The reply to a recognised text. "" means that nothing was understood, which closes an open dialogue."""
+        """Carries out a recognised text, and returns the reply.
+
+        text: "" means that nothing was understood, which closes an open dialogue.
+        """
         query = normalised_query(text, self._settings.wake_phrase)
         self._memory.begin_query(moment)
         was_open = self.is_open(moment)
-        slot, self._slot, self._awaits_s = self._slot, "", None
+        incomplete_request = self._incomplete_request
+        self._incomplete_request, self._awaits_answer_until_s = "", None
         if not query:
             self._memory.forget()
             return Reply("")
         if _CLOSING.fullmatch(query) or _THANKS.fullmatch(query):
             self._memory.forget()
-            thanks = bool(_THANKS.fullmatch(query))
-            text = "You're welcome." if thanks else "Okay."
-            return Reply("" if was_open else text, frame=frame("thank" if thanks else "cancel"))
+            intent, text = ("thank", "You're welcome.") if _THANKS.fullmatch(query) else ("cancel", "Okay.")
+            return Reply("" if was_open else text, frame=frame(intent))
         if was_open and _CLOSING_WORD.search(query):
             self._memory.forget()
             return Reply("", frame=frame("cancel"))
         reply = self._answer_in_dialogue(query, moment)
-        if reply is None and was_open and slot:
-            reply = self._answer_in_dialogue(f"{slot} {query}", moment)
+        if reply is None and was_open and incomplete_request:
+            reply = self._answer_in_dialogue(f"{incomplete_request} {query}", moment)
             if reply is not None and reply.open:
                 # It asks back only once: otherwise it would loop on words that it does not understand.
                 self.close()
@@ -122,7 +128,7 @@ class Dialogue:
 
     def is_open(self, moment: Moment) -> bool:
         """Whether it waits for the answer to its own question."""
-        return self._awaits_s is not None and moment.began_s <= self._awaits_s
+        return self._awaits_answer_until_s is not None and moment.began_s <= self._awaits_answer_until_s
 
     def ends_ringing(self, text: str) -> bool:
         """Whether the words silence a timer that rings."""
@@ -131,14 +137,14 @@ class Dialogue:
 
     def spoken(self, moment: Moment) -> None:
         """Records that its reply has ended: the times of memory and of the wait for an answer start now."""
-        if self._awaits_s is not None:
-            self._awaits_s = moment.now_s + self._settings.dialogue_s
+        if self._awaits_answer_until_s is not None:
+            self._awaits_answer_until_s = moment.now_s + self._settings.dialogue_s
         self._memory.renew(moment.now_s)
 
     def close(self) -> None:
         """Drops the question that nobody answered, and forgets its subject."""
-        self._awaits_s = None
-        self._slot = ""
+        self._awaits_answer_until_s = None
+        self._incomplete_request = ""
         self._memory.forget()
 
     def due(self, moment: Moment) -> tuple[str, ...]:
@@ -146,15 +152,16 @@ class Dialogue:
         return self.timers.due(moment)
 
     def _answer_in_dialogue(self, query: str, moment: Moment) -> Reply | None:
+        """The reply, whose subject and question are remembered; None if no skill applies."""
         answer = self._two_requests(query, moment) or self._answer_request(query, moment)
         if answer is None:
             return None
         wait_s = self._settings.dialogue_s if answer.asks else self._settings.memory_s
         self._memory.keep(answer.subject, moment.now_s, wait_s)
         if answer.asks:
-            self._awaits_s = moment.now_s + self._settings.dialogue_s
+            self._awaits_answer_until_s = moment.now_s + self._settings.dialogue_s
             # "For how long?": the answer makes sense only together with the previous request.
-            self._slot = query if _SLOTS.match(answer.text) else ""
+            self._incomplete_request = query if _SLOT_QUESTION.match(answer.text) else ""
         return Reply(answer.text, open=answer.asks, frame=answer.frame)
 
     def _answer_request(self, query: str, moment: Moment) -> SkillAnswer | None:
@@ -165,16 +172,18 @@ class Dialogue:
         return None
 
     def _two_requests(self, query: str, moment: Moment) -> SkillAnswer | None:
-        """Two requests joined by "and", if each is complete and the first is not answered by a question."""
-        match = _ONE_MORE.search(query)
+        """The answer to requests joined by "and", if each is complete and the first is not answered by a question.
+
+        Otherwise None, and what the first request has changed is undone.
+        """
+        match = _SECOND_REQUEST.search(query)
         if match is None:
             return None
         saved_state = self.user_state
         first = self._answer_request(query[: match.start()], moment)
         if first is not None and not first.asks:
-            second = self._two_requests(query[match.end() :], moment) or self._answer_request(
-                query[match.end() :], moment
-            )
+            rest = query[match.end() :]
+            second = self._two_requests(rest, moment) or self._answer_request(rest, moment)
             if second is not None:
                 return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
         self.put_back(saved_state)

@@ -23,20 +23,26 @@ from harness.model.stimulus import Waveform
 from harness.sound.frames import NoiseFloor, Normaliser
 
 RATE_HZ = 16000
-# Covers the whole wake phrase. With it, the recogniser understands the query better (49 of 65 sentences of poor voices
-# right, 41 without it). Half of the phrase would become other words.
 _BEFORE_HIT_S = 1.0
+"""Sound that a request keeps before the detection of the wake phrase, in seconds: it covers the whole phrase.
+
+With it, the recogniser understands the query better (49 of 65 sentences of poor voices right, 41 without it). Half of
+the phrase would become other words.
+"""
 _BEFORE_SPEECH_S = 0.3
 _AFTER_SPEECH_S = 0.2
 """Sound that is kept around speech, in seconds."""
 _MIN_SPEECH_S = 0.2
+"""Voiced sound from which on somebody has spoken, in seconds."""
 _PATIENCE_S = 4.0
 """How long it waits for the query after the wake phrase, in seconds."""
 _SECOND_HIT_S = 1.5
+"""A detection this soon after another belongs to the same utterance."""
 _GUARD_S = 0.2
 """How long it hears nothing after its own voice, in seconds."""
-_OVER_FLOOR_DB = 6.0
-_QUIETEST_DBFS = -72.0
+_ABOVE_FLOOR_DB = 6.0
+"""Speech is this much louder than the noise."""
+_MIN_FLOOR_DBFS = -72.0
 
 
 @frozen
@@ -78,8 +84,8 @@ class Ears:
         self._engine = engine
         self._detector = detector
         self._settings = settings
-        self._frame = detector.frame_samples
-        frames_per_s = RATE_HZ // self._frame
+        self._frame_samples = detector.frame_samples
+        frames_per_s = RATE_HZ // self._frame_samples
         self._floor = NoiseFloor(frames_per_s=frames_per_s)
         self._gain = Normaliser(frames_per_s=frames_per_s)
         self._partial_frame: npt.NDArray[np.int16] = np.zeros(0, np.int16)
@@ -88,7 +94,7 @@ class Ears:
         self._guard_frames = 0
         self.frames = 0
         """Number of frames that the wake engine has received."""
-        self._begin_listening(0, 0.0)
+        self._begin_listening(frames_before=0, patience_s=0.0)  # makes the fields of a request
         self._mode = _Mode.WAITING
 
     def wait(self) -> None:
@@ -97,7 +103,8 @@ class Ears:
 
     def listen(self, patience_s: float | None = None) -> None:
         """Listens without the wake phrase for the answer to a question. patience_s: default is the dialogue time."""
-        self._begin_listening(0, self._settings.dialogue_s if patience_s is None else patience_s)
+        patience_s = self._settings.dialogue_s if patience_s is None else patience_s
+        self._begin_listening(frames_before=0, patience_s=patience_s)
 
     def cover(self) -> None:
         """Stops listening, except for the wake phrase if barge-in is on."""
@@ -107,16 +114,16 @@ class Ears:
         """Waits for the wake phrase again, after its own voice has died away."""
         self._mode = _Mode.WAITING
         if not self._settings.barge_in:
-            self._guard_frames = round(_GUARD_S * RATE_HZ / self._frame)
+            self._guard_frames = self._frames_in(_GUARD_S)
             self._engine.reset()
 
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[EarsEvent, ...]:
         """The events within these samples, int16 (n,) at 16 kHz."""
         rest = np.concatenate([self._partial_frame, samples])
-        end = len(rest) - len(rest) % self._frame
+        end = len(rest) - len(rest) % self._frame_samples
         events: list[EarsEvent] = []
-        for start in range(0, end, self._frame):
-            event = self._process_frame(rest[start : start + self._frame])
+        for start in range(0, end, self._frame_samples):
+            event = self._process_frame(rest[start : start + self._frame_samples])
             if event is not None:
                 events.append(event)
         self._partial_frame = rest[end:]
@@ -132,17 +139,20 @@ class Ears:
         self._recent.append(frame)
         hits = self._engine.feed(frame)
         self.frames += 1
-        # A detection right after another belongs to the same utterance.
-        if hits and not (
-            self._mode is _Mode.LISTENING and self._was_called and self._seconds(self._listened_frames) < _SECOND_HIT_S
-        ):
-            self._begin_listening(round(_BEFORE_HIT_S * RATE_HZ / self._frame), _PATIENCE_S, called=True)
+        if hits and not self._has_just_been_called():
+            self._begin_listening(frames_before=self._frames_in(_BEFORE_HIT_S), patience_s=_PATIENCE_S, called=True)
             return PhraseDetection(hits[0].phrase, hits[0].score)
         if self._mode is not _Mode.LISTENING:
             return None
         return self._collect(frame, voiced)
 
-    def _begin_listening(self, frames_before: int, patience_s: float, *, called: bool = False) -> None:
+    def _has_just_been_called(self) -> bool:
+        """Whether it listens since a detection that is so recent that another one belongs to the same utterance."""
+        is_called = self._mode is _Mode.LISTENING and self._was_called
+        return is_called and self._seconds(self._listened_frames) < _SECOND_HIT_S
+
+    def _begin_listening(self, *, frames_before: int, patience_s: float, called: bool = False) -> None:
+        """Begins a request. frames_before: number of frames so far that belong to it. called: by the wake phrase."""
         self._mode = _Mode.LISTENING
         self._was_called = called
         self._patience_s = patience_s
@@ -150,6 +160,7 @@ class Ears:
         self._listened_frames = self._voiced_frames = self._silent_frames = 0
 
     def _collect(self, frame: npt.NDArray[np.int16], voiced: bool) -> EarsEvent | None:
+        """Adds a frame to the request. Returns its end: the request, or that nobody spoke; None while it goes on."""
         self._request_frames.append(frame)
         self._listened_frames += 1
         self._silent_frames = 0 if voiced else self._silent_frames + 1
@@ -157,7 +168,7 @@ class Ears:
             self._voiced_frames += 1
         spoke = self._seconds(self._voiced_frames) >= _MIN_SPEECH_S
         if not self._was_called and not self._voiced_frames:
-            del self._request_frames[: -round(_BEFORE_SPEECH_S * RATE_HZ / self._frame)]
+            del self._request_frames[: -self._frames_in(_BEFORE_SPEECH_S)]
         has_ended = self._seconds(self._silent_frames) * 1000 >= self._settings.endpoint_ms
         if spoke and (has_ended or self._seconds(self._listened_frames) >= self._settings.query_max_s):
             self._mode = _Mode.WAITING
@@ -169,19 +180,24 @@ class Ears:
         return None
 
     def _speech(self) -> Waveform:
-        keep = len(self._request_frames) - max(0, self._silent_frames - round(_AFTER_SPEECH_S * RATE_HZ / self._frame))
-        samples = np.concatenate(self._request_frames[:keep]).astype(np.float32) / np.float32(32768)
+        """The sound of the request, without most of the silence at its end."""
+        surplus_frames = max(0, self._silent_frames - self._frames_in(_AFTER_SPEECH_S))
+        frames = self._request_frames[: len(self._request_frames) - surplus_frames]
+        samples = np.concatenate(frames).astype(np.float32) / np.float32(32768)
         return Waveform(samples, RATE_HZ)
 
     def _is_voiced(self, frame: npt.NDArray[np.int16]) -> bool:
         power = float(np.mean(np.square(frame, dtype=np.float64))) / 32768**2
         level_dbfs = 10 * np.log10(max(power, 1e-12))
         # Silence in the lab may be digital zero, and noise then starts abruptly. Real microphones are never that quiet.
-        floor_dbfs = max(self._floor.feed(level_dbfs), _QUIETEST_DBFS)
+        floor_dbfs = max(self._floor.feed(level_dbfs), _MIN_FLOOR_DBFS)
         gain_db = self._gain.gain_db(level_dbfs, floor_dbfs)
         scaled = np.clip(frame * 10 ** (gain_db / 20), -32768, 32767).astype(np.int16)
         # Called for every frame, since the detector has state. It may take amplified noise for speech.
-        return self._detector.is_speech(scaled) and level_dbfs > floor_dbfs + _OVER_FLOOR_DB
+        return self._detector.is_speech(scaled) and level_dbfs > floor_dbfs + _ABOVE_FLOOR_DB
 
     def _seconds(self, frames: int) -> float:
-        return frames * self._frame / RATE_HZ
+        return frames * self._frame_samples / RATE_HZ
+
+    def _frames_in(self, duration_s: float) -> int:
+        return round(duration_s * RATE_HZ / self._frame_samples)

@@ -40,14 +40,18 @@ class Faults:
         return tuple(self._use_counts)
 
     def misses(self, wake: int) -> bool:
-        """Whether the wake event with that number (from 1) is to be ignored."""
-        return bool([number for number in self._numbers(missing_wake=True) if self._strikes(number, wake, None)])
+        """Whether the wake event with that number (from 1) is to be ignored. Counts each rule that applies."""
+        strikes = [self._strikes(number, wake, None) for number in self._rule_numbers(missing_wake=True)]
+        return any(strikes)  # of a list, so that every rule is used, and draws its random number
 
     def degrade(self, wake: int, text: str) -> FaultEffect:
-        """The effect of the faults on the text recognised after that wake event. `when` matches the recognised text."""
+        """The effect of the faults on the text recognised after that wake event. Counts each rule that applies.
+
+        Conditions match the recognised text, also after a fault that replaces it.
+        """
         heard_text, late_s, actions = text, 0.0, set()
         slips: list[FaultRule] = []
-        for number in self._numbers(missing_wake=False):
+        for number in self._rule_numbers(missing_wake=False):
             rule = self._rules[number]
             if not self._strikes(number, wake, text):
                 continue
@@ -60,10 +64,13 @@ class Faults:
                 slips.append(rule)
         return FaultEffect(heard_text, late_s, frozenset(actions), tuple(slips))
 
-    def _numbers(self, *, missing_wake: bool) -> list[int]:
-        return [n for n, rule in enumerate(self._rules) if (rule.action is FaultAction.MISS_WAKE) == missing_wake]
+    def _rule_numbers(self, *, missing_wake: bool) -> list[int]:
+        return [
+            number for number, rule in enumerate(self._rules) if (rule.action is FaultAction.MISS_WAKE) == missing_wake
+        ]
 
     def _strikes(self, number: int, wake: int, text: str | None) -> bool:
+        """Whether that rule applies now. If so, it is counted. text: None before there is one."""
         rule = self._rules[number]
         if rule.times is not None and self._use_counts[number] >= rule.times:
             return False

@@ -45,7 +45,8 @@ def misunderstood(right: ReportedFrame, slips: Sequence[FaultRule]) -> ReportedF
     """The frame after faults of understanding, in their order. A fault without anything to change has no effect."""
     wrong = right
     for rule in slips:
-        index = next((n for n, slot in enumerate(wrong.slots) if rule.slot in ("", slot.concept)), None)
+        matches = [number for number, slot in enumerate(wrong.slots) if rule.slot in ("", slot.concept)]
+        index = matches[0] if matches else None
         match rule.action:
             case FaultAction.OTHER_INTENT if wrong.intents:
                 wrong = replace(wrong, intents=(rule.heard_as,))
@@ -72,7 +73,8 @@ T = TypeVar("T")
 class Moment:
     """A moment: monotonic seconds, and the local wall clock.
 
-    called_s: when the user began to speak (the wake phrase, or the answer to a question); None: at this moment.
+    called_s: when the user began to speak (the wake phrase, or the answer to a question), in monotonic seconds; None:
+    at this moment.
     """
 
     now_s: float
@@ -128,6 +130,7 @@ class Memory:
         self._ends_s = now_s + self._duration_s
 
     def forget(self) -> None:
+        """Drops the subject."""
         self._subject = None
 
     def recall(self, kind: type[T], now_s: float) -> T | None:

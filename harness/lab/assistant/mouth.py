@@ -30,7 +30,7 @@ class AssistantMouth:
         self._voice: Voice = load(Group.VOICES, settings.voice.engine)()
 
     def synthesise(self, text: str) -> Waveform:
-        """The text in the assistant's voice; VoiceError if it cannot speak it."""
+        """The text in the assistant's voice. Raises VoiceError if it cannot speak it."""
         spec: VoiceSpec = self._settings.voice
         return at_level(self._voice.speak(text, spec), self._settings.level_dbfs, repr(text))
 
@@ -57,7 +57,7 @@ class AssistantMouth:
 
 
 def concatenate(*waveforms: Waveform, gap_s: float) -> Waveform:
-    """The sounds with silence between them; SoundError if their rates differ."""
+    """The sounds with silence between them. Raises SoundError if their rates differ."""
     rates = {waveform.rate_hz for waveform in waveforms}
     if len(rates) != 1:
         raise SoundError(f"sounds of different rates cannot be joined: {sorted(rates)}")
@@ -69,6 +69,7 @@ def concatenate(*waveforms: Waveform, gap_s: float) -> Waveform:
 
 
 def _tone(frequency_hz: float, duration_s: float, amplitude: float) -> Samples:
+    """A sine that fades in and out, without clicks."""
     time_s = np.arange(round(duration_s * RATE_HZ)) / RATE_HZ
     fade = np.clip(np.minimum(time_s, duration_s - time_s) / _FADE_S, 0, 1)
     return np.asarray(amplitude * fade * np.sin(2 * np.pi * frequency_hz * time_s), dtype=np.float32)

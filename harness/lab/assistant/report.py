@@ -21,9 +21,10 @@ from harness.model.bench import PlainValue
 
 
 class Reporter:
-    """Publishes reports with QoS 1. They wait while the broker is not reachable. host: "" publishes nothing."""
+    """Publishes reports with QoS 1. They wait while the broker is not reachable."""
 
     def __init__(self, device: str, reports: frozenset[ReportKind], host: str, port: int) -> None:
+        """Connects in the background. device: name in topics. reports: kinds to publish. host: "" publishes nothing."""
         self.boot = uuid.uuid4().hex[:12]
         self._device = device
         self._reports = reports if host else frozenset()
@@ -59,20 +60,20 @@ class Reporter:
 
     def wait_connected(self, limit_s: float) -> bool:
         """Waits for the broker. Returns whether it is connected; True at once if there is nothing to report."""
-        deadline = time.monotonic() + limit_s
+        deadline_s = time.monotonic() + limit_s
         while self._client is not None and not self._client.is_connected():
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline_s:
                 return False
             time.sleep(0.02)
         return True
 
     def close(self) -> None:
-        """Sends the rest, then disconnects cleanly, so that the last will is not sent."""
+        """Sends what waits, for up to 1 s, then disconnects cleanly, so that the last will is not sent."""
         if self._client is None:
             return
         self.say(ReportKind.STATUS, state="gone", detail="switched off")
-        deadline = time.monotonic() + 1.0
-        while self._client.want_write() and time.monotonic() < deadline:
+        deadline_s = time.monotonic() + 1.0
+        while self._client.want_write() and time.monotonic() < deadline_s:
             time.sleep(0.01)
         self._client.disconnect()
         self._client.loop_stop()

@@ -66,6 +66,7 @@ class FaultAction(StrEnum):
 SLIPS = frozenset((FaultAction.OTHER_INTENT, FaultAction.LOSE_SLOT, FaultAction.WRONG_VALUE))
 """Faults of understanding: the words are right, but their meaning is wrong."""
 _IN_OTHER_WORDS = (FaultAction.MISHEAR, FaultAction.OTHER_INTENT, FaultAction.WRONG_VALUE)
+"""Faults that need the key `as`."""
 
 
 @frozen
@@ -170,7 +171,7 @@ class _SettingsKeys(Keys):
 
 
 def read_settings(path: Path) -> AssistantSettings:
-    """The settings in a YAML file; InputProblems with each place and remedy if anything is wrong."""
+    """Reads settings from a YAML file. Raises InputProblems with each place and remedy if anything is wrong."""
     tree = parse(read_bytes(path), str(path))
     findings = Findings(str(path), tree)
     plain = tree.plain()
@@ -204,12 +205,14 @@ def read_settings(path: Path) -> AssistantSettings:
 
 
 def _check_installed(findings: Findings, path: list[str | int], group: Group, name: str) -> None:
+    """Adds a finding if a plugin is not installed. path: the key that names it."""
     installed = names(group)
     if name not in installed:
         findings.add(path, f"{name!r} is not installed", nearest(name, installed, listed="Installed"))
 
 
 def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | None:
+    """The rule of one entry of `faults`, and findings on it; None if it cannot be read."""
     if fault.do not in {str(action) for action in FaultAction}:
         findings.add(["faults", number, "do"], f"{fault.do!r} is not a fault", f"Use one of: {', '.join(FaultAction)}")
         return None

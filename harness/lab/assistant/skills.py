@@ -14,12 +14,10 @@ from harness.model.frozen import frozen
 
 
 class Skill(Protocol):
-    """A skill. It has no side effects except on the data that it keeps for its user (timers, a list).
+    """A skill. It has no side effects except on the data that it keeps for its user (timers, a list)."""
 
-    query: a text from `normalised_query`.
-    """
-
-    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        """The answer to a query; None if the skill does not apply. query: a text from `normalised_query`."""
 
 
 @frozen
@@ -56,6 +54,7 @@ class ClockSkill:
         return None
 
     def _date(self, days_ahead: int, said_day: str, moment: Moment) -> SkillAnswer:
+        """The answer with a date. said_day: the words of the query for it; "" if there were none."""
         day = moment.wall + timedelta(days=days_ahead)
         word = {-1: "Yesterday was", 0: "Today is", 1: "Tomorrow is"}.get(days_ahead, "That is")
         slots = [("day", said_day)] if said_day else []
@@ -78,17 +77,18 @@ class MusicSkill:
         return SkillAnswer("Okay.", frame(PLAY_MUSIC)) if re.search(r"\bplay\b.*\b(music|song|tune)\b", query) else None
 
 
-_KNOWN = tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text("utf-8"))
+_FACTS = tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text("utf-8"))
+"""Facts, questions that nobody can answer, and cities that share a name."""
 
 
 class FactsSkill:
     """ "What are the names of the moons of Mars", "what color is my shirt"."""
 
     def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        for pattern, topic, text in _KNOWN["facts"]:
+        for pattern, topic, text in _FACTS["facts"]:
             if re.search(pattern, query):
                 return SkillAnswer(text, frame("ask_fact", ("topic", topic)))
-        for pattern, text in _KNOWN["unknowable"]:
+        for pattern, text in _FACTS["unknowable"]:
             if re.search(pattern, query):
                 return SkillAnswer(text, frame("ask_unknowable"))
         return None
@@ -107,10 +107,10 @@ class ShoppingSkill:
         if not re.search(r"\blist\b", query):
             return None
         if match := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", query):
-            items = [re.sub(r"^(?:some|a|an|the) ", "", item) for item in match[1].split(" and ")]
-            self.things.extend(items)
-            request = frame("add_to_list", *(("item", item) for item in items))
-            return SkillAnswer(f"I added {say_list(items)} to your shopping list.", request)
+            things = [re.sub(r"^(?:some|a|an|the) ", "", thing) for thing in match[1].split(" and ")]
+            self.things.extend(things)
+            request = frame("add_to_list", *(("item", thing) for thing in things))
+            return SkillAnswer(f"I added {say_list(things)} to your shopping list.", request)
         if re.search(r"\b(clear|empty|delete)\b", query):
             self.things.clear()
             return SkillAnswer("Your shopping list is empty now.", frame("clear_list"))
@@ -157,7 +157,7 @@ class TimerSkill:
         if question is not None and (half := _half_of_day(query)):
             return self._set_alarm(question.hour, question.minute, half, moment)
         if re.search(r"\b(cancel|delete|stop|clear)\b.*\b(timer|alarm)s?\b", query):
-            return self._cancel("alarm" in query)
+            return self._cancel(alarms="alarm" in query)
         if re.search(r"\b(how (much|long)|what).*\b(left|remaining)\b|\b(list|what|any)\b.*\btimers?\b", query):
             return self._remaining_time_answer(moment)
         if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", query):
@@ -168,11 +168,11 @@ class TimerSkill:
         if re.search(r"\btimer\b", query) and ("alarm" not in query or _AMOUNT.search(query)):
             return self._set_timer(query, moment)
         if re.search(r"\balarm\b|\bwake me\b", query):
-            return self._ask_for_alarm_time(query, moment)
+            return self._alarm_answer(query, moment)
         return None
 
     def due(self, moment: Moment) -> tuple[str, ...]:
-        """Announcements of timers and alarms that have ended. Each is returned once."""
+        """Removes the timers and alarms that have ended. Returns an announcement for each."""
         due_timers = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
         due_alarms = [alarm for alarm in self.alarms if alarm.at <= moment.wall]
         self.timers = [timer for timer in self.timers if timer not in due_timers]
@@ -183,22 +183,26 @@ class TimerSkill:
         )
 
     def _set_timer(self, query: str, moment: Moment) -> SkillAnswer:
-        seconds, parts = 0.0, []
+        duration_s, parts = 0.0, []
         for half, amount, unit, and_a_half in _AMOUNT.findall(query):
             count = 1.0 if amount in ("a", "an") else float(amount)
-            count = count / 2 if half else count + (0.5 if and_a_half else 0.0)
-            seconds += count * _UNIT_S[unit]
+            if half:
+                count /= 2
+            elif and_a_half:
+                count += 0.5
+            duration_s += count * _UNIT_S[unit]
             parts.append(f"{say_number(count)} {unit}{'' if count == 1 else 's'}")
         if not parts:
             return SkillAnswer("For how long?", frame("set_timer"), asks=True)
         words = say_list(parts)
         request = frame("set_timer", ("duration", words))
-        if not 0 < seconds <= 24 * 3600:
+        if not 0 < duration_s <= 24 * 3600:
             return SkillAnswer("I can only set timers of up to a day.", request)
-        self.timers.append(Timer(words, moment.now_s + seconds))
+        self.timers.append(Timer(words, moment.now_s + duration_s))
         return SkillAnswer(f"Timer set for {words}.", request)
 
-    def _ask_for_alarm_time(self, query: str, moment: Moment) -> SkillAnswer:
+    def _alarm_answer(self, query: str, moment: Moment) -> SkillAnswer:
+        """Sets an alarm, or asks for what its time lacks."""
         match = _TIME.search(query)
         if match is None:
             return SkillAnswer("For what time?", frame("set_alarm"), asks=True)
@@ -212,6 +216,7 @@ class TimerSkill:
         return self._set_alarm(hour, minute, half, moment)
 
     def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> SkillAnswer:
+        """Sets an alarm at the next such time. half: "am" or "pm"; None for a time on the 24-hour clock."""
         request = frame("set_alarm", ("time", _time_slot(hour, minute, half)))
         if half is not None and hour <= 12:
             hour = hour % 12 + (12 if half == "pm" else 0)
@@ -225,13 +230,14 @@ class TimerSkill:
         if not self.timers:
             return SkillAnswer("No timer is running.", frame("check_timer"))
         first = min(self.timers, key=lambda timer: timer.ends_s)
-        seconds = max(0, round(first.ends_s - moment.now_s))
-        minutes, rest = divmod(seconds, 60)
-        parts = [f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in ((minutes, "minute"), (rest, "second")) if n]
+        minutes, seconds = divmod(max(0, round(first.ends_s - moment.now_s)), 60)
+        amounts = ((minutes, "minute"), (seconds, "second"))
+        parts = [f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in amounts if count]
         words = say_list(parts or ["0 seconds"])
         return SkillAnswer(f"There are {words} left.", frame("check_timer"))
 
-    def _cancel(self, alarms: bool) -> SkillAnswer:
+    def _cancel(self, *, alarms: bool) -> SkillAnswer:
+        """Cancels all alarms, or all timers."""
         name = "alarm" if alarms else "timer"
         pending: list[Alarm] | list[Timer] = self.alarms if alarms else self.timers
         count = len(pending)
@@ -248,6 +254,7 @@ def _time_slot(hour: int, minute: int, half: str | None) -> str:
 
 
 def _half_of_day(query: str) -> str | None:
+    """ "am" or "pm"; None if the query does not say which."""
     if re.search(r"\b(am|a m|morning)\b", query):
         return "am"
     return "pm" if re.search(r"\b(pm|p m|afternoon|evening|noon)\b", query) else None
@@ -287,17 +294,17 @@ class WeatherSkill:
             if match is None:
                 return _no_forecast_answer("here", _weather_frame("", query))
             return self._weather_answer(match[1].strip(), query)
-        spoken_of = memory.recall(PlaceContext, moment.now_s)
+        last_place = memory.recall(PlaceContext, moment.now_s)
         match = re.match(r"^(?:and |what about |how about )+(?:in )?([a-z' ]+)$", query)
-        if spoken_of is not None and match:
+        if last_place is not None and match:
             if match[1] in _FORECAST_DAYS:
-                return _no_forecast_answer(spoken_of.place, _weather_frame("", query))
+                return _no_forecast_answer(last_place.place, _weather_frame("", query))
             return self._weather_answer(match[1], query)
         return None
 
     def _weather_answer(self, place: str, query: str) -> SkillAnswer:
         name = re.sub(r"^st ", "saint ", place)
-        places = tuple(_KNOWN["namesakes"].get(name, ()))
+        places = tuple(_FACTS["namesakes"].get(name, ()))
         if not places:
             return _no_forecast_answer(name.title(), _weather_frame(name, query))
         question = f"Do you mean {places[0]}, or {places[1]}?"
