@@ -46,9 +46,9 @@ from harness.base.garbage_collection import gc_paused
 from harness.session.engine import engine
 from harness.session.figures.live import LiveFigures
 from harness.session.log.reader import LogReader, read_scenario
-from harness.session.resumption import Resumption, standing_of
+from harness.session.resumption import Resumption, read_takes
 folder = Path(sys.argv[1])
-standing_of(folder).pending()
+read_takes(folder).pending()
 figures, standing = LiveFigures(read_scenario(folder)), Resumption()
 with LogReader(folder) as reader, gc_paused():
     for entry in reader.entries():

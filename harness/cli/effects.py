@@ -24,7 +24,7 @@ from harness.model.errors import InputError, nearest
 from harness.model.numbers import counted
 
 if TYPE_CHECKING:
-    from harness.session.summary import EffectItem, SessionEffects
+    from harness.session.effect_items import EffectItem, SessionEffects
 
 
 def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -> list[str]:
@@ -56,7 +56,7 @@ def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -
 
 def when(item: EffectItem, now_wall_s: float) -> str:
     """When the effect can be checked: `due now`, `at 01:00, in 12 min`; or what is known."""
-    from harness.session.summary import effect_word
+    from harness.session.effect_items import effect_word
 
     due_s = item.evidence.due_wall_s
     if not item.is_open:
@@ -219,7 +219,7 @@ def _ask_observer(items: Sequence[EffectItem], observer: str) -> bool:
 
 def effects_of(folder: Path) -> SessionEffects:
     """The effects of a session, also while it runs and while raters work; LogError."""
-    from harness.session.summary import effects_in
+    from harness.session.effect_items import effects_in
 
     return effects_in(progress_of(folder), folder)
 

@@ -150,7 +150,7 @@ class RehearsalResult:
 def nights_of(scenario: Scenario, bench: Bench, request: RehearsalOptions) -> list[tuple[PlayedNight, LimitVerdict]]:
     """Each night with its verdict. A response takes a quarter of its time to begin."""
     from harness.session.figures.limits import check_limits, worst_of
-    from harness.session.simulated.bench import DeviceTraits
+    from harness.session.simulated.facts import DeviceTraits
     from harness.session.simulated.night import Lengths, SimulatedNight, simulate_bench
     from harness.sound.stimuli.renderer import renderer
 

@@ -437,10 +437,10 @@ def resume(
     Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input, or aborted before · 3 a fault, abort or stop.
     """
     from harness.model.record import EndReason
-    from harness.session.engine.assemble import demand_trust, for_drivers, read_resolved
+    from harness.session.engine.assemble import demand_trust, read_resolved, with_typed_options
     from harness.session.engine.launch import find, start_engine
     from harness.session.log.database import restore_rescued_log
-    from harness.session.resumption import standing_of
+    from harness.session.resumption import read_takes
 
     _demand_alone(site, options)
     with until_watched(options.report, "resume" if session is None else Path(session).name):
@@ -449,7 +449,7 @@ def resume(
             click.echo(f"resuming {folder}", err=True)
         if find(folder) is None and (rescued := restore_rescued_log(SessionFolder(folder))):
             click.echo(rescued, err=True)
-        standing = standing_of(folder)
+        standing = read_takes(folder)
         if standing.ended is EndReason.ABORTED:
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
         complete = standing.ended is EndReason.COMPLETED and not standing.pending()
@@ -463,7 +463,7 @@ def resume(
         def start(*, watched: bool) -> EnginePlace:
             if not complete and find(folder) is None:
                 # Ports are left to the engine: those of devices without power appear only once it has switched it on.
-                demand_sound(for_drivers(read_resolved(folder).bench), start=yes)
+                demand_sound(with_typed_options(read_resolved(folder).bench), start=yes)
             return start_engine(folder, unattended=unattended, watched=watched)
 
         if site.web:

@@ -95,12 +95,12 @@ MAX_NAMED = 20
 def only_unfinished() -> Path:
     """The one session below ./sessions with trials to play; InputError when there is none, or more than one."""
     from harness.model.record import EndReason
-    from harness.session.resumption import standing_of
+    from harness.session.resumption import read_takes
 
     unfinished = []
     for path in sorted(SESSIONS.glob("*"), reverse=True):
         with suppress(HarnessError):  # not a session, or a damaged one: its own error comes when it is named
-            resumption = standing_of(path)
+            resumption = read_takes(path)
             if resumption.ended is not EndReason.ABORTED and resumption.pending():
                 unfinished.append(path)
     if len(unfinished) == 1:

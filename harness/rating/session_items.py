@@ -92,7 +92,7 @@ class RatingSource:
         return self._session_items
 
     def _add_row(self, entry: Entry) -> None:
-        self._session_trials.take(entry.record)
+        self._session_trials.add(entry.record)
         self._effects.add(entry)
         self._latest_wall_s = max(self._latest_wall_s, entry.wall_s)  # the clock may be set back
         match entry.record:

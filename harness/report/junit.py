@@ -27,13 +27,12 @@ from harness.session.figures.trials import (
     AttemptProgress,
     FirstAndFinalWords,
     TrialProgress,
-    frame_of,
     group_of,
     heard_in,
     tested,
-    understood_of,
     words_of,
 )
+from harness.session.figures.understood_trials import frame_of, understood_of
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.session.summary import disturbance_lines
 from harness.session.wording import OUTCOME_WORDS, connection_in_words, in_words

@@ -51,7 +51,8 @@ from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, normalisation_of, recognised_of, words_of_session
 from harness.session.figures.requests import requests_of_session
-from harness.session.figures.trials import TrialProgress, by_group, heard_in, understood_of
+from harness.session.figures.trials import TrialProgress, by_group, heard_in
+from harness.session.figures.understood_trials import understood_of
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, session_verdict, wer_in_words
 from harness.session.wording import OUTCOME_WORDS, connection_in_words

@@ -39,15 +39,18 @@ from harness.session.log.reader import LogFindings, check
 MANIFEST = "manifest.json"
 ROOT = "session/"
 TAR, ZIP = ".tar.gz", ".zip"
-_CHUNK = 1 << 20
-_MANIFEST_BYTES = 32 << 20  # About what _MAX_MEMBERS take, with 150 bytes each.
-_MAX_PART_BYTES, _MAX_NAME_BYTES, _MAX_DEPTH = 255, 1000, 8  # File systems allow a name of 255 bytes.
+_CHUNK_BYTES = 1 << 20
+_MAX_MANIFEST_BYTES = 32 << 20  # About what _MAX_MEMBERS take, with 150 bytes each.
+_MAX_PART_BYTES = 255  # The limit of file systems for one part of a path.
+_MAX_NAME_BYTES = 1000
+_MAX_DEPTH = 8
 _MAX_MEMBERS = 200_000
-_RATIO_EXEMPT_BYTES = 10_000_000  # below this the ratio is not checked
+_RATIO_EXEMPT_BYTES = 10_000_000  # Below this, the ratio is not checked.
 _ZIP64_FROM_BYTES = 1 << 30
-_ENCRYPTED = 0x1
+_ENCRYPTED = 0x1  # A bit of a member's flags (APPNOTE 4.4.4).
 _BLOCK_BYTES = 512  # Of tar.
-_NOT_KEPT = frozenset({"writer.lock", "engine.json", MANIFEST})
+_NOT_PACKED = frozenset({"writer.lock", "engine.json", MANIFEST})
+"""Files of a running engine, and the manifest of an archive from which the session was unpacked."""
 
 
 @frozen
@@ -90,7 +93,7 @@ class UnpackLimits:
 
 
 def suffix_of(target: Path) -> str:
-    """The file name's ending, which names the format; InputError for any other ending."""
+    """The file name's ending, which names the format. Raises InputError for any other ending."""
     for suffix in (TAR, ZIP):
         if target.name.endswith(suffix) and target.name != suffix:
             return suffix
@@ -98,10 +101,10 @@ def suffix_of(target: Path) -> str:
 
 
 def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
-    """Writes a session into `target`, completely or not at all; never replaces a file.
+    """Writes a session into `target`, completely or not at all. Never replaces a file.
 
-    InputError when the target exists or its ending is not known. LogError when the session is running, is damaged,
-    contains links, or changes while it is packed. LogFull when the disk is full.
+    Raises InputError when the target exists or its ending is not known. Raises LogError when the session is running, is
+    damaged, contains links, or changes while it is packed. Raises LogFull when the disk is full.
     """
     suffix = suffix_of(target)
     if os.path.lexists(target):
@@ -114,8 +117,8 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
                 f"{folder} is damaged: {findings.damage[0]}",
                 remedy="See all damage with: harness report show SESSION --check",
             )
-        names = list(_names(folder))
-        files = tuple(_measure(folder, name) for name in tracked(names, "Reading files"))
+        names = list(_file_names(folder))
+        files = tuple(_packed_file(folder, name) for name in tracked(names, "Reading files"))
         manifest = PackManifest(__version__, findings.rows, findings.clips or 0, findings.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
             raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
@@ -124,52 +127,41 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
             manifest_json = _MANIFESTS.dump_json(manifest, indent=1)
             add(MANIFEST, len(manifest_json), io.BytesIO(manifest_json))
             for file in tracked(files, "Packing files"):
-                with (folder / file.name).open("rb") as source:
-                    hashed = _HashingReader(source)
-                    add(file.name, file.bytes, hashed)
-                    if hashed.sha256.hexdigest() != file.sha256 or source.read(1):
-                        raise LogError(
-                            f"{folder / file.name} changed while it was packed",
-                            remedy="Wait until no one is rating it, then try again",
-                        )
+                _pack_file(folder / file.name, file, add)
     return manifest, findings
 
 
-def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManifest, LogFindings]:
-    """Extracts an archive into the new folder `target`, completely or not at all, and checks its hash chain.
+def _pack_file(path: Path, file: PackedFile, add: _AddMember) -> None:
+    """Adds a file to an archive. Raises LogError if it is not what the manifest says."""
+    with path.open("rb") as source:
+        hashed = _HashingReader(source)
+        add(file.name, file.bytes, hashed)
+        if hashed.sha256.hexdigest() != file.sha256 or source.read(1):
+            raise LogError(
+                f"{path} changed while it was packed", remedy="Wait until no one is rating it, then try again"
+            )
 
-    InputError when the target exists, or the archive is refused, cut short or altered. LogError when the session in it
-    cannot be read; LogFull when the disk is full.
+
+def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManifest, LogFindings]:
+    """Extracts an archive into the new folder `target`, completely or not at all, and checks the session in it.
+
+    Raises InputError when the target exists, or the archive is refused, cut short or altered. Raises LogFull when the
+    disk is full.
     """
     suffix = suffix_of(archive)
     if os.path.lexists(target):
         raise InputError(f"{target} exists", remedy="Name another folder with -o")
     with disk_errors(f"{archive} cannot be read"):
         stream = archive.open("rb")
-    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", FREE_SPACE), _named_errors(archive):
+    with stream, disk_errors(f"{archive} cannot be unpacked into {target}", FREE_SPACE), _errors_naming(archive):
         members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
-        manifest = _manifest_of(members, stream, limits)
+        manifest = _read_manifest(members, stream, limits)
         with atomic_folder(target) as part:
             for file in tracked(manifest.files, "Unpacking files"):
-                member = next(members, None)
-                if member is None:
-                    raise _refusal(f"it is cut short: {_show(file.name)} is missing")
-                name, size, source = member
-                if name != ROOT + file.name or size != file.bytes:
-                    raise _refusal(
-                        f"{_show(name)} ({size} bytes) is in the place of {_show(file.name)} ({file.bytes} bytes)"
-                    )
-                path = part / file.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("xb") as sink:
-                    hashed = _HashingReader(source)
-                    shutil.copyfileobj(hashed, sink, _CHUNK)
-                    if hashed.sha256.hexdigest() != file.sha256:
-                        raise _refusal(
-                            f"{_show(file.name)} was altered: its SHA-256 differs from the one in the manifest"
-                        )
+                _unpack_file(next(members, None), file, part / file.name)
             if (extra := next(members, None)) is not None:
-                raise _refusal(f"{_show(extra[0])} is not in the manifest")
+                extra_name, _, _ = extra
+                raise _refusal(f"{_show(extra_name)} is not in the manifest")
             try:
                 findings = check(part)
             except LogError as error:
@@ -184,8 +176,26 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
     return manifest, findings
 
 
-def _names(folder: Path) -> Iterator[str]:
-    """Names of a session's files, in order; LogError for links, devices and names that `unpack` would refuse."""
+def _unpack_file(member: Member | None, file: PackedFile, path: Path) -> None:
+    """Extracts the next member of an archive. Raises InputError if it is not the file of the manifest.
+
+    member: None at the end of the archive.
+    """
+    if member is None:
+        raise _refusal(f"it is cut short: {_show(file.name)} is missing")
+    name, size, source = member
+    if name != ROOT + file.name or size != file.bytes:
+        raise _refusal(f"{_show(name)} ({size} bytes) is in the place of {_show(file.name)} ({file.bytes} bytes)")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as sink:
+        hashed = _HashingReader(source)
+        shutil.copyfileobj(hashed, sink, _CHUNK_BYTES)
+        if hashed.sha256.hexdigest() != file.sha256:
+            raise _refusal(f"{_show(file.name)} was altered: its SHA-256 differs from the one in the manifest")
+
+
+def _file_names(folder: Path) -> Iterator[str]:
+    """Names of a session's files, in order. Raises LogError for links, devices and names that `unpack` would refuse."""
     names = _NameCheck()
     for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
@@ -193,15 +203,15 @@ def _names(folder: Path) -> Iterator[str]:
             continue
         if not stat.S_ISREG(mode):
             raise LogError(f"{_show(str(path))} is not a regular file", remedy="Move it out of the session, then pack")
-        left_over = name.endswith(("-shm", ".part")) or (name.endswith("-wal") and not path.stat().st_size)
-        if name in _NOT_KEPT or left_over:
+        is_left_over = name.endswith(("-shm", ".part")) or (name.endswith("-wal") and not path.stat().st_size)
+        if name in _NOT_PACKED or is_left_over:
             continue
-        if wrong := names.add(ROOT + name):
-            raise LogError(f"{_show(str(path))} cannot be packed: {wrong}", remedy="Rename it, or move it out")
+        if problem := names.add(ROOT + name):
+            raise LogError(f"{_show(str(path))} cannot be packed: {problem}", remedy="Rename it, or move it out")
         yield name
 
 
-def _measure(folder: Path, name: str) -> PackedFile:
+def _packed_file(folder: Path, name: str) -> PackedFile:
     with (folder / name).open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return PackedFile(name, stream.tell(), digest)
@@ -217,22 +227,26 @@ class _HashingReader:
     def __init__(self, source: _ByteSource) -> None:
         self._source, self.sha256 = source, hashlib.sha256()
 
-    def read(self, size: int = _CHUNK, /) -> bytes:
+    def read(self, size: int = _CHUNK_BYTES, /) -> bytes:
         chunk = self._source.read(size)
         self.sha256.update(chunk)
         return chunk
 
 
+_AddMember = Callable[[str, int, BinaryIO | _HashingReader], None]
+"""Adds a member to an archive: its name without ROOT, its size in bytes, and its content."""
+
+
 @contextmanager
-def _member_writer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int, BinaryIO | _HashingReader], None]]:
-    """A function that adds a member: its name, bytes and content."""
+def _member_writer(stream: BinaryIO, suffix: str) -> Iterator[_AddMember]:
+    """Writes an archive of the format that the suffix names, and finishes it when the block ends."""
     if suffix == TAR:
         with (
             gzip.GzipFile("", "wb", 6, stream, mtime=0) as gzip_stream,
             tarfile.open(fileobj=gzip_stream, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8") as tar,
         ):
 
-            def add(name: str, size: int, source: BinaryIO | _HashingReader) -> None:
+            def add_to_tar(name: str, size: int, source: BinaryIO | _HashingReader) -> None:
                 tar_info = tarfile.TarInfo(ROOT + name)
                 tar_info.size = size
                 try:
@@ -240,7 +254,7 @@ def _member_writer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int
                 except ValueError as error:
                     raise LogError(f"{_show(name)} does not fit into {TAR}: {error}", remedy=f"Use {ZIP}") from error
 
-            yield add
+            yield add_to_tar
     else:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as zip_file:
 
@@ -251,7 +265,7 @@ def _member_writer(stream: BinaryIO, suffix: str) -> Iterator[Callable[[str, int
                 zip_info.create_system = 3  # Unix.
                 # Files of 2 GiB need the 64-bit form, and zipfile does not know the size here.
                 with zip_file.open(zip_info, "w", force_zip64=size > _ZIP64_FROM_BYTES) as sink:
-                    shutil.copyfileobj(source, sink, _CHUNK)
+                    shutil.copyfileobj(source, sink, _CHUNK_BYTES)
 
             yield add_to_zip
 
@@ -261,6 +275,7 @@ Member = tuple[str, int, _ByteSource]
 
 
 def _refusal(problem: str) -> InputError:
+    """The error for an archive that is not accepted."""
     return InputError(problem, remedy="Nothing was unpacked. Copy or download the archive again")
 
 
@@ -269,7 +284,7 @@ def _show(name: str) -> str:
 
 
 @contextmanager
-def _named_errors(archive: Path) -> Iterator[None]:
+def _errors_naming(archive: Path) -> Iterator[None]:
     """Turns an error inside the archive into one that names the archive."""
     try:
         yield
@@ -315,20 +330,21 @@ class _NameCheck:
 
 
 def _demand_name(names: _NameCheck, name: str) -> None:
-    if wrong := names.add(name):
-        raise _refusal(f"the name {_show(name)} is refused: {wrong}")
+    """Records the name of a member. Raises InputError if it is refused."""
+    if problem := names.add(name):
+        raise _refusal(f"the name {_show(name)} is refused: {problem}")
 
 
-def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimits) -> PackManifest:
-    """The manifest, after its names and sizes have been checked; InputError."""
+def _read_manifest(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimits) -> PackManifest:
+    """Reads the first member, the manifest. Raises InputError if a name or size in it is refused."""
     first = next(members, None)
     if first is None:
         raise _refusal("it is not a session archive: it is empty")
     name, size, source = first
     if name != ROOT + MANIFEST:
         raise _refusal(f"it is not a session archive: it begins with {_show(name)}, not with the manifest")
-    if size > _MANIFEST_BYTES:
-        raise _refusal(f"its manifest has {size} bytes; at most {_MANIFEST_BYTES} are accepted")
+    if size > _MAX_MANIFEST_BYTES:
+        raise _refusal(f"its manifest has {size} bytes; at most {_MAX_MANIFEST_BYTES} are accepted")
     try:
         manifest = decode(_MANIFESTS, _read_exactly(source, size))
     except CodecError as error:
@@ -353,16 +369,18 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
 
 
 def _read_exactly(source: _ByteSource, size: int) -> bytes:
+    """Reads that many bytes. Raises EOFError when the source ends before."""
     content = bytearray()
-    while len(content) < size and (chunk := source.read(min(size - len(content), _CHUNK))):
+    while len(content) < size:
+        chunk = source.read(min(size - len(content), _CHUNK_BYTES))
+        if not chunk:
+            raise EOFError("the end is missing")
         content += chunk
-    if len(content) < size:
-        raise EOFError("the end is missing")
     return bytes(content)
 
 
 class _BoundedReader:
-    """The next `size` bytes of a stream; EOFError when it ends before."""
+    """Reads the next `size` bytes of a stream. Raises EOFError when it ends before."""
 
     def __init__(self, stream: _ByteSource, size: int) -> None:
         self._stream, self.remaining_bytes = stream, size
@@ -398,6 +416,7 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
 
 
 def _zip_members(stream: BinaryIO) -> Iterator[Member]:
+    """Members of a ZIP file. Links, folders, encryption and unusual compression are refused."""
     names = _NameCheck()
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()

@@ -14,19 +14,11 @@ from harness.model.observation import (
     Earcon,
     HostStalled,
     Intent,
-    LinkBack,
-    LinkLost,
-    LogLine,
     Observation,
     OperatorAnswer,
     Overrun,
-    ResponseText,
     SpeechStarted,
     StateTold,
-    Status,
-    StimulusEnded,
-    StimulusHeard,
-    StimulusStarted,
     Transcript,
     Unread,
     Wake,
@@ -48,12 +40,12 @@ MAX_INTENTS_CHARS = 200
 """How many characters of a device's own text a cause quotes, since a cause is one line."""
 GAP_BEFORE_S = 0.3
 GAP_REPORT_S = 1.2
-"""A gap makes a response doubtful if it is reported from GAP_BEFORE_S before its start to GAP_REPORT_S after."""
+"""A gap makes a response doubt_about if it is reported from GAP_BEFORE_S before its start to GAP_REPORT_S after."""
 TAIL_S = 0.5
 """How long after its expected end a query that gaps have delayed may still be heard."""
-_MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
+_BY_REPORTS = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
 """Outcomes that might have been different if no report of the device had been lost."""
-_OF_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
+_BY_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
 """Outcomes that a stall of the host, or sound that it lost, may have caused."""
 
 
@@ -85,7 +77,7 @@ class Attempt:
     """When the first sample of the stimulus left the driver."""
     started_audio_s: float | None = None
     """Position of that sample in the audio sent to the device, if its sound goes over a wire."""
-    heard: Stamp | None = None
+    recorded: Stamp | None = None
     """When that sample was found in the microphone's recording."""
     ended: Stamp | None = None
     """When the stimulus ended."""
@@ -101,7 +93,7 @@ class Attempt:
     """Final transcripts that the device reported."""
     intents: list[Intent] = field(default_factory=list)
     """What the device reported that it understood."""
-    told_s: float | None = None
+    last_words_s: float | None = None
     """When the last transcript or intent arrived."""
     answer: OperatorAnswer | None = None
     """The operator's answer about recognition."""
@@ -122,7 +114,7 @@ class Attempt:
     closed_s: float | None = None
     """When closing words ended the time for a response; None before."""
 
-    def take_in(self, observation: Observation, now_s: float) -> bool:
+    def add(self, observation: Observation, now_s: float) -> bool:
         """Adds an observation. Returns whether it may change the verdict."""
         match observation:
             case Wake() if self._is_opening_wake(observation):
@@ -132,10 +124,10 @@ class Attempt:
                 self.wakes.append(observation)
             case Transcript(final=True, text=text):
                 self.transcripts.append(text)
-                self.told_s = now_s
+                self.last_words_s = now_s
             case Intent():
                 self.intents.append(observation)
-                self.told_s = now_s
+                self.last_words_s = now_s
             case Unread(what=problem):
                 self.unread = self.unread or problem
             case OperatorAnswer() if self.asked:
@@ -161,29 +153,32 @@ class Attempt:
     @property
     def wake(self) -> Wake | None:
         """The wake event that the attempt's sound caused; None if there is none."""
-        return next((event for event in self.wakes if not self.begins_after(event)), None)
+        return next((event for event in self.wakes if not self.began_after(event)), None)
 
     @property
     def has_evidence(self) -> bool:
         """Whether there is evidence for or against recognition."""
-        return self.standing() is not Recognition.UNKNOWN
+        return self.recognition() is not Recognition.UNKNOWN
 
     @property
     def origin(self) -> Stamp | None:
         """The time of the first sample, on the microphone's recording if it was found there."""
-        return self.heard or self.started
+        return self.recorded or self.started
 
-    def moment(self, offset_s: float) -> Stamp | None:
-        """The time of a position in the stimulus. Over a wire, sound is sent as fast as the device takes it."""
+    def time_of(self, offset_s: float) -> Stamp | None:
+        """The time of a position in the stimulus; None before it has started.
+
+        Over a wire, sound is sent as fast as the device takes it, and that speed is known only at its end.
+        """
         origin, ended = self.origin, self.ended
         if origin is None:
             return None
         if self.started_audio_s is None or ended is None:
             return Stamp(origin.at_s + offset_s, origin.error_s)
-        pace = max(0.0, ended.at_s - origin.at_s) / self.timing.duration_s
-        return Stamp(origin.at_s + offset_s * pace, origin.error_s + ended.error_s)
+        real_s_per_s = max(0.0, ended.at_s - origin.at_s) / self.timing.duration_s
+        return Stamp(origin.at_s + offset_s * real_s_per_s, origin.error_s + ended.error_s)
 
-    def place_s(self, observation: Observation) -> float | None:
+    def stimulus_offset_s(self, observation: Observation) -> float | None:
         """Position of a wired device's report in the stimulus; None if unknown."""
         match observation:
             case Wake(audio_s=float(at_s)) | Transcript(audio_s=float(at_s)) | Intent(audio_s=float(at_s)):
@@ -196,15 +191,16 @@ class Attempt:
         if not timing.other_phrases:
             return False
         own_s = timing.query_start_s if timing.wake_end_s is None else timing.wake_end_s
-        until_s, place_s = (timing.other_phrases[0][1] + own_s) / 2, self.place_s(wake)
-        if place_s is not None:
-            return place_s < until_s
-        end = self.moment(until_s)
+        until_s, stimulus_offset_s = (timing.other_phrases[0][1] + own_s) / 2, self.stimulus_offset_s(wake)
+        if stimulus_offset_s is not None:
+            return stimulus_offset_s < until_s
+        end = self.time_of(until_s)
         return end is None or wake.at.at_s < end.at_s
 
     @property
     def query_end(self) -> Stamp | None:
-        return self.moment(self.timing.query_end_s)
+        """When the query ends; None before the stimulus has started."""
+        return self.time_of(self.timing.query_end_s)
 
     def response(self, now_s: float) -> Response | None:
         """The first response so far; None before the stimulus has started.
@@ -215,12 +211,12 @@ class Attempt:
         end = self.query_end
         if end is None:
             return None
-        called = end if self.timing.other_phrases else self.moment(self.timing.wake_end_s or 0.0)
+        called = end if self.timing.other_phrases else self.time_of(self.timing.wake_end_s or 0.0)
         earliest_s = self.begun_s if called is None else called.at_s - GUARD_S
         spans = [span for span in self.spans if span.starts.at_s >= earliest_s]
         return first_response(spans, end.at_s, now_s, self.trial.reprompt)
 
-    def doubtful(self, response: Response) -> str:
+    def doubt_about(self, response: Response) -> str:
         """Why a response may be the harness's own sound, shifted by a gap in a stream; "" if there is no doubt.
 
         The microphone reports a gap up to GAP_REPORT_S after it. Late blocks shift the rest of the stimulus.
@@ -243,30 +239,30 @@ class Attempt:
         before_closing = self.closed_s is None or at_s < self.closed_s
         return self.frozen is None and not self.interruption and before_closing
 
-    def begins_after(self, observation: Observation) -> bool:
+    def began_after(self, observation: Observation) -> bool:
         """Whether the attempt's sound began after the observation, so that it cannot be the cause."""
-        place_s = self.place_s(observation)
-        if place_s is not None:
-            return place_s < 0
+        stimulus_offset_s = self.stimulus_offset_s(observation)
+        if stimulus_offset_s is not None:
+            return stimulus_offset_s < 0
         return observation.at.at_s < (self.begun_s if self.origin is None else self.origin.at_s)
 
-    def before_answering(self, observation: Observation) -> bool:
+    def is_before_answer(self, observation: Observation) -> bool:
         """Whether speech or words are too early to be the answer to this attempt's query."""
-        place_s = self.place_s(observation)
-        if place_s is not None:
-            return place_s < self.timing.query_end_s - GUARD_S
+        stimulus_offset_s = self.stimulus_offset_s(observation)
+        if stimulus_offset_s is not None:
+            return stimulus_offset_s < self.timing.query_end_s - GUARD_S
         end = self.query_end
         return end is None or observation.at.at_s < end.at_s - GUARD_S
 
     def may_have_heard(self, observation: Transcript | Intent) -> bool:
         """Whether words are not too early for this query: before it began, or before its end without a wake event."""
-        return not self.before_asking(observation) and not (self.missed_wake and self.before_answering(observation))
+        return not self.is_before_query(observation) and not (self.missed_wake and self.is_before_answer(observation))
 
-    def before_asking(self, observation: Transcript | Intent) -> bool:
+    def is_before_query(self, observation: Transcript | Intent) -> bool:
         """Whether reported words came before this query began."""
-        place_s = self.place_s(observation)
-        if place_s is not None:
-            return place_s < self.timing.query_start_s - GUARD_S
+        stimulus_offset_s = self.stimulus_offset_s(observation)
+        if stimulus_offset_s is not None:
+            return stimulus_offset_s < self.timing.query_start_s - GUARD_S
         # The latest moment that the time may mean: in doubt, the words belong to this query.
         return observation.at.at_s + observation.at.error_s < self._query_starts_s - GUARD_S
 
@@ -275,10 +271,10 @@ class Attempt:
         """When the query begins; the earliest possible time until the speed of a wired transfer is known."""
         if self.started is not None and self.started_audio_s is not None and self.ended is None:
             return self.started.at_s
-        query_start = self.moment(self.timing.query_start_s)
+        query_start = self.time_of(self.timing.query_start_s)
         return self.begun_s + self.timing.query_start_s if query_start is None else query_start.at_s
 
-    def standing(self) -> Recognition:
+    def recognition(self) -> Recognition:
         """Whether words (or, with `until_understood`, intents and slots) are right; decides whether it is repeated."""
         if not self.trial.until_understood:
             return self.judge().recognition
@@ -328,8 +324,9 @@ class Attempt:
     def _device_verdict(self) -> RecognitionVerdict:
         judged = [(text, recognised(self.trial, text)) for text in self.transcripts]
         # A device may report an empty or half transcript first; the first right one counts, else the first with words.
-        right = next((candidate for candidate in judged if candidate[1].recognised), None)
-        text, comparison = right or next((candidate for candidate in judged if candidate[0].strip()), judged[0])
+        right = [(text, comparison) for text, comparison in judged if comparison.recognised]
+        with_words = [(text, comparison) for text, comparison in judged if text.strip()]
+        text, comparison = (right or with_words or judged)[0]
         recognition = Recognition.YES if comparison.recognised else Recognition.NO
         return RecognitionVerdict(recognition, EvidenceSource.DEVICE, text, comparison.counts)
 
@@ -355,14 +352,16 @@ class Attempt:
         """The row with the result of this attempt, from the present evidence."""
         judged = self.judge()
         outcome, cause = self._outcome(judged)
-        if self.unread and outcome in _MISSED:
+        if self.unread and outcome in _BY_REPORTS:
             outcome, cause = Outcome.INCONCLUSIVE, f"unread: {self.unread}"
         query_end, frozen = self.query_end, self.frozen
-        latency = self.host.duration_between(self.begun_s, query_end, frozen.starts) if query_end and frozen else None
+        latency = None
+        if query_end is not None and frozen is not None:
+            latency = self.host.duration_between(self.begun_s, query_end, frozen.starts)
         disturbed = self.disturbed
         # What may have begun before the query's end may be the harness's own sound, which the host played late.
         unsure = outcome is Outcome.RESPONDED and latency is not None and may_be_nothing(latency)
-        if disturbed and (outcome in _OF_TIME or unsure):
+        if disturbed and (outcome in _BY_TIME or unsure):
             outcome, cause = Outcome.INTERRUPTED, f"host_disturbed: {disturbed}"
         return AttemptFinished(
             trial_id=self.trial.id,
@@ -408,21 +407,23 @@ class Attempt:
         wake, end_s = self.wake, self.timing.wake_end_s
         if wake is None or end_s is None:
             return None
-        if (place_s := self.place_s(wake)) is not None:
-            return MeasuredDuration(place_s - end_s)
-        end = self.moment(end_s)
+        if (stimulus_offset_s := self.stimulus_offset_s(wake)) is not None:
+            return MeasuredDuration(stimulus_offset_s - end_s)
+        end = self.time_of(end_s)
         return None if end is None else self.host.duration_between(self.begun_s, end, wake.at)
 
     def _outcome(self, judged: RecognitionVerdict) -> tuple[Outcome, str]:
+        """The outcome and its cause, without regard to lost reports and to the host."""
         if self.interruption:
             return Outcome.INTERRUPTED, self.interruption
         if self.timing.other_phrases and ObservationKind.WAKE in self.trial.reports and not self.opened:
             return Outcome.INTERRUPTED, f"opening_missed: {self.trial.device} did not wake to the phrase of the opening"
-        recognition = self.standing()
+        recognition = self.recognition()
         if self.timing.other_phrases and self.missed_wake and recognition is Recognition.UNKNOWN:
-            return Outcome.NO_WAKE, "no_wake_event"  # what it says is what the opening made
+            return Outcome.NO_WAKE, "no_wake_event"  # what it says may be its answer to the opening
         if recognition is Recognition.NO:
-            return Outcome.MISHEARD, self._difference_cause() if self.trial.until_understood else _words_differ(judged)
+            cause = self._frame_cause() if self.trial.until_understood else _words_cause(judged)
+            return Outcome.MISHEARD, cause
         if self.frozen is None:
             return self._silent_outcome(recognition)
         if recognition is Recognition.UNKNOWN:
@@ -430,7 +431,7 @@ class Attempt:
         return self._answered_outcome(self.frozen)
 
     def _silent_outcome(self, recognition: Recognition) -> tuple[Outcome, str]:
-        """No response, and not misheard."""
+        """The outcome and its cause if there is no response, and the query was not misheard."""
         if self.trial.expects is not None and recognition is not Recognition.UNKNOWN:
             frame = self.understood()
             words_only = frame is None or not frame.right
@@ -444,7 +445,8 @@ class Attempt:
             return Outcome.NO_RESPONSE, f"silent: it reported nothing within {exact(limit_s)} s after the query"
         return Outcome.INCONCLUSIVE, self._unknown_cause()
 
-    def _difference_cause(self) -> str:
+    def _frame_cause(self) -> str:
+        """Why the intents and slots are wrong."""
         frame, expected = self.understood(), self.trial.expects
         assert frame is not None, self.trial.id
         assert expected is not None, self.trial.id
@@ -481,7 +483,8 @@ class Attempt:
         return "no_transcript: the device reported none, and there was no operator"
 
 
-def _words_differ(judged: RecognitionVerdict) -> str:
+def _words_cause(judged: RecognitionVerdict) -> str:
+    """Why the words are wrong."""
     if judged.heard is None:
         return "operator_says_no"
     if judged.counts is None:
@@ -489,7 +492,7 @@ def _words_differ(judged: RecognitionVerdict) -> str:
     return f"words_differ: {counted(judged.counts.errors, 'error')} in {counted(judged.counts.words, 'word')}"
 
 
-def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
+def missing_states(attempt: Attempt) -> tuple[StateWanted, ...]:
     """Parts of the wanted state that the device has not reported yet; () if none is wanted, or it reports no state."""
     check, end = attempt.trial.effect, attempt.query_end
     if check is None or end is None or not _reports_state(attempt):
@@ -501,21 +504,21 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
     )
 
 
-def looks_until_s(attempt: Attempt) -> float | None:
+def state_deadline_s(attempt: Attempt) -> float | None:
     """Deadline for the device's report of the wanted state; None if the trial wants none."""
     check, end = attempt.trial.effect, attempt.query_end
-    if check is None or end is None or not missing(attempt):
+    if check is None or end is None or not missing_states(attempt):
         return None
     by_check_s = end.at_s + check.within_s
     return by_check_s if attempt.frozen is None else max(by_check_s, attempt.frozen.ends.at_s)
 
 
-def question(attempt: Attempt) -> str:
+def effect_question(attempt: Attempt) -> str:
     """The question to the operator about the effect; "" if it is not to be asked now, or already answered."""
     check = attempt.trial.effect
     if check is None or check.later or attempt.effect_answered:
         return ""
-    is_reported = bool(check.state) and _reports_state(attempt) and not missing(attempt)
+    is_reported = bool(check.state) and _reports_state(attempt) and not missing_states(attempt)
     return "" if is_reported else check.question
 
 
@@ -533,15 +536,15 @@ def settled_s(attempt: Attempt, since_s: float) -> float | None:
     It is enough at once (`since_s`) if no evidence is expected, or the operator has answered. Right intents and slots
     conclude it soon after the query's end; wrong or missing ones after evidence_wait_s, since more may be reported.
     """
-    recognition = attempt.standing()
+    recognition = attempt.recognition()
     if recognition is Recognition.UNKNOWN:
         return None
     frame, end = attempt.understood(), attempt.query_end
     if frame is None or attempt.answer is not None:
         return since_s
-    last_s = max(since_s if end is None else end.at_s, attempt.told_s or 0.0)
-    whole = recognition is Recognition.YES and frame.right is not None
-    return last_s + (SETTLE_S if whole else attempt.trial.reprompt.evidence_wait_s)
+    last_s = max(since_s if end is None else end.at_s, attempt.last_words_s or 0.0)
+    all_right = recognition is Recognition.YES and frame.right is not None
+    return last_s + (SETTLE_S if all_right else attempt.trial.reprompt.evidence_wait_s)
 
 
 def frame_question(trial: Trial) -> str:
@@ -549,51 +552,3 @@ def frame_question(trial: Trial) -> str:
     if trial.expects is None or not trial.until_understood:
         return ""
     return f"Did the device understand {frame_text(trial.expects.intents, trial.expects.slots)}? (y / n)"
-
-
-def by_device(trial: Trial, source: str) -> bool:
-    """Whether that source reports for the trial's device."""
-    return source in (trial.sources or (trial.device,))
-
-
-def owner_of(
-    observation: Observation, trial: Trial, current: Attempt | None, previous: Attempt | None, *, began_idle: bool
-) -> Attempt | None:
-    """The attempt that an observation belongs to, by its time; None if it belongs to none.
-
-    A device that reports wake events, and woke to the previous attempt but not to this one, is still busy with the
-    previous one. That is not so if it was idle before this one (began_idle), or has reported something about it.
-    """
-    match observation:
-        case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
-            return next((attempt for attempt in (current, previous) if attempt and attempt.play_id == play_id), None)
-        case LinkLost() | LinkBack():
-            return None
-        case Wake() | Transcript() | Intent() | ResponseText() | Status() | StateTold() | LogLine() | Unread() if (
-            not by_device(trial, observation.source)
-        ):
-            return None
-        case Transcript() | Intent() if current is not None and not current.may_have_heard(observation):
-            if previous is None or previous.interruption or previous.before_asking(observation):
-                return None
-            return previous
-        case Wake() | ResponseText() if current is not None and current.begins_after(observation):
-            return previous
-        case _ if current is None or previous is None:
-            return current
-    at_previous = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
-    if current.place_s(observation) is not None:  # a place on the audio line shows what it answers
-        at_previous = False
-    match observation:
-        case _ if not (at_previous or current.before_answering(observation)):
-            return current
-        case SpeechStarted() if at_previous and previous.interruption:
-            return previous
-        case SpeechStarted() if previous.expects_response_at(observation.at.at_s) and current.is_open:
-            return previous
-        case Transcript() | ResponseText() if not previous.interruption and not previous.transcripts:
-            return previous
-        case Intent() if not previous.interruption and not previous.intents:
-            return previous
-        case _:
-            return current

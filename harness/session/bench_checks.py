@@ -20,6 +20,7 @@ from harness.base.ports import Clock, Driver, Hears, Stimulates
 from harness.model.bench import Bench, Equipment
 from harness.model.bench_checks import BenchChecks, CheckName, CheckPolicy
 from harness.model.errors import DeviceError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, seconds
 from harness.model.observation import ListeningProved, Observation, StimulusStarted
 from harness.model.stimulus import Waveform
@@ -58,10 +59,18 @@ def estimated_gb(trials: Iterable[Trial]) -> float:
     return sum(CLIP_BYTES_PER_S * clips_s(trial) + ROWS_BYTES for trial in trials) / 1e9
 
 
+@frozen
+class _HeardChirp:
+    """A test sound at the microphone. delay_ms: time from playing it until it was heard."""
+
+    delay_ms: float
+    level_dbfs: float
+
+
 class BenchCheck:
     """The checks of one bench, made through its drivers.
 
-    `see` takes every observation of the drivers, from any thread. `find` blocks while it listens and plays, so a run
+    `observe` takes every observation of the drivers, from any thread. `run` blocks while it listens and plays, so a run
     calls it from a thread of its own, with no trial under way.
     """
 
@@ -81,14 +90,16 @@ class BenchCheck:
         self._unopened: dict[str, str] = {}
         self._beats_s: dict[str, float] = {}
         self._starts: dict[str, tuple[SimpleQueue[Stamp], Waveform]] = {}
-        self._numbers = count(1)
-        self._offset_s = wall_offset_s()
-        self._delays: dict[str, list[float]] = {}
+        """Play id of a test sound → where to put the time at which it starts, and the sound."""
+        self._play_numbers = count(1)
+        self._wall_offset_s = wall_offset_s()
+        self._delays_ms: dict[str, list[float]] = {}
+        """Loudspeaker → delays of the test sounds of the latest check."""
 
-    def see(self, observation: Observation) -> None:
+    def observe(self, observation: Observation) -> None:
         """Takes an observation; never blocks."""
         with self._lock:
-            self._state.see(observation)
+            self._state.observe(observation)
             if isinstance(observation, ListeningProved):
                 self._beats_s[observation.source] = self._clock.now_s()
             played = self._starts.get(observation.play_id) if isinstance(observation, StimulusStarted) else None
@@ -97,24 +108,24 @@ class BenchCheck:
             self._microphone.own_sound(cast(StimulusStarted, observation).play_id, sound, observation.at.at_s)
             started.put(observation.at)
 
-    def unopened(self, id: str, why: str) -> None:
+    def note_unopened(self, id: str, why: str) -> None:
         """Records that a driver could not be opened. why: the reason, for people."""
         self._unopened[id] = why
 
-    def find(self, trials: Iterable[Trial], given_up: threading.Event) -> list[Check]:
-        """The result of each check that is not off.
+    def run(self, trials: Iterable[Trial], given_up: threading.Event) -> list[Check]:
+        """Runs the checks that are not off. Returns their results.
 
         trials: those that are still to be played. given_up: when set, the function returns early.
         """
-        self._delays = {}
+        self._delays_ms = {}
         kinds: tuple[tuple[CheckName, Callable[[], Iterator[Check]]], ...] = (
-            (CheckName.DEVICES, lambda: self._devices(given_up)),
-            (CheckName.NOISE_FLOOR, lambda: self._noise_floor(given_up)),
+            (CheckName.DEVICES, lambda: self._check_devices(given_up)),
+            (CheckName.NOISE_FLOOR, lambda: self._check_noise_floor(given_up)),
             (CheckName.LOUDSPEAKERS, lambda: self._check_loudspeakers(given_up)),
-            (CheckName.LOOP_DELAY, lambda: self._loop_delay(given_up)),
-            (CheckName.DISK, lambda: self._disk(trials)),
-            (CheckName.CLOCK, self._wall_clock),
-            (CheckName.CALIBRATION, self._calibrations),
+            (CheckName.LOOP_DELAY, lambda: self._check_loop_delay(given_up)),
+            (CheckName.DISK, lambda: self._check_disk(trials)),
+            (CheckName.CLOCK, self._check_wall_clock),
+            (CheckName.CALIBRATION, self._check_calibrations),
         )
         results: list[Check] = []
         for name, check in kinds:
@@ -123,10 +134,12 @@ class BenchCheck:
         return results
 
     def _result(self, name: CheckName, fails: bool, says: str, remedy: str) -> Check:
-        failed = Level.FAIL if self._checks.policy(name) is CheckPolicy.REFUSE else Level.WARN
-        return Check(name.value, failed if fails else Level.OK, says, remedy)
+        level = Level.OK
+        if fails:
+            level = Level.FAIL if self._checks.policy(name) is CheckPolicy.REFUSE else Level.WARN
+        return Check(name.value, level, says, remedy)
 
-    def _devices(self, given_up: threading.Event) -> Iterator[Check]:
+    def _check_devices(self, given_up: threading.Event) -> Iterator[Check]:
         waits_s = {
             part.id: max(BEAT_S, profile.heartbeat.within_s)
             for device in self._bench.devices
@@ -136,21 +149,25 @@ class BenchCheck:
         begun_s = self._clock.now_s()
         for part in self._parts():
             wait_s = waits_s.get(part.id)
-            why = ""
-            if wait_s is not None and not self._beats(part.id, begun_s, wait_s, given_up):
-                why = f"no heartbeat in {exact(wait_s)} s"
+            state, why = "connected", ""
+            if wait_s is not None:
+                state = "connected, heartbeat seen"
+                if not self._has_heartbeat(part.id, begun_s, wait_s, given_up):
+                    why = f"no heartbeat in {exact(wait_s)} s"
             why = self._loss_reason(part.id) or why
-            says = f"{part.id}: {why or ('connected, heartbeat seen' if wait_s is not None else 'connected')}"
+            says = f"{part.id}: {why or state}"
             remedy = f"Check its power and its cable, and its entry in the bench ({part.place})"
             yield self._result(CheckName.DEVICES, bool(why), says, remedy)
 
     def _parts(self) -> tuple[Equipment, ...]:
+        """Everything on the bench that a check of devices concerns, each once."""
         bench = self._bench
         connected = (part for device in bench.devices for part, _ in device.equipment)
         parts = (*bench.loudspeakers, bench.microphone, bench.monitor, *connected)
         return tuple({part.id: part for part in parts if part is not None}.values())
 
     def _loss_reason(self, id: str) -> str:
+        """Why a part of the bench cannot be reached; "" if it can."""
         if id in self._unopened:
             return self._unopened[id]
         with self._lock:
@@ -158,8 +175,8 @@ class BenchCheck:
                 return f"lost ({self._state.loss_reasons.get(id) or 'reason unknown'})"
         return ""
 
-    def _beats(self, id: str, begun_s: float, wait_s: float, given_up: threading.Event) -> bool:
-        """Whether a heartbeat came within wait_s before begun_s, or comes within wait_s after it."""
+    def _has_heartbeat(self, id: str, begun_s: float, wait_s: float, given_up: threading.Event) -> bool:
+        """Waits for a heartbeat within wait_s after begun_s, unless one came within wait_s before it."""
         while True:
             with self._lock:
                 if self._beats_s.get(id, -math.inf) >= begun_s - wait_s:
@@ -170,7 +187,7 @@ class BenchCheck:
 
     # Sound
 
-    def _noise_floor(self, given_up: threading.Event) -> Iterator[Check]:
+    def _check_noise_floor(self, given_up: threading.Event) -> Iterator[Check]:
         part = self._bench.microphone
         if part is None or self._microphone is None:
             return
@@ -194,6 +211,7 @@ class BenchCheck:
         yield self._result(CheckName.NOISE_FLOOR, too_loud, says, remedy)
 
     def _check_loudspeakers(self, given_up: threading.Event) -> Iterator[Check]:
+        """Plays test sounds on every loudspeaker. Leaves their delays in `_delays_ms`."""
         microphone = self._bench.microphone
         if microphone is None or self._microphone is None:
             return
@@ -204,28 +222,32 @@ class BenchCheck:
                 yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: not tried: {why}", remedy)
                 continue
             try:
-                levels = [heard for _ in range(CHIRPS) if (heard := self._chirp(part, self._microphone, given_up))]
+                chirps = [self._play_chirp(part, self._microphone, given_up) for _ in range(CHIRPS)]
             except DeviceError as error:
                 yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: {error.what}", error.remedy or remedy)
                 continue
             if given_up.is_set():
                 return
-            self._delays[part.id] = [delay_ms for delay_ms, _ in levels]
+            heard = [chirp for chirp in chirps if chirp is not None]
+            self._delays_ms[part.id] = [chirp.delay_ms for chirp in heard]
             floor_dbfs = self._microphone.noise_floor_dbfs()
-            says = f"{part.id}: {microphone.id} heard {len(levels)} of {CHIRPS} test sounds"
+            says = f"{part.id}: {microphone.id} heard {len(heard)} of {CHIRPS} test sounds"
             above_db = None
-            if levels and floor_dbfs is not None:
-                above_db = sum(level_dbfs for _, level_dbfs in levels) / len(levels) - floor_dbfs
+            if heard and floor_dbfs is not None:
+                above_db = sum(chirp.level_dbfs for chirp in heard) / len(heard) - floor_dbfs
                 says += f", {fixed(above_db, 0)} dB above the noise floor (at least {exact(least_db)} required)"
-            fails = len(levels) < CHIRPS or above_db is None or above_db < least_db
+            fails = len(heard) < CHIRPS or above_db is None or above_db < least_db
             yield self._result(CheckName.LOUDSPEAKERS, fails, says, remedy)
 
-    def _chirp(self, part: Equipment, microphone: Hears, given_up: threading.Event) -> tuple[float, float] | None:
-        """Delay from playing to the microphone in ms, and level there in dBFS; None if it was not heard."""
+    def _play_chirp(self, part: Equipment, microphone: Hears, given_up: threading.Event) -> _HeardChirp | None:
+        """Plays a test sound, and finds it in the recording; None if it was not heard.
+
+        Raises DeviceError if the loudspeaker does not start to play.
+        """
         if given_up.is_set():
             return None
         sound, started = _test_sound(part), threads.simple_queue()
-        play_id = f"check-{next(self._numbers)}"
+        play_id = f"check-{next(self._play_numbers)}"
         with self._lock:
             self._starts[play_id] = started, sound
         try:
@@ -241,32 +263,33 @@ class BenchCheck:
         if given_up.wait(max(0.0, self._clock.real_s(ends_s - self._clock.now_s()))):
             self._loudspeakers[part.id].stop()
             return None
-        recording, exact_s = microphone.cut(max(called_s, start.at_s - LEAD_S), ends_s)
+        recording, first_s = microphone.cut(max(called_s, start.at_s - LEAD_S), ends_s)
         reference = at_rate(sound, recording.rate_hz)
         match = find(recording.samples, reference.samples)
         if match.correlation < HEARD_FROM:
             return None
         first = round(match.sample)
         level_dbfs = rms_dbfs(recording.samples[first : first + len(reference.samples)])
-        return (exact_s + match.sample / recording.rate_hz - start.at_s) * 1000, level_dbfs
+        return _HeardChirp((first_s + match.sample / recording.rate_hz - start.at_s) * 1000, level_dbfs)
 
-    def _loop_delay(self, given_up: threading.Event) -> Iterator[Check]:
+    def _check_loop_delay(self, given_up: threading.Event) -> Iterator[Check]:
         if self._checks.policy(CheckName.LOUDSPEAKERS) is CheckPolicy.OFF:  # then nothing has played the test sounds
-            list(self._check_loudspeakers(given_up))
+            for _ in self._check_loudspeakers(given_up):
+                pass  # only its delays are wanted
         limit_ms = self._checks.loop_delay_spread_ms_max
-        for id, delays in self._delays.items():
-            spread = spread_ms(delays)
+        for id, delays_ms in self._delays_ms.items():
+            spread = spread_ms(delays_ms)
             if spread is None:
-                says, fails = f"{id}: n/a, {len(delays)} of {CHIRPS} test sounds were heard", True
+                says, fails = f"{id}: n/a, {len(delays_ms)} of {CHIRPS} test sounds were heard", True
             else:
-                says = f"{id}: {fixed(median(delays), 1)} ms, spread {fixed(spread, 1)} ms over {len(delays)}"
+                says = f"{id}: {fixed(median(delays_ms), 1)} ms, spread {fixed(spread, 1)} ms over {len(delays_ms)}"
                 says += f" (at most {exact(limit_ms)} allowed)"
                 fails = spread > limit_ms
             yield self._result(CheckName.LOOP_DELAY, fails, says, SPREAD_REMEDY)
 
     # Host and files
 
-    def _disk(self, trials: Iterable[Trial]) -> Iterator[Check]:
+    def _check_disk(self, trials: Iterable[Trial]) -> Iterator[Check]:
         free_gb = shutil.disk_usage(self._folder).free / 1e9
         need_gb = estimated_gb(trials)
         wanted_gb = self._bench.min_free_gb + need_gb
@@ -276,9 +299,9 @@ class BenchCheck:
             CheckName.DISK, free_gb < wanted_gb, says, "Free disk space: harness admin purge deletes old clips"
         )
 
-    def _wall_clock(self) -> Iterator[Check]:
-        before_s, self._offset_s = self._offset_s, wall_offset_s()
-        jump_ms, limit_ms = abs(self._offset_s - before_s) * 1000, self._checks.clock_jump_ms_max
+    def _check_wall_clock(self) -> Iterator[Check]:
+        before_s, self._wall_offset_s = self._wall_offset_s, wall_offset_s()
+        jump_ms, limit_ms = abs(self._wall_offset_s - before_s) * 1000, self._checks.clock_jump_ms_max
         synchronised, error_s = kernel_clock()
         words = {None: "unknown whether it is synchronised", False: "not synchronised"}
         state = words.get(synchronised, f"synchronised to {seconds(error_s)}")
@@ -287,7 +310,7 @@ class BenchCheck:
         remedy = "Start chrony or systemd-timesyncd. Only dates are affected; results use the monotonic clock"
         yield self._result(CheckName.CLOCK, synchronised is False or jump_ms > limit_ms, says, remedy)
 
-    def _calibrations(self) -> Iterator[Check]:
+    def _check_calibrations(self) -> Iterator[Check]:
         today = datetime.fromtimestamp(self._clock.wall_s()).astimezone().date()
         days = self._checks.calibration_days_min
         for part in self._parts():

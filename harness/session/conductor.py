@@ -61,11 +61,11 @@ from harness.session.takes import Takes
 
 AHEAD = 2
 """Number of trials whose sounds are rendered ahead."""
-LAST_WORDS_S = 20.0
+LAST_TRANSCRIPTS_S = 20.0
 """Wait for transcriptions at the end of a run (real seconds)."""
 LAST_CLIPS_S = 10.0
 """Wait for clips of the last wake events at the end of a run (real seconds)."""
-LOOK_S = 0.5
+IDLE_CHECK_S = 0.5
 """Interval at which an idle run checks whether to linger (real seconds)."""
 
 
@@ -76,8 +76,8 @@ class Conductor:
     resumption: the state after the log's rows so far, including `SessionStarted` if that is already written.
     """
 
-    def __init__(self, plan: Sequence[Trial], stage: ConductorContext, resumption: Resumption) -> None:
-        self._run = Run(plan, stage, resumption, self._serve)
+    def __init__(self, plan: Sequence[Trial], context: ConductorContext, resumption: Resumption) -> None:
+        self._run = Run(plan, context, resumption, self._serve)
         self._takes = Takes(self._run)
         self._aborts: list[Abort] = []
 
@@ -92,36 +92,26 @@ class Conductor:
     def run(self) -> EndReason:
         """Plays the pending takes. Returns why the run ended, which is also in the log's last row.
 
-        LogError when the log cannot be written for another reason than a full disk; LogFull when the operator gives up
-        while the disk is full.
+        Raises LogFull when the operator gives up while the disk is full. Raises LogError when the log cannot be written
+        for another reason.
         """
-        run, clock = self._run, self._run.stage.clock
+        run = self._run
         try:
-            last_sound_s = run.standing.last_sound_s
-            resumed = last_sound_s is not None
-            # Never in the future, so that a clock which was set back cannot delay the first trial for hours.
-            run.last_sound_s = None if last_sound_s is None else min(last_sound_s, clock.now_s())
-            for row in run.standing.cut_off():
-                run.append(row)
-            if run.standing.cut:
-                self._takes.query_cut_s = clock.now_s()
-            for decision in run.stage.decisions():
-                run.append(decision)
-            self._takes.power.restore("the run begins")
-            self._takes.settings.note()
+            resumed = run.resumption.last_sound_s is not None
+            self._begin()
             while run.ending is None:
                 if run.arrivals.end_requested:  # the request is still behind earlier arrivals
                     self._serve()
                     continue
-                pending = run.standing.pending()
-                if not pending:
-                    self._takes.restore()
+                pending = run.resumption.pending()
                 if pending:
                     self._takes.play(pending[0], pending[1 : 1 + AHEAD], resumed)
                     resumed = False
-                elif run.stage.life_check_after and self._takes.liveness.doubtful(1):
-                    self._takes.life.settle(at_end=True)  # before FINISHED is shown, and the operator leaves
-                elif run.stage.linger():
+                    continue
+                self._takes.restore()
+                if run.context.life_check_after and self._takes.liveness.doubtful(1):
+                    self._takes.life_check.settle(at_end=True)  # before FINISHED is shown, and the operator leaves
+                elif run.context.linger():
                     run.show(
                         StateWord.FINISHED,
                         "all trials have been played; detach to end the session, or re-run trials, add notes and judge",
@@ -134,7 +124,7 @@ class Conductor:
             self._takes.restore()
             run.append(SessionFinished(run.ending))
             for abort in self._aborts:  # the last row is committed, as requested
-                run.stage.answer(abort.id, True, "")
+                run.context.answer(abort.id, True, "")
             run.show(StateWord.FINISHED, run.ending.value)
             return run.ending
         except BaseException:
@@ -144,27 +134,41 @@ class Conductor:
             self._takes.close()
             run.clips.close()
 
-    def _end_early(self, reason: EndReason) -> EndReason:
+    def _begin(self) -> None:
+        """Closes what an earlier run left open, switches power on, and notes the original settings."""
+        run, now_s = self._run, self._run.context.clock.now_s
+        if (last_sound_s := run.resumption.last_sound_s) is not None:
+            # Never in the future, so that a clock which was set back cannot delay the first trial for hours.
+            run.last_sound_s = min(last_sound_s, now_s())
+        for row in run.resumption.interrupted_attempts():
+            run.append(row)
+        if run.resumption.was_cut:
+            self._takes.query_cut_s = now_s()
+        for decision in run.context.decisions():
+            run.append(decision)
+        self._takes.power.restore("the run begins")
+        self._takes.settings.note_originals()
+
+    def _early_end_reason(self, reason: EndReason) -> EndReason:
         """The reason for a run that ends on request: COMPLETED if nothing is left to play, since no result is lost."""
-        run, doubtful = self._run, self._takes.liveness.doubtful
-        has_work_left = (
-            run.machine is not None or run.standing.pending() or (run.stage.life_check_after and doubtful(1))
-        )
+        run = self._run
+        has_doubt = run.context.life_check_after and self._takes.liveness.doubtful(1)
+        has_work_left = run.machine is not None or run.resumption.pending() or has_doubt
         return reason if has_work_left else EndReason.COMPLETED
 
     def _await_transcriptions(self) -> None:
         """Waits a limited time for the transcripts of the last responses."""
-        until_s = threads.monotonic() + LAST_WORDS_S
+        until_s = threads.monotonic() + LAST_TRANSCRIPTS_S
         while self._takes.transcribing and self._run.ending is None and threads.monotonic() < until_s:
             self._serve()
 
     def _await_clips(self) -> None:
         """After a complete plan, waits for the sound after the last wake events. Otherwise keeps the sound so far."""
-        clips, clock, whole = self._run.clips, self._run.stage.clock, self._run.ending is EndReason.COMPLETED
-        begun_s = threads.monotonic()
-        full_s = begun_s + (clock.real_s(clips.longest_s) if whole else 0.0)
-        while clips.pending and threads.monotonic() < full_s + LAST_CLIPS_S:
-            if not whole or threads.monotonic() > full_s:
+        clips, clock = self._run.clips, self._run.context.clock
+        is_complete = self._run.ending is EndReason.COMPLETED
+        all_heard_s = threads.monotonic() + (clock.real_s(clips.longest_s) if is_complete else 0.0)
+        while clips.pending and threads.monotonic() < all_heard_s + LAST_CLIPS_S:
+            if not is_complete or threads.monotonic() > all_heard_s:
                 clips.tick(clock.now_s(), hurry=True)
             self._serve()
 
@@ -172,41 +176,43 @@ class Conductor:
 
     def _serve(self) -> None:
         """Processes the next arrival, or a tick if nothing arrives before the deadline."""
-        run, machine, clock = self._run, self._run.machine, self._run.stage.clock
+        run, machine, clock = self._run, self._run.machine, self._run.context.clock
         prompter = self._takes.prompter
-        run.stage.alive()
+        run.context.report_alive()
         run.watch_wall_clock()
         if not run.arrivals.waiting:  # what has arrived may explain an event, or take its explanation away
             run.clips.tick(clock.now_s())
         if machine is not None:
-            machine.attended = run.stage.attended()
+            machine.attended = run.context.attended()
             if run.arrivals.end_requested:
                 machine.hold()
         deadline_s = machine.deadline_s if machine else None
         if prompter is not None and (due_s := prompter.due_s) is not None:
             deadline_s = due_s if deadline_s is None else min(due_s, deadline_s)
         now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
-        wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
+        wait_s = IDLE_CHECK_S if deadline_s is None else max(0.0, min(IDLE_CHECK_S, clock.real_s(deadline_s - now_s)))
         arrival = run.arrivals.get(wait_s)
         # Before what they have delayed is judged, whether that arrived or not. But not those that occur while these are
         # stored: on a very busy host they would never end.
-        for stall in tuple(run.stage.stalls()):
+        for stall in tuple(run.context.new_stalls()):
             self._observe(stall, now_s if arrival is None else arrival[1])
         machine = self._run.machine  # a stall can end a trial's last attempt
         if arrival is not None:
-            self._take_in(*arrival)
+            message, arrived_s = arrival
+            self._process(message, arrived_s)
         elif machine is not None and deadline_s is not None and now_s >= deadline_s:
             if prompter is not None:
                 prompter.tick(now_s)
             self._takes.perform(machine.tick(now_s))
 
-    def _take_in(self, message: Arrival, arrived_s: float) -> None:
+    def _process(self, message: Arrival, arrived_s: float) -> None:
+        """Processes one arrival. arrived_s: when it came, on the session's clock."""
         run, machine = self._run, self._run.machine
         match message:
             case WakeUp() | Hello():
                 pass
             case Stop(cause=cause):
-                run.ending = run.ending or self._end_early(EndReason.STOPPED)  # an abort stands
+                run.ending = run.ending or self._early_end_reason(EndReason.STOPPED)  # an abort stands
                 if machine is not None:
                     self._takes.perform(machine.stop(arrived_s, cause))
             case TranscriptReady():
@@ -218,24 +224,25 @@ class Conductor:
             case _ if isinstance(message, Command):
                 refusal = self._carry_out(message, arrived_s)
                 if not isinstance(message, Abort):
-                    run.stage.answer(message.id, not refusal, refusal)
+                    run.context.answer(message.id, not refusal, refusal)
             case _:
                 self._observe(message, arrived_s)
 
     def _observe(self, observation: Observation, arrived_s: float) -> None:
+        """Passes an observation to all that need it. It is logged by the machine, or here if no trial is running."""
         run = self._run
-        run.seen.see(observation)
-        if run.stage.checks is not None:
-            run.stage.checks.see(observation)
-        self._takes.power.see(observation)
-        match observation:
-            # Only through the air: what has a place on an audio line (audio_s) does not reach the microphone.
-            case StimulusStarted(play_id=id, at=at, audio_s=None) if run.stage.microphone and id in run.sounds:
-                run.stage.microphone.own_sound(id, run.sounds[id], at.at_s)
-            case _:
-                pass
+        run.bench_state.observe(observation)
+        if run.context.checks is not None:
+            run.context.checks.observe(observation)
+        self._takes.power.observe(observation)
+        microphone = run.context.microphone
+        # Only through the air: what has a place on an audio line (audio_s) does not reach the microphone.
+        if isinstance(observation, StimulusStarted) and observation.audio_s is None and microphone is not None:
+            sound = run.sounds.get(observation.play_id)
+            if sound is not None:
+                microphone.own_sound(observation.play_id, sound, observation.at.at_s)
         if run.machine is not None:
-            if self._takes.prompter is not None and self._takes.prompter.takes(observation, arrived_s):
+            if self._takes.prompter is not None and self._takes.prompter.intercept(observation, arrived_s):
                 return
             if isinstance(observation, StimulusStarted | StimulusEnded):
                 self._takes.check_level(observation)
@@ -277,7 +284,7 @@ class Conductor:
                 perform(machine.skip(now_s, reason))
             case Abort(by=by):
                 self._aborts.append(command)
-                run.ending, run.aborted = self._end_early(EndReason.ABORTED), f"operator: by {by}"
+                run.ending, run.abort_cause = self._early_end_reason(EndReason.ABORTED), f"operator: by {by}"
                 if machine is not None:
                     perform(machine.abort(now_s, f"by {by}"))
             case AnswerOperator(trial_id=trial_id, attempt=attempt):
@@ -286,9 +293,9 @@ class Conductor:
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 perform(machine.feed(answer, now_s))
             case Misspoke(trial_id=trial_id, attempt=attempt, by=by):
-                return self._takes.misspoke(trial_id, attempt, by)
+                return self._takes.interrupt_misspoken(trial_id, attempt, by)
             case WriteNote() | SetMark() | Rerun() | Judge() | Review() | AnswerEffect():
-                row = row_for(command, run.standing, run.trials)
+                row = row_for(command, run.resumption, run.trials)
                 if isinstance(row, str):
                     return row
                 if row is not None:

@@ -71,26 +71,31 @@ def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule
 
 
 class Quiet:
-    """Tracks the sounds of a trial. longest_s: endless speech counts as over after this time."""
+    """Tracks the sounds of a trial.
+
+    last_sound_s: when the latest sound was heard; None before the first. span: speech that has not ended.
+    """
 
     def __init__(self, longest_s: float) -> None:
+        """longest_s: endless speech counts as over after this time."""
         self.last_sound_s: float | None = None
         self.span: Span | None = None
         self._longest_s = longest_s
 
-    def sounded(self, at_s: float) -> None:
+    def note_sound(self, at_s: float) -> None:
         self.last_sound_s = at_s if self.last_sound_s is None else max(self.last_sound_s, at_s)
 
-    def speech_started(self, stamp: Stamp) -> Span | None:
-        """The span of speech that begins; None if earlier speech has not ended."""
-        self.sounded(stamp.at_s)
+    def start_speech(self, stamp: Stamp) -> Span | None:
+        """Records that speech begins. Returns its span; None if earlier speech has not ended."""
+        self.note_sound(stamp.at_s)
         if self.span is not None:
             return None
         self.span = Span(stamp)
         return self.span
 
-    def speech_ended(self, stamp: Stamp) -> None:
-        self.sounded(stamp.at_s)
+    def end_speech(self, stamp: Stamp) -> None:
+        """Records that speech has ended, which also closes the span that `start_speech` returned."""
+        self.note_sound(stamp.at_s)
         if self.span is not None:
             # Stamps have errors: speech never ends before it starts.
             self.span.ends = stamp if stamp.at_s >= self.span.starts.at_s else self.span.starts
@@ -135,7 +140,7 @@ class Activity:
     over_s: float | None = None
     speech_from_s: float | None = None
 
-    def see(self, observation: Observation) -> None:
+    def observe(self, observation: Observation) -> None:
         """Takes what the device reports, and what the microphone hears, in order of arrival."""
         match observation:
             case Status(state=state, at=at):

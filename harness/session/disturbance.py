@@ -33,8 +33,10 @@ class LateSound:
     of_s: float = 0.0
 
     def shares(self) -> list[tuple[str, float]]:
-        """Each stream with the share of its time that was late or lost, as one block for each report; largest first."""
-        shares = [(source, min(1.0, BLOCK_S * count / self.of_s)) for source, count in self.reports if self.of_s > 0]
+        """(stream, share of its time that was late or lost), largest first. Each report counts as one block."""
+        if self.of_s <= 0:
+            return []
+        shares = [(source, min(1.0, BLOCK_S * count / self.of_s)) for source, count in self.reports]
         return sorted(shares, key=lambda share: -share[1])
 
     @property
@@ -70,10 +72,10 @@ class Disturbance:
     gaps: list[Overrun] = field(default_factory=list)
 
     def in_words(self, from_s: float, until_s: float) -> str:
-        """`the host stalled for 800 ms; 12 blocks of mic were late or lost`.
+        """`the host stalled for 800 ms; 12 blocks of mic were late or lost`; "" if no measured time is affected.
 
-        "" if no measured time is affected. A stall affects them, and so do more reports of blocks than
-        `is_exact_enough` allows.
+        Times are affected by any stall, and by reports of blocks that together may have shifted sound by more than
+        MAX_ERROR_S.
         """
         stalled = [stall.lasted_s for stall in self.stalls if stall.falls_within(from_s, until_s)]
         late = _within((*self.late_sound, *self.gaps), from_s, until_s)
@@ -101,6 +103,7 @@ class Disturbance:
         return MeasuredDuration(time.value_s, time.error_s + shift_s)
 
     def add(self, other: Disturbance) -> None:
+        """Adds how the host disturbed another attempt."""
         self.stalls += other.stalls
         self.late_sound += other.late_sound
         self.gaps += other.gaps

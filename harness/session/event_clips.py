@@ -25,7 +25,7 @@ from harness.model.stimulus import Waveform
 from harness.model.trial import ListeningSpec, Trial
 
 ARRIVAL_S = 0.3
-"""How late a sound may reach the recording, in seconds. Chosen."""
+"""How late a sound may reach the recording, in seconds."""
 
 
 @frozen
@@ -54,10 +54,12 @@ class _Sound:
 
 @frozen
 class _WantedClip:
-    """A clip to cut. seq: number of the event's row. player: id of what played the sound.
+    """A clip to cut.
 
-    at_s: time of the event on the host's clock. line_s: its position in the audio sent to the device; None if the sound
-    went through the air. since_s: when the clip was requested.
+    - seq: number of the event's row. player: id of what played the sound.
+    - at_s: time of the event on the host's clock.
+    - line_s: position of the event in the audio sent to the device; None if the sound went through the air.
+    - since_s: when the clip was requested.
     """
 
     seq: int
@@ -84,6 +86,7 @@ class EventClips:
         on_result: Callable[[ClipResult], None],
         explained: Callable[[int], bool | None],
     ) -> None:
+        """on_result: called on the clips' thread. explained: as in `ConductorContext`."""
         self._log = log
         self._microphone = microphone
         self._clock = clock
@@ -91,7 +94,7 @@ class EventClips:
         self._explained = explained
         self._pool = threads.pool("event-clips")
         self._plays: dict[str, tuple[ListeningSpec, Waveform]] = {}
-        self._sounds_by_player: dict[str, list[_Sound]] = {}  # by player, in order
+        self._sounds_by_player: dict[str, list[_Sound]] = {}  # in the order of playing
         self._listening: ListeningSpec | None = None
         self._pending_clips: list[_WantedClip] = []
         self._saving: set[int] = set()
@@ -103,17 +106,17 @@ class EventClips:
 
     @property
     def longest_s(self) -> float:
-        """How long after an event its clip may wait for sound."""
+        """The longest time after an event for which a pending clip may wait for sound."""
         return max((clip.settings.clip_after_s for clip in self._pending_clips), default=0.0) + ARRIVAL_S
 
-    def begins(self, trial: Trial, play_id: str, waveform: Waveform) -> None:
+    def announce_stimulus(self, trial: Trial, play_id: str, waveform: Waveform) -> None:
         """Announces a listening trial's stimulus before it is played."""
         if trial.listening is not None:
             self._listening = trial.listening
             self._plays = {play_id: (trial.listening, waveform)}
 
-    def saw(self, entry: Entry) -> None:
-        """Takes a committed row."""
+    def add_row(self, entry: Entry) -> None:
+        """Adds a committed row; call it in the order of the log."""
         match entry.record:
             case Observed(observation=StimulusStarted() as started) if started.play_id in self._plays:
                 self._on_start(started)
@@ -125,11 +128,11 @@ class EventClips:
                 pass
 
     def tick(self, now_s: float, *, hurry: bool = False) -> None:
-        """Cuts clips that are due. hurry: cut with the sound so far, because no more will arrive."""
+        """Has the clips cut that are due. hurry: cut with the sound so far, because no more will arrive."""
         waiting_clips = []
         for clip in self._pending_clips:
             explained = self._explained(clip.seq) if hurry or self._is_due(clip, now_s) else None
-            if explained is None and not hurry:
+            if explained is None and not hurry:  # not due, or its row is not counted yet
                 waiting_clips.append(clip)
             elif not explained:
                 self._saving.add(clip.seq)
@@ -137,7 +140,7 @@ class EventClips:
         self._pending_clips = waiting_clips
 
     def clip_finished(self, seq: int) -> None:
-        """Handles the result for that event's clip."""
+        """Records that the result for that event's clip has arrived."""
         self._saving.discard(seq)
 
     def close(self) -> None:
@@ -184,7 +187,10 @@ class EventClips:
         return now_s >= clip.since_s + after_s or bool(played and played[-1].ends_s >= clip.line_s + after_s)
 
     def _cutter(self, request: _WantedClip, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
-        """A function for the clips' thread: it returns the sound and its start, or None if that is not in memory."""
+        """A function for the clips' thread: it returns the sound and its start, or None if that is not in memory.
+
+        The sound sent over a wire is cut here already, because only the conductor's thread may read what was played.
+        """
         before_s, after_s = request.settings.clip_before_s, request.settings.clip_after_s
         if request.line_s is not None:
             played = self._sounds_by_player.get(request.player, [])
@@ -192,7 +198,8 @@ class EventClips:
             if excerpt is None:
                 return lambda: None
             # The clip's time line is the host's, with the event where it was stamped.
-            clip = excerpt[0], request.at_s - request.line_s + excerpt[1]
+            waveform, starts_s = excerpt
+            clip = waveform, request.at_s - request.line_s + starts_s
             return lambda: clip
         microphone = self._microphone
         if microphone is None:
@@ -200,7 +207,7 @@ class EventClips:
         return lambda: microphone.cut(request.at_s - before_s, min(request.at_s + after_s, now_s))
 
     def _save(self, request: _WantedClip, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
-        """Runs in the clips' thread."""
+        """Cuts and stores a clip, and reports the result. Runs in the clips' thread."""
         clip: Clip | None = None
         why = "the sound around it is no longer kept"
         try:
@@ -223,7 +230,7 @@ def _played_excerpt(played: list[_Sound], from_s: float, until_s: float) -> tupl
     samples = np.zeros(max(0, count), dtype=np.float32)
     for sound in within:
         if sound.waveform.rate_hz != rate_hz:
-            continue
+            continue  # sounds of another rate stay silent in the clip
         first = round((sound.starts_s - starts_s) * rate_hz)
         heard = sound.waveform.samples[: round((sound.ends_s - sound.starts_s) * rate_hz)]
         low, high = max(0, first), min(count, first + len(heard))

@@ -69,12 +69,14 @@ class LevelRule:
         noises: Mapping[str, Waveform] = NO_NOISE,
         asked_dbfs: float | None = None,
     ) -> LevelMeasured | None:
-        """The levels of a sound that has just ended; None if the loudspeaker is not calibrated.
+        """Measures the levels of a sound that has just ended; None if the loudspeaker is not calibrated.
 
-        started_s: when its first sample left. noises: loudspeaker → noise that it played at the same time; the
-        recording is compared with both together. asked_dbfs: active speech level of the stimulus; None: it is measured,
-        in the part that is compared. Waits for sound that is still on its way to the microphone. DeviceError if the
-        microphone does not record.
+        Waits for sound that is still on its way to the microphone. Raises DeviceError if that does not record.
+
+        - row: the attempt; its query is the part that is compared. sound: the whole stimulus.
+        - started_s: when its first sample left.
+        - noises: loudspeaker → noise that it played at the same time. The recording is compared with both together.
+        - asked_dbfs: active speech level of the stimulus; None: it is measured, in the part that is compared.
         """
         calibration = self.loudspeakers.get(loudspeaker)
         if calibration is None:
@@ -88,19 +90,16 @@ class LevelRule:
             asked_dbfs = active.level_dbfs if active else played_dbfs
         asked_spl = calibration.spl(asked_dbfs)
         powers = [10 ** (calibration.spl(played_dbfs) / 10)]
-        for player, noise in noises.items():  # sounds that have nothing in common add by their powers
+        for player, noise in noises.items():  # sounds that are not correlated add by their powers
             if (noise_calibration := self.loudspeakers.get(player)) is not None:
                 excerpt = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
                 powers.append(10 ** (noise_calibration.spl(rms_dbfs(excerpt)) / 10))
-        off_db = None if heard_dbfs is None else self.microphone.spl(heard_dbfs) - 10 * math.log10(sum(powers))
-        return LevelMeasured(
-            row.trial_id,
-            row.take,
-            row.attempt,
-            loudspeaker,
-            round(asked_spl, 2),
-            None if off_db is None else round(asked_spl + off_db, 2),
-        )
+        heard_spl = None
+        if heard_dbfs is not None:
+            # What the loudspeaker gave for its speech: the requested level plus the deviation of the whole sound.
+            off_db = self.microphone.spl(heard_dbfs) - 10 * math.log10(sum(powers))
+            heard_spl = round(asked_spl + off_db, 2)
+        return LevelMeasured(row.trial_id, row.take, row.attempt, loudspeaker, round(asked_spl, 2), heard_spl)
 
     def refusal(self, level: LevelMeasured) -> str:
         """Why the attempt does not count; "" if it does."""
@@ -122,7 +121,7 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
         room │ opening │ dies away │ pause │ its end │ lead-in of noise │ phrase
 
     started_s: when the first sample of the stimulus left. call_start_s: from there to the phrase that follows the
-    opening. DeviceError if the microphone does not record.
+    opening. Raises DeviceError if the microphone does not record.
     """
     opening = trial.recipe.opening
     if opening is None or not opening.sounds:
@@ -133,14 +132,18 @@ def why_silent(trial: Trial, call_start_s: float, started_s: float, microphone: 
     before, _ = microphone.cut(started_s - QUIET_WITHIN_S, started_s)
     block = round(MOMENT_S * before.rate_hz)
     moments = [before.samples[start : start + block] for start in range(0, len(before.samples) - block + 1, block)]
-    pause_dbfs, quiet = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
-    if pause_dbfs >= quiet + SOUNDING_DB:
+    pause_dbfs, room_dbfs = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
+    if pause_dbfs >= room_dbfs + SOUNDING_DB:
         return ""
-    return f"device_silent: {fixed(pause_dbfs, 0)} dBFS before the phrase, {fixed(quiet, 0)} dBFS before the opening"
+    pause_text, room_text = fixed(pause_dbfs, 0), fixed(room_dbfs, 0)
+    return f"device_silent: {pause_text} dBFS before the phrase, {room_text} dBFS before the opening"
 
 
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:
-    """RMS level of a sound at the microphone, without its noise floor; None if it was not heard."""
+    """RMS level of a sound at the microphone, without its noise floor; None if it was not heard.
+
+    left_s: when its first sample left the loudspeaker.
+    """
     # Here, since it takes long to import; a run with a microphone has imported it.
     from harness.sound.own_sound import EARLIEST_S, LATEST_S, MIN_CORRELATION, locate
 
@@ -152,5 +155,7 @@ def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | Non
     heard = recording.samples[first : first + round(part.duration_s * recording.rate_hz)]
     power = float(np.mean(np.square(heard.astype(np.float64))))
     floor_dbfs = microphone.noise_floor_dbfs()
-    floor = 0.0 if floor_dbfs is None else 10 ** (floor_dbfs / 10)
-    return 10 * math.log10(power - floor) if power > floor * 10 ** (ABOVE_FLOOR_DB / 10) else None
+    floor_power = 0.0 if floor_dbfs is None else 10 ** (floor_dbfs / 10)
+    if power <= floor_power * 10 ** (ABOVE_FLOOR_DB / 10):
+        return None
+    return 10 * math.log10(power - floor_power)

@@ -1,8 +1,8 @@
 """The wake, command or ambient trial: a machine without I/O and without a clock, driven by observations and times.
 
-`READY → WAITING → PLAYING → LISTENING → DONE`. An interruption leads back to WAITING, and from there to LINK while a
-link is missing. The machine only ensures that connected devices got the whole sound. `harness.wake` counts their events
-from the log. See docs/how-to/test-wake-words.md.
+`READY → WAITING → PLAYING → LISTENING → DONE`. An interruption leads back to WAITING, and from there to LINK_LOST while
+a link is missing. The machine only ensures that connected devices got the whole sound. `harness.wake` counts their
+events from the log. See docs/how-to/test-wake-words.md.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ class ListeningAttempt:
     play_id: str
     begun_s: float
     """When the attempt began."""
-    begun: dict[str, Stamp] = field(default_factory=dict)
+    starts: dict[str, Stamp] = field(default_factory=dict)
     """Player → when its first sample left."""
-    ended: dict[str, Stamp] = field(default_factory=dict)
+    ends: dict[str, Stamp] = field(default_factory=dict)
     """Player → when its last sample left."""
     audio_s: dict[str, float] = field(default_factory=dict)
     """Player → position of its first sample in the audio sent to the device."""
     progress_s: dict[str, float] = field(default_factory=dict)
     """Player → when it last made progress."""
-    heard: Stamp | None = None
+    recorded: Stamp | None = None
     """When the first sample was found in the microphone's recording."""
     understood: set[str] = field(default_factory=set)
     """Connections whose devices have reported what they understood."""
@@ -100,22 +100,27 @@ class ListeningAttempt:
 
     def stalled_s(self, player: str) -> float:
         """How much longer than its length a finished stimulus took, at least; 0 if the clocks' errors explain it."""
-        start, ended = self.begun.get(player), self.ended.get(player)
+        start, ended = self.starts.get(player), self.ends.get(player)
         if start is None or ended is None or player not in self.through_air:
             return 0.0
         over_s = ended.at_s - start.at_s - self.timing.duration_s - start.error_s - ended.error_s
         return over_s if over_s > STALL_S else 0.0
 
     def offset_s(self, target: Target, stamp: Stamp, audio_s: float | None) -> float:
-        """Position of a device's report in the stimulus, in seconds from its first sample."""
+        """Position of a device's report in the stimulus, in seconds from its first sample.
+
+        stamp: time of the report. audio_s: its position in the audio sent to the device; None if unknown.
+        """
         player = target.player
         if target.injected and audio_s is not None:
             return audio_s - self.audio_s.get(player, 0.0)
-        origin = (None if target.injected else self.heard) or self.begun.get(player)
+        origin = self.starts.get(player)
+        if self.recorded is not None and not target.injected:
+            origin = self.recorded
         return stamp.at_s - (origin.at_s if origin else self.begun_s)
 
-    def woke(self, target: Target, wake: Wake) -> None:
-        """Notes that a device woke to the phrase, or to that of the opening, if the event lies within its window."""
+    def note_wake(self, target: Target, wake: Wake) -> None:
+        """Records that a device woke to the phrase, or to that of the opening, if the event lies within its window."""
         timing, settings = self.timing, self.listening.settings
         offset_s = self.offset_s(target, wake.at, wake.audio_s)
         # At the latest half-way through the phrase of the trial, whose event is not one of the opening.
@@ -126,28 +131,32 @@ class ListeningAttempt:
         if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
             self.woken.add(target.connection)
 
+    def is_of_opening(self, target: Target, transcript: Transcript) -> bool:
+        """Whether a transcript is of what was said in the opening, before the phrase or query of the trial."""
+        if not self.timing.other_phrases:
+            return False
+        return self.offset_s(target, transcript.at, transcript.audio_s) < self.timing.query_start_s
+
     @property
     def unfinished(self) -> tuple[str, ...]:
         """Players that have not finished."""
-        return tuple(player for player in self.players if player not in self.ended)
+        return tuple(player for player in self.players if player not in self.ends)
 
     def lost_at_s(self) -> float:
-        """When an unfinished player's sound counts as lost."""
+        """When the sound of the first unfinished player counts as lost."""
         air_s = self.begun_s + self.timing.duration_s + SOUND_GUARD_S
-        return min(
-            (
-                air_s if player in self.through_air else self.progress_s.get(player, self.begun_s) + INJECTION_GUARD_S
-                for player in self.unfinished
-            ),
-            default=air_s,
-        )
+        limits_s = [
+            air_s if player in self.through_air else self.progress_s.get(player, self.begun_s) + INJECTION_GUARD_S
+            for player in self.unfinished
+        ]
+        return min(limits_s, default=air_s)
 
     def listens_until_s(self) -> float:
         """Until when an event of this attempt may arrive. For injected sound, this is the end of the sound."""
-        until_s = max((stamp.at_s for stamp in self.ended.values()), default=self.begun_s)
+        until_s = max((stamp.at_s for stamp in self.ends.values()), default=self.begun_s)
         settings = self.listening.settings
         for player in self._real_time_players:
-            origin_s = (self.heard or self.begun.get(player) or Stamp(self.begun_s)).at_s
+            origin_s = (self.recorded or self.starts.get(player) or Stamp(self.begun_s)).at_s
             last_s = origin_s + self.timing.query_end_s
             wait_s = settings.window_after_s
             if self.listening.kind is TrialKind.COMMAND and self._waits_for_words(player):
@@ -157,7 +166,7 @@ class ListeningAttempt:
 
     @property
     def complete(self) -> bool:
-        """True when there is nothing left to wait for."""
+        """Whether there is nothing left to wait for."""
         return not self.unfinished and not self._real_time_players
 
     @property
@@ -166,6 +175,7 @@ class ListeningAttempt:
         return [player for player in self.players if player not in self.audio_s]
 
     def _waits_for_words(self, player: str) -> bool:
+        """Whether a device that hears this player reports transcripts, and has not reported one yet."""
         return any(
             target.player == player
             and ObservationKind.TRANSCRIPT in target.reports
@@ -229,7 +239,7 @@ class ListeningMachine(Take):
 
     # Observations
 
-    def _owner(self, observation: Observation, target: Target | None) -> int | None:
+    def _attempt_of(self, observation: Observation, target: Target | None) -> int | None:
         """The attempt that an observation belongs to: by play_id for the harness's own sounds, else by time."""
         match observation:
             case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
@@ -246,35 +256,29 @@ class ListeningMachine(Take):
         target = next(
             (candidate for candidate in self._listening.targets if observation.source in candidate.sources), None
         )
-        self._credit(observation, self._owner(observation, target))
-        self._bench_state.see(observation)
+        self._credit(observation, self._attempt_of(observation, target))
+        self._bench_state.observe(observation)
         # What any source of a device reports counts as a report over its connection, except the state of the link.
-        if target is None or observation.source == target.connection:
-            pass  # most observations
-        elif not isinstance(observation, LinkLost | LinkBack | StimulusStarted | StimulusEnded):
+        is_of_source = isinstance(observation, LinkLost | LinkBack | StimulusStarted | StimulusEnded)
+        if target is not None and observation.source != target.connection and not is_of_source:
             observation = replace(observation, source=target.connection)
         attempt = self._current
         if attempt is not None and self._phase in UNDER_WAY:
-            self._disturb(attempt, observation)
+            self._note_disturbance(attempt, observation)
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._apply_own_sound(observation)
-            case Overrun(source=source) if attempt is not None and self._asks_for_a_wake:
+            case Overrun(source=source) if attempt is not None and self._expects_wake:
                 # A missed phrase with a gap tests nothing, and which samples were late is unknown.
                 if self._phase is Phase.PLAYING and source in (*attempt.through_air, *self.trial.noise_players):
                     self._interrupt(f"stimulus_flawed: {source} played late blocks")
             case ListeningProved(source=source, proof=Proof.ACKNOWLEDGED) if attempt is not None:
                 attempt.progress_s[source] = self._now_s
             case Transcript(source=source, final=True) if attempt is not None and self._phase in UNDER_WAY:
-                of_opening = (
-                    target is not None
-                    and attempt.timing.other_phrases
-                    and (attempt.offset_s(target, observation.at, observation.audio_s) < attempt.timing.query_start_s)
-                )
-                if not of_opening:
+                if target is None or not attempt.is_of_opening(target, observation):
                     attempt.understood.add(source)
             case Wake() if target is not None and attempt is not None and self._phase in UNDER_WAY:
-                attempt.woke(target, observation)
+                attempt.note_wake(target, observation)
             case Wake() if target is not None and self._phase is Phase.WAITING and not self._absent_sources():
                 if not target.injected:
                     self._reason = f"{target.device} has just woken; waiting until it is quiet"
@@ -290,21 +294,21 @@ class ListeningMachine(Take):
             case _:
                 pass
 
-    def _disturb(self, attempt: ListeningAttempt, observation: Observation) -> None:
+    def _note_disturbance(self, attempt: ListeningAttempt, observation: Observation) -> None:
         match observation:
             case HostStalled() if attempt.through_air:  # over a wire, samples are counted
                 attempt.host.stalls.append(observation)
             case Overrun(source=self.trial.microphone):
                 attempt.host.gaps.append(observation)
             case Overrun(source=source) if (
-                source in (*attempt.through_air, *self.trial.noise_players) and source not in attempt.ended
+                source in (*attempt.through_air, *self.trial.noise_players) and source not in attempt.ends
             ):
                 attempt.host.late_sound.append(observation)
             case _:
                 pass
 
     @property
-    def _asks_for_a_wake(self) -> bool:
+    def _expects_wake(self) -> bool:
         return self._listening.kind is not TrialKind.AMBIENT
 
     def _apply_own_sound(self, observation: StimulusStarted | StimulusEnded | StimulusHeard) -> None:
@@ -313,11 +317,11 @@ class ListeningMachine(Take):
             return
         match observation:
             case StimulusStarted(source=source, at=at, audio_s=audio_s):
-                attempt.begun[source], attempt.progress_s[source] = at, self._now_s
+                attempt.starts[source], attempt.progress_s[source] = at, self._now_s
                 if audio_s is not None:
                     attempt.audio_s[source] = audio_s
             case StimulusHeard(at=at):
-                attempt.heard = at
+                attempt.recorded = at
             case StimulusEnded(source=source, at=at, complete=complete, why=why):
                 self._sounding.discard(source)
                 if source in attempt.through_air:
@@ -325,9 +329,9 @@ class ListeningMachine(Take):
                 if not complete:
                     self._interrupt(f"stimulus_cut: {source}: {why or 'it was stopped'}")
                     return
-                attempt.ended[source] = at
+                attempt.ends[source] = at
                 stalled_s = attempt.stalled_s(source)
-                if stalled_s and self._asks_for_a_wake:
+                if stalled_s and self._expects_wake:
                     self._interrupt(f"stimulus_flawed: {source} took {seconds(stalled_s)} too long")
 
     # Time
@@ -351,6 +355,7 @@ class ListeningMachine(Take):
         return self._earliest_sound_s if self._phase is Phase.WAITING and self._sounding else self._phase_end_s()
 
     def _waiting_until(self) -> float:
+        """When the next attempt may begin if nothing more happens. The wait for busy devices is limited."""
         until_s = self._earliest_sound_s
         if self._sounding:
             until_s = max(until_s, self._since_s + ENDING_S)
@@ -438,6 +443,7 @@ class ListeningMachine(Take):
         self._start_attempt(self._last_sound_s)
 
     def _conclude(self, attempt: ListeningAttempt) -> None:
+        """Ends an attempt whose sound was played whole: with the verdict, or with a repetition of a probe."""
         targets = self._listening.targets
         unopened = [target.device for target in targets if target.connection not in attempt.opened]
         if unopened and attempt.timing.other_phrases and self.trial.recipe.opening is not None:
@@ -449,16 +455,16 @@ class ListeningMachine(Take):
             for target in silent
             if (problem := attempt.unread.get(target.connection))
         ]
-        if unread and self._asks_for_a_wake:  # a wake event may be among the reports that were lost
-            self._write(Outcome.INCONCLUSIVE, unread[0])
+        if unread and self._expects_wake:  # a wake event may be among the reports that were lost
+            self._write_verdict(Outcome.INCONCLUSIVE, unread[0])
             self._finish(Verdict(Outcome.INCONCLUSIVE, self._last_number, unread[0]))
             return
         # Of other trials than probes, the session does not use wake events.
         unheard = [target.device for target in silent] if self._listening.kind is TrialKind.PROBE else []
         if unheard:
-            self._write(Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}")
+            self._write_verdict(Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}")
         else:
-            self._write(Outcome.COUNTED, "")
+            self._write_verdict(Outcome.COUNTED, "")
         verdict = self._verdict()
         if verdict is not None:
             self._finish(verdict)
@@ -466,7 +472,8 @@ class ListeningMachine(Take):
         self._earliest_sound_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: repeating it")
 
-    def _write(self, outcome: Outcome, cause: str) -> None:
+    def _write_verdict(self, outcome: Outcome, cause: str) -> None:
+        """Writes the verdict on the current attempt."""
         is_command = self._listening.kind is TrialKind.COMMAND
         recognition = Recognition.UNKNOWN if is_command else Recognition.NOT_ASSESSED
         source = EvidenceSource.DEVICE if is_command else EvidenceSource.NONE
@@ -489,7 +496,7 @@ class ListeningMachine(Take):
             return
         if self._sounding:
             self._actions.append(StopStimulus())
-        self._write(Outcome.INTERRUPTED, cause)
+        self._write_verdict(Outcome.INTERRUPTED, cause)
         self._earliest_sound_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, in_words(cause))
 
@@ -500,11 +507,12 @@ class ListeningMachine(Take):
         if self._phase in UNDER_WAY:
             if self._sounding:
                 self._actions.append(StopStimulus())
-            self._write(outcome, cause)
+            self._write_verdict(outcome, cause)
         self._finish(Verdict(outcome, None, cause))
         return self._drain_actions()
 
     def _absent_sources(self) -> list[str]:
+        """Sources that the trial needs and that are lost or gone."""
         sources = {source for target in self._listening.targets for source in target.sources}
         required = sources | {*self._listening.players, *self.trial.noise_players}
         return sorted(self._bench_state.unreachable & required)

@@ -38,6 +38,7 @@ from harness.model.trial import LIFE_CHECK, LIFE_CHECK_BY, ListeningSpec, Outcom
 TRIES = 5
 """Repetitions of a life check. A device that hears every second sound reacts to at least one in 97 of 100."""
 _SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE, Outcome.COUNTED)
+"""Outcomes of takes in which a device may have given no sign of life."""
 _SOUND_KINDS = (TrialKind.WAKE, TrialKind.COMMAND)
 
 
@@ -49,7 +50,7 @@ class _LifeSigns:
     """Takes since its last sign of life → when they called it."""
     unproven: list[tuple[str, int]] = field(default_factory=list)
     """Silent takes that no later sign can prove."""
-    good: Trial | None = None
+    known_good: Trial | None = None
     """The trial that it last reacted to."""
     reacted: bool = False
     """Whether it has reacted in the current take."""
@@ -63,7 +64,7 @@ class _LifeSigns:
     """Whether it sends heartbeats."""
     last_s: float | None = None
     """Time of its last sign in this run, or of the first sound that was played before any."""
-    stood_s: tuple[float, float] = (-math.inf, -math.inf)
+    silence_s: tuple[float, float] = (-math.inf, -math.inf)
     """Start and end of its latest silence that was too long."""
     restarted: bool = False
     """Whether it restarted in the current take, before any sign after its call."""
@@ -90,11 +91,12 @@ class Liveness:
         self._starts_by_player: dict[str, StimulusStarted] = {}
         self._players: dict[tuple[str, str], str] = {}
         self._proof_within_s = WakeSettings().proof_within_s
-        self.checked = ""
+        self.device_under_check = ""
         """The device for which a known stimulus is repeated at this moment; what is heard is its answer."""
-        self.plan(trials)
+        self.add_trials(trials)
 
-    def plan(self, trials: Iterable[Trial]) -> None:
+    def add_trials(self, trials: Iterable[Trial]) -> None:
+        """Adds trials whose devices are to be watched."""
         for trial in trials:
             self._trials[trial.id] = trial
             if trial.listening is not None:
@@ -108,13 +110,13 @@ class Liveness:
         """Adds a row that was written at that time of the session's clock, in seconds."""
         match record:
             case Observed(observation=observation):
-                self.see(observation)
+                self.observe(observation)
             case SessionStarted(trials=trials):
-                self.plan(trials)
+                self.add_trials(trials)
             case TrialStarted():
-                self.begin()
+                self.begin_attempt()
             case AttemptStarted(trial_id=trial_id):
-                self.begin()
+                self.begin_attempt()
                 self._current_attempt = record if trial_id in self._trials else None
             case StimulusSpoken() if self._current_attempt is not None:
                 self._current_attempt = record.measured(self._current_attempt)
@@ -124,13 +126,13 @@ class Liveness:
                     life.last_s = None
                     if boot != self._boot:  # their times are of another clock: any sign from now on proves them
                         life.silent = dict.fromkeys(life.silent, -math.inf)
-                        life.stood_s = (-math.inf, -math.inf)
+                        life.silence_s = (-math.inf, -math.inf)
                 if boot != self._boot:  # the host's clock begins anew
                     self._boot, self._last_row_s = boot, -math.inf
-                    self.begin()
+                    self.begin_attempt()
                 self._run_began_s = self._last_row_s
             case TrialFinished(trial_id=trial_id, attempts=attempts) if attempts and trial_id in self._trials:
-                self.finished(self._trials[trial_id], record)
+                self.finish_take(self._trials[trial_id], record)
             case RerunAsked(trial_id=trial_id, by=by) if by == LIFE_CHECK_BY:
                 for life in self._life_signs.values():
                     life.silent = {take: at_s for take, at_s in life.silent.items() if take[0] != trial_id}
@@ -139,13 +141,15 @@ class Liveness:
                 pass
         self._last_row_s = at_s
 
-    def begin(self) -> None:
+    def begin_attempt(self) -> None:
+        """Records that a take or an attempt begins."""
         self._current_attempt = None
         self._starts_by_player.clear()
         for life in self._life_signs.values():
             life.reacted = life.signed = life.restarted = life.counted = False
 
-    def see(self, observation: Observation) -> None:
+    def observe(self, observation: Observation) -> None:
+        """Adds an observation, which may be a sign of life."""
         device = self._devices.get(observation.source)
         if isinstance(observation, StimulusStarted):
             for life in self._life_signs.values():
@@ -155,36 +159,37 @@ class Liveness:
             case StimulusStarted(play_id=play_id) if self._current_attempt and self._current_attempt.play_id == play_id:
                 self._starts_by_player[observation.source] = observation
             case Wake() | Transcript() | Intent() | ResponseText() if device:
-                self._sign(device, observation, reacted=True)
+                self._add_sign(device, observation, reacted=True)
             case Status(state=DeviceState.STARTED, at=at) if device:
                 self._note_restart(self._life_signs[device], at.at_s)
             case Status(state=state) if device and state is not DeviceState.GONE:
-                self._sign(device, observation)
+                self._add_sign(device, observation)
             case ListeningProved() | StateTold() | Unread() if device:
                 self._life_signs[device].beats |= (
                     isinstance(observation, ListeningProved) and observation.proof is Proof.HEARTBEAT
                 )
-                self._sign(device, observation)
-            case SpeechStarted() if self.checked and self.checked not in self._devices.values():
-                self._sign(self.checked, observation, reacted=True)
+                self._add_sign(device, observation)
+            case SpeechStarted() if self.device_under_check and self.device_under_check not in self._devices.values():
+                self._add_sign(self.device_under_check, observation, reacted=True)
             case _:
                 pass
 
-    def finished(self, trial: Trial, row: TrialFinished) -> None:
+    def finish_take(self, trial: Trial, row: TrialFinished) -> None:
+        """Records the end of a take. A take without a reaction is silent until a later sign of life proves it."""
         if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
             return
         for target in trial.targets:
             life = self._life_signs[target.device]
             if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
-                self._sign(target.device, reacted=True)
+                self._add_sign(target.device, reacted=True)
             if life.reacted:
-                life.good = trial
+                life.known_good = trial
             elif row.outcome in _SILENT:
                 called_s = self._call_end_s(target.device)
                 # Its restart, or the sign that ended its silence, may have come before the end of the take.
                 if life.restarted and not life.counted:
                     life.restarts += 1
-                if life.restarted or life.stood_s[0] < called_s < life.stood_s[1]:
+                if life.restarted or life.silence_s[0] < called_s < life.silence_s[1]:
                     life.unproven.append((row.trial_id, row.take))
                 elif not life.signed:
                     life.silent[row.trial_id, row.take] = called_s
@@ -209,9 +214,9 @@ class Liveness:
         """Its number of signs."""
         return self._life_signs[device].signs
 
-    def check(self, device: str, number: int) -> Trial | None:
+    def life_check(self, device: str, number: int) -> Trial | None:
         """The trial that it last reacted to, as a life check with that number; None if it never has."""
-        reacted_trial = self._life_signs[device].good
+        reacted_trial = self._life_signs[device].known_good
         if reacted_trial is None:
             return None
         targets = tuple(target for target in reacted_trial.targets if target.device == device)
@@ -236,15 +241,17 @@ class Liveness:
             expects=None,
         )
 
-    def _sign(self, device: str, sign: Observation | None = None, *, reacted: bool = False) -> None:
+    def _add_sign(self, device: str, sign: Observation | None = None, *, reacted: bool = False) -> None:
         """Records a sign of life. sign: None if it follows from the end of the trial. reacted: it was a reaction."""
         life = self._life_signs[device]
         if sign is not None:
             at_s = sign.at.at_s
             self._check_silence(life, at_s)
             self._note_sign(life, at_s)
-        # A sign proves nothing about the takes that called the device only after it.
-        life.silent = {} if sign is None else {take: s for take, s in life.silent.items() if sign.at.at_s < s}
+        if sign is None:
+            life.silent = {}
+        else:  # it proves nothing about the takes that called the device only after it
+            life.silent = {take: called_s for take, called_s in life.silent.items() if sign.at.at_s < called_s}
         life.signed |= sign is None or self._is_after(device, sign, reacts=False)
         life.signs += 1
         if reacted:
@@ -253,14 +260,15 @@ class Liveness:
 
     def _call_end_s(self, device: str) -> float:
         """When the current phrase or query ended, on the host's clock; over a wire, when its sound began."""
-        started = (
-            self._starts_by_player.get(self._players.get((self._current_attempt.trial_id, device), ""))
-            if self._current_attempt
-            else None
-        )
-        if self._current_attempt is None or started is None:
+        if self._current_attempt is None or (started := self._stimulus_start(device)) is None:
             return -math.inf
         return started.at.at_s + (self._current_attempt.query_end_s if started.audio_s is None else 0.0)
+
+    def _stimulus_start(self, device: str) -> StimulusStarted | None:
+        """The start of the current stimulus on the player that the device hears; None before it."""
+        if self._current_attempt is None:
+            return None
+        return self._starts_by_player.get(self._players.get((self._current_attempt.trial_id, device), ""))
 
     def _is_after(self, device: str, sign: Observation, *, reacts: bool) -> bool:
         """Whether a sign comes after the end of the current phrase or query, by its own time.
@@ -270,7 +278,7 @@ class Liveness:
         """
         if self._current_attempt is None:
             return True
-        started = self._starts_by_player.get(self._players.get((self._current_attempt.trial_id, device), ""))
+        started = self._stimulus_start(device)
         if started is None:
             return False
         after_s = self._begins_s(self._current_attempt) if reacts else self._current_attempt.query_end_s
@@ -281,6 +289,7 @@ class Liveness:
         return sign.at.at_s >= started.at.at_s if place_s is None else place_s >= started.audio_s + after_s
 
     def _begins_s(self, row: AttemptStarted) -> float:
+        """Position in the stimulus where its first phrase begins; 0 for a query, where that is not known."""
         if self._trials[row.trial_id].listening is None:
             return 0.0
         return min((begins_s for begins_s, _ in row.other_phrases), default=row.query_start_s)
@@ -288,7 +297,7 @@ class Liveness:
     def _check_silence(self, life: _LifeSigns, now_s: float) -> None:
         """After too long a silence of the heartbeats, the silent takes become unproven: the device stood still."""
         if life.beats and life.last_s is not None and now_s - life.last_s > self._proof_within_s:
-            life.stood_s = (life.last_s, now_s)
+            life.silence_s = (life.last_s, now_s)
             life.unproven += life.silent
             life.silent.clear()
 
@@ -298,6 +307,7 @@ class Liveness:
             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
 
     def _note_restart(self, life: _LifeSigns, at_s: float) -> None:
+        """Records a restart. Nothing can prove the silent takes before it any more."""
         life.restarted |= not life.signed
         self._note_sign(life, at_s)
         if life.silent:

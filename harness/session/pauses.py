@@ -34,17 +34,17 @@ class LifeCheck:
     """
 
     def __init__(
-        self, run: Run, liveness: Liveness, say: Callable[[Trial], None], revive: Callable[[Trial, str], bool]
+        self, run: Run, liveness: Liveness, play: Callable[[Trial], None], revive: Callable[[Trial, str], bool]
     ) -> None:
-        """say(trial): plays a life check. revive(trial, device): power cycles it; returns whether it answers again."""
+        """play(trial): plays a life check. revive(trial, device): power cycles it; returns whether it answers again."""
         self._run = run
         self._liveness = liveness
-        self._play_trial = say
+        self._play_trial = play
         self._revive = revive
 
     def settle(self, *, at_end: bool = False) -> bool:
         """Checks silent devices. Returns whether anything was played. at_end: no further trial can prove listening."""
-        run, after = self._run, self._run.stage.life_check_after
+        run, after = self._run, self._run.context.life_check_after
         played = False
         while after and run.ending is None and (doubtful := self._liveness.doubtful(1 if at_end else after)):
             for device in doubtful:
@@ -53,39 +53,45 @@ class LifeCheck:
                     if self._liveness.restarts(device) >= TRIES:
                         self._pause(device, at_end=at_end)
                     continue
-                silent = self._liveness.silent(device)
-                trials = counted(len(silent), "trial")
+                missed_count = len(self._liveness.silent(device))
                 is_repeated = self._repeat_known_good(device)
                 played |= is_repeated
                 if self._run.ending is not None:
                     break
-                if silent := self._liveness.silent(device):
-                    reaction = (
-                        "and no reaction to the repeated sound"
-                        if is_repeated
-                        else "and it has reacted to no sound that could be repeated"
-                    )
-                    self._replay_unproven(device, silent, reaction)
-                    if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
-                        self._pause(device, at_end=at_end)
+                if self._liveness.silent(device):
+                    self._handle_silence(device, is_repeated=is_repeated, at_end=at_end)
                 else:
-                    self._note(f"{device} responds, so the {trials} that it missed count")
+                    self._note(f"{device} responds, so the {counted(missed_count, 'trial')} that it missed count")
         return played
+
+    def _handle_silence(self, device: str, *, is_repeated: bool, at_end: bool) -> None:
+        """Has the silent takes played again, and pauses the run unless a power cycle brings the device back.
+
+        is_repeated: whether a sound to which the device has reacted before was repeated.
+        """
+        run, silent = self._run, self._liveness.silent(device)
+        reaction = "and it has reacted to no sound that could be repeated"
+        if is_repeated:
+            reaction = "and no reaction to the repeated sound"
+        self._replay_unproven(device, silent, reaction)
+        last_trial_id, _ = silent[-1]
+        if run.ending is None and not self._revive(run.trials[last_trial_id], device):
+            self._pause(device, at_end=at_end)
 
     def _repeat_known_good(self, device: str) -> bool:
         """Repeats the last stimulus that the device reacted to; False if there is none."""
-        trial = self._liveness.check(device, self._run.standing.rows)
+        trial = self._liveness.life_check(device, self._run.resumption.rows)
         if trial is None:
             return False
         if silent := self._liveness.silent(device):
             self._note(
                 f"no sign of life from {device} in {counted(len(silent), 'trial')}: repeating what it reacted to before"
             )
-        self._liveness.checked = device
+        self._liveness.device_under_check = device
         try:
             self._play_trial(trial)
         finally:
-            self._liveness.checked = ""
+            self._liveness.device_under_check = ""
         return True
 
     def _replay_unproven(self, device: str, takes: Sequence[TakeKey], why: str) -> None:
@@ -96,7 +102,7 @@ class LifeCheck:
         for trial_id, _ in takes:
             # The latest finished take counts. An empty one takes the place of the silent take, even if the run ends
             # before the next take is played.
-            number = run.standing.next_take(trial_id)
+            number = run.resumption.next_take(trial_id)
             cause = f"{NOT_PROVEN}: nothing shows that {device} was listening"
             run.append(RerunAsked(trial_id, number, LIFE_CHECK_BY))
             run.append(TrialFinished(trial_id, number, Outcome.INTERRUPTED, 0, None, cause))
@@ -104,8 +110,8 @@ class LifeCheck:
 
     def _pause(self, device: str, *, at_end: bool) -> None:
         """Pauses until a sign of life or a resume. Without an operator, repeats a known stimulus, then ends the run."""
-        run, clock = self._run, self._run.stage.clock
-        policy = run.stage.on_fault or OnFault()
+        run, clock = self._run, self._run.context.clock
+        policy = run.context.on_fault or OnFault()
         limit_s = 0.0 if at_end else policy.longest_s
         remedy = "Check that it is running, can hear the loudspeaker and knows the wake phrase, then resume"
         reason = f"{device} gives no sign of life. {remedy}"
@@ -115,13 +121,13 @@ class LifeCheck:
         for _ in run.while_paused(reason):
             waited_s = clock.now_s() - since_s
             if self._liveness.signs(device) > signs:
-                run.go_on(f"{LIFE_CHECK_BY}: {device} is back")
-            elif not run.stage.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
+                run.resume(f"{LIFE_CHECK_BY}: {device} is back")
+            elif not run.context.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
                 asks_s = clock.now_s() + policy.retry_after_s  # not every device has a heartbeat
                 run.paused = False  # for this sound only, which the pause would hold back
                 self._repeat_known_good(device)
                 run.paused = True
-            elif not run.stage.attended() and waited_s >= limit_s:
+            elif not run.context.attended() and waited_s >= limit_s:
                 run.append(FaultMet(device, "no sign of life, and no operator is present: resume when it is back"))
                 run.ending = EndReason.STOPPED
 
@@ -133,6 +139,7 @@ ON_FAULT_BY = "on_fault"
 """The name in the rows for whom `on_fault` pauses, resumes and repeats."""
 CHECKS_BY = "checks"
 DISK_BY, NOISE_BY = "min_free_gb", "max_noise_floor_dbfs"
+"""The same for the checks of the bench, and for its limits on disk space and noise."""
 NOT_SET_UP = "not_set_up"
 """Cause code of a trial for which stands, settings or power could not be set."""
 
@@ -144,22 +151,26 @@ class UnfitPause:
         self._run = run
 
     def settle(self) -> bool:
-        """Returns whether it paused. If the operator resumes during the pause, one more take is played."""
+        """Pauses while something is unfit. Returns whether it paused.
+
+        If the operator resumes during the pause, one more take is played.
+        """
         run = self._run
         for source, why, all_clear in (
-            (DISK_BY, run.stage.short_of_room, "there is enough disk space again"),
+            (DISK_BY, run.context.disk_space_problem, "there is enough disk space again"),
             (NOISE_BY, self._noise_reason, "it is quiet again"),
         ):
             if not run.paused and (reason := why()):  # else the operator has paused it, and resumes it
                 run.pause(reason, source)
                 for _ in run.while_paused(reason):
                     if not why():
-                        run.go_on(f"{source}: {all_clear}")
+                        run.resume(f"{source}: {all_clear}")
                 return True
         return False
 
     def _noise_reason(self) -> str:
-        microphone, limit_dbfs = self._run.stage.microphone, self._run.stage.max_noise_floor_dbfs
+        """Why the room is too loud; "" if it is not, or if there is no limit."""
+        microphone, limit_dbfs = self._run.context.microphone, self._run.context.max_noise_floor_dbfs
         dbfs = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
         if dbfs is None or limit_dbfs is None or dbfs <= limit_dbfs:
             return ""
@@ -177,8 +188,8 @@ class CheckPause:
         self._next_check_s = -math.inf
 
     def settle(self) -> bool:
-        """Returns whether it played test sounds or paused."""
-        run, checks = self._run, self._run.stage.checks
+        """Checks the bench if that is due. Returns whether it did, with test sounds and perhaps a pause."""
+        run, checks = self._run, self._run.context.checks
         if checks is None or math.isinf(checks.every_s) or run.now_s() < self._next_check_s:
             return False
         if run.paused or run.ending is not None:
@@ -193,13 +204,13 @@ class CheckPause:
     def _check(self, checks: BenchCheck) -> list[Check]:
         """Checks the bench while nothing plays, and logs the results. Returns those that refuse."""
         run, results = self._run, list[Check]()
-        quiet_s = 0.0 if run.last_sound_s is None else run.last_sound_s + run.stage.between_trials_s - run.now_s()
-        if quiet_s > 0 and not run.rest(quiet_s):
+        quiet_s = 0.0 if run.last_sound_s is None else run.last_sound_s + run.context.between_trials_s - run.now_s()
+        if quiet_s > 0 and not run.wait(quiet_s):
             return []
         if not run.paused:
             run.show(StateWord.PREPARING, "checks the bench")
-        trials = [run.trials[trial_id] for trial_id, _ in run.standing.pending()]
-        if not run.run_in_background(lambda given_up: results.extend(checks.find(trials, given_up))):
+        trials = [run.trials[trial_id] for trial_id, _ in run.resumption.pending()]
+        if not run.run_in_background(lambda given_up: results.extend(checks.run(trials, given_up))):
             return []
         run.last_sound_s = run.now_s()
         for check in results:
@@ -209,7 +220,8 @@ class CheckPause:
         return [check for check in results if check.level is Level.FAIL]
 
     def _wait(self, checks: BenchCheck, refused: list[Check]) -> None:
-        run, policy, retries = self._run, self._run.stage.on_fault, 0
+        """Repeats the checks until they pass, or until the pause or the run ends."""
+        run, policy, retries = self._run, self._run.context.on_fault, 0
         retry_after_s = (policy or OnFault()).retry_after_s
         next_s = run.now_s() + retry_after_s
         for _ in run.while_paused(run.pause_reason):
@@ -221,13 +233,13 @@ class CheckPause:
             retries += 1
             refused = self._check(checks)
             if run.paused and run.ending is None and not refused:
-                run.go_on(f"{CHECKS_BY}: the bench passes its checks again")
+                run.resume(f"{CHECKS_BY}: the bench passes its checks again")
             next_s = run.now_s() + retry_after_s
 
     def _no_retry_left(self, policy: OnFault, reason: str) -> None:
         run = self._run
         if policy.then is AfterRetries.SKIP:
-            run.go_on(f"{CHECKS_BY}: no retry is left; continuing although {reason}")
+            run.resume(f"{CHECKS_BY}: no retry is left; continuing although {reason}")
             return
         run.append(FaultMet(CHECKS_BY, f"{reason}; no retry is left. Repair it, then resume the run"))
         run.ending = EndReason.STOPPED
@@ -249,12 +261,12 @@ class FaultPause:
         self._run = run
         self._revive = revive
         self._retries = 0
-        policy = run.stage.on_fault
+        policy = run.context.on_fault
         self.link_wait_s = LINK_WAIT_S if policy is None else policy.retry_after_s
 
     def settle(self, trial: Trial, row: TrialFinished) -> bool:
-        """Returns whether it paused and the run continues."""
-        run, policy = self._run, self._run.stage.on_fault
+        """Pauses after an interrupted take, if the bench says so. Returns whether it paused and the run continues."""
+        run, policy = self._run, self._run.context.on_fault
         if policy is None or run.ending is not None:
             return False
         if row.outcome is not Outcome.INTERRUPTED:
@@ -266,51 +278,53 @@ class FaultPause:
             run.append(NoteWritten(f"{reason}; no retry is left, so it stays interrupted", ON_FAULT_BY, trial.id))
             return False
         if trial.memory is None or trial.memory.primed_by:  # its follow-up asks for a prime
-            run.append(RerunAsked(trial.id, run.standing.next_take(trial.id), ON_FAULT_BY))
+            run.append(RerunAsked(trial.id, run.resumption.next_take(trial.id), ON_FAULT_BY))
         if self._retries >= policy.retries:
             self._give_up(reason)
             return False
         if not run.paused:  # else the operator has paused it, and resumes it
             run.pause(f"{reason}; the harness tries again every {exact(policy.retry_after_s)} s", ON_FAULT_BY)
-            if row.cause.startswith(NOT_SET_UP) or not self._is_revived(trial, reason):
+            if row.cause.startswith(NOT_SET_UP) or not self._try_revive(trial, reason):
                 self._wait(trial, policy, reason)
         return run.ending is None
 
     def _wait(self, trial: Trial, policy: OnFault, reason: str) -> None:
+        """Waits for lost connections, and tries again at intervals, until the pause or the run ends."""
         run, lost = self._run, self._list_lost(trial)
         next_s = run.now_s() + policy.retry_after_s
         for _ in run.while_paused(run.pause_reason):
             still_lost = self._list_lost(trial)
             if lost and not still_lost:
                 self._retries += 1  # a trial may be what makes it fail
-                run.go_on(f"{ON_FAULT_BY}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} back")
+                run.resume(f"{ON_FAULT_BY}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} back")
             elif run.now_s() >= next_s:
                 self._retries += 1
-                if not still_lost or not self._is_revived(trial, reason):
+                if not still_lost or not self._try_revive(trial, reason):
                     self._try_again(policy, still_lost)
                 next_s = run.now_s() + policy.retry_after_s
 
-    def _is_revived(self, trial: Trial, reason: str) -> bool:
-        """Whether a power cycle has restored what failed, so that the run continues."""
+    def _try_revive(self, trial: Trial, reason: str) -> bool:
+        """Power cycles what failed. If that restores it, the run continues (True)."""
         run = self._run
         alive = self._revive(trial, reason)
         if alive and run.paused and run.ending is None:
             self._retries += 1
-            run.go_on(f"{ON_FAULT_BY}: {', '.join(alive)} power cycled")
+            run.resume(f"{ON_FAULT_BY}: {', '.join(alive)} power cycled")
         return bool(alive)
 
     def _try_again(self, policy: OnFault, lost: list[str]) -> None:
+        """Continues for a retry if nothing is lost any more. Otherwise it waits on, or acts as after the last retry."""
         run, retry = self._run, f"retry {self._retries} of {policy.retries}"
-        reasons = run.seen.loss_reasons
+        reasons = run.bench_state.loss_reasons
         why = "; ".join(f"{name} is still lost ({reasons.get(name) or 'reason unknown'})" for name in lost)
         if not lost:
-            run.go_on(f"{ON_FAULT_BY}: {retry}")
+            run.resume(f"{ON_FAULT_BY}: {retry}")
         elif self._retries < policy.retries:
             run.append(NoteWritten(f"{retry}: {why}", ON_FAULT_BY))
         elif policy.then is AfterRetries.END:
             self._give_up(f"{retry}: {why}")
         else:
-            run.go_on(f"{ON_FAULT_BY}: {retry}, with other trials: {why}")
+            run.resume(f"{ON_FAULT_BY}: {retry}, with other trials: {why}")
 
     def _give_up(self, reason: str) -> None:
         self._run.append(FaultMet(ON_FAULT_BY, f"{reason}; no retry is left. Repair it, then resume the run"))
@@ -320,4 +334,4 @@ class FaultPause:
         """Ids of the connections that the trial needs and that are lost now."""
         sources = (source for target in trial.targets for source in target.sources)
         required = {*sources, *trial.players, trial.microphone}
-        return sorted(self._run.seen.unreachable & required)
+        return sorted(self._run.bench_state.unreachable & required)

@@ -52,7 +52,7 @@ from harness.scenario.trial_playback import asked_device, listening_devices
 from harness.session.soak import segments, with_probes
 from harness.statistics.intervals import values_needed
 
-_SHORT: dict[AxisName, str] = {
+_ID_PREFIXES: dict[AxisName, str] = {
     "voice": "v",
     "level_dbfs": "l",
     "level_spl": "spl",
@@ -70,6 +70,7 @@ _SHORT: dict[AxisName, str] = {
     "codec": "c",
     "device_settings": "s",
 }
+"""Axis → prefix of its label in the id of a trial."""
 
 Cell = tuple[tuple[AxisName, str, AxisValue], ...]
 """One combination of the matrix: (axis, label, value) for each axis."""
@@ -87,22 +88,27 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
     # A unit is played without a break. It has one trial, except for the two of a memory probe.
     units = [unit for template in scenario.trials for unit in planner.units(template)]
     if scenario.matrix.order is Order.SHUFFLED:
-        chosen = next(s for s in (seed, scenario.matrix.seed, scenario.seed) if s is not None)
-        random.Random(chosen).shuffle(units)
+        order_seed = next(value for value in (seed, scenario.matrix.seed, scenario.seed) if value is not None)
+        random.Random(order_seed).shuffle(units)
     if scenario.matrix.group_by:
-        groups = _groups(scenario.matrix)
-        units.sort(key=lambda unit: groups[tuple(dict(unit[0].conditions).get(n) for n in scenario.matrix.group_by)])
+        ranks = _group_ranks(scenario.matrix)
+
+        def rank(unit: tuple[Trial, ...]) -> int:
+            labels = dict(unit[0].conditions)
+            return ranks[tuple(labels.get(axis) for axis in scenario.matrix.group_by)]
+
+        units.sort(key=rank)
     trials = [trial for unit in units for trial in unit]
-    makers = {
+    probe_makers = {
         template.id: partial(planner.probe, template)
         for template in scenario.trials
         if template.ambient is not None and template.ambient.probe is not None
     }
-    probed = with_probes(trials, makers) if makers else trials
+    probed = with_probes(trials, probe_makers) if probe_makers else trials
     return tuple(replace(trial, number=number) for number, trial in enumerate(probed, start=1))
 
 
-def _groups(matrix: Matrix) -> dict[tuple[str | None, ...], int]:
+def _group_ranks(matrix: Matrix) -> dict[tuple[str | None, ...], int]:
     """Labels on the axes of `group_by` → position in the order of groups. Between two groups, only one label changes.
 
     The label is None if an axis does not multiply a trial.
@@ -111,6 +117,7 @@ def _groups(matrix: Matrix) -> dict[tuple[str | None, ...], int]:
     order: list[tuple[str | None, ...]] = [()]
     for name in matrix.group_by:
         axis_labels = labels[name]
+        # Every second outer group runs backwards, so that only one label changes where two of them meet.
         order = [
             (*outer, label)
             for number, outer in enumerate(order)
@@ -120,6 +127,7 @@ def _groups(matrix: Matrix) -> dict[tuple[str | None, ...], int]:
 
 
 def _cells(matrix: Matrix) -> Iterator[Cell]:
+    """All combinations of the matrix except the excluded ones."""
     choices = [
         [(axis.name, label, value) for value, label in zip(axis.values, axis.labels, strict=True)]
         for axis in matrix.axes
@@ -147,23 +155,25 @@ class _Planner:
         elif template.kind.asks:
             injected = self._is_asked_by_wire(template)
             for cell, repetition in self._list_cells(template, through_air=not injected):
-                yield (self._plan_query(template, cell, self._id(template, cell, repetition)),)
+                yield (self._plan_query(template, cell, self._new_id(template, cell, repetition)),)
         else:
             yield from ((trial,) for trial in self._listening_trials(template))
 
     def _list_cells(self, template: TrialTemplate, *, through_air: bool) -> Iterator[tuple[Cell, int]]:
         """The cells that make a difference to a template, each with the number of every repetition."""
-        return itertools.product(self._cells_of(template, through_air), range(1, template.repeat + 1))
+        return itertools.product(self._cells_of(template, through_air=through_air), range(1, template.repeat + 1))
 
-    def _cells_of(self, template: TrialTemplate, through_air: bool = True) -> list[Cell]:
+    def _cells_of(self, template: TrialTemplate, *, through_air: bool = True) -> list[Cell]:
+        """The cells, reduced to the axes that make a difference to a template, each once."""
         axes = axes_of(template, through_air=through_air)
         return list(dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in self._cells))
 
-    def _id(self, template: TrialTemplate, cell: Cell, repetition: int, wait: str = "") -> str:
+    def _new_id(self, template: TrialTemplate, cell: Cell, repetition: int, wait: str = "") -> str:
+        """An id that no other trial has, such as `time.v-anna.n-pink_10_dB.r1`. wait: of a memory probe, as `w8`."""
         parts = [template.id]
         for name, label, _ in cell:
             slug = re.sub(r"[^\w+-]+", "_", label).strip("_") or "none"
-            parts.append(_SHORT[name] + (slug if slug[0] in "-+0123456789" else f"-{slug}"))
+            parts.append(_ID_PREFIXES[name] + (slug if slug[0] in "-+0123456789" else f"-{slug}"))
         if wait:
             parts.append(wait)
         stem = ".".join([*parts, f"r{repetition}"])
@@ -184,12 +194,14 @@ class _Planner:
         """Whether the query goes over a wire. Queries without `expects` always go through the air."""
         return template.expects is not None and self._is_injected(asked_device(template, self._bench), template)
 
-    def _speaker(self, position: AxisValue) -> Equipment:
-        return next(speaker for speaker in self._bench.loudspeakers if position is None or speaker.position == position)
+    def _loudspeaker(self, position: AxisValue) -> Equipment:
+        """The loudspeaker at a position; the first one without a position."""
+        speakers = self._bench.loudspeakers
+        return next(speaker for speaker in speakers if position is None or speaker.position == position)
 
     def _player(self, voice: VoiceSpec, position: AxisValue) -> str:
         """Id of what makes the sound in the room: a loudspeaker, or TALKER for a person."""
-        return voice.label() if voice.is_person else self._speaker(position).id
+        return voice.label() if voice.is_person else self._loudspeaker(position).id
 
     def _query(self, template: TrialTemplate) -> Query:
         return next(query for query in self._scenario.queries if query.id == template.query)
@@ -201,9 +213,9 @@ class _Planner:
         defaults, axis = self._scenario.defaults, {name: value for name, _, value in cell}
         voice = requested_voice(defaults, template, query, axis)
         level = defaults.level_dbfs if voice.is_person else self._level_dbfs(template, axis)
-        gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
+        gap_ms = next(value for value in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if value is not None)
         noise = axis.get("noise", defaults.noise)
-        assert isinstance(gap, int | float), gap
+        assert isinstance(gap_ms, int | float), gap_ms
         assert noise is None or isinstance(noise, NoiseSpec), noise
         if noise is not None and noise.positions:
             noise = replace(noise, players=self._noise_players(noise, axis))
@@ -221,7 +233,7 @@ class _Planner:
             query=SpokenText(""),
             wake_phrase=None,
             voice=voice,
-            gap_ms=int(gap),
+            gap_ms=int(gap_ms),
             level_dbfs=level,
             noise=noise,
             opening=opening,
@@ -231,12 +243,14 @@ class _Planner:
 
     def _noise_players(self, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue]) -> tuple[tuple[str, float], ...]:
         """The loudspeakers that play noise, and their gains: from the calibrations, or 0 dB for a level in dBFS."""
-        speakers = [self._speaker(position) for position in noise.positions]
+        loudspeakers = [self._loudspeaker(position) for position in noise.positions]
         if noise.level_dbfs is not None:
-            return tuple((speaker.id, 0.0) for speaker in speakers)
-        of_speech = self._calibration(axis)
+            return tuple((loudspeaker.id, 0.0) for loudspeaker in loudspeakers)
+        speech_calibration = self._calibration(axis)
         return tuple(
-            (speaker.id, noise.gain_db(of_speech, speaker.calibration)) for speaker in speakers if speaker.calibration
+            (loudspeaker.id, noise.gain_db(speech_calibration, loudspeaker.calibration))
+            for loudspeaker in loudspeakers
+            if loudspeaker.calibration
         )
 
     def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:
@@ -246,13 +260,14 @@ class _Planner:
 
     def _calibration(self, axis: Mapping[AxisName, AxisValue]) -> Calibration:
         """The calibration of the loudspeaker of a cell; `check_compatibility` demands one for levels in dB SPL."""
-        speaker = self._speaker(axis.get("position"))
-        assert speaker.calibration is not None, speaker.id
-        return speaker.calibration
+        loudspeaker = self._loudspeaker(axis.get("position"))
+        assert loudspeaker.calibration is not None, loudspeaker.id
+        return loudspeaker.calibration
 
     # Queries
 
     def _plan_query(self, template: TrialTemplate, cell: Cell, trial_id: str) -> Trial:
+        """A query or understand trial. Its number follows once the order is known."""
         defaults, bench = self._scenario.defaults, self._bench
         rule = template.reprompt or defaults.reprompt
         query, device = self._query(template), asked_device(template, bench)
@@ -267,7 +282,8 @@ class _Planner:
         if self._is_asked_by_wire(template) and device.connection is not None:
             player, recipe = device.connection.id, replace(recipe, rate_hz=INJECTED_HZ)
         else:
-            player = self._player(recipe.voice, next((value for name, _, value in cell if name == "position"), None))
+            position = {name: value for name, _, value in cell}.get("position")
+            player = self._player(recipe.voice, position)
         close = template.close_dialogue or defaults.close_dialogue
         if close is None and profile.close_dialogue_say is not None:
             close = CloseDialogue(say=profile.close_dialogue_say)
@@ -320,16 +336,19 @@ class _Planner:
         for repetition in range(1, template.repeat + 1):
             block: list[Pair] = []
             for cell, wait_s in itertools.product(cells, spec.waits_s):
-                trial_id = self._id(template, cell, repetition, f"w{exact(wait_s)}")
-                first, follow_up = (
+                trial_id = self._new_id(template, cell, repetition, f"w{exact(wait_s)}")
+                prime = replace(
                     self._plan_query(template, cell, trial_id),
-                    self._plan_query(asked_again, cell, trial_id),
+                    id=f"{trial_id}.prime",
+                    memory=MemoryPart(),
+                    close_dialogue=None,
+                    effect=None,
                 )
-                alone = {"close_dialogue": None, "effect": None}
-                prime = replace(first, id=f"{trial_id}.prime", memory=MemoryPart(), **alone)  # type: ignore[arg-type]
+                follow_up = self._plan_query(asked_again, cell, trial_id)
                 single_attempt = replace(follow_up.reprompt, max_attempts=1, max_interruptions=0)
                 part = MemoryPart(prime.id, wait_s, spec.shows, spec.forgets)
-                block.append((prime, replace(follow_up, reprompt=single_attempt, memory=part, **alone)))  # type: ignore[arg-type]
+                follow_up = replace(follow_up, reprompt=single_attempt, memory=part, close_dialogue=None, effect=None)
+                block.append((prime, follow_up))
             repetitions.append(block)
         chance = random.Random(f"{self._seed}:{template.id}")
         for block in repetitions:
@@ -339,11 +358,12 @@ class _Planner:
     # Trials that devices listen to
 
     def _listening_trials(self, template: TrialTemplate) -> Iterator[Trial]:
+        """The wake, command or ambient trials of a template. Ambient sound is cut into segments, each a trial."""
         devices = listening_devices(template, self._bench)
         injected = {device.id for device in devices if self._is_injected(device, template)}
         phrase = "" if template.kind is TrialKind.AMBIENT else _phrase(devices, template)
         for cell, repetition in self._list_cells(template, through_air=len(injected) < len(devices)):
-            trial_id = self._id(template, cell, repetition)
+            trial_id = self._new_id(template, cell, repetition)
             targets = self._targets(template, devices, cell)
             wake = self._scenario.wake
             heard = ListeningSpec(template.kind, targets, wake, template.lead_in_s, template.tail_s, phrase)
@@ -423,7 +443,7 @@ class _Planner:
             phrase = Recording(template.recordings[turn], phrase_end_s=facts.phrase_end_s)
         query = self._query(template) if template.kind is TrialKind.COMMAND else None
         # With a deterministic device, the same samples would add no evidence and make intervals too narrow.
-        timed = replace(
+        recipe = replace(
             self._recipe(template, query, profile, cell),
             lead_in_s=heard.lead_in_s,
             tail_s=heard.tail_s,
@@ -431,10 +451,13 @@ class _Planner:
             variant=repetition,
             as_recorded=template.as_recorded,
         )
-        bare = not (timed.lead_in_s or timed.tail_s or timed.opening)
-        if template.as_recorded and template.recordings and query is None and bare:
-            timed = replace(timed, whole=True, variant=(repetition - 1) // len(template.recordings))
-        recipe = replace(timed, query=query.utterance, wake_phrase=phrase) if query else replace(timed, query=phrase)
+        is_bare = not (recipe.lead_in_s or recipe.tail_s or recipe.opening)
+        if template.as_recorded and template.recordings and query is None and is_bare:
+            recipe = replace(recipe, whole=True, variant=(repetition - 1) // len(template.recordings))
+        if query is not None:
+            recipe = replace(recipe, query=query.utterance, wake_phrase=phrase)
+        else:
+            recipe = replace(recipe, query=phrase)
         if template.kind is TrialKind.AMBIENT:
             recipe = replace(recipe, noise=None)
         return Trial(
@@ -475,12 +498,15 @@ def _settings(cell: Cell, bench: Bench) -> SettingValues:
 
 def _stand_settings(cell: Cell, bench: Bench, *, in_room: bool) -> SettingValues:
     """(id, value) of each stand of the bench for the trials of a cell. in_room: the talker is in a simulated room."""
-    moved = {stand.moves: stand.id for stand in bench.stands}
-    places = ((name, exact(value)) for name, _, value in cell if not in_room and isinstance(value, int | float))
-    return tuple((moved[name], value) for name, value in (*places, *_setting_values(cell)) if name in moved)
+    stand_by_name = {stand.moves: stand.id for stand in bench.stands}
+    # In a simulated room, an axis such as the distance moves the talker there, and not a stand.
+    positions = [] if in_room else [(name, exact(value)) for name, _, value in cell if isinstance(value, int | float)]
+    values = (*positions, *_setting_values(cell))
+    return tuple((stand_by_name[name], value) for name, value in values if name in stand_by_name)
 
 
 def _setting_values(cell: Cell) -> SettingValues:
+    """The values of the axis `device_settings`; () without it."""
     return next((value for _, _, value in cell if isinstance(value, tuple)), ())
 
 
@@ -509,7 +535,9 @@ def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPr
         yield note
     evidence = {trial.evidence for trial in trials if trial.kind.asks} or {Evidence.DEVICE}
     has_commands = any(trial.kind is TrialKind.COMMAND for trial in trials)  # their words decide a WER
-    for name in ON_RECOGNITION if evidence == {Evidence.NONE} else ():
+    if evidence != {Evidence.NONE}:
+        return
+    for name in ON_RECOGNITION:
         if getattr(limits, name) is not None and not (has_commands and name.endswith("wer")):
             yield (
                 f"{name} cannot be decided: with `evidence: none`, nothing shows what a device understood. "
@@ -521,7 +549,9 @@ def percentile_notes(trials: Sequence[Trial], limits: Limits) -> Iterator[str]:
     """Notes on limits on a p95 that cannot pass, because too few trials measure that time; with remedies."""
     least_count = values_needed(0.95)
     for name, counts in _planned_time_counts(trials).items():
-        for device, count in counts.items() if getattr(limits, name) is not None else ():
+        if getattr(limits, name) is None:
+            continue
+        for device, count in counts.items():
             limit = f"{name}[{device}]" if device else name
             if count == 0:
                 remedy = "Remove the limit, or add such trials"
@@ -554,6 +584,7 @@ def _planned_time_counts(trials: Sequence[Trial]) -> dict[str, dict[str, int]]:
 
 
 def _has_phrase_end(trial: Trial) -> bool:
+    """Whether it is known where the phrase ends in the sound of a trial."""
     voice = trial.recipe.spoken_by
     return not isinstance(voice, Recording) or voice.phrase_end_s is not None
 

@@ -37,15 +37,16 @@ from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.session.run import Machine, Run
 from harness.session.take import Action, StimulusTiming
-from harness.session.talker import AROUND_S, TalkerSpeech, UnusableUtterance
+from harness.session.talker import MARGIN_S, TalkerSpeech, UnusableUtterance
 
 WAIT_S = 20.0
-"""Time in which a person must begin to speak, and how often they are asked, unless the scenario sets them."""
+"""Time in which a person must begin to speak, unless the scenario sets it."""
 TRIES = 3
+"""How often a person is asked, unless the scenario sets it."""
 ANSWERED_S = 0.5
 """Quiet that ends the speech once the device has reported that it answers; onsets are reported up to 0.4 s late."""
 
-_WORDS = {
+_PROMPT_WORDS = {
     "en": ("Say", "Stand at", "Once more, please.", "Nothing was heard. Once more, please."),
     "de": ("Bitte sagen", "Bitte stehen bei", "Bitte noch einmal.", "Nichts gehört. Bitte noch einmal."),
     "es": ("Diga", "Colóquese en", "Otra vez, por favor.", "No se oyó nada. Otra vez, por favor."),
@@ -78,7 +79,7 @@ def prompt_for(trial: Trial, text: str, *, repeated: bool = False, unheard: bool
     repeated: the attempt is repeated. unheard: nothing was heard after the last prompt.
     """
     language = trial.recipe.voice.language.partition("-")[0].lower()
-    say, stand, more, nothing = _WORDS.get(language, _WORDS["en"])
+    say, stand, more, nothing = _PROMPT_WORDS.get(language, _PROMPT_WORDS["en"])
     place = place_of(trial)
     reason = ""
     if unheard:
@@ -98,17 +99,17 @@ def in_a_line(prompt: TalkerPrompt) -> str:
 class _Turn:
     """One prompt, from when it is shown until the speech is stored or given up.
 
-    said: the speech that was heard since. tries: how often the person was asked.
-    observations: everything observed since, which the machine gets afterwards.
-    closing: whether the words close a dialogue; otherwise they are the stimulus.
-    answered_s: when the device reported that it answers; None if it has not.
+    - speech: what was heard since. tries: how often the person was asked.
+    - observations: everything else that was observed since, which the machine gets afterwards.
+    - closing: whether the words close a dialogue; otherwise they are the stimulus.
+    - answered_s: when the device reported that it answers; None if it has not.
     """
 
     machine: Machine
     play_id: str
     text: str
     prompt: TalkerPrompt
-    said: TalkerSpeech
+    speech: TalkerSpeech
     closing: bool
     tries: int = 1
     observations: list[Observation] = field(default_factory=list)
@@ -116,10 +117,11 @@ class _Turn:
 
     @property
     def until_s(self) -> float:
-        until_s = self.said.until_s
-        if self.answered_s is None or self.said.ends is None:
+        """When the speech is over, or given up, if nothing more is heard."""
+        until_s = self.speech.until_s
+        if self.answered_s is None or self.speech.ends is None:
             return until_s
-        return min(until_s, max(self.said.ends.at_s, self.answered_s) + ANSWERED_S)
+        return min(until_s, max(self.speech.ends.at_s, self.answered_s) + ANSWERED_S)
 
 
 class Prompter:
@@ -141,7 +143,7 @@ class Prompter:
 
     def ask(self, machine: Machine, play_id: str, text: str, *, closing: bool = False) -> None:
         """Asks the talker to say a text. closing: the words close a dialogue, and are not the stimulus."""
-        repeated = (machine.attempt or 1) > 1 and not closing
+        repeated = (machine.attempt_number or 1) > 1 and not closing
         prompt = prompt_for(machine.trial, text, repeated=repeated)
         self._turn = _Turn(machine, play_id, text, prompt, self._listen(machine.trial), closing)
         self._show(self._turn)
@@ -151,10 +153,10 @@ class Prompter:
         turn = self._end_turn()
         return () if turn is None else self._fail_turn(turn, "it was stopped")
 
-    def takes(self, observation: Observation, now_s: float) -> bool:
-        """Takes an observation while a prompt is shown. False if it is to go to the machine at once."""
+    def intercept(self, observation: Observation, now_s: float) -> bool:
+        """Keeps an observation back while a prompt is shown (True). False if it is to go to the machine at once."""
         self.tick(now_s)
-        turn, microphone = self._turn, self._run.stage.microphone
+        turn, microphone = self._turn, self._run.context.microphone
         if turn is None or microphone is None:
             return False
         if observation.source == microphone.id and isinstance(observation, SpeechStarted | SpeechEnded | Overrun):
@@ -162,9 +164,9 @@ class Prompter:
         if isinstance(observation, LinkLost | LinkBack) or (
             isinstance(observation, Status) and observation.state in (DeviceState.GONE, DeviceState.STARTED)
         ):
-            self._release(turn)  # it may end the attempt, and earlier observations come first
+            self._pass_on(turn)  # it may end the attempt, and earlier observations come first
             return False
-        if turn.answered_s is None and turn.said.starts is not None and _answers(observation, turn.machine.trial):
+        if turn.answered_s is None and turn.speech.starts is not None and _is_answer(observation, turn.machine.trial):
             turn.answered_s = now_s
         turn.observations.append(observation)
         return True
@@ -175,40 +177,38 @@ class Prompter:
         if turn is None:
             return
         try:
-            if turn.said.over(now_s) or (turn.said.ends is not None and now_s >= turn.until_s):
+            if turn.speech.is_over(now_s) or (turn.speech.ends is not None and now_s >= turn.until_s):
                 self._store_speech(turn)
         except UnusableUtterance as error:
-            self._not_said(turn, str(error))
+            self._handle_unusable(turn, str(error))
 
     def _listen(self, trial: Trial) -> TalkerSpeech:
         within_s = trial.reprompt.speak_within_s
         return TalkerSpeech(self._run.now_s(), WAIT_S if within_s is None else within_s)
 
     def _show(self, turn: _Turn) -> None:
+        """Logs the question, and shows the prompt to the clients."""
         run, machine = self._run, turn.machine
         run.prompt = turn.prompt, turn.until_s
         question = in_a_line(turn.prompt)
-        take_number, attempt = machine.take_number, machine.attempt or 0
+        take_number, attempt = machine.take_number, machine.attempt_number or 0
         run.append(OperatorAsked(machine.trial.id, take_number, attempt, question, Question.SPEECH))
         run.show_machine()
 
     def _handle_sound(self, turn: _Turn, observation: SpeechStarted | SpeechEnded | Overrun) -> bool:
+        """Adds what the microphone heard to the speech. False if it does not belong to it, and goes to the machine."""
         answered_s = turn.answered_s
-        if (
-            isinstance(observation, SpeechStarted)
-            and turn.said.ends
-            and answered_s
-            and observation.at.at_s > answered_s
-        ):
+        is_answer = answered_s is not None and turn.speech.ends is not None and observation.at.at_s > answered_s
+        if is_answer and isinstance(observation, SpeechStarted):
             self._store_speech(turn)  # the device speaks
             return False
-        earlier_start = turn.said.starts
+        earlier_start = turn.speech.starts
         try:
-            turn.said.see(observation)
+            turn.speech.observe(observation)
         except UnusableUtterance as error:
-            self._not_said(turn, str(error))
+            self._handle_unusable(turn, str(error))
             return False
-        if turn.said.starts is None:  # speech from before the prompt
+        if turn.speech.starts is None:  # speech from before the prompt
             turn.observations.append(observation)
         elif earlier_start is None:
             self._run.prompt = turn.prompt, None
@@ -218,19 +218,21 @@ class Prompter:
     # How a turn ends
 
     def _end_turn(self) -> _Turn | None:
-        turn, self._turn, self._run.prompt = self._turn, None, None
+        """Stops showing the prompt. Returns its turn; None if nobody was asked."""
+        turn = self._turn
+        self._turn = self._run.prompt = None
         return turn
 
     def _store_speech(self, turn: _Turn) -> None:
         """Stores the speech as the stimulus, and gives the machine its times."""
-        run, machine, speech = self._run, turn.machine, turn.said
-        microphone = run.stage.microphone
+        run, machine, speech = self._run, turn.machine, turn.speech
+        microphone = run.context.microphone
         assert speech.starts is not None
         assert speech.ends is not None
         assert microphone is not None
         self._end_turn()
         try:
-            sound, first_s = microphone.cut(speech.starts.at_s - AROUND_S, speech.ends.at_s + AROUND_S)
+            sound, first_s = microphone.cut(speech.starts.at_s - MARGIN_S, speech.ends.at_s + MARGIN_S)
         except DeviceError as error:
             run.append(FaultMet(microphone.id, str(error)))
             self._interrupt(turn, f"clip_lost: {error.what}")
@@ -244,7 +246,7 @@ class Prompter:
                 StimulusSpoken(
                     machine.trial.id,
                     machine.take_number,
-                    machine.attempt or 0,
+                    machine.attempt_number or 0,
                     talker=machine.trial.talker,
                     text=turn.text,
                     place=place_of(machine.trial),
@@ -259,20 +261,20 @@ class Prompter:
         first, last = Stamp(first_s, error_s), Stamp(first_s + sound.duration_s, error_s)
         player, now_s = machine.trial.players[0], run.now_s()
         self._perform(machine.feed(StimulusStarted(player, first, turn.play_id), now_s))
-        self._release(turn)  # the window may be over already, and its end would be the attempt's
+        self._pass_on(turn)  # the window may be over already, and its end would be the attempt's
         self._perform(machine.feed(StimulusEnded(player, last, turn.play_id), now_s))
 
-    def _not_said(self, turn: _Turn, why: str) -> None:
+    def _handle_unusable(self, turn: _Turn, why: str) -> None:
         """Asks again if nothing was said. Speech that cannot be stored ends the attempt, since the device heard it."""
-        if turn.said.starts is not None:
+        if turn.speech.starts is not None:
             self._interrupt(turn, f"not_kept: {why}")
         elif turn.closing:
             self._end_turn()
             self._perform(self._fail_turn(turn, why))
         elif turn.tries < (turn.machine.trial.reprompt.max_prompts or TRIES):
-            self._release(turn)
+            self._pass_on(turn)
             turn.tries += 1
-            turn.said = self._listen(turn.machine.trial)
+            turn.speech = self._listen(turn.machine.trial)
             turn.prompt = prompt_for(turn.machine.trial, turn.text, unheard=True)
             self._show(turn)
         else:
@@ -281,6 +283,7 @@ class Prompter:
             self._perform(turn.machine.withdraw(now_s, cause))
 
     def _interrupt(self, turn: _Turn, cause: str) -> None:
+        """Interrupts the attempt, whose speech cannot be the stimulus."""
         self._end_turn()
         self._perform(turn.machine.interrupt(self._run.now_s(), cause))
         self._perform(self._fail_turn(turn, cause))
@@ -293,13 +296,14 @@ class Prompter:
         cut = StimulusEnded(player, Stamp(now_s), turn.play_id, complete=False, why=why)
         return [action for observation in (*observations, cut) for action in machine.feed(observation, now_s)]
 
-    def _release(self, turn: _Turn) -> None:
+    def _pass_on(self, turn: _Turn) -> None:
+        """Passes on to the machine what was observed since the prompt."""
         observations, turn.observations = turn.observations, []
         for observation in observations:
             self._perform(turn.machine.feed(observation, self._run.now_s()))
 
 
-def _answers(observation: Observation, trial: Trial) -> bool:
+def _is_answer(observation: Observation, trial: Trial) -> bool:
     """Whether the observation shows that a device of the trial has heard the end of the speech."""
     if not any(observation.source in target.sources for target in trial.targets):
         return False

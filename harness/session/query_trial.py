@@ -2,9 +2,10 @@
 
     READY → PLAYING → LISTENING → RESPONDING → FREEZING → CHECKING (→ ASKING)
 
-    (→ LOOKING → ASKING_EFFECT) → CLOSING → WAITING → PLAYING … → DONE
+    (→ CHECKING_EFFECT → ASKING_EFFECT) → CLOSING → WAITING → PLAYING … → DONE
 
-A lost link leads to LINK and from there to WAITING. docs/explanation/trials.md has the diagram and defines every time.
+A lost link leads to LINK_LOST and from there to WAITING. docs/explanation/trials.md has the diagram and defines every
+time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from harness.model.observation import (
 from harness.model.record import AttemptFinished, OperatorAsked, Question
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.session.attempt import Attempt, by_device, frame_question, looks_until_s, owner_of, question, settled_s
+from harness.session.attempt import Attempt, effect_question, frame_question, settled_s, state_deadline_s
+from harness.session.attribution import is_from_device, owner_of
 from harness.session.device_speech import DETECTION_LAG_S, Activity, Quiet, Response, Span
 from harness.session.take import (
     SOUND_GUARD_S,
@@ -57,6 +59,7 @@ THE_DEVICE = "the device"
 DEVICE_BACK_S = 60.0
 """How long the next attempt waits for the device. Then it starts anyway: a last will may arrive after a restart."""
 QUESTION = "Did the device understand the query? (y / n, and what it heard)"
+"""The question to the operator if the words decide."""
 _BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
 
 
@@ -75,11 +78,13 @@ class TrialMachine(Take):
         self._quiet = Quiet(self._rule.response_max_s)
         self._transcribing_until_s: float | None = None
         self._closing_id = ""
+        """Play id of the present closing words; "" before they are said."""
         self._closings = 0
         self._closing_done = False
         self._owes_closing = False
         """Whether a dialogue is still to be closed, since the device was busy when it was due."""
         self._in_late_window = False
+        """Whether the machine waits for a late answer, although the trial is decided."""
         self._device = Activity()
         self._was_idle_at_start = False
 
@@ -117,7 +122,7 @@ class TrialMachine(Take):
         return self._advance()
 
     def response_lost(self, now_s: float, why: str) -> list[Action]:
-        """The response could not be stored, so raters cannot judge the attempt."""
+        """Interrupts the attempt whose response could not be stored, since raters cannot judge it."""
         self._set_time(now_s)
         if self._phase is Phase.FREEZING and self._current is not None:
             self._current.frozen = None
@@ -130,7 +135,7 @@ class TrialMachine(Take):
         return self._advance()
 
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
-        """Handles a requested sound that cannot be played."""
+        """Handles a requested sound that cannot be played. sounding: unused; a query has one player."""
         self._set_time(now_s)
         if self._closing_id and play_id == self._closing_id:
             self._closing_done = True
@@ -192,22 +197,22 @@ class TrialMachine(Take):
     def _apply(self, observation: Observation) -> None:
         owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._was_idle_at_start)
         self._credit(observation, owner.number if owner else None)
-        if by_device(self.trial, observation.source) or observation.source == self.trial.microphone:
-            self._device.see(observation)
-        if owner is not None and owner.take_in(observation, self._now_s):
+        if is_from_device(self.trial, observation.source) or observation.source == self.trial.microphone:
+            self._device.observe(observation)
+        if owner is not None and owner.add(observation, self._now_s):
             self._revise(owner)
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._apply_own_sound(observation, owner)
             case SpeechStarted(at=at):
-                span = self._quiet.speech_started(at)
+                span = self._quiet.start_speech(at)
                 if span is not None and owner is not None and self.trial.responds:
                     self._apply_speech(span, owner)
             case SpeechEnded(at=at):
-                self._quiet.speech_ended(at)
+                self._quiet.end_speech(at)
             case Earcon(ends=ends):
-                self._quiet.sounded(ends.at_s)
-            case Status(state=state, source=source) if by_device(self.trial, source):
+                self._quiet.note_sound(ends.at_s)
+            case Status(state=state, source=source) if is_from_device(self.trial, source):
                 if state is DeviceState.GONE:
                     self._handle_loss(THE_DEVICE, "it reported that it is gone")
                 else:
@@ -216,7 +221,7 @@ class TrialMachine(Take):
                     self._interrupt("device_restarted")
             case LinkLost(source=source, at=at, what=problem):
                 if source == self.trial.microphone and self._quiet.span is not None:
-                    self._quiet.speech_ended(at)  # nobody will hear its end
+                    self._quiet.end_speech(at)  # nobody will hear its end
                 if source in self._needed_sources():
                     self._handle_loss(source, problem)
             case LinkBack(source=source):
@@ -228,10 +233,10 @@ class TrialMachine(Take):
         self, observation: StimulusStarted | StimulusEnded | StimulusHeard, owner: Attempt | None
     ) -> None:
         closing = bool(self._closing_id) and observation.play_id == self._closing_id
-        self._quiet.sounded(observation.at.at_s)
+        self._quiet.note_sound(observation.at.at_s)
         match observation:
             case StimulusHeard(at=at) if owner is not None:
-                owner.heard = at
+                owner.recorded = at
             case StimulusStarted(at=at, audio_s=audio_s) if owner is not None:
                 owner.started, owner.started_audio_s = at, audio_s
             case StimulusStarted(at=at) if closing and self._current is not None:
@@ -247,6 +252,7 @@ class TrialMachine(Take):
                 pass
 
     def _apply_speech(self, span: Span, owner: Attempt) -> None:
+        """Adds speech to its attempt. A late answer to the previous attempt stops the current one."""
         if owner is self._previous and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_answer: of attempt {owner.number}")
             if self._current is not None:  # a stall or a gap concerns the answer, whichever query it answers
@@ -275,6 +281,7 @@ class TrialMachine(Take):
             self._in_late_window = not self._lost_sources and self._may_answer_late()
 
     def _handle_loss(self, source: str, problem: str) -> None:
+        """Records a loss, and interrupts the attempt if it needs what was lost. source: may be THE_DEVICE."""
         self._lost_sources.add(source)
         if self._phase is Phase.CLOSING:
             self._closing_done = True  # the end of the words may never be reported now
@@ -308,7 +315,7 @@ class TrialMachine(Take):
                 wait_s = self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0
                 return self._settled_before(attempt, self._since_s + wait_s)
             case Phase.CHECKING_EFFECT if attempt:
-                return looks_until_s(attempt) or self._since_s
+                return state_deadline_s(attempt) or self._since_s
             case Phase.ASKING | Phase.ASKING_EFFECT:
                 return self._since_s + self._rule.operator_wait_s
             case Phase.CLOSING:
@@ -329,10 +336,12 @@ class TrialMachine(Take):
         return self._settled_before(attempt, until_s) if self.trial.evidence is Evidence.DEVICE else self._since_s
 
     def _settled_before(self, attempt: Attempt, until_s: float) -> float:
-        found_s = settled_s(attempt, self._since_s)
-        return until_s if found_s is None else min(until_s, found_s)
+        """When the evidence is enough, but at the latest at until_s."""
+        at_s = settled_s(attempt, self._since_s)
+        return until_s if at_s is None else min(until_s, at_s)
 
     def _waiting_until(self) -> float:
+        """When the next attempt may begin, or the trial ends, if nothing more is heard."""
         until_s = max(self._earliest_sound_s, self._transcribing_until_s or 0.0)
         part = self.trial.memory
         if part is not None and part.primed_by and self._current is None:  # the wait that this probe is about
@@ -406,7 +415,7 @@ class TrialMachine(Take):
                 due or self._lost_sources & set(self.trial.sources) or not self._answered()
             ):
                 self._ask_about_effect(attempt)
-            case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
+            case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not effect_question(attempt):
                 self._finish_checking()
             case Phase.CLOSING:
                 self._close(due)
@@ -426,9 +435,10 @@ class TrialMachine(Take):
                 pass
 
     def _respond(self, attempt: Attempt, response: Response | None) -> None:
+        """Has the response stored once it is complete. A doubt_about one interrupts the attempt."""
         if response is None:  # the end of the query moved when the stimulus was found on the recording
             self._enter(Phase.LISTENING, "")
-        elif response.complete and (why := attempt.doubtful(response)):
+        elif response.complete and (why := attempt.doubt_about(response)):
             self._rows.pop(attempt.number, None)  # after a late answer, its verdict as a silent attempt is void
             self._interrupt(f"stream_gap: {why}")
         elif response.complete:
@@ -437,6 +447,7 @@ class TrialMachine(Take):
             self._actions.append(FreezeResponse(attempt.number, response.starts, response.ends, response.truncated))
 
     def _ask_operator(self, attempt: Attempt) -> None:
+        """Asks about recognition. Without an operator, the attempt is concluded with the evidence so far."""
         if not self.attended:
             self._conclude(attempt)
             return
@@ -446,8 +457,9 @@ class TrialMachine(Take):
         self._actions.append(OperatorAsked(self.trial.id, self.take_number, attempt.number, question_text))
 
     def _conclude(self, attempt: Attempt) -> None:
+        """Writes the verdict on the attempt, then checks the effect, if there is one to check."""
         self._write_row(attempt.verdict())
-        if self._answered() and (looks_until_s(attempt) is not None or question(attempt)):
+        if self._answered() and (state_deadline_s(attempt) is not None or effect_question(attempt)):
             assert self.trial.effect is not None
             self._enter(Phase.CHECKING_EFFECT, f"the effect: {self.trial.effect.wanted}")
         else:
@@ -460,7 +472,7 @@ class TrialMachine(Take):
 
     def _ask_about_effect(self, attempt: Attempt) -> None:
         """Asks about the effect before the dialogue is closed, because closing words might undo it."""
-        question_text = question(attempt) if self._answered() and self.attended else ""
+        question_text = effect_question(attempt) if self._answered() and self.attended else ""
         if not question_text:
             self._finish_checking()
             return
@@ -469,6 +481,7 @@ class TrialMachine(Take):
         self._actions.append(row)
 
     def _finish_checking(self) -> None:
+        """Goes on to close the dialogue, or, if it is not open, to the end of the attempt."""
         is_open = self._dialogue_may_be_open()
         self._owes_closing = not is_open and self.trial.close_dialogue is not None and self._device.state in _BUSY
         self._enter(Phase.CLOSING if is_open else Phase.WAITING, self._wait_reason())
@@ -492,6 +505,7 @@ class TrialMachine(Take):
         return "for a late answer" if self._may_answer_late() else ""
 
     def _close(self, due: bool) -> None:
+        """Says the closing words, or ends their phase when it is due."""
         close = self.trial.close_dialogue
         assert close is not None
         if not due:
@@ -527,6 +541,7 @@ class TrialMachine(Take):
         return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.has_evidence)
 
     def _go_on(self) -> None:
+        """Ends the wait: closes a dialogue that is still open, ends the trial, or begins the next attempt."""
         self.query_cut_s = None
         if self._owes_closing and not self._lost_sources and self._dialogue_may_be_open():
             self._owes_closing = False
@@ -557,7 +572,7 @@ class TrialMachine(Take):
         """Ends the current query before its answer has ended."""
         if self._phase is Phase.PLAYING:
             self._actions.append(StopStimulus())
-            self._quiet.sounded(self._now_s)  # until now; the report of its end may come after what is decided next
+            self._quiet.note_sound(self._now_s)  # until now; the report of its end may come after what is decided next
         if self._phase in (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING):
             self.query_cut_s = self._now_s
 

@@ -67,15 +67,15 @@ class Resumption:
     """Take → number of the attempt → its latest row."""
     open_attempts: dict[TakeKey, set[int]] = field(default_factory=dict)
     """Take → numbers of attempts that have begun and have no verdict."""
-    frozen: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    response_hashes: dict[tuple[str, int, int], str] = field(default_factory=dict)
     """(trial, take, attempt) → SHA-256 of the response's clip."""
     judgments: set[str] = field(default_factory=set)
     """Ids of the judgments."""
     wakes: set[int] = field(default_factory=set)
     """`seq` of the rows of wake events."""
-    cut: bool = False
+    was_cut: bool = False
     """Whether the last attempt was interrupted or skipped, so that its device may still answer."""
-    stored: set[str] = field(default_factory=set)
+    stored_stimuli: set[str] = field(default_factory=set)
     """SHA-256 of the stimuli whose sound is stored."""
     last_sound_s: float | None = None
     """When the last sound was committed, on the session's clock; None before the first."""
@@ -89,21 +89,22 @@ class Resumption:
     """Connection → its settings before the first change, name → value."""
     unpowered: set[str] = field(default_factory=set)
     """Devices whose power was cut and is not known to be back."""
-    lives: Liveness = field(default_factory=Liveness)
+    liveness: Liveness = field(default_factory=Liveness)
     """Signs of life of the devices."""
 
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:
         """The state after all rows of a log. plan: the trials, if the log's first row does not list them."""
         trials = tuple(plan)
-        resumption = cls(takes=dict.fromkeys((trial.id, 1) for trial in trials), lives=Liveness(trials))
+        resumption = cls(takes=dict.fromkeys((trial.id, 1) for trial in trials), liveness=Liveness(trials))
         for entry in entries:
             resumption.add(entry)
         return resumption
 
     def add(self, entry: Entry) -> None:
+        """Adds the next row of the log."""
         self.rows = entry.seq
-        self.lives.add(entry.record, entry.at_s)
+        self.liveness.add(entry.record, entry.at_s)
         match entry.record:
             case Observed(observation=Wake()):  # most rows
                 self.wakes.add(entry.seq)
@@ -118,9 +119,9 @@ class Resumption:
                 self.ended = None
             case AttemptStarted() as row:
                 self.open_attempts.setdefault((row.trial_id, row.take), set()).add(row.attempt)
-                self.last_sound_s, self.cut = entry.at_s, False
+                self.last_sound_s, self.was_cut = entry.at_s, False
             case AttemptFinished() as row:
-                self.cut = row.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED)
+                self.was_cut = row.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED)
                 key = (row.trial_id, row.take)
                 self.attempts.setdefault(key, {})[row.attempt] = row
                 self.open_attempts.get(key, set()).discard(row.attempt)
@@ -129,7 +130,7 @@ class Resumption:
             case RerunAsked(trial_id=trial_id, take=take):
                 self.add_take((trial_id, take))
             case ResponseFrozen() as row:
-                self.frozen[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
+                self.response_hashes[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
             case JudgmentGiven(judgment=judgment):
                 self.judgments.add(judgment.id)
             case SettingsNoted(source=source, of=SettingsStage.ORIGINAL, settings=settings):
@@ -141,7 +142,7 @@ class Resumption:
                 else:
                     self.unpowered.add(device)
             case StimulusStored(sha256=sha256):
-                self.stored.add(sha256)
+                self.stored_stimuli.add(sha256)
             case Observed(observation=StimulusStarted() | StimulusEnded() | SpeechStarted() | SpeechEnded() | Earcon()):
                 self.last_sound_s = entry.at_s
             case SessionFinished(reason=reason):
@@ -161,7 +162,7 @@ class Resumption:
         self.takes[take] = None
 
     def pending(self) -> tuple[TakeKey, ...]:
-        """Takes without a verdict, in the order of playing, but first the one that has begun."""
+        """Takes without a verdict: the one that has begun, then the others in the order of playing."""
         unfinished = [take for take in self.takes if take not in self.finished]
         # False sorts first, and ties keep their order.
         return tuple(sorted(unfinished, key=lambda take: take not in self.begun))
@@ -170,20 +171,20 @@ class Resumption:
         """Number of a new take of that trial."""
         return 1 + max((take for earlier_id, take in self.takes if earlier_id == trial_id), default=0)
 
-    def in_play(self, trial_id: str) -> bool:
+    def is_in_play(self, trial_id: str) -> bool:
         """Whether a take of that trial is waiting or being played."""
         return any(other_id == trial_id and (other_id, take) not in self.finished for other_id, take in self.takes)
 
-    def cut_off(self) -> tuple[AttemptFinished, ...]:
+    def interrupted_attempts(self) -> tuple[AttemptFinished, ...]:
         """Rows to add for the attempts that the end of an engine has interrupted."""
         return tuple(
             AttemptFinished(
                 trial_id,
                 take,
                 number,
-                Outcome.INTERRUPTED,
-                Recognition.UNKNOWN,
-                EvidenceSource.NONE,
+                outcome=Outcome.INTERRUPTED,
+                recognition=Recognition.UNKNOWN,
+                evidence=EvidenceSource.NONE,
                 cause=f"{ENGINE_ENDED}: during the attempt",
             )
             for (trial_id, take), numbers in self.open_attempts.items()
@@ -191,10 +192,10 @@ class Resumption:
         )
 
 
-def standing_of(folder: Path) -> Resumption:
-    """Which takes of a session are finished, begun and left, and how it ended; the other fields are empty. LogError.
+def read_takes(folder: Path) -> Resumption:
+    """Reads which takes of a session are finished, begun and left, and how it ended. The other fields stay empty.
 
-    This reads a tenth of the rows. An engine that resumes the session reads them all.
+    This reads a tenth of the rows. An engine that resumes the session reads them all. Raises LogError.
     """
     return Resumption.of(read_entries(SessionFolder(folder).demand().database, kinds=_ROWS_OF_TAKES))
 
@@ -203,7 +204,7 @@ _ROWS_OF_TAKES = "'session_started', 'trial_started', 'trial_finished', 'rerun_a
 
 
 def with_checked_text(command: Command) -> Command:
-    """The command with its free text as the log stores it; InputError (`checked_text`)."""
+    """The command with its free text as the log stores it. Raises InputError for a text that it cannot store."""
     match command:
         case Pause(reason=text) | Skip(reason=text):
             return replace(command, reason=checked_text(text, "the reason"))
@@ -226,7 +227,7 @@ Request = WriteNote | SetMark | Rerun | Judge | Review | AnswerEffect
 
 
 def row_for(request: Request, resumption: Resumption, trial_ids: Container[str]) -> Row | str | None:
-    """The row to commit for a request, or the reason for refusing it; None if it is a repetition of a committed one."""
+    """The row to commit for a request, or the reason for refusing it; None if the request repeats a committed one."""
     match request:
         case WriteNote(text=text, by=by, trial_id=trial_id):
             if trial_id is not None and trial_id not in trial_ids:
@@ -237,7 +238,7 @@ def row_for(request: Request, resumption: Resumption, trial_ids: Container[str])
         case Rerun(trial_id=trial_id, by=by):
             if trial_id not in trial_ids:
                 return _unknown_text(trial_id)
-            if resumption.in_play(trial_id):
+            if resumption.is_in_play(trial_id):
                 return f"{trial_id} is still to be played"
             return RerunAsked(trial_id, resumption.next_take(trial_id), by)
         case Review(event_seq=event_seq, word=word, by=by):
@@ -245,23 +246,24 @@ def row_for(request: Request, resumption: Resumption, trial_ids: Container[str])
                 return f"row {event_seq} of this session is not a wake event"
             return EventReviewed(event_seq, word, by)
         case AnswerEffect():
-            return _effect(request, resumption, trial_ids)
+            return _effect_row(request, resumption, trial_ids)
         case Judge():
-            return _judgment(request, resumption, trial_ids)
+            return _judgment_row(request, resumption, trial_ids)
 
 
-def _effect(request: AnswerEffect, resumption: Resumption, trial_ids: Container[str]) -> Row | str:
+def _effect_row(request: AnswerEffect, resumption: Resumption, trial_ids: Container[str]) -> Row | str:
+    """As `row_for`. An answer that names no take is about the latest take with a response in that attempt."""
     trial_id, attempt = request.trial_id, request.attempt
     if trial_id not in trial_ids:
         return _unknown_text(trial_id)
-    takes = [take for other_id, take, number in resumption.frozen if (other_id, number) == (trial_id, attempt)]
+    takes = [take for other_id, take, number in resumption.response_hashes if (other_id, number) == (trial_id, attempt)]
     take = max(takes, default=0) if request.take is None else request.take
     if take not in takes:
         return f"attempt {attempt} of {trial_id} has no response whose effect could be judged"
     return EffectAnswered(trial_id, take, attempt, request.word, request.by, request.detail)
 
 
-def _judgment(request: Judge, resumption: Resumption, trial_ids: Container[str]) -> Row | str | None:
+def _judgment_row(request: Judge, resumption: Resumption, trial_ids: Container[str]) -> Row | str | None:
     judgment = request.judgment
     if judgment.id in resumption.judgments:
         return None
@@ -269,7 +271,7 @@ def _judgment(request: Judge, resumption: Resumption, trial_ids: Container[str])
         return _unknown_text(judgment.trial_id)
     clips = {
         clip
-        for (trial_id, _, attempt), clip in resumption.frozen.items()
+        for (trial_id, _, attempt), clip in resumption.response_hashes.items()
         if trial_id == judgment.trial_id and attempt == judgment.attempt
     }
     if not clips:

@@ -81,13 +81,13 @@ class ConductorContext:
     """While it returns True after the plan's end, notes, judgments and re-runs are still accepted."""
     between_trials_s: float = 1.0
     """Quiet before each trial."""
-    needless: Callable[[Trial], str] = lambda trial: ""
+    why_needless: Callable[[Trial], str] = lambda trial: ""
     """Why a listening trial need not be played any more; "" if it must be."""
     decisions: Callable[[], tuple[DecisionReached, ...]] = lambda: ()
     """Returns rows about sequential tests that the log lacks. Called after each listening trial."""
     life_check_after: int = 0
     """Number of trials in a row without a sign of life that make a device doubtful (0: never)."""
-    explained: Callable[[int], bool | None] = lambda seq: False
+    is_explained: Callable[[int], bool | None] = lambda seq: False
     """`seq` of a wake event's row → whether a stimulus or an earlier event explains it; None: not known yet."""
     settings: Mapping[str, HasSettings] = field(default_factory=dict)
     """Id → driver, for connections that can change the settings of their devices."""
@@ -99,11 +99,11 @@ class ConductorContext:
     """A run pauses before a trial while the microphone's noise floor is higher; None: no limit."""
     checks: BenchCheck | None = None
     """Checks of the bench that are repeated between trials; None: there are none."""
-    short_of_room: Callable[[], str] = lambda: ""
+    disk_space_problem: Callable[[], str] = lambda: ""
     """Why the disk has too little space for another trial; "" if it has enough."""
-    alive: Callable[[], None] = lambda: None
+    report_alive: Callable[[], None] = lambda: None
     """Called at least every half second while the conductor is not stuck."""
-    stalls: Callable[[], Iterable[HostStalled]] = tuple
+    new_stalls: Callable[[], Iterable[HostStalled]] = tuple
     """Returns the stalls of the host that it has not returned before."""
     stands: Mapping[str, PositionerSetting] = field(default_factory=dict)
     """Id → stand of the bench."""
@@ -198,27 +198,29 @@ class Run:
     """State of a run. Only the conductor's thread uses it, except for `arrivals`."""
 
     def __init__(
-        self, plan: Sequence[Trial], stage: ConductorContext, standing: Resumption, serve: Callable[[], None]
+        self, plan: Sequence[Trial], context: ConductorContext, resumption: Resumption, serve: Callable[[], None]
     ) -> None:
-        self.stage = stage
+        self.context = context
         self.serve = serve
         """Processes the next arrival, or lets time pass. Called while waiting."""
         self.trials = {trial.id: trial for trial in plan}
         """Trials of the plan, by id."""
-        self.standing = standing
+        self.resumption = resumption
         """State of the session after the rows of its log."""
         for trial in plan:
-            standing.add_take((trial.id, 1))
-        self.arrivals = Inbox(stage.clock)
+            resumption.add_take((trial.id, 1))
+        self.arrivals = Inbox(context.clock)
         """Input that is not processed yet."""
-        self.clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put, stage.explained)
-        self.seen = BenchState()
+        self.clips = EventClips(context.log, context.microphone, context.clock, self.arrivals.put, context.is_explained)
+        self.bench_state = BenchState()
         """Latest reports of the drivers."""
         self.machine: Machine | None = None
         """Machine of the current take; None between takes."""
+        self.stimulus: Waveform | None = None
+        """Stimulus of the current take; None between takes."""
         self.sounds: dict[str, Waveform] = {}
         """play_id → sound of the current take."""
-        self.beside: Mapping[str, Waveform] = {}
+        self.noises: Mapping[str, Waveform] = {}
         """Loudspeaker → noise that it plays with the stimulus of the current take."""
         self.last_sound_s: float | None = None
         """When the bench last made a known sound; None before the first one."""
@@ -227,9 +229,9 @@ class Run:
         self.pause_reason = ""
         self.ending: EndReason | None = None
         """Why the run ends; None while it continues."""
-        self.aborted = ""
+        self.abort_cause = ""
         """Who aborted the run, as the cause of a verdict; "" if nobody did."""
-        self.was_full = False
+        self.disk_was_full = False
         """Set when something had to wait for space on the disk, so that the attempt is interrupted."""
         self.prompt: tuple[TalkerPrompt, float | None] | None = None
         """What a person is asked to say, and until when; that time is None while they speak."""
@@ -248,19 +250,20 @@ class Run:
             self.append(FaultMet("clock", f"the clock of this host jumped {fixed(abs(step_s), 0)} s {direction}"))
 
     def now_s(self) -> float:
-        return self.stage.clock.now_s()
+        return self.context.clock.now_s()
 
     def pause(self, reason: str, by: str) -> None:
-        """No attempt begins until `go_on`, or until the operator resumes."""
+        """Pauses: no attempt begins until `resume`, or until the operator resumes. by: who pauses, for the row."""
         self.paused, self.pause_reason = True, reason
         self.append(Paused(reason, by))
 
-    def go_on(self, by: str) -> None:
+    def resume(self, by: str) -> None:
+        """Ends a pause."""
         self.paused = False
         self.append(Resumed(by))
 
-    def by_hand(self, request: str, by: str) -> bool:
-        """Pauses until the operator has done what the request says and resumes; False if the run ends first."""
+    def pause_for_operator(self, request: str, by: str) -> bool:
+        """Pauses until the operator has done what the request says, and resumes. False if the run ends first."""
         self.pause(request, by)
         for _ in self.while_paused(request):
             pass
@@ -291,7 +294,8 @@ class Run:
                     self.serve()
                     if until() or (self.ending is not None and not was_ending):
                         return_early.set()
-                for _ in range(self.arrivals.waiting):  # what came in time, on a host that is slow to look
+                # What arrived during the work is processed first, even on a host that is slow to look.
+                for _ in range(self.arrivals.waiting):
                     self.serve()
             except BaseException:
                 return_early.set()
@@ -301,9 +305,9 @@ class Run:
         future.result()
         return True
 
-    def rest(self, lasts_s: float, until: Callable[[], bool] = lambda: False) -> bool:
+    def wait(self, lasts_s: float, until: Callable[[], bool] = lambda: False) -> bool:
         """Waits for lasts_s, or until `until` holds. False if the run ends first."""
-        real_s = self.stage.clock.real_s(lasts_s)
+        real_s = self.context.clock.real_s(lasts_s)
         return self.run_in_background(lambda return_early: return_early.wait(real_s), until)
 
     def players(self) -> list[Stimulates]:
@@ -311,7 +315,7 @@ class Run:
         if self.machine is None or self.machine.trial.talker:
             return []
         trial = self.machine.trial
-        return [self.stage.loudspeakers[player] for player in (*trial.players, *trial.noise_players)]
+        return [self.context.loudspeakers[player_id] for player_id in (*trial.players, *trial.noise_players)]
 
     # States for clients, sent once at each change
 
@@ -323,8 +327,8 @@ class Run:
         if self.arrivals.end_requested and self.ending is None:
             self.show(StateWord.INTERRUPTED, ENDING, machine.trial.id)
             return
-        shown = machine.state
-        word, until_s, reason, question = shown.word, shown.until_s, shown.reason, shown.asks
+        state = machine.state
+        word, until_s, reason, question = state.word, state.until_s, state.reason, state.asks
         prompt = None
         if self.prompt is not None:
             (prompt, until_s), word, question = self.prompt, StateWord.ASKING, Question.SPEECH
@@ -333,10 +337,10 @@ class Run:
         self._send_state(
             StateChanged(
                 word,
-                shown.since_s,
+                state.since_s,
                 until_s,
                 trial_id=machine.trial.id,
-                attempt=shown.attempt,
+                attempt=state.attempt,
                 reason=reason,
                 asks=question,
                 prompt=prompt,
@@ -351,31 +355,35 @@ class Run:
     def _send_state(self, state: StateChanged) -> None:
         if state != self._shown_state:
             self._shown_state = state
-            self.stage.on_state(state)
+            self.context.on_state(state)
 
     # The log: while the disk is full, the run pauses and retries, and loses nothing acknowledged
 
     def append(self, record: Record) -> Entry:
         """Commits a row as soon as there is space.
 
-        LogError when the log cannot be written for another reason; LogFull when the run is to end while the disk is
-        full.
+        Raises LogFull when the run is to end while the disk is full. Raises LogError when the log cannot be written for
+        another reason.
         """
-        entry = self._write(lambda: self.stage.log.append(record))
-        self.standing.add(entry)
-        self.clips.saw(entry)
+        entry = self._write(lambda: self.context.log.append(record))
+        self.resumption.add(entry)
+        self.clips.add_row(entry)
         return entry
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
         """Stores a sound, which a row may name from then on. Raises the errors of `append`."""
-        return self._write(lambda: self.stage.log.save_clip(waveform, start_s))
+        return self._write(lambda: self.context.log.save_clip(waveform, start_s))
 
     def _write(self, write: Callable[[], T]) -> T:
+        """Calls `write`, and repeats it until there is space. Returns its result.
+
+        Meanwhile the run counts as paused, but the rows about that can be stored only afterwards.
+        """
         try:
             return write()
         except LogFull as error:
             full = error
-        self.was_full = True
+        self.disk_was_full = True
         for player in self.players():  # stops the sound; its interruption is logged later
             with contextlib.suppress(DeviceError):
                 player.stop()
@@ -384,7 +392,7 @@ class Run:
         resumed: list[Resume] = []
         backlog: list[TimedArrival] = []
         while True:
-            self.stage.alive()
+            self.context.report_alive()
             self._await_disk_space(full, resumed, backlog)
             try:
                 entry = write()
@@ -396,12 +404,15 @@ class Run:
             self.append(row)
         self.arrivals.put_back(backlog)
         for command in resumed:
-            self.stage.answer(command.id, True, "")
+            self.context.answer(command.id, True, "")
         return entry
 
     def _await_disk_space(self, full: LogFull, resumed: list[Resume], backlog: list[TimedArrival]) -> None:
-        """Waits for the next retry. Keeps observations for later, and answers only resume and abort."""
-        answer = self.stage.answer
+        """Waits for the next retry. A resume ends the wait; a stop or abort raises `full`. Other commands are refused.
+
+        resumed: gets a resume, which is answered once there is space. backlog: gets the observations.
+        """
+        answer = self.context.answer
         until_s = threads.monotonic() + ROOM_AGAIN_S
         while (left_s := until_s - threads.monotonic()) > 0:
             arrival = self.arrivals.get_new(left_s)

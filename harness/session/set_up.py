@@ -6,6 +6,7 @@ original settings of the devices.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,7 @@ from harness.session.run import Run
 POWER_BY = "power"
 """The name in the rows for who pauses the run until the operator has switched the power."""
 _PROVES_NOTHING = (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.ABORTED)
+"""Outcomes of trials that do not show whether their devices work."""
 
 
 class PowerCycling:
@@ -32,6 +34,7 @@ class PowerCycling:
     - _trial_counts: device → number of its trials since its last power cycle in this run. A missing device has had no
       power cycle.
     - _spent_cycles: device → number of power cycles after faults since its last trial that succeeded.
+    - _powered_s: when the power of the last cycle came back. _answered_s: source → when it reported after that.
     """
 
     def __init__(self, run: Run, liveness: Liveness) -> None:
@@ -39,38 +42,39 @@ class PowerCycling:
         self._liveness = liveness
         self._trial_counts: dict[str, int] = {}
         self._spent_cycles: dict[str, int] = {}
-        self._on_s = 0.0
-        self._answered: dict[str, float] = {}
+        self._powered_s = 0.0
+        self._answered_s: dict[str, float] = {}
 
-    def see(self, observation: Observation) -> None:
+    def observe(self, observation: Observation) -> None:
         """Takes an observation that may show that a device has booted."""
         match observation:
-            case LinkBack(source=source, at=at) | Status(source=source, at=at) if at.at_s >= self._on_s:
-                if not isinstance(observation, Status) or observation.state is not DeviceState.GONE:
-                    self._answered[source] = at.at_s
+            case Status(state=DeviceState.GONE):
+                pass  # it may be the last will from before the power cycle
+            case LinkBack(source=source, at=at) | Status(source=source, at=at) if at.at_s >= self._powered_s:
+                self._answered_s[source] = at.at_s
             case _:
                 pass
 
-    def before(self, trial: Trial) -> bool:
+    def cycle_before(self, trial: Trial) -> bool:
         """Power cycles those devices of a trial that are due. False if the run ends first.
 
-        DeviceError if one cannot be switched, or does not answer again.
+        Raises DeviceError if one cannot be switched, or does not answer again.
         """
         if trial.memory is not None and trial.memory.primed_by:
             return True  # nothing may happen to the device between a prime and its follow-up
-        every, heard = trial.power_cycle, {target.device: target.sources for target in trial.targets}
+        every, sources_by_device = trial.power_cycle, _sources_by_device(trial)
         due = {
             device: sources
-            for device, sources in heard.items()
-            if every and self._trial_counts.get(device, every) >= every and device in self._run.stage.power
+            for device, sources in sources_by_device.items()
+            if every and self._trial_counts.get(device, every) >= every and device in self._run.context.power
         }
         if due and not self._cycle(due, f"before {trial.id}"):
             return False
-        for device in heard:
+        for device in sources_by_device:
             self._trial_counts[device] = self._trial_counts.get(device, 0) + 1
         return True
 
-    def finished(self, trial: Trial, row: TrialFinished) -> None:
+    def trial_finished(self, trial: Trial, row: TrialFinished) -> None:
         """Records the end of a trial. If it succeeded, its devices may again be power cycled as often as allowed."""
         if row.outcome not in _PROVES_NOTHING:
             for target in trial.targets:
@@ -82,16 +86,15 @@ class PowerCycling:
 
         devices: None stands for those whose connection is lost, or that the reason names.
         """
-        run, heard = self._run, {target.device: target.sources for target in trial.targets}
-        lost = run.seen.unreachable
+        run, sources_by_device = self._run, _sources_by_device(trial)
         if devices is None:
-            sources_named = set(re.findall(r"[\w.-]*\w", reason))
-            devices = [device for device, sources in heard.items() if (lost | sources_named) & set(sources)]
-        most = (run.stage.on_fault or OnFault()).power_cycles
+            failed_sources = run.bench_state.unreachable | set(re.findall(r"[\w.-]*\w", reason))
+            devices = [device for device, sources in sources_by_device.items() if failed_sources & set(sources)]
+        max_cycles = (run.context.on_fault or OnFault()).power_cycles
         due = {
-            device: heard[device]
+            device: sources_by_device[device]
             for device in devices
-            if device in run.stage.power and self._spent_cycles.get(device, 0) < most
+            if device in run.context.power and self._spent_cycles.get(device, 0) < max_cycles
         }
         for device in due:
             self._spent_cycles[device] = self._spent_cycles.get(device, 0) + 1
@@ -103,7 +106,7 @@ class PowerCycling:
 
     def restore(self, reason: str) -> None:
         """Switches on all devices that are off, also those that an earlier run left off. Failures are logged."""
-        for device in sorted(self._run.standing.unpowered):
+        for device in sorted(self._run.resumption.unpowered):
             try:
                 if self._turn([device], on=True):
                     self._run.append(PowerSwitched(device, True, reason))
@@ -115,7 +118,7 @@ class PowerCycling:
 
     def abandon(self) -> None:
         """As `restore`, when the run has failed and its log may be unusable."""
-        for device in sorted(self._run.standing.unpowered):
+        for device in sorted(self._run.resumption.unpowered):
             try:
                 self._turn([device], on=True)
             except HarnessError as error:
@@ -130,29 +133,30 @@ class PowerCycling:
             raise
 
     def _power_cycle(self, devices: Mapping[str, tuple[str, ...]], reason: str, after_fault: bool) -> bool:
-        run, power = self._run, self._run.stage.power
+        run, power = self._run, self._run.context.power
         for device in devices:
             run.append(PowerSwitched(device, False, reason, after_fault=after_fault))
         if not self._turn(devices, on=False):
             return False
-        off_s, boot_s, ready_s = (
-            max(getattr(power[device].switch, key) for device in devices) for key in ("off_s", "boot_s", "ready_s")
-        )
+        switches = [power[device].switch for device in devices]
+        off_s = max(switch.off_s for switch in switches)
+        boot_s = max(switch.boot_s for switch in switches)
+        ready_s = max(switch.ready_s for switch in switches)
         names = ", ".join(devices)
         run.show(StateWord.PREPARING, f"{names}: the power is off")
-        if not run.rest(off_s):
+        if not run.wait(off_s):
             return False
-        self._answered, self._on_s = {}, run.now_s()
+        self._answered_s, self._powered_s = {}, run.now_s()
         if not self._turn(devices, on=True):
             return False
         run.show(StateWord.PREPARING, f"{names}: boots")
-        if not run.rest(boot_s, until=lambda: all(map(self._is_back, devices.values()))):
+        if not run.wait(boot_s, until=lambda: all(map(self._is_back, devices.values()))):
             return False
-        if not run.rest(ready_s):
+        if not run.wait(ready_s):
             return False
         for device, sources in devices.items():
-            answers = [self._answered[source] for source in sources if source in self._answered]
-            answered_s = max(answers) - self._on_s if answers and self._is_back(sources) else None
+            answers_s = [self._answered_s[source] for source in sources if source in self._answered_s]
+            answered_s = max(answers_s) - self._powered_s if answers_s and self._is_back(sources) else None
             run.append(PowerSwitched(device, True, reason, answered_s, after_fault))
             self._trial_counts[device] = 0
         if silent_devices := [device for device, sources in devices.items() if self._are_lost(sources)]:
@@ -163,16 +167,16 @@ class PowerCycling:
         return True
 
     def _is_back(self, sources: tuple[str, ...]) -> bool:
-        return any(source in self._answered for source in sources) and not self._are_lost(sources)
+        return any(source in self._answered_s for source in sources) and not self._are_lost(sources)
 
     def _are_lost(self, sources: tuple[str, ...]) -> bool:
-        return bool(self._run.seen.unreachable & set(sources))
+        return bool(self._run.bench_state.unreachable & set(sources))
 
     def _turn(self, devices: Iterable[str], *, on: bool) -> bool:
-        """False if the run ends first."""
+        """Switches the power of devices, one after another. False if the run ends first."""
         for device in devices:
-            power = self._run.stage.power[device]
-            if power.by_hand and not self._run.by_hand(power.request(on=on), POWER_BY):
+            power = self._run.context.power[device]
+            if power.by_hand and not self._run.pause_for_operator(power.request(on=on), POWER_BY):
                 return False
             if not self._run.run_in_background(lambda given_up, power=power: power.turn(on=on, given_up=given_up)):  # type: ignore[misc]
                 return False
@@ -188,24 +192,26 @@ class TrialSettings:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._stands = {id: setting.stand for id, setting in run.stage.stands.items()}
+        self._stands = {id: setting.stand for id, setting in run.context.stands.items()}
         # A run that was killed may have left them changed.
-        self._has_changes = bool(run.standing.originals) or any(map(self._home_settings, self._stands))
+        self._has_changes = bool(run.resumption.originals) or any(map(self._home_settings, self._stands))
 
-    def note(self) -> None:
-        """Logs the original values, unless an earlier run has. InputError or DeviceError if a device cannot be set."""
-        values_by_source: dict[str, dict[str, set[str]]] = {}
+    def note_originals(self) -> None:
+        """Logs the original values, unless an earlier run has.
+
+        Raises InputError if a device cannot be set as a trial needs it, and DeviceError if it reports no original.
+        """
+        values_by_connection: dict[str, dict[str, set[str]]] = {}
         for trial in self._run.trials.values():
-            for connection in _connections(trial) if trial.settings else ():
-                for name, value in trial.settings:
-                    values_by_source.setdefault(connection, {}).setdefault(name, set()).add(value)
-        for connection, values in values_by_source.items():
+            for connection, (name, value) in itertools.product(_connections(trial), trial.settings):
+                values_by_connection.setdefault(connection, {}).setdefault(name, set()).add(value)
+        for connection, settings in values_by_connection.items():
             device_settings = self._driver(connection).settings()
-            for name, texts in values.items():
-                for text in sorted(texts):
-                    _demand(connection, name, text, device_settings)
-            noted = self._run.standing.originals.get(connection, {})
-            originals = tuple((name, device_settings[name].value) for name in sorted(values) if name not in noted)
+            for name, values in settings.items():
+                for value in sorted(values):
+                    _check_value(connection, name, value, device_settings)
+            noted = self._run.resumption.originals.get(connection, {})
+            originals = tuple((name, device_settings[name].value) for name in sorted(settings) if name not in noted)
             if unread := [name for name, value in originals if not value]:
                 raise DeviceError(
                     f"{connection} reports no value for {unread[0]}, so the original could not be restored",
@@ -217,16 +223,16 @@ class TrialSettings:
     def apply(self, trial: Trial) -> bool:
         """Sets devices and stands as the trial needs them, and waits for their reports. False if the run ends first.
 
-        DeviceError if a report does not come in time.
+        Raises DeviceError if a report does not come in time.
         """
         for connection in _connections(trial):
-            originals = self._run.standing.originals.get(connection)
+            originals = self._run.resumption.originals.get(connection)
             if originals:
                 self._has_changes = True
                 self._set(connection, {**originals, **dict(trial.settings)}, SettingsStage.TRIAL)
-        places = dict(trial.stands)
+        positions = dict(trial.stands)
         for id, stand in self._stands.items():
-            settings = {stand.moves: places[id]} if id in places else self._home_settings(id)
+            settings = {stand.moves: positions[id]} if id in positions else self._home_settings(id)
             self._has_changes |= bool(settings)
             self._set(id, settings, SettingsStage.TRIAL)
         return self._run.ending is None
@@ -248,15 +254,16 @@ class TrialSettings:
         return faults
 
     def _originals(self) -> Iterator[tuple[str, Mapping[str, str]]]:
-        yield from self._run.standing.originals.items()
+        yield from self._run.resumption.originals.items()
         # A person is not sent to the room for nothing at the end of a night.
-        yield from ((id, self._home_settings(id)) for id in self._stands if not self._run.stage.stands[id].by_hand)
+        yield from ((id, self._home_settings(id)) for id in self._stands if not self._run.context.stands[id].by_hand)
 
     def _home_settings(self, stand: str) -> Mapping[str, str]:
         home = self._stands[stand].home
         return {} if home is None else {self._stands[stand].moves: exact(home)}
 
     def _set(self, source: str, settings: Mapping[str, str], stage: SettingsStage) -> None:
+        """Changes those settings that differ, and logs them. Stops without a row if the run ends first."""
         if not settings:
             return
         driver = self._driver(source)
@@ -274,17 +281,17 @@ class TrialSettings:
 
     def _change(self, source: str, name: str, value: str) -> bool:
         """Changes a setting. False if the run ends before the operator has moved a stand."""
-        run, stand = self._run, self._run.stage.stands.get(source)
+        run, stand = self._run, self._run.context.stands.get(source)
         if stand is None:
             self._driver(source).set_setting(name, value)
             return True
-        if stand.by_hand and not run.by_hand(stand.request(value), BY_HAND):
+        if stand.by_hand and not run.pause_for_operator(stand.request(value), BY_HAND):
             return False
         run.show(StateWord.PREPARING, f"{source}: sets {name} to {value}")
         return run.run_in_background(lambda given_up: stand.set_setting(name, value, given_up))
 
     def _driver(self, source: str) -> HasSettings:
-        driver = self._run.stage.stands.get(source) or self._run.stage.settings.get(source)
+        driver = self._run.context.stands.get(source) or self._run.context.settings.get(source)
         if driver is None:
             raise InputError(
                 f"the connection of {source} cannot set settings", remedy="Use a driver that can, such as esphome"
@@ -292,12 +299,16 @@ class TrialSettings:
         return driver
 
 
+def _sources_by_device(trial: Trial) -> dict[str, tuple[str, ...]]:
+    return {target.device: target.sources for target in trial.targets}
+
+
 def _connections(trial: Trial) -> tuple[str, ...]:
     """Ids of the connections of the trial's devices."""
     return tuple(dict.fromkeys(target.connection for target in trial.targets if target.connection))
 
 
-def _demand(connection: str, name: str, value: str, device_settings: Mapping[str, DeviceSetting]) -> None:
+def _check_value(connection: str, name: str, value: str, device_settings: Mapping[str, DeviceSetting]) -> None:
     """Raises InputError if the device has no such setting, or the setting cannot have that value."""
     if name not in device_settings:
         raise InputError(

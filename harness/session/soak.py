@@ -6,9 +6,10 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from harness.model.frozen import frozen
 from harness.model.scenario import AmbientSource, AmbientSpec, TrialKind
 from harness.model.stimulus import Ambience, RecordingPiece, Saying, VoiceSpec
 from harness.model.trial import Trial
@@ -42,13 +43,22 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
 
 def _apportion(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:
     """The sources, each repeated by its share of `count`. The rest goes to those with the largest remainders."""
-    whole = sum(source.share for source in sources)
-    exact = [count * source.share / whole for source in sources]
-    counts = [math.floor(share) for share in exact]
-    by_remainder = sorted(range(len(sources)), key=lambda n: (counts[n] - exact[n], n))
-    for n in by_remainder[: count - sum(counts)]:
-        counts[n] += 1
+    total_share = sum(source.share for source in sources)
+    exact_counts = [count * source.share / total_share for source in sources]
+    counts = [math.floor(exact_count) for exact_count in exact_counts]
+    by_remainder = sorted(range(len(sources)), key=lambda index: (counts[index] - exact_counts[index], index))
+    for index in by_remainder[: count - sum(counts)]:
+        counts[index] += 1
     return [source for source, times in zip(sources, counts, strict=True) for _ in range(times)]
+
+
+@frozen
+class _PlayedRecording:
+    """A recording that is being played. offset_s: how much of it was played so far."""
+
+    path: str
+    length_s: float
+    offset_s: float
 
 
 class _Stream:
@@ -60,7 +70,7 @@ class _Stream:
         self._chance = random.Random(f"{seed}:draws")
         self._recordings = self._shuffle(tuple(zip(source.recordings, source.durations_s, strict=True)))
         self._sayings = self._shuffle(source.texts)
-        self._playing: tuple[str, float, float] | None = None
+        self._playing: _PlayedRecording | None = None
 
     def next(self, duration_s: float) -> Ambience:
         """The next `duration_s` seconds."""
@@ -72,19 +82,21 @@ class _Stream:
         return Ambience(duration_s, seed, pieces=tuple(self._pieces(duration_s)))
 
     def _pieces(self, duration_s: float) -> Iterator[RecordingPiece]:
+        """Parts of recordings, one after another, that fill the time. The next call continues where they end."""
         left_s = duration_s
         while left_s > 1e-6:  # lengths are rounded to µs
             if self._playing is None:
                 path, length_s = next(self._recordings)
-                self._playing = (path, length_s, 0.0)
-            path, length_s, offset_s = self._playing
-            taken_s = min(left_s, length_s - offset_s)
-            yield RecordingPiece(path, round(offset_s, 6), round(taken_s, 6))
-            left_s -= taken_s
-            ended = offset_s + taken_s >= length_s - NOTHING_S
-            self._playing = None if ended else (path, length_s, offset_s + taken_s)
+                self._playing = _PlayedRecording(path, length_s, 0.0)
+            playing = self._playing
+            piece_s = min(left_s, playing.length_s - playing.offset_s)
+            yield RecordingPiece(playing.path, round(playing.offset_s, 6), round(piece_s, 6))
+            left_s -= piece_s
+            offset_s = playing.offset_s + piece_s
+            self._playing = None if offset_s >= playing.length_s - NOTHING_S else replace(playing, offset_s=offset_s)
 
     def _draw_sayings(self, duration_s: float) -> Iterator[Saying]:
+        """Texts that take about that long to say, each with a random voice."""
         left_s = duration_s
         voices = self._source.voices or (VoiceSpec(),)
         while left_s > 0:
@@ -93,6 +105,7 @@ class _Stream:
             yield Saying(text, self._chance.choice(voices))
 
     def _shuffle(self, items: tuple[T, ...]) -> Iterator[T]:
+        """Yields the items endlessly, in a new random order in every loop."""
         for loop in itertools.count():
             order = list(items)
             random.Random(f"{self._seed}:{loop}").shuffle(order)
@@ -127,38 +140,42 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
     """
     stretches = {name: _Stretch(0, 0.0) for name in probe}
     for trial in trials:
-        if (soak_stretch := stretches.get(_soak(trial))) is not None:
+        if (soak_stretch := stretches.get(_soak_id(trial))) is not None:
             soak_stretch.left += 1
             soak_stretch.every_s = trial.listening.probe_every_s if trial.listening else 0.0
     follow_up_s = {part.primed_by: part.wait_s + OTHER_TRIAL_S for trial in trials if (part := trial.memory)}
+    # A probe precedes a trial with which the time since the last probe would become too long. It is needed only if
+    # ambient sound was played since then, or is this trial.
     for trial in trials:
         if trial.memory is not None and trial.memory.primed_by:  # nothing comes between it and its prime
             yield trial
             continue
         sound = trial.recipe.query
-        lasts_s, soak = (sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S), _soak(trial)
+        soak = _soak_id(trial)
+        lasts_s = sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S
         lasts_s += follow_up_s.get(trial.id, 0.0)
         for name, stretch in stretches.items():
             if name == soak or stretch.ambient:
                 late = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s
                 if late:
-                    yield _take_next(stretch, probe[name])
+                    yield _next_probe(stretch, probe[name])
             if stretch.length_s is not None:
                 stretch.length_s += lasts_s
         yield trial
         if (own_stretch := stretches.get(soak)) is not None:
             own_stretch.ambient, own_stretch.left = True, own_stretch.left - 1
             if not own_stretch.left:
-                yield _take_next(own_stretch, probe[soak])
+                yield _next_probe(own_stretch, probe[soak])
 
 
-def _take_next(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
+def _next_probe(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
+    """Makes the next probe of a soak, with which a new stretch begins."""
     stretch.probes += 1
     stretch.length_s, stretch.ambient = 0.0, False
     return probe(stretch.probes)
 
 
-def _soak(trial: Trial) -> str:
+def _soak_id(trial: Trial) -> str:
     """The id of the template of an ambient trial; "" for other trials."""
     ambient = trial.listening is not None and trial.listening.kind is TrialKind.AMBIENT
     return trial.template if ambient else ""

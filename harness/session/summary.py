@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
 from harness.base.text_table import Column, fit, folded, labelled_lines, shortened, text_table
-from harness.base.user_text import name_key
 from harness.model.choices import Grouping
-from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome
 from harness.model.errors import HarnessError
-from harness.model.frozen import frozen
-from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import NOTHING, counted, ordinal, percent, seconds
-from harness.model.record import EffectAnswered, EndReason
+from harness.model.record import EndReason
 from harness.model.scenario import Scenario, TrialKind
-from harness.model.trial import Outcome, Trial
+from harness.model.trial import Outcome
+from harness.session.effect_items import effect_lines, effects_in
 from harness.session.figures.limits import limits_so_far, worst_of
 from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
@@ -29,10 +25,10 @@ from harness.session.figures.trials import (
     TranscribedTrial,
     TrialProgress,
     TrialState,
-    UnderstoodFigures,
     by_group,
     words_of,
 )
+from harness.session.figures.understood_trials import UnderstoodFigures
 from harness.session.log.reader import read_scenario
 from harness.session.wording import OUTCOME_WORDS, connection_in_words, described_in_words, in_words, short_names
 from harness.statistics.intervals import Share
@@ -47,14 +43,17 @@ from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import WakeProgress
 
 GAP = "  "
+"""Between the columns of a table."""
 REASONS_SHOWN = 50
+"""A list of reasons is cut to this many."""
 HEADS = ("#", "trial", "outcome", "attempts", "latency", "it heard", "it answered (by our transcription)")
-WIDTHS = (4, 24, 12, 8, 15)  # Of HEADS, without the two texts.
+WIDTHS: tuple[int, ...] = (4, 24, 12, 8, 15)  # Of HEADS, without the two texts.
 MIN_TEXT_COLUMNS = 28
 """Least width of the two texts together, in columns; on a narrower screen, they are left out."""
 FRAME_HEADS = ("#", "trial", "attempts", "what was understood: = right, ≠ another value, − missing, + extra")
 FRAME_WIDTHS = (4, 24, 8)  # Of FRAME_HEADS, without the last one.
 MIN_FRAME_COLUMNS = 18
+"""Least width of that last column, in columns."""
 NO_LABEL = "(none)"
 UNITS = {SamplingUnit.QUERIES: "query", SamplingUnit.ATTEMPTS: "attempt"}
 
@@ -70,98 +69,14 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence
         yield GAP.join(fit(cell, width) for cell, width in zip(cells, widths, strict=False)).rstrip()
 
 
-# Effects
-
-
-HELD_QUESTION = "What did it do?"
-"""The question about a held response for which the scenario names no effect."""
-
-
-@frozen
-class EffectItem:
-    """A first response with its effect.
-
-    said: the harness's transcript of the response; "" if there is none. held_by: raters who hold it.
-    waited_for: whether a rater held it while the evidence was the same as now.
-    answers: (Unix time, answer of a person), oldest first.
-    """
-
-    folder: Path
-    session_id: str
-    trial: Trial
-    take: int
-    attempt: int
-    evidence: EffectEvidence
-    said: str = ""
-    held_by: tuple[str, ...] = ()
-    waited_for: bool = False
-    answers: tuple[tuple[float, EffectAnswered], ...] = ()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the effect is unknown, or a rater holds the response despite an answer."""
-        return self.evidence.is_open or self.waited_for
-
-    def is_due(self, now_wall_s: float) -> bool:
-        """Whether it is open, and a person can already observe it."""
-        due_s = self.evidence.due_wall_s
-        return self.is_open and (due_s is None or due_s <= now_wall_s)
-
-
-@frozen
-class SessionEffects:
-    """All effects of a session. ended: whether no more responses will come, unless the session is resumed."""
-
-    items: tuple[EffectItem, ...]
-    ended: bool
-
-
-def effects_in(progress: Progress, folder: Path) -> SessionEffects:
-    """First responses with an effect check, a hold or an answer, in the order of playing."""
-    items = []
-    for response in filter(None, (trial.response for trial in progress.trials)):
-        key = (response.trial.id, response.take, response.attempt)
-        latest = {name_key(judgment.rater): judgment for judgment in response.judgments if not judgment.adjudicates}
-        judgments = [judgment for judgment in response.judgments if latest.get(name_key(judgment.rater)) is judgment]
-        held_judgments = [judgment for judgment in judgments if judgment.status is JudgmentStatus.HELD]
-        evidence = progress.effects.get(key)
-        if evidence is None and held_judgments:
-            due_wall_s = progress.responses_wall_s.get(key)
-            evidence = EffectEvidence(EffectCheck("", question=HELD_QUESTION), due_wall_s=due_wall_s)
-        if evidence is not None:
-            items.append(
-                EffectItem(
-                    folder=folder,
-                    session_id=progress.session.session_id if progress.session else "",
-                    trial=response.trial,
-                    take=response.take,
-                    attempt=response.attempt,
-                    evidence=evidence,
-                    said=response.transcript or "",
-                    held_by=tuple(judgment.rater for judgment in held_judgments),
-                    waited_for=any(judgment.effect is evidence.word for judgment in held_judgments),
-                    answers=progress.effect_answers.get(key, ()),
-                )
-            )
-    return SessionEffects(tuple(items), progress.finished is not None and progress.left == 0)
-
-
 # The end of a session
 
 
-_EFFECT_WORDS = {
-    EffectOutcome.RIGHT: "right",
-    EffectOutcome.PARTIAL: "partly",
-    EffectOutcome.WRONG: "WRONG",
-    EffectOutcome.UNKNOWN: "unknown",
-}
-_COUNTED_AS = _EFFECT_WORDS | {EffectOutcome.UNKNOWN: "cannot tell"}
-
-
 def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | None) -> list[str]:
-    """The table of queries, the totals, the wake results of each device, and the limits.
+    """The lines at the end of a session: the table of queries, the totals, the results of each device, and the limits.
 
-    progress: includes later answers of people (`log.reader.later_rows`).
+    progress: includes later answers of people (`log.reader.later_rows`). folder: None leaves out what is read from
+    files: effects, memory, procedure and limits.
     """
     lines = ["The run failed at the start: nothing was played."] if progress.failed_at_start else []
     if any(trial.trial.listening is None for trial in progress.trials) or not progress.trials:
@@ -173,9 +88,9 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
     lines += folded(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _columns(None))
     lines += self_wake_lines(progress)
     if folder is not None and any(trial.trial.memory is not None for trial in progress.trials):
-        from harness.session.figures.memory import one_line  # here, since it takes long to import
+        from harness.session.figures.memory import summary_lines  # here, since it takes long to import
 
-        lines += one_line(folder)
+        lines += summary_lines(folder)
     lines += bench_lines(progress)
     if folder is not None:
         lines += effect_lines(effects_in(progress, folder).items)
@@ -253,10 +168,10 @@ def disturbance_lines(progress: Progress) -> list[str]:
     return [*lines, *shortened(reasons, REASONS_SHOWN)]
 
 
-def disturbed_trials(progress: Progress, most: int = 3) -> str:
-    """Names of trials with attempts that the host disturbed: `time.r1, lamp.r1, and 4 more`."""
+def disturbed_trials(progress: Progress, limit: int = 3) -> str:
+    """Names of at most `limit` trials with attempts that the host disturbed: `time.r1, lamp.r1, and 4 more`."""
     names = dict.fromkeys(plain_text(row.trial_id, 60) for row in progress.disturbed)
-    return ", ".join(shortened(list(names), most))
+    return ", ".join(shortened(list(names), limit))
 
 
 def self_wake_lines(progress: Progress) -> list[str]:
@@ -275,14 +190,16 @@ def check_lines(progress: Progress) -> list[str]:
     counts = progress.bench_checks
     if not counts:
         return []
-    ok, warned, refused = (sum(getattr(count, key) for count in counts) for key in ("ok", "warned", "refused"))
-    wrong = (
-        f"{count.check}: {bad} of {count.ok + bad} not ok; last: {plain_text(count.last_wrong, 200)}"
-        for count in counts
-        if (bad := count.warned + count.refused)
-    )
-    total = f"{ok + warned + refused}: {ok} ok, {counted(warned, 'warning')}, {counted(refused, 'refusal')}"
-    return labelled_lines("bench checks", (total, *wrong))
+    ok = sum(count.ok for count in counts)
+    warned = sum(count.warned for count in counts)
+    refused = sum(count.refused for count in counts)
+    lines = [f"{ok + warned + refused}: {ok} ok, {counted(warned, 'warning')}, {counted(refused, 'refusal')}"]
+    for count in counts:
+        not_ok = count.warned + count.refused
+        if not_ok:
+            last = plain_text(count.last_wrong, 200)
+            lines.append(f"{count.check}: {not_ok} of {count.ok + not_ok} not ok; last: {last}")
+    return labelled_lines("bench checks", lines)
 
 
 def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
@@ -328,27 +245,6 @@ def _as_typed(folder: Path) -> str:
         return str(folder)
 
 
-def effect_lines(items: Sequence[EffectItem]) -> list[str]:
-    """The section of a session's summary: a line of counts, and one for each effect; [] when there is none."""
-    if not items:
-        return []
-    counts = Counter("open" if effect.is_open else _COUNTED_AS[effect.evidence.word] for effect in items)
-    shown = ", ".join(f"{counts[name]} {name}" for name in (*_COUNTED_AS.values(), "open") if counts[name])
-    lines = [f"effects              {len(items)}: {shown}"]
-    for effect in items:
-        source = "open" if effect.is_open else effect.evidence.source.value
-        aim = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what it did", 60)
-        lines.append(f"  {fit(effect_word(effect), 8)} {fit(source, 8)}  {plain_text(effect.trial.id, 30)}: {aim}")
-        if effect.evidence.said:
-            lines.append(f"                     {plain_text(effect.evidence.said, 300)}")
-    return lines
-
-
-def effect_word(item: EffectItem) -> str:
-    """What is known of an effect, in one word."""
-    return "–" if item.is_open else _EFFECT_WORDS[item.evidence.word]
-
-
 # Trials
 
 
@@ -360,9 +256,10 @@ def trial_table(
     wake: the results of wake trials; None: there are none.
     """
     text_width = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
-    widths = (
-        (*WIDTHS, text_width * 2 // 5, text_width - text_width * 2 // 5) if text_width >= MIN_TEXT_COLUMNS else WIDTHS
-    )
+    widths = WIDTHS
+    if text_width >= MIN_TEXT_COLUMNS:
+        heard_width = text_width * 2 // 5  # what it answers is longer than what it heard
+        widths = (*WIDTHS, heard_width, text_width - heard_width)
     names = short_names([trial.trial.id for trial in trials], WIDTHS[1])
     plays = wake.plays_by_trial() if wake is not None else {}
     cells = (
@@ -372,6 +269,7 @@ def trial_table(
 
 
 def _trial_cells(trial: TrialProgress, name: str, plays: Sequence[Play]) -> tuple[str, ...]:
+    """The cells under HEADS."""
     response = trial.answer
     verdict = trial.last_verdict
     return (
@@ -381,7 +279,7 @@ def _trial_cells(trial: TrialProgress, name: str, plays: Sequence[Play]) -> tupl
         "" if trial.attempts is None else str(trial.attempts),
         measured(verdict.latency) if verdict and verdict.latency else "",
         verdict.heard or "" if verdict else "",
-        (response.transcript or "") if response else "",
+        response.transcript or "" if response else "",
     )
 
 
@@ -490,24 +388,32 @@ def _attempts_needed_text(attempts: Iterable[tuple[int | None, Share]], failed: 
 
 def verdict_lines(limits: Sequence[DeclaredLimit], progress: Progress) -> list[str]:
     """Lines on the limits, on a run that was not completed, and on how the host disturbed it."""
-    verdict, (why, *host) = session_verdict(limits, progress)
-    cut_short = [] if progress.finished is EndReason.COMPLETED else [f"{verdict:<9} {why}"]
-    return [*limit_lines(limits), *cut_short, *labelled_lines("BUSY HOST", host, 10)]
+    verdict, (reason, *disturbances) = session_verdict(limits, progress)
+    lines = limit_lines(limits)
+    if progress.finished is not EndReason.COMPLETED:
+        lines.append(f"{verdict:<9} {reason}")
+    return [*lines, *labelled_lines("BUSY HOST", disturbances, 10)]
 
 
 def session_verdict(limits: Sequence[DeclaredLimit], progress: Progress) -> tuple[LimitVerdict, list[str]]:
-    """The verdict on a whole session, and lines on the reasons, then on how the host disturbed it."""
+    """The verdict on a whole session, and lines: first one with the reason, then some on how the host disturbed it."""
     verdict = worst_of(limits, progress.finished, failed_at_start=progress.failed_at_start)
-    why = limits_met_text(limits)
+    reason = limits_met_text(limits)
     if progress.finished is not EndReason.COMPLETED:
-        ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
-        ended = "failed at the start" if progress.failed_at_start else ended
-        why = f"the run {ended}; {progress.totals.finished_in_words} are finished"
-    disturbed, words = progress.totals.disturbed, [why]
+        if progress.failed_at_start:
+            ended = "failed at the start"
+        elif progress.finished is None:
+            ended = "has not ended"
+        else:
+            ended = f"ended early: {progress.finished.value}"
+        reason = f"the run {ended}; {progress.totals.finished_in_words} are finished"
+    disturbed, lines = progress.totals.disturbed, [reason]
     if disturbed.count:
         attempts = f"{disturbed.count} of {counted(disturbed.total, 'attempt')}"
-        words.append(f"the host disturbed {attempts}, in {disturbed_trials(progress)}")
-    return verdict, [*words, *filter(None, [progress.late_sound.consequence])]
+        lines.append(f"the host disturbed {attempts}, in {disturbed_trials(progress)}")
+    if progress.late_sound.consequence:
+        lines.append(progress.late_sound.consequence)
+    return verdict, lines
 
 
 def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
@@ -540,10 +446,10 @@ def _typed_lines(first: GroupTranscripts, final: GroupTranscripts) -> Iterator[s
 
 def wer_in_words(words: GroupTranscripts) -> str:
     """Word errors and words of the reference: `3 of 60 words = 5.00 % (95 % over queries 1.20–9.00 %)`."""
-    counts, low_high = words.counts, words.interval
+    counts = words.counts
     if counts.wer is None:
         return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
-    interval = "" if low_high is None else f" (95 % over {words.unit} {percent_interval(low_high)})"
+    interval = "" if words.interval is None else f" (95 % over {words.unit} {percent_interval(words.interval)})"
     return f"{counts.errors} of {counted(counts.words, 'word')} = {percent(counts.wer)}{interval}"
 
 
@@ -553,13 +459,13 @@ def heard_tables(
     """WER of all trials, then a table for each grouping (default: each grouping that splits the trials)."""
     if not trials:
         return ["no attempts that could have a transcript"]
-    whole, columns = words_of(trials), _columns(width)
-    out = [
+    total, columns = words_of(trials), _columns(width)
+    lines = [
         f"WER of what was heard, words compared as {normalisation}",
         f"intervals: by query if there are at least {MIN_QUERIES} different ones, else by attempt",
-        *(f"transcripts typed {text}" for text in _typed_lines(whole.first, whole.final)),
+        *(f"transcripts typed {text}" for text in _typed_lines(total.first, total.final)),
         "",
-        *_transcript_table("", [("all", whole)], columns),
+        *_transcript_table("", [("all", total)], columns),
     ]
     requested_groupings = tuple(groupings)
     for grouping in requested_groupings or Grouping:
@@ -569,21 +475,21 @@ def heard_tables(
             heard.trial.needs_condition(Grouping) for heard in trials
         )
         if requested_groupings or (len(groups) > 1 and not of_one_axis):
-            out += ["", *_transcript_table(f"by {grouping}", groups, columns)]
-    return out
+            lines += ["", *_transcript_table(f"by {grouping}", groups, columns)]
+    return lines
 
 
 def _transcript_table(title: str, groups: Iterable[tuple[str, FirstAndFinalWords]], width: int) -> Iterator[str]:
     heads = ("WER", "95 %", "by", "sub", "del", "ins", "words", "transcripts")
-    rows = [
-        row
-        for label, heard in groups
-        for row in ((label or NO_LABEL, "first", *_words(heard.first)), ("", "final", *_words(heard.final)))
-    ]
+    rows: list[tuple[str, ...]] = []
+    for label, words in groups:
+        rows.append((label or NO_LABEL, "first", *_word_cells(words.first)))
+        rows.append(("", "final", *_word_cells(words.final)))
     return text_table((Column(title), Column("attempt", left=True), *map(Column, heads)), rows, width)
 
 
-def _words(words: GroupTranscripts) -> tuple[str, ...]:
+def _word_cells(words: GroupTranscripts) -> tuple[str, ...]:
+    """The cells of one row of `_transcript_table`, from the WER on."""
     counts = words.counts
     return (
         percent(counts.wer),

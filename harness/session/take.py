@@ -49,7 +49,7 @@ from harness.session.device_speech import Activity
 class StimulusTiming:
     """Where the parts of a stimulus lie, in seconds from its first sample.
 
-    wake_start_s, wake_end_s: None without a wake phrase. has_timing: False until a person has spoken.
+    sha256: hash of the stimulus. wake_start_s, wake_end_s: None without a wake phrase.
     other_phrases: where else a wake phrase is said (see `Opening`), in order.
     """
 
@@ -63,6 +63,7 @@ class StimulusTiming:
 
     @property
     def has_timing(self) -> bool:
+        """Whether the times are known; False until a person has spoken."""
         return bool(self.sha256)
 
     @classmethod
@@ -94,7 +95,7 @@ class StimulusTiming:
         return timing
 
 
-UNSPOKEN = StimulusTiming("", 0.0, 0.0, 0.0)
+UNSPOKEN = StimulusTiming("", query_start_s=0.0, query_end_s=0.0, duration_s=0.0)
 """The timing of a stimulus that a person has not spoken yet."""
 
 
@@ -156,7 +157,7 @@ class DisplayedState:
 
 @dataclass(slots=True)
 class BenchState:
-    """The last reports on devices and links, by source.
+    """The last reports on devices and links, by source (the id of a connection, or of another part of the bench).
 
     - down_links: sources whose link is down.
     - gone_devices: connections whose device, or its last will, reported that it is gone.
@@ -171,13 +172,14 @@ class BenchState:
     activities: dict[str, Activity] = field(default_factory=dict)
     last_wake_s: dict[str, float] = field(default_factory=dict)
 
-    def see(self, observation: Observation) -> None:
+    def observe(self, observation: Observation) -> None:
+        """Adds an observation; call it in the order of arrival."""
         if isinstance(observation, Status):
             self.activities.setdefault(observation.source, Activity())
         for source, activity in self.activities.items():
             # The microphone hears speech, but not whose: it counts for every device.
             if observation.source == source or isinstance(observation, SpeechStarted | SpeechEnded):
-                activity.see(observation)
+                activity.observe(observation)
         match observation:
             case LinkLost(source=source, what=problem):
                 self.down_links.add(source)
@@ -232,6 +234,7 @@ _DECISIVE = (
     Outcome.SKIPPED,
     Outcome.ABORTED,
 )
+"""Outcomes of an attempt that decide its trial."""
 
 
 class Verdict(NamedTuple):
@@ -291,11 +294,11 @@ UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, P
 """Phases of an attempt. A wake, command or ambient trial has only the first two."""
 
 
-def _by_operator(reason: str) -> str:
+def _operator_cause(reason: str) -> str:
     return f"operator: {reason}" if reason else "operator"
 
 
-_WORDS = {
+_STATE_WORDS = {
     Phase.READY: StateWord.PREPARING,
     Phase.PLAYING: StateWord.PLAYING,
     Phase.LISTENING: StateWord.LISTENING,
@@ -317,7 +320,7 @@ class TakeOptions(TypedDict, total=False):
     """Options of a take.
 
     - before: rows of attempts at this take from an earlier run of the session.
-    - attended: whether an operator is there to answer; may be set at any time.
+    - attended: whether an operator is there to answer. The attribute of the take may be set at any time.
     - link_wait_s: how long to wait for a lost link before the trial is given up.
     """
 
@@ -356,7 +359,7 @@ class Take:
         return self._advance()
 
     def feed(self, observation: Observation, now_s: float) -> list[Action]:
-        """Takes a driver's observation. The first action credits it to an attempt."""
+        """Processes a driver's observation. The first action credits it to an attempt."""
         self._set_time(now_s)
         if self._phase is Phase.DONE:
             return [Observed(observation)]  # logged, but it belongs to no attempt
@@ -381,41 +384,42 @@ class Take:
         return self._drain_actions()
 
     def hold(self) -> None:
-        """No new attempt begins until `release`."""
+        """Prevents a new attempt until `release`."""
         self._paused = True
 
     def release(self, now_s: float) -> list[Action]:
+        """Allows new attempts again."""
         self._paused = False
         return self.tick(now_s)
 
     def skip(self, now_s: float, reason: str) -> list[Action]:
         """Ends the trial now."""
-        return self._end(now_s, Outcome.SKIPPED, _by_operator(reason))
+        return self._end(now_s, Outcome.SKIPPED, _operator_cause(reason))
 
     def abort(self, now_s: float, reason: str) -> list[Action]:
         """As skip, when the session is aborted."""
-        return self._end(now_s, Outcome.ABORTED, _by_operator(reason))
+        return self._end(now_s, Outcome.ABORTED, _operator_cause(reason))
 
     def withdraw(self, now_s: float, cause: str) -> list[Action]:
         """As skip, when the run itself cannot play the trial."""
         return self._end(now_s, Outcome.SKIPPED, cause)
 
     def set_spoken_timing(self, timing: StimulusTiming) -> None:
-        """A person has said the stimulus of the current attempt."""
+        """Records when a person has said the parts of the current attempt's stimulus."""
         self._timing = timing
 
     # Requests that concern only some kinds of trials
 
     def transcribed(self, now_s: float) -> list[Action]:
-        """The harness's transcription is ready."""
+        """Records that the harness's transcription of the response is ready."""
         return self.tick(now_s)
 
     def accepts_answer(self, attempt: int) -> bool:
-        """True when the operator was asked about that attempt and the trial is not over."""
+        """Whether the operator was asked about that attempt, and the trial is not over."""
         return False
 
     def effect_answered(self, now_s: float, attempt: int) -> list[Action]:
-        """Notes a person's answer about that attempt's effect. The caller writes the row."""
+        """Records that a person has answered about that attempt's effect. The caller writes the row."""
         return self.tick(now_s)
 
     @property
@@ -438,7 +442,7 @@ class Take:
 
     @property
     def is_waiting_in_pause(self) -> bool:
-        """True when a pause keeps the next attempt from beginning."""
+        """Whether a pause keeps the next attempt from beginning."""
         return self._paused and self._phase in (Phase.WAITING, Phase.LINK_LOST)
 
     @property
@@ -447,18 +451,19 @@ class Take:
         return None if self._phase is Phase.DONE or self.is_waiting_in_pause else self._phase_end_s()
 
     @property
-    def attempt(self) -> int | None:
+    def attempt_number(self) -> int | None:
         """Number of the latest attempt, None before the first."""
         return self._last_number or None
 
     @property
     def state(self) -> DisplayedState:
+        """The state as people see it."""
         until_s = None if self.is_waiting_in_pause else self._expected_end()
         return DisplayedState(
-            _WORDS[self._phase],
+            _STATE_WORDS[self._phase],
             self._since_s,
             until_s=until_s,
-            attempt=self.attempt,
+            attempt=self.attempt_number,
             reason=self._display_reason(),
             asks=_ASKS.get(self._phase),
         )
@@ -500,7 +505,7 @@ class Take:
     # Time
 
     def _set_time(self, now_s: float) -> None:
-        # An observation may have waited in the inbox, and be older than the last tick.
+        # Never backwards: an observation may have waited in the inbox, and be older than the last tick.
         self._now_s = max(self._now_s, now_s)
 
     def _enter(self, phase: Phase, reason: str) -> None:
@@ -511,9 +516,10 @@ class Take:
         return actions
 
     def _advance(self) -> list[Action]:
+        """Steps until nothing changes any more. Returns the actions."""
         before: tuple[object, ...] | None = None
-        while before != (now := self._fingerprint()):
-            before = now
+        while before != (current := self._fingerprint()):
+            before = current
             self._step()
         return self._drain_actions()
 

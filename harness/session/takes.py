@@ -56,9 +56,9 @@ from harness.session.take import (
     trial_verdict,
 )
 
-PROBE = "the memory probe"
+PRIME_BY = "the memory probe"
 """The name in the rows for who requests another take of a prime."""
-BENCH = "the bench"
+SET_UP_SOURCE = "the bench"
 """Source of faults in setting up a trial, in the rows."""
 MARGIN_S = 0.2
 """Sound that a clip keeps before and after the response."""
@@ -124,14 +124,14 @@ class Takes:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
-        self.liveness = run.standing.lives
-        self.liveness.plan(run.trials.values())
+        self._rendering = Rendering(run.context.renders, run.context.on_rendered)
+        self.liveness = run.resumption.liveness
+        self.liveness.add_trials(run.trials.values())
         self.power = PowerCycling(run, self.liveness)
-        self.life = LifeCheck(
+        self.life_check = LifeCheck(
             run,
             self.liveness,
-            self._check,
+            self._play_life_check,
             lambda trial, device: bool(self.power.revive(trial, "no sign of life", [device])),
         )
         self._unfit = UnfitPause(run)
@@ -165,91 +165,97 @@ class Takes:
         """Plays one take to its end, or until the run ends. A take that was begun ends with an aborted run."""
         run = self._run
         self._play_take(take, following, resumed)
-        if run.ending is EndReason.ABORTED and take in run.standing.begun and take not in run.standing.finished:
-            self._finish(take, Outcome.ABORTED, run.aborted)
+        if run.ending is EndReason.ABORTED and take in run.resumption.begun and take not in run.resumption.finished:
+            self._finish(take, Outcome.ABORTED, run.abort_cause)
 
     def _play_take(self, take: TakeKey, following: Iterable[TakeKey], resumed: bool) -> None:
         run = self._run
         part = run.trials[take[0]].memory
         if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up
-            resumed |= self.life.settle() | self._checks.settle() | self._unfit.settle()
+            resumed |= self.life_check.settle() | self._checks.settle() | self._unfit.settle()
             if run.ending is not None:
                 return
-        if not self._is_primed(take):
+        if not self._prime(take):
             return
         trial, number = run.trials[take[0]], take[1]
-        before = run.standing.attempts.get(take, {})
-        if take not in run.standing.begun:
+        before = run.resumption.attempts.get(take, {})
+        if take not in run.resumption.begun:
             run.append(TrialStarted(trial.id, number))
-        if (verdict := trial_verdict(trial.reprompt, before)) is not None:
+        if (verdict := trial_verdict(trial.reprompt, before)) is not None:  # the engine ended just before that row
             deciding = verdict.deciding_attempt
-            run.append(TrialFinished(*take, verdict.outcome, max(before), deciding, verdict.cause))
+            run.append(TrialFinished(trial.id, number, verdict.outcome, max(before), deciding, verdict.cause))
             return
-        if trial.listening is not None and (needless := run.stage.needless(trial)):
+        if trial.listening is not None and (needless := run.context.why_needless(trial)):
             self._finish(take, Outcome.SKIPPED, f"needless: {needless}")
             return
         stimulus = self._stimulus(trial, following)
         if isinstance(stimulus, HarnessError):
             run.append(FaultMet("stimulus", str(stimulus)))
             self._finish(take, Outcome.SKIPPED, f"no_stimulus: {stimulus.what}")
-        elif stimulus is not None and self._is_set_up(trial, take):
-            run.sounds[""], run.beside = stimulus.waveform, stimulus.beside
+        elif stimulus is not None and self._set_up(trial, take):
+            run.stimulus, run.noises = stimulus.waveform, stimulus.beside
             if trial.listening is None:
                 self._play_query_trial(trial, number, stimulus, resumed)
             else:
                 self._play_listening_trial(trial, trial.listening, number, stimulus)
             self._rendering.forget(trial)
-        if (row := run.standing.finished.get(take)) is not None:
-            self.power.finished(trial, row)
+        if (row := run.resumption.finished.get(take)) is not None:
+            self.power.trial_finished(trial, row)
             if self._faults.settle(trial, row):
                 self._last_played = ""  # a follow-up needs its prime again
 
-    def _check(self, trial: Trial) -> None:
+    def _play_life_check(self, trial: Trial) -> None:
         """Plays a life check: a stimulus that the device has reacted to before."""
         stimulus = self._stimulus(trial, ())
         if isinstance(stimulus, HarnessError) or stimulus is None or trial.listening is None:
             return
         run = self._run
-        if not self._is_set_up(trial):
+        if not self._set_up(trial):
             return
-        run.sounds[""], run.beside = stimulus.waveform, stimulus.beside
+        run.stimulus, run.noises = stimulus.waveform, stimulus.beside
         has_phrase = trial.recipe.wake_phrase is not None
         timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
         machine = ListeningMachine(trial, 1, timing)
         begins_s = self._begins_s(trial, trial.reprompt.context_wait_s)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.bench_state))
         self._rendering.forget(trial)
 
-    def _is_set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
-        """Sets devices and stands. A failure ends the take, whose result would be for another place or setting."""
+    def _set_up(self, trial: Trial, take: TakeKey | None = None) -> bool:
+        """Power cycles devices that are due, and sets devices and stands. False if the run ends first.
+
+        A failure ends the take (False), whose result would be for another place or setting. take: None for a life
+        check, which has no verdict, and before which nothing is power cycled.
+        """
         try:
-            cycled = take is None or self.power.before(trial)
-            return cycled and self.settings.apply(trial)
+            if take is not None and not self.power.cycle_before(trial):
+                return False
+            return self.settings.apply(trial)
         except DeviceError as error:
-            self._run.append(FaultMet(BENCH, str(error)))
+            self._run.append(FaultMet(SET_UP_SOURCE, str(error)))
             if take is not None:
                 self._finish(take, Outcome.INTERRUPTED, f"{NOT_SET_UP}: {error.what}")
             return False
 
     def _finish(self, take: TakeKey, outcome: Outcome, cause: str) -> None:
         """Writes the verdict on a take that will not continue."""
-        attempts = max(self._run.standing.attempts.get(take, {}), default=0)
-        self._run.append(TrialFinished(*take, outcome, attempts, None, cause))
+        trial_id, number = take
+        attempts = max(self._run.resumption.attempts.get(take, {}), default=0)
+        self._run.append(TrialFinished(trial_id, number, outcome, attempts, deciding_attempt=None, cause=cause))
 
     def _play_query_trial(self, trial: Trial, number: int, stimulus: RenderedStimulus, resumed: bool) -> None:
         run = self._run
-        before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
+        before = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
         timing = StimulusTiming.of(stimulus)
-        options = TakeOptions(before=before, attended=run.stage.attended(), link_wait_s=self._faults.link_wait_s)
+        options = TakeOptions(before=before, attended=run.context.attended(), link_wait_s=self._faults.link_wait_s)
         machine = TrialMachine(trial, number, timing, **options)
-        begins_s, query_cut_s = self._begins_s(trial, self._wait_s(trial, resumed)), self.query_cut_s
+        begins_s, query_cut_s = self._begins_s(trial, self._quiet_before_s(trial, resumed)), self.query_cut_s
         last_sound_s = run.last_sound_s if before or trial.memory or query_cut_s is not None else None
         self._run_machine(
             machine,
             lambda now_s: machine.begin(
                 now_s,
                 not_before_s=begins_s,
-                lost=run.seen.down_links,
+                lost=run.bench_state.down_links,
                 last_sound_s=last_sound_s,
                 query_cut_s=query_cut_s,
             ),
@@ -259,22 +265,22 @@ class Takes:
         self, trial: Trial, listening: ListeningSpec, number: int, stimulus: RenderedStimulus
     ) -> None:
         run = self._run
-        before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
+        before = tuple(run.resumption.attempts.get((trial.id, number), {}).values())
         # Not ambient sound: it is long, and can be rendered again from its recipe.
         played = listening.kind is not TrialKind.AMBIENT and not trial.talker
-        if played and stimulus.sha256 not in run.standing.stored:
+        if played and stimulus.sha256 not in run.resumption.stored_stimuli:
             heard = stimulus.as_heard or stimulus.waveform
             run.append(StimulusStored(stimulus.sha256, run.save_clip(heard, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
         machine = ListeningMachine(trial, number, timing, before=before, link_wait_s=self._faults.link_wait_s)
         through_air = not all(target.injected for target in listening.targets)
-        begins_s = self._begins_s(trial, run.stage.between_trials_s if through_air else None)
-        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
-        for row in run.stage.decisions():
+        begins_s = self._begins_s(trial, run.context.between_trials_s if through_air else None)
+        self._run_machine(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.bench_state))
+        for row in run.context.decisions():
             run.append(row)
 
     def _run_machine(self, machine: Machine, begin: Callable[[float], list[Action]]) -> None:
-        """Runs a machine until it has finished, or the run ends. begin: begins it at a given time."""
+        """Runs a machine until it has finished. begin: begins it at a given time, and returns its first actions."""
         run = self._run
         run.machine = machine
         if run.paused or run.arrivals.end_requested:
@@ -285,7 +291,7 @@ class Takes:
         if machine.last_sound_s is not None:
             run.last_sound_s = machine.last_sound_s
         self.query_cut_s = machine.query_cut_s
-        run.machine = None
+        run.machine = run.stimulus = None
         run.sounds.clear()
 
     def _begins_s(self, trial: Trial, wait_s: float | None) -> float | None:
@@ -316,24 +322,24 @@ class Takes:
 
     # Memory probes: a follow-up is played only directly after its prime, and only if the prime was answered
 
-    def _is_primed(self, take: TakeKey) -> bool:
-        """Whether the take may be played now. A follow-up whose prime failed ends here with the reason.
+    def _prime(self, take: TakeKey) -> bool:
+        """Plays the prime of a follow-up again, if something came between. Returns whether the take may be played now.
 
-        After an interruption between prime and follow-up, or in a re-run, the prime is played again first, as a
-        further take.
+        Something came between after an interruption, or in a re-run. Then the prime gets a further take. A follow-up
+        whose prime failed ends here with the reason.
         """
-        run, resumption = self._run, self._run.standing
+        run, resumption = self._run, self._run.resumption
         trial = run.trials[take[0]]
-        before, self._last_played = self._last_played, trial.id
+        last_played, self._last_played = self._last_played, trial.id
         part = trial.memory
         if part is None or not part.primed_by:
             return True
         if trial_verdict(trial.reprompt, resumption.attempts.get(take, {})) is not None:
             return True  # already played; only the trial's verdict is missing
         prime = part.primed_by
-        if before != prime:
-            if not resumption.in_play(prime):
-                run.append(RerunAsked(prime, resumption.next_take(prime), PROBE))
+        if last_played != prime:
+            if not resumption.is_in_play(prime):
+                run.append(RerunAsked(prime, resumption.next_take(prime), PRIME_BY))
             for pending_take in resumption.pending():
                 if pending_take[0] == prime and run.ending is None:
                     self.play(pending_take, (take,))
@@ -348,7 +354,7 @@ class Takes:
         self._finish(take, Outcome.SKIPPED, f"not_primed: {prime} {why}")
         return False
 
-    def _wait_s(self, trial: Trial, resumed: bool) -> float:
+    def _quiet_before_s(self, trial: Trial, resumed: bool) -> float:
         """Quiet before the trial begins.
 
         A prime waits as long as a repeated query. It names its own subject, which replaces what the device remembers
@@ -357,12 +363,13 @@ class Takes:
         if trial.memory is not None and trial.memory.primed_by:
             return trial.memory.wait_s
         after_pause = resumed or trial.memory is not None
-        return trial.reprompt.context_wait_s if after_pause else self._run.stage.between_trials_s
+        return trial.reprompt.context_wait_s if after_pause else self._run.context.between_trials_s
 
-    def misspoke(self, trial_id: str, attempt: int, by: str) -> str:
+    def interrupt_misspoken(self, trial_id: str, attempt: int, by: str) -> str:
         """Ends the attempt of a talker who has misread the prompt. Returns why that is refused; "" if it is done."""
         run, machine = self._run, self._run.machine
-        if machine is None or (machine.trial.id, machine.attempt) != (trial_id, attempt) or not machine.trial.talker:
+        is_current = machine is not None and (machine.trial.id, machine.attempt_number) == (trial_id, attempt)
+        if machine is None or not is_current or not machine.trial.talker:
             return f"attempt {attempt} of {trial_id} is not being spoken by a person now"
         if not machine.under_way:
             return "the attempt is over; run the trial again to repeat it"
@@ -377,25 +384,26 @@ class Takes:
         todo = deque(actions)
         while todo and machine is not None:
             todo.extend(self._perform_next(todo.popleft(), machine))
-            if run.was_full:
-                run.was_full = False
+            if run.disk_was_full:
+                run.disk_was_full = False
                 todo.extend(machine.interrupt(run.now_s(), "disk_full"))
         run.show_machine()
 
     def _perform_next(self, action: Action, machine: Machine) -> Sequence[Action]:
-        """Returns what the machine requests as a consequence."""
+        """Carries out one action. Returns what the machine requests as a consequence."""
         run = self._run
         match action:
             case AttemptStarted(play_id=play_id):
-                stimulus = run.sounds[play_id] = run.sounds[""]
-                run.clips.begins(machine.trial, play_id, stimulus)
+                assert run.stimulus is not None, f"{machine.trial.id} has no stimulus"
+                run.sounds[play_id] = run.stimulus
+                run.clips.announce_stimulus(machine.trial, play_id, run.stimulus)
                 run.show_machine()
                 run.append(action)
                 self._attempt = action
-                if self.prompter and machine.trial.talker and not run.was_full:
+                if self.prompter and machine.trial.talker and not run.disk_was_full:
                     self.prompter.ask(machine, play_id, said_text(machine.trial))
                     return ()
-                return self._sound(machine, play_id, run.beside)
+                return self._play_sound(machine, play_id, run.noises)
             case SayClosing(text=text, play_id=play_id) if self.prompter and machine.trial.talker:
                 self.prompter.ask(machine, play_id, text, closing=True)
             case SayClosing(play_id=play_id):
@@ -404,7 +412,7 @@ class Takes:
                 except HarnessError as error:
                     run.append(FaultMet("stimulus", str(error)))
                     return machine.play_refused(run.now_s(), play_id, error.what)
-                return self._sound(machine, play_id, {})
+                return self._play_sound(machine, play_id, {})
             case StopStimulus():
                 for player in run.players():
                     try:
@@ -419,20 +427,20 @@ class Takes:
                 run.append(row)
         return ()
 
-    def _sound(self, machine: Machine, play_id: str, noises: Mapping[str, Waveform]) -> Sequence[Action]:
-        """Starts the sound on every player of the trial, or reports to the machine which player refused.
+    def _play_sound(self, machine: Machine, play_id: str, noises: Mapping[str, Waveform]) -> Sequence[Action]:
+        """Starts the sound on every player of the trial. Returns what the machine requests if one of them refuses.
 
         noises: loudspeaker → noise that it plays at the same time.
-
-        If the disk was full in between, the attempt is interrupted without a sound.
         """
         run = self._run
+        if run.disk_was_full:
+            return ()  # `perform` interrupts the attempt
         sounding: list[str] = []
         noise = [(player, f"{play_id}.noise", sound) for player, sound in noises.items()]
         speech = [(player, play_id, run.sounds[play_id]) for player in machine.trial.players]
-        for player, name, sound in () if run.was_full else (*noise, *speech):
+        for player, name, sound in (*noise, *speech):
             try:
-                run.stage.loudspeakers[player].play(name, sound)
+                run.context.loudspeakers[player].play(name, sound)
             except DeviceError as error:
                 run.append(FaultMet(player, str(error)))
                 return machine.play_refused(run.now_s(), play_id, error.what, sounding)
@@ -444,60 +452,61 @@ class Takes:
 
         Interrupts its attempt if the level is wrong, or the device was silent when it should have spoken or played.
         """
-        run, stage, row = self._run, self._run.stage, self._attempt
-        if row is None or observation.play_id != row.play_id or stage.microphone is None:
+        run, context, row = self._run, self._run.context, self._attempt
+        if row is None or observation.play_id != row.play_id or context.microphone is None:
             return
         if isinstance(observation, StimulusStarted):
             self._started_s[observation.source] = observation.at.at_s
             return
-        left_s, sound = self._started_s.pop(observation.source, None), run.sounds.get(observation.play_id)
-        if left_s is None or sound is None or not observation.complete or run.machine is None:
+        started_s, sound = self._started_s.pop(observation.source, None), run.sounds.get(observation.play_id)
+        if started_s is None or sound is None or not observation.complete or run.machine is None:
             return
         try:
-            if refusal := why_silent(run.machine.trial, run.machine.call_start_s, left_s, stage.microphone):
+            if refusal := why_silent(run.machine.trial, run.machine.call_start_s, started_s, context.microphone):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
                 return
-            if stage.levels is None:
+            if context.levels is None:
                 return
             recipe = run.machine.trial.recipe
             # A phrase of a second has a level of its own: in P.56, 0.2 s after it are part of it.
             asked_dbfs = None if recipe.as_recorded or recipe.placement else recipe.level_dbfs
-            ear, noises = stage.microphone, run.beside
-            level = stage.levels.measure(row, observation.source, sound, left_s, ear, noises, asked_dbfs)
+            level = context.levels.measure(
+                row, observation.source, sound, started_s, context.microphone, noises=run.noises, asked_dbfs=asked_dbfs
+            )
         except DeviceError as error:
-            run.append(FaultMet(stage.microphone.id, str(error)))
+            run.append(FaultMet(context.microphone.id, str(error)))
             return
         if level is not None:
             run.append(level)
-            if stage.levels is not None and (refusal := stage.levels.refusal(level)):
+            if context.levels is not None and (refusal := context.levels.refusal(level)):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
 
     def _store_response(self, freeze: FreezeResponse, machine: TrialMachine) -> Sequence[Action]:
         """Cuts, stores and names the clip of a response, in this order, and has it transcribed for people."""
-        run, stage = self._run, self._run.stage
-        if stage.microphone is None:
+        run, context = self._run, self._run.context
+        if context.microphone is None:
             return machine.response_lost(run.now_s(), "there is no microphone")
         try:
-            waveform, start_s = stage.microphone.cut(freeze.starts.at_s - MARGIN_S, freeze.ends.at_s + MARGIN_S)
+            waveform, start_s = context.microphone.cut(freeze.starts.at_s - MARGIN_S, freeze.ends.at_s + MARGIN_S)
         except DeviceError as error:
-            run.append(FaultMet(stage.microphone.id, str(error)))
+            run.append(FaultMet(context.microphone.id, str(error)))
             return machine.response_lost(run.now_s(), error.what)
         trial_id, take, attempt = machine.trial.id, machine.take_number, freeze.attempt
         clip = run.save_clip(waveform, start_s)
         run.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
         memory = machine.trial.memory
-        # Not the response of a prime, since our recogniser would work during the wait.
-        transcribe = stage.transcribe if memory is None or memory.primed_by else None
+        # Not the response of a prime: the harness's recogniser would load the host during the wait.
+        transcribe = context.transcribe if memory is None or memory.primed_by else None
         if transcribe is not None:
             self.transcribing.add((trial_id, take, attempt))
             transcribe(waveform, lambda text: run.arrivals.put(TranscriptReady(trial_id, take, attempt, text)))
         return machine.response_frozen(run.now_s(), transcribing=transcribe is not None)
 
     def transcribed(self, message: TranscriptReady, arrived_s: float) -> None:
-        """The harness's recogniser has transcribed a response."""
+        """Logs the harness's transcription of a response, and notifies the machine that it is ready."""
         run, machine = self._run, self._run.machine
         trial_id, take, attempt = message.trial_id, message.take, message.attempt
         self.transcribing.discard((trial_id, take, attempt))
-        run.append(ResponseTranscribed(trial_id, take, attempt, message.text, run.stage.recogniser_name))
+        run.append(ResponseTranscribed(trial_id, take, attempt, message.text, run.context.recogniser_name))
         if machine is not None and (machine.trial.id, machine.take_number) == (trial_id, take):
             self.perform(machine.transcribed(arrived_s))

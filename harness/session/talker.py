@@ -29,18 +29,21 @@ from harness.sound.level import rms_dbfs
 
 LIST = "list.csv"
 COLUMNS = ("recording", "phrase", "talker", "phrase_end_ms")
-AROUND_S = 0.3
-"""Sound that is kept before and after the speech."""
+MARGIN_S = 0.3
+"""Length of the sound that is kept before and after the speech."""
 PAUSE_S = 0.8
 """A longer pause ends an utterance."""
-SETTLES_S = 1.0
+SETTLE_S = 1.0
 """Sound that the microphone needs before the first prompt, to know the noise floor."""
 MAX_UTTERANCE_S = 30.0
 CLIPPED = 0.999
+"""Peak amplitude from which a recording counts as clipped. Full scale is 1."""
 MIN_SNR_DB = 15.0
+"""Least level of the speech above the noise."""
 MAX_PROMPTS = 10_000
 MAX_PROMPT_CHARS = 500
 _STEP_S = 0.1
+"""Interval at which the clock is checked while the microphone reports nothing."""
 
 
 @frozen
@@ -149,16 +152,15 @@ class TalkerFolder:
     def keep(self, prompt: str, utterance: SpokenPrompt) -> str:
         """Stores the recording and then its row; returns the file's name."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        number = 1 + sum(1 for row in self._rows if row["talker"] == self._talker)
+        number = 1 + sum(row["talker"] == self._talker for row in self._rows)
         while (path := self._folder / f"{self._talker}_{number:04d}.wav").exists():
             number += 1
         content = io.BytesIO()
         soundfile.write(content, utterance.sound.samples, utterance.sound.rate_hz, "PCM_24", format="WAV")
         write_atomically(path, content.getvalue())
         end_ms = fixed(utterance.phrase_end_s * 1000, 0)
-        self._rows.append(
-            dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | self._extra_columns
-        )
+        row = {"recording": path.name, "phrase": prompt, "talker": self._talker, "phrase_end_ms": end_ms}
+        self._rows.append(row | self._extra_columns)
         header = list(self._rows[0])
         rows = ([row[name] for name in header] for row in self._rows)
         write_atomically(self._folder / LIST, safe_csv([header, *rows]).encode())
@@ -166,19 +168,19 @@ class TalkerFolder:
 
 
 class TalkerSpeech:
-    """Finds the first speech that begins after since_s, without I/O and without a clock.
+    """Finds the first speech that begins after a moment, without I/O and without a clock.
 
     starts, ends: its start and end, as far as they are known; else None. Pauses of up to PAUSE_S are part of it.
     """
 
     def __init__(self, since_s: float, wait_s: float) -> None:
-        """wait_s: time in which the talker must begin to speak."""
+        """since_s: that moment. wait_s: time in which the talker must begin to speak."""
         self._begins_s, self._wait_s = since_s, wait_s
         self.starts: Stamp | None = None
         self.ends: Stamp | None = None
 
-    def see(self, observation: Observation) -> None:
-        """Takes what the microphone observed, in order. UnusableUtterance if samples of the speech were lost."""
+    def observe(self, observation: Observation) -> None:
+        """Adds what the microphone observed, in order. Raises UnusableUtterance if samples of the speech were lost."""
         match observation:
             case Overrun() if self.starts is not None:
                 raise UnusableUtterance("samples were lost, because this computer is too busy. Say it again")
@@ -194,10 +196,12 @@ class TalkerSpeech:
         """When the speech is over, or given up, if nothing more is heard."""
         if self.starts is None:
             return self._begins_s + self._wait_s
-        return self.starts.at_s + MAX_UTTERANCE_S if self.ends is None else self.ends.at_s + PAUSE_S + AROUND_S
+        if self.ends is None:
+            return self.starts.at_s + MAX_UTTERANCE_S
+        return self.ends.at_s + PAUSE_S + MARGIN_S
 
-    def over(self, now_s: float) -> bool:
-        """Whether all of the speech was heard. UnusableUtterance if none was heard, or if it does not end."""
+    def is_over(self, now_s: float) -> bool:
+        """Whether all of the speech was heard. Raises UnusableUtterance if none was heard, or if it does not end."""
         if now_s < self.until_s:
             return False
         if self.starts is None:
@@ -208,7 +212,7 @@ class TalkerSpeech:
 
 
 class Talker:
-    """Hears one utterance after another. Use as a context manager, which opens and closes the microphone."""
+    """Records one utterance after another. Use as a context manager, which opens and closes the microphone."""
 
     def __init__(self, microphone: SpeechMicrophone, clock: Clock) -> None:
         self._microphone, self._clock = microphone, clock
@@ -216,29 +220,33 @@ class Talker:
 
     def __enter__(self) -> Talker:
         self._microphone.open(self._observations.put)
-        threads.sleep(self._clock.real_s(SETTLES_S))
+        threads.sleep(self._clock.real_s(SETTLE_S))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._microphone.close()
 
     def utterance(self, wait_s: float) -> SpokenPrompt:
-        """The next speech that begins from now on.
+        """Waits for the next speech that begins from now on, and returns its recording.
 
-        UnusableUtterance if it cannot be used; SoundError if the microphone is lost.
-
-        wait_s: time in which the talker must begin to speak.
+        wait_s: time in which the talker must begin to speak. Raises UnusableUtterance if the speech cannot be used, and
+        SoundError if the microphone is lost.
         """
         since_s = self._clock.now_s()
         floor_dbfs = self._microphone.noise_floor_dbfs()
         start_s, end_s = self._span(since_s, wait_s)
-        sound, first_s = self._microphone.cut(start_s - AROUND_S, end_s + AROUND_S)
-        begins, ends = (round((at_s - first_s) * sound.rate_hz) for at_s in (start_s, end_s))
-        speech = sound.samples[max(0, begins) : ends]
+        sound, first_s = self._microphone.cut(start_s - MARGIN_S, end_s + MARGIN_S)
+        start_sample, end_sample = (round((at_s - first_s) * sound.rate_hz) for at_s in (start_s, end_s))
+        speech = sound.samples[max(0, start_sample) : end_sample]
         if float(np.abs(sound.samples).max(initial=0.0)) >= CLIPPED:
             raise UnusableUtterance("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
-        level = rms_dbfs(speech)
-        utterance = SpokenPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
+        level_dbfs = rms_dbfs(speech)
+        utterance = SpokenPrompt(
+            sound,
+            phrase_end_s=end_s - first_s,
+            level_dbfs=level_dbfs,
+            floor_dbfs=level_dbfs if floor_dbfs is None else floor_dbfs,
+        )
         if floor_dbfs is not None and utterance.snr_db < MIN_SNR_DB:
             raise UnusableUtterance(
                 f"too quiet: {fixed(utterance.snr_db, 0)} dB over the noise. Speak up, or step closer"
@@ -246,16 +254,16 @@ class Talker:
         return utterance
 
     def _span(self, since_s: float, wait_s: float) -> tuple[float, float]:
-        """Where the speech begins and ends."""
+        """Waits for speech. Returns when it began and ended, on the host's clock."""
         speech = TalkerSpeech(since_s, wait_s)
-        while not speech.over(self._clock.now_s()):
+        while not speech.is_over(self._clock.now_s()):
             match self._next():
                 case LinkLost(what=problem):
                     raise SoundError(f"the microphone was lost: {problem}", remedy="Reconnect it, and run this again")
                 case None:
                     pass
                 case observation:
-                    speech.see(observation)
+                    speech.observe(observation)
         assert speech.starts is not None
         assert speech.ends is not None
         return speech.starts.at_s, speech.ends.at_s

@@ -62,22 +62,26 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
 
 def trial_table(progress: Progress, wake: WakeFigures | None) -> TypedTable:
     """One row for each trial. A wake, command or ambient trial has one for each device, with what it counts as."""
-    heard = wake.plays_by_trial() if wake is not None else {}
+    plays_by_trial = wake.plays_by_trial() if wake is not None else {}
     rows = []
     for trial in progress.trials:
         row = _trial_values(trial)
-        plays = heard.get(trial.trial.id)
-        rows += [row | _device_values(play, trial.trial) for play in plays] if plays else [row]
+        if plays := plays_by_trial.get(trial.trial.id):
+            rows += [row | _device_values(play, trial.trial) for play in plays]
+        else:
+            rows.append(row)
     names = [name for name, _, _ in TRIAL_COLUMNS]
     values = tuple(tuple(row.get(name) for name in names) for row in rows)
     return TypedTable(tuple((name, content) for name, content, _ in TRIAL_COLUMNS), values)
 
 
 def trials_csv(progress: Progress, wake: WakeFigures | None) -> bytes:
+    """The same table as CSV."""
     return csv_of(trial_table(progress, wake), {"exposure_s": 3, "unproven_s": 3})
 
 
 def _trial_values(progress: TrialProgress) -> dict[str, Value]:
+    """Values that do not depend on the device: of the take that counts, and of the attempt that decided it."""
     take, trial, response = progress.counting, progress.trial, progress.answer
     verdict = take.deciding.verdict if take and take.deciding else None
     row: dict[str, Value] = {
@@ -93,7 +97,7 @@ def _trial_values(progress: TrialProgress) -> dict[str, Value]:
         "response_transcript": plain_text(response.transcript or "") if response else None,
         "cause": plain_text(take.cause) if take else None,
         "kind": trial.kind.value,
-        **_edits(deciding_words(take), trial),
+        **_edit_values(deciding_words(take), trial),
     }
     if verdict is not None:
         row |= {
@@ -102,9 +106,9 @@ def _trial_values(progress: TrialProgress) -> dict[str, Value]:
             "heard": plain_text(verdict.heard or ""),
             "errors": verdict.errors,
             "words": verdict.words,
-            **_ms("latency", verdict.latency),
-            **_ms("first_sound", verdict.first_sound),
-            **_ms("wake_delay", verdict.wake_delay),
+            **_duration_values("latency", verdict.latency),
+            **_duration_values("first_sound", verdict.first_sound),
+            **_duration_values("wake_delay", verdict.wake_delay),
             "length_ms": _rounded_ms(verdict.length.value_s) if verdict.length else None,
         }
     if trial.expects is not None:
@@ -124,13 +128,14 @@ def _rounded_ms(value_s: float) -> float:
     return round(value_s * 1000, 1)
 
 
-def _ms(name: str, value: MeasuredDuration | None) -> dict[str, Value]:
+def _duration_values(name: str, value: MeasuredDuration | None) -> dict[str, Value]:
+    """The columns `<name>_ms` and `<name>_error_ms`; {} without a measurement."""
     if value is None:
         return {}
     return {f"{name}_ms": _rounded_ms(value.value_s), f"{name}_error_ms": _rounded_ms(value.error_s)}
 
 
-def _edits(words: WordCounts | None, trial: Trial) -> dict[str, Value]:
+def _edit_values(words: WordCounts | None, trial: Trial) -> dict[str, Value]:
     if words is None:
         return {}
     return {
@@ -142,12 +147,12 @@ def _edits(words: WordCounts | None, trial: Trial) -> dict[str, Value]:
 
 
 def _device_values(play: Play, trial: Trial) -> dict[str, Value]:
-    """Values that depend on the device."""
+    """Values that depend on the device. They replace those of the trial."""
     reading = play.reading
     row: dict[str, Value] = {
         "device": plain_text(play.target.device, 80),
         "hit": None if play.kind is TrialKind.AMBIENT else int(reading.hit is not None),
-        **_ms("wake_delay", reading.delay),
+        **_duration_values("wake_delay", reading.delay),
         "unmatched": len(reading.unmatched),
         "exposure_s": round(reading.exposure_s, 3),
         "unproven_s": round(reading.unproven_s, 3),
@@ -155,5 +160,9 @@ def _device_values(play: Play, trial: Trial) -> dict[str, Value]:
     if play.kind is TrialKind.COMMAND:
         row["heard"] = plain_text(reading.heard)
         if reading.counts is not None:
-            row |= {"errors": reading.counts.errors, "words": reading.counts.words, **_edits(reading.counts, trial)}
+            row |= {
+                "errors": reading.counts.errors,
+                "words": reading.counts.words,
+                **_edit_values(reading.counts, trial),
+            }
     return row

@@ -94,6 +94,7 @@ def unread_in_words(reports: Unread) -> str:
 
 
 MAX_LINE_CHARS = 1000
+"""A row is cut to this many characters."""
 
 OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.RESPONDED: "responded",
@@ -109,7 +110,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.UNDERSTOOD: "understood",
 }
 """At most 12 characters, which tables leave for them."""
-_RECOGNITION: dict[Recognition, str] = {
+_RECOGNITION_WORDS: dict[Recognition, str] = {
     Recognition.YES: "recognised",
     Recognition.NO: "not recognised",
     Recognition.UNKNOWN: "recognition unknown",
@@ -131,7 +132,7 @@ SETTINGS_WORDS: dict[SettingsStage, str] = {
 }
 
 
-def _power(switched: PowerSwitched) -> str:
+def _power_words(switched: PowerSwitched) -> str:
     """`lamp: power on (before call.r3), it answered after 4.10 s`."""
     answered = "" if switched.answered_s is None else f", it answered after {seconds(switched.answered_s)}"
     turned = "on" if switched.on else "off"
@@ -188,10 +189,10 @@ class RowWriter:
     def _words(self, record: Record) -> str | None:
         words = self._record_words(record)
         if words is not None and isinstance(record, AttemptStarted | AttemptFinished):
-            words = self._name_trial(record.trial_id, words)
+            words = self._with_trial_name(record.trial_id, words)
         return None if words is None else plain_text(words, MAX_LINE_CHARS)
 
-    def _name_trial(self, trial_id: str, line: str) -> str:
+    def _with_trial_name(self, trial_id: str, line: str) -> str:
         """The line of a wake, command or ambient trial with its number and name in front; others were named earlier."""
         trial = self._trials.get(trial_id)
         if trial is None or trial.listening is None:
@@ -199,6 +200,7 @@ class RowWriter:
         return f"{trial.number}/{len(self._trials)} {trial.id} {line.lstrip()}"
 
     def _record_words(self, record: Record) -> str | None:
+        """The words of a row, and what later rows need to know about it is remembered; None for rows without words."""
         match record:
             case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
@@ -209,7 +211,7 @@ class RowWriter:
             case SessionFinished(reason=reason):
                 return f"END {ENDED[reason]}"
             case TrialStarted(trial_id=trial_id, take=take):
-                return self._trial(trial_id, take)
+                return self._trial_heading(trial_id, take)
             case TrialFinished(trial_id=trial_id, cause=cause) if cause.startswith(NOT_PROVEN):
                 self._not_proven.add(trial_id)
                 return f"  = {trial_id}: {OUTCOME_WORDS[record.outcome].upper()}{_cause_suffix(in_words(cause))}"
@@ -245,7 +247,7 @@ class RowWriter:
                     interrupted.add(record.attempt)
                 else:  # a later row on an attempt replaces the earlier one
                     interrupted.discard(record.attempt)
-                return _verdict(record, self._trials.get(trial_id))
+                return _verdict_words(record, self._trials.get(trial_id))
             case NoteWritten(text=text, by=by):
                 return f"note by {plain_text(by, 40)}: {quoted(text)}"
             case MarkSet(label=label, by=by):
@@ -271,7 +273,7 @@ class RowWriter:
                 reached = "was not heard" if heard is None else f"heard {fixed(heard, 1)} dB SPL"
                 return f"    level of {plain_text(loudspeaker, 60)}: requested {fixed(nominal, 1)}, {reached}"
             case PowerSwitched():
-                return _power(record)
+                return _power_words(record)
             case BenchChecked(check=check, level=level, says=says):
                 return f"check {check}: {_CHECK_WORDS[level]}: {plain_text(says, 400)}"
             case FaultMet(source=source, what=problem):
@@ -297,7 +299,7 @@ class RowWriter:
         # Ambient sound is long, so its start has a line.
         return not (isinstance(record, TrialStarted) and trial.listening.kind is TrialKind.AMBIENT)
 
-    def _trial(self, trial_id: str, take: int) -> str:
+    def _trial_heading(self, trial_id: str, take: int) -> str:
         trial = self._trials.get(trial_id)
         take_text = f" (take {take})" if take > 1 else ""
         if trial is None:
@@ -346,18 +348,19 @@ def _attempt_words(record: Record) -> str | None:
             return None
 
 
-def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
+def _verdict_words(row: AttemptFinished, trial: Trial | None) -> str:
     if row.outcome is Outcome.COUNTED:
         return f"  attempt {row.attempt}: {OUTCOME_WORDS[row.outcome]}"
+    words = OUTCOME_WORDS[row.outcome]
+    if row.recognition is not Recognition.NOT_ASSESSED or row.outcome is not Outcome.INTERRUPTED:
+        words += f", {_RECOGNITION_WORDS[row.recognition]}"
     heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
     latency = f"; latency {measured(row.latency)}" if row.latency is not None else ""
-    assessed = row.recognition is not Recognition.NOT_ASSESSED or row.outcome is not Outcome.INTERRUPTED
-    words = f"{OUTCOME_WORDS[row.outcome]}{', ' if assessed else ''}{_RECOGNITION[row.recognition] if assessed else ''}"
-    frame = "" if row.understood is None else f"; {_frame(row, row.understood, trial)}"
+    frame = "" if row.understood is None else f"; {_frame_words(row, row.understood, trial)}"
     return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_cause_suffix(in_words(row.cause))}"
 
 
-def _frame(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
+def _frame_words(row: AttemptFinished, frame: UnderstandingResult, trial: Trial | None) -> str:
     """The intents and slots that were understood, with a sign for right or wrong if the device reported any."""
     parts = () if trial is None else parts_of(trial, row)
     comparison = compared(parts)
@@ -448,6 +451,7 @@ def recurrences_in_words(rows: Sequence[Recurrent]) -> str:
 
 
 def _cause_suffix(cause: str) -> str:
+    """` (the port is gone)`, to end a line; "" without a cause."""
     return f" ({plain_text(cause, 200)})" if cause else ""
 
 
@@ -473,7 +477,7 @@ def connection_in_words(connection: DeviceConnection) -> str:
     return "; ".join(filter(None, (", ".join(parts), attempts)))
 
 
-MAX_TEXT_CHARS = 200
+MAX_NAME_CHARS = 200
 
 
 def short_names(ids: Sequence[str], width: int) -> list[str]:
@@ -483,7 +487,7 @@ def short_names(ids: Sequence[str], width: int) -> list[str]:
     words with which all parts in one position begin or end. Names that are still too long lose the part without which
     most of them stay different. If the width is too small, some may look alike.
     """
-    names = _without_shared_end([plain_text(name, MAX_TEXT_CHARS) for name in ids])
+    names = _without_shared_end([plain_text(name, MAX_NAME_CHARS) for name in ids])
     if any(len(name) > width for name in names):
         names = _without_shared_parts(names)
     if any(len(name) > width for name in names):
@@ -492,9 +496,10 @@ def short_names(ids: Sequence[str], width: int) -> list[str]:
         return names
     half = width // 2
     tails = sorted(range(width), key=lambda tail: abs(tail - half))
-    ways = [[cut(name, width, tail) for name in names] for tail in tails]
-    # max takes the first of equal ones, which has the most even halves
-    return max((*ways, _differences(ways[0], names, width)), key=lambda way: len(set(way)))
+    candidates = [[cut(name, width, tail) for name in names] for tail in tails]
+    candidates.append(_differences(candidates[0], names, width))
+    # The most different names; of equal ones, max takes the first, which has the most even halves.
+    return max(candidates, key=lambda short: len(set(short)))
 
 
 def cut(text: str, width: int, tail: int) -> str:
@@ -505,8 +510,9 @@ def cut(text: str, width: int, tail: int) -> str:
 
 
 def _without_shared_end(names: list[str]) -> list[str]:
-    ends = {name.rpartition(".")[1:] for name in names}
-    if len(names) < 2 or len(ends) != 1 or ends & {("", name) for name in names}:
+    """The names without a last part (`.r1`) that all of them share."""
+    has_ends = len(names) > 1 and all("." in name for name in names)
+    if not has_ends or len({name.rpartition(".")[2] for name in names}) > 1:
         return names
     return [name.rpartition(".")[0] or name for name in names]
 
@@ -535,11 +541,13 @@ def _without_shared_words(names: list[str]) -> list[str]:
 def _different_words(parts: Sequence[str]) -> list[str]:
     """The parts without the words with which all of them begin or end; each keeps at least one word."""
     words = [_WORD_ENDS.split(part) for part in parts]
-    most = min(map(len, words)) - 1
-    front = min(most, _count_shared(words))
-    back = min(most - front, _count_shared([of_part[::-1] for of_part in words]))
+    max_count = min(map(len, words)) - 1
+    front = min(max_count, _count_shared(words))
+    back = min(max_count - front, _count_shared([of_part[::-1] for of_part in words]))
     rest = ["".join(of_part[front : len(of_part) - back]) for of_part in words]
-    return [words_left.rstrip("-_") or words_left for words_left in rest] if back else rest
+    if back:  # the words that are left end with the separator of the next one
+        rest = [text.rstrip("-_") or text for text in rest]
+    return rest
 
 
 _WORD_ENDS = re.compile(r"(?<=[-_])(?=[^-_])")
@@ -547,19 +555,21 @@ _WORD_ENDS = re.compile(r"(?<=[-_])(?=[^-_])")
 
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     """The names as shown. Those that look alike become their start and the part in which they differ."""
-    places_by_name = group_by((name, index) for index, name in enumerate(shown))
+    indexes_by_name = group_by((name, index) for index, name in enumerate(shown))
     distinct_names = list(shown)
-    for group in places_by_name.values():
-        if len(group) > 1:
-            front = _count_shared([names[index] for index in group])
-            back = _count_shared([names[index][front:][::-1] for index in group])
-            for index in group:
-                name = names[index]
-                core = name[front : len(name) - back]
-                room = width - 1 - len(core)
-                distinct_names[index] = (
-                    name[:room] + ELLIPSIS + core if room > 0 else cut(core or name, width, width // 2)
-                )
+    for group in indexes_by_name.values():
+        if len(group) == 1:
+            continue
+        front = _count_shared([names[index] for index in group])
+        back = _count_shared([names[index][front:][::-1] for index in group])
+        for index in group:
+            name = names[index]
+            core = name[front : len(name) - back]
+            start_width = width - 1 - len(core)
+            if start_width > 0:
+                distinct_names[index] = name[:start_width] + ELLIPSIS + core
+            else:
+                distinct_names[index] = cut(core or name, width, width // 2)
     return distinct_names
 
 

@@ -25,20 +25,14 @@ from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import ResolvedSession, stage_of
+from harness.session.engine.assemble import ResolvedSession, conductor_context
 from harness.session.figures.live import LiveFigures
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
-from harness.session.simulated.bench import (
-    DeviceTraits,
-    Phrases,
-    SimulatedLoudspeaker,
-    SimulatedMicrophone,
-    SimulatedRoom,
-    Truth,
-)
-from harness.session.talker import AROUND_S
+from harness.session.simulated.bench import SimulatedLoudspeaker, SimulatedMicrophone, SimulatedRoom
+from harness.session.simulated.facts import DeviceTraits, Phrases, Truth
+from harness.session.talker import MARGIN_S
 from harness.wake.wake import WakeFigures
 from tests.nights.figures import figures_of
 from tests.nights.greenlets import GreenletThreads
@@ -137,7 +131,7 @@ class Night:
             reports = REPORTS
             if not isinstance(board, Reached):  # the firmwares of drivers tell no intents
                 reports |= {ObservationKind.INTENT}
-                board.like = replace(like, reports=like.reports | reports)
+                board.traits = replace(like, reports=like.reports | reports)
             profile = DeviceProfile(
                 f"like{number}",
                 "A box",
@@ -172,7 +166,7 @@ class Night:
         hours = (self.world.monotonic() - begun_s) / 3600
         stopping = self.scenario.stopping
         settings = {
-            "bench": [asdict(device.like) | {"name": device.name} for device in self.room.devices],
+            "bench": [asdict(device.traits) | {"name": device.name} for device in self.room.devices],
             "faults": self.fault_count,
             "templates": len({trial.template for trial in self.trials}),
             "limits": asdict(self.scenario.limits),
@@ -221,10 +215,10 @@ class Night:
                     figures.add(entry)
                 self._compare(figures)
             drivers: dict[str, Any] = {part.id: part for part in self._parts()}
-            stage = stage_of(
+            stage = conductor_context(
                 ResolvedSession(self.scenario, self.bench), drivers, log, clock, figures,
                 renders=Renders(self), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
-                short_of_room=lambda: self.short, alive=self._alive(log), stalls=self._new_stalls,
+                disk_space_problem=lambda: self.short, report_alive=self._alive(log), new_stalls=self._new_stalls,
             )  # fmt: skip
             standing = Resumption.of(history)
             conductor = Conductor(self.trials, stage, standing)
@@ -302,7 +296,8 @@ class Night:
         if state.asks is not None and self.attended and state.trial_id and state.attempt:
             self.commands += 1
             answer = AnswerOperator(f"c{self.commands}", "ann", state.trial_id, state.attempt, True, "")
-            self.room.later(self.room.chance(f"answer:{self.commands}").uniform(0.5, 6.0), lambda: self.tell(answer))
+            delay_s = self.room.chance(f"answer:{self.commands}").uniform(0.5, 6.0)
+            self.room.call_later(delay_s, lambda: self.tell(answer))
 
     def asks_a_talker(self, question: OperatorAsked) -> None:
         """The person thinks, and says it if the prompt still stands; now and then not at all."""
@@ -317,7 +312,7 @@ class Night:
                 self._says(trial, play_id)
 
         if chance.random() < 0.9 or not self._happens():
-            self.room.later(chance.uniform(0.5, 6.0), says)
+            self.room.call_later(chance.uniform(0.5, 6.0), says)
         else:
             self.room.truth.faults["a talker who says nothing"] += 1
 
@@ -326,12 +321,12 @@ class Night:
         called_s = 0.6 if trial.recipe.wake_phrase or trial.kind is TrialKind.WAKE else 0.0
         query_s = (called_s, 1.4) if trial.listening is None else None
         starts_s, ends_s = room.now_s(), room.now_s() + (query_s[1] if query_s else called_s)
-        play = {"play_id": play_id, "player": "ann", "start_s": starts_s - AROUND_S, "end_s": ends_s + AROUND_S}
+        play = {"play_id": play_id, "player": "ann", "start_s": starts_s - MARGIN_S, "end_s": ends_s + MARGIN_S}
         room.truth.plays[play_id] = play | {"complete": True, "wake_end_s": starts_s + called_s}
-        room.ear.hears(starts_s, ends_s)
+        room.ear.hear(starts_s, ends_s)
         phrases = Phrases(trial, ((0.0, called_s),) if called_s else (), query_s)
         for device in room.devices:
-            device.hears(play_id, starts_s, phrases, room.speakers[0])
+            device.hear(play_id, starts_s, phrases, room.speakers[0])
 
     def _answered(self, id: str, ok: bool, why: str) -> None:
         self.answers[id] = ok, why
@@ -359,7 +354,7 @@ class Night:
         slow_s, impatient = chance.uniform(0.5, 3.0), chance.random() < 0.06
         if impatient and self._happens():
             self.room.truth.faults["abort while rendering"] += 1
-            self.room.later(0.2, lambda: self.tell(Abort("impatient", "ann")))
+            self.room.call_later(0.2, lambda: self.tell(Abort("impatient", "ann")))
         threads.sleep(slow_s)
 
     def dies_at_an_end(self) -> bool:
@@ -383,16 +378,16 @@ class Night:
 
         def next_one() -> None:
             self._fail(chance)
-            self.room.later(chance.expovariate(1 / every_s), next_one)
+            self.room.call_later(chance.expovariate(1 / every_s), next_one)
 
-        self.room.later(chance.expovariate(1 / every_s), next_one)
+        self.room.call_later(chance.expovariate(1 / every_s), next_one)
         more = self.room.chance("rarer faults")
 
         def next_rare() -> None:
             self._fail_rarely(more)
-            self.room.later(more.expovariate(1 / 60.0), next_rare)
+            self.room.call_later(more.expovariate(1 / 60.0), next_rare)
 
-        self.room.later(more.expovariate(1 / 60.0), next_rare)
+        self.room.call_later(more.expovariate(1 / 60.0), next_rare)
 
     def _fail_rarely(self, chance: Any) -> None:
         room, device = self.room, chance.choice(self.room.devices)
@@ -404,7 +399,7 @@ class Night:
                 room.speakers[0].gap_s = chance.choice((0.02, 0.3))
             case "speech":
                 room.truth.speech.append(room.now_s())
-                room.ear.hears(room.now_s(), room.now_s() + lasts_s)
+                room.ear.hear(room.now_s(), room.now_s() + lasts_s)
             case "gone":
                 device.leave(4 * lasts_s)
             case "restless":
@@ -423,7 +418,7 @@ class Night:
         self.commands += 1
 
         def until_then(end: Callable[[], object]) -> None:
-            room.later(lasts_s, end)
+            room.call_later(lasts_s, end)
 
         def set_back(name: str, value: Any, target: Any = self) -> None:
             until_then(lambda: setattr(target, name, value))
@@ -436,7 +431,7 @@ class Night:
                 set_back("late_s", 0.0, device)
             case "reordered":
                 device.late_s = chance.uniform(0.5, 3.0)
-                room.later(0.3, lambda: setattr(device, "late_s", 0.0))
+                room.call_later(0.3, lambda: setattr(device, "late_s", 0.0))
             case "repeated":
                 device.repeats = True
             case "unread":

@@ -126,22 +126,22 @@ FAULTS = (
  from harness.session.listening_trial import ListeningMachine
 +from harness.session.liveness import Liveness
 @ session/takes.py
--        self.liveness = run.standing.lives
-+        self.liveness = run.standing.lives = Liveness()
+-        self.liveness = run.resumption.liveness
++        self.liveness = run.resumption.liveness = Liveness()
 """, "a resumed run knows no sign of life of earlier ones, and takes misses back that were proved",
         "session/test_liveness.py::test_a_resumed_run_knows_what_the_device_reacted_to"),
     Planted("kill_loses_a_decision", "ca75af9c", Area.RESUME, """
 @ session/conductor.py
--            for decision in run.stage.decisions():
--                run.append(decision)
+-        for decision in run.context.decisions():
+-            run.append(decision)
 """, "a kill between a trial's end and the decision of a sequential test loses the decision",
         "session/test_conductor.py::test_a_decision_that_a_killed_run_did_not_write_is_written_first"),
     Planted("wake_of_before_the_first_attempt", "ca75af9c", Area.MATCHING, """
 @ session/attempt.py
--        return next((event for event in self.wakes if not self.begins_after(event)), None)
+-        return next((event for event in self.wakes if not self.began_after(event)), None)
 +        return next(iter(self.wakes), None)
-@ session/attempt.py
--        case Wake() | ResponseText() if current is not None and current.begins_after(observation):
+@ session/attribution.py
+-        case Wake() | ResponseText() if current is not None and current.began_after(observation):
 -            return previous
 """, "a wake event from before a query's first attempt is that attempt's",
         "session/test_query_trial.py::test_a_wake_event_from_before_the_sound_is_not_its_own"),
@@ -173,12 +173,12 @@ FAULTS = (
     Planted("speech_without_an_end", "05e97ccf", Area.EVIDENCE, """
 @ session/query_trial.py
 -                if source == self.trial.microphone and self._quiet.span is not None:
--                    self._quiet.speech_ended(at)  # nobody will hear its end
+-                    self._quiet.end_speech(at)  # nobody will hear its end
 """, "speech during which the microphone's link is lost goes on for ever"),
     Planted("answer_of_a_device_still_busy", "9af7d71f", Area.MATCHING, """
-@ session/attempt.py
--    at_previous = current.missed_wake and previous.wake is not None and not began_idle and current.told_s is None
--    if current.place_s(observation) is not None:  # a place on the audio line shows what it answers
+@ session/attribution.py
+-    at_previous = current.missed_wake and previous.wake is not None and not began_idle and current.last_words_s is None
+-    if current.stimulus_offset_s(observation) is not None:  # a place on the audio line shows what it answers
 -        at_previous = False
 +    at_previous = False
 """, "a device that is still at the attempt before answers the new one, to which it has not woken",
@@ -192,7 +192,7 @@ FAULTS = (
         "session/test_understand_trial.py::test_device_without_a_new_wake_belongs_to_the_previous_attempt"),
     Planted("words_of_before_the_query", "75a6c5cb", Area.MATCHING, """
 @ session/attempt.py
--        return not self.before_asking(observation) and not (self.missed_wake and self.before_answering(observation))
+-        return not self.is_before_query(observation) and not (self.missed_wake and self.is_before_answer(observation))
 +        return True
 """, "a late transcript is credited to an attempt whose query had not been said",
         "session/test_query_trial.py::test_a_transcript_that_cannot_be_of_the_first_attempt"),
@@ -222,7 +222,7 @@ FAULTS = (
 -                    self._interrupt(f"stimulus_flawed: {source} played late blocks")
 +                pass
 @ session/listening_trial.py
--                if stalled_s and self._asks_for_a_wake:
+-                if stalled_s and self._expects_wake:
 +                if False:
 """, "a phrase that was played with a gap counts",
         "session/test_listening_trial.py::test_a_phrase_with_a_gap_in_it_is_said_again"),
@@ -290,15 +290,15 @@ FAULTS = (
         "session/test_liveness.py::test_so_many_takes_in_a_row_without_a_sign_make_a_device_doubtful"),
     Planted("gap_taken_for_a_response", "46a61537", Area.EVIDENCE, """
 @ session/query_trial.py
--        elif response.complete and (why := attempt.doubtful(response)):
+-        elif response.complete and (why := attempt.doubt_about(response)):
 -            self._rows.pop(attempt.number, None)  # after a late answer, its verdict as a silent attempt is void
 -            self._interrupt(f"stream_gap: {why}")
 """, "the rest of a stimulus behind lost or late samples is the response",
         "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("abort_leaves_a_trial_open", "b364127d", Area.VERDICT, """
 @ session/takes.py
--        if run.ending is EndReason.ABORTED and take in run.standing.begun and take not in run.standing.finished:
--            self._finish(take, Outcome.ABORTED, run.aborted)
+-        if run.ending is EndReason.ABORTED and take in run.resumption.begun and take not in run.resumption.finished:
+-            self._finish(take, Outcome.ABORTED, run.abort_cause)
 """, "a trial whose sound is being made when the run is aborted never ends",
         "session/test_conductor.py::test_an_abort_while_a_stimulus_is_made_ends_the_trial_that_was_begun"),
     Planted("clips_unnamed_at_the_end", "45744c66", Area.LOG, """
@@ -352,8 +352,8 @@ FAULTS = (
 """, "the window of a phrase ends 0.3 s early", "wake/test_wake.py::test_an_event_outside_the_window_is_no_hit"),
     Planted("latency_from_the_end_of_the_sound", "", Area.MATCHING, """
 @ session/attempt.py
--        return self.moment(self.timing.query_end_s)
-+        return self.moment(self.timing.duration_s)
+-        return self.time_of(self.timing.query_end_s)
++        return self.time_of(self.timing.duration_s)
 """, "a response is measured from the end of the stimulus, and not from that of the query",
         "session/test_query_trial.py::test_each_course_of_a_query_trial_has_its_outcome"),
     Planted("no_refractory_time", "", Area.MERGING, """
@@ -419,8 +419,8 @@ FAULTS = (
         "session/test_any_order.py::test_a_log_cut_off_anywhere_is_completed"),
     Planted("cut_attempt_stays_open", "", Area.RESUME, """
 @ session/conductor.py
--            for row in run.standing.cut_off():
--                run.append(row)
+-        for row in run.resumption.interrupted_attempts():
+-            run.append(row)
 """, "the attempt that a kill cut off has no end, and its number is given again",
         "session/test_conductor.py::test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt"),
     Planted("row_written_twice", "", Area.LOG, """
@@ -455,8 +455,8 @@ FAULTS = (
 """, "observations are acknowledged before they are committed, which happens with the next other row"),
     Planted("decisions_asked_too_rarely", "", Area.VERDICT, """
 @ session/takes.py
--        for row in run.stage.decisions():
-+        for row in run.stage.decisions() if len(run.standing.finished) % 10 == 0 else ():
+-        for row in run.context.decisions():
++        for row in run.context.decisions() if len(run.resumption.finished) % 10 == 0 else ():
 """, "sequential tests are looked at after every tenth trial"),
     Planted("limit_on_the_point", "", Area.VERDICT, """
 @ session/figures/limits.py

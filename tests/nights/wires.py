@@ -24,7 +24,8 @@ from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LinkLost, Observation, Status, Unread, Wake
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.session.simulated.bench import Board, DeviceTraits, SimulatedRoom
+from harness.session.simulated.bench import Board, SimulatedRoom
+from harness.session.simulated.facts import DeviceTraits
 from tests.nights.firmware import (
     FRAMES,
     HEARS_HZ,
@@ -115,7 +116,7 @@ class Reached(Board):
         }
         room.truth.wires.append(self.wire)
         super().__init__(name, room, like, link=f"{name}_link")
-        room.later(chance.expovariate(1 / EVERY_S), self._next_fault)
+        room.call_later(chance.expovariate(1 / EVERY_S), self._next_fault)
 
     def _framed(self, world: SimulatedThreads, chance: Random, like: DeviceTraits) -> FramedFirmware:
         return FramedFirmware(world, chance, beats=like.beats, window=chance.choice((0, 8000)))
@@ -190,7 +191,7 @@ class Reached(Board):
                 self.wire["losses"].append({"at_s": now_s, "what": problem, "since_s": now_s - self._link_troubled_s})
             case _:
                 pass
-        self.room.tell(observation)
+        self.room.report(observation)
 
     # Trouble: what excuses a driver
 
@@ -205,7 +206,7 @@ class Reached(Board):
 
     def _say(self, observe: Callable[[], Observation], takes_s: float) -> None:
         now_s, observation = self.room.now_s(), observe()
-        delay_s = max(0.0, takes_s - self.like.report_s)
+        delay_s = max(0.0, takes_s - self.traits.report_s)
         if self.how == "lines":
             delay_s += self._stalled_s()
         elif self.how != "messages":  # its messages carry no time
@@ -230,7 +231,7 @@ class Reached(Board):
             elif self.how != "lines":
                 return  # the firmware repeats its words by itself
             calm_s = FIRST_EVENT_S if self.how == "frames" else CALM_S
-            self.room.later(delay_s + calm_s, lambda: self._expect(event, now_s))
+            self.room.call_later(delay_s + calm_s, lambda: self._expect(event, now_s))
         elif isinstance(observation, Status) and observation.state is DeviceState.STARTED:
             return  # the firmware says so itself
         self.firmware.say(observation, now_s + delay_s)
@@ -271,7 +272,7 @@ class Reached(Board):
                 self._broker.start()
                 self.firmware.reconnect()
 
-        self.room.later(lasts_s, back)
+        self.room.call_later(lasts_s, back)
 
     def hang(self, lasts_s: float) -> None:
         if not self.hung:
@@ -298,8 +299,8 @@ class Reached(Board):
         def told() -> None:
             restart["calm"] &= self._troubles == troubles
 
-        self.room.later(lasts_s, up)
-        self.room.later(lasts_s + CALM_S, told)
+        self.room.call_later(lasts_s, up)
+        self.room.call_later(lasts_s + CALM_S, told)
 
     def _gap_of(self, from_s: float) -> dict[str, Any]:
         gaps = self.room.truth.deaf
@@ -326,7 +327,7 @@ class Reached(Board):
 
     def _next_fault(self) -> None:
         self._fail()
-        self.room.later(self._chance.expovariate(1 / EVERY_S), self._next_fault)
+        self.room.call_later(self._chance.expovariate(1 / EVERY_S), self._next_fault)
 
     def _fail(self) -> None:
         chance, firmware = self._chance, self.firmware
@@ -346,13 +347,13 @@ class Reached(Board):
             case "frames lost" if isinstance(firmware, FramedFirmware):
                 firmware.loses = chance.choice((0.1, 0.3, 0.7))
                 self._trouble(lasts_s + 8.0, link=True)
-                self.room.later(lasts_s, lambda: setattr(firmware, "loses", 0.0))
+                self.room.call_later(lasts_s, lambda: setattr(firmware, "loses", 0.0))
             case "frozen broker":
                 self._broker.freeze()
                 self._trouble(lasts_s + 8.0, link=True)
                 if lasts_s < UNNOTICED_S:
                     self._slow_until_s = max(self._slow_until_s, self.room.now_s() + lasts_s + CLOSE_S)
-                self.room.later(lasts_s, self._broker.thaw)
+                self.room.call_later(lasts_s, self._broker.thaw)
             case "cut connection":
                 self._trouble(CALM_S + 2.0, link=True)
                 self._broker.cut("harness-")
@@ -360,7 +361,7 @@ class Reached(Board):
                 self._broker.way_s = lambda: chance.uniform(0.05, 0.3)
                 self._trouble(lasts_s + CALM_S)
                 self._slow_until_s = max(self._slow_until_s, self.room.now_s() + lasts_s + 1.0)
-                self.room.later(lasts_s, lambda: setattr(self._broker, "way_s", self._usual_way_s))
+                self.room.call_later(lasts_s, lambda: setattr(self._broker, "way_s", self._usual_way_s))
             case "host stands still":
                 for device in self.room.devices:
                     if isinstance(device, Reached):
@@ -369,7 +370,7 @@ class Reached(Board):
                 self.room.world.stall(lasts_s)
             case "slow to hear" if isinstance(firmware, FramedFirmware):
                 firmware.slow_s = chance.uniform(0.005, 0.03)
-                self.room.later(lasts_s, lambda: setattr(firmware, "slow_s", 0.0))
+                self.room.call_later(lasts_s, lambda: setattr(firmware, "slow_s", 0.0))
             case "sound refused":
                 self.refuses = chance.randint(1, 3)
             case _:
@@ -380,7 +381,7 @@ class Reached(Board):
 
     def _knows_its_clock(self) -> bool:
         peer = self._driver.peer if isinstance(self._driver, SimulatedSerial) else None
-        settled = self.like.beats and self.room.now_s() > self._troubled_s + SETTLED_S
+        settled = self.traits.beats and self.room.now_s() > self._troubled_s + SETTLED_S
         return settled and isinstance(peer, ConsolePeer) and peer.console.clock.spread_s is not None
 
     def _damage(self, kind: str, lines: int) -> Callable[[bytes], list[tuple[bytes, float]]]:
@@ -482,7 +483,7 @@ class Injected(Reached):
         self.room.truth.plays[play_id] = play
         if phrases is not None and phrases.wake_s:
             play["wake_end_s"] = now_s + phrases.wake_s[0][1]
-        self.hears(play_id, now_s, phrases, self)
+        self.hear(play_id, now_s, phrases, self)
 
     def _goes_on_hearing(self, sound: dict[str, Any]) -> None:
         heard_s = sound["heard"] / HEARS_HZ
@@ -494,9 +495,9 @@ class Injected(Reached):
     def _when_heard(self, play_id: str, starts_s: float, offset_s: float, call: Callable[[], object]) -> None:
         self._awaited.append((play_id, offset_s, call))
 
-    def _wakes(self, why: str, play_id: str) -> None:
+    def _wake(self, why: str, play_id: str) -> None:
         """Where it stands in what it has heard last is where the event lies."""
-        super()._wakes(why, play_id)
+        super()._wake(why, play_id)
         if self._last is not None:
             place = {"in_play": self._last["play_id"], "offset_s": self._last["heard"] / HEARS_HZ}
             self.room.truth.wakes[-1] |= place

@@ -23,7 +23,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from harness.base.simulated_threads import SimulatedThreads
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
-from harness.session.simulated.bench import Board, DeviceTraits, Phrases, SimulatedLoudspeaker, SimulatedRoom
+from harness.session.simulated.bench import Board, SimulatedLoudspeaker, SimulatedRoom
+from harness.session.simulated.facts import DeviceTraits, Phrases
 from harness.session.simulated.night import Lengths, SimulatedNight, simulate_bench
 from harness.sound.capture import Block, Capture
 from harness.sound.stimuli.renderer import renderer
@@ -138,7 +139,7 @@ class ScriptedTwin(Board):
     def follow(self, script: list[Reaction]) -> None:
         self._script = iter(script)
 
-    def hears(self, play_id: str, starts_s: float, phrases: Phrases | None, player: SimulatedLoudspeaker) -> None:
+    def hear(self, play_id: str, starts_s: float, phrases: Phrases | None, player: SimulatedLoudspeaker) -> None:
         if phrases is not None:
             for delay_s in next(self._script, Reaction(())).delays_s:
                 due_s = starts_s + phrases.wake_s[0][1] + delay_s
@@ -150,11 +151,11 @@ class ScriptedNight(SimulatedNight):
 
     script: list[Reaction]
 
-    def _furnish(self, world: SimulatedThreads) -> SimulatedRoom:
-        room = super()._furnish(world)
+    def _make_room(self, world: SimulatedThreads) -> SimulatedRoom:
+        room = super()._make_room(world)
         (board,) = room.devices
         room.devices.clear()
-        ScriptedTwin(board.name, room, board.like, link=board.id).follow(self.script)
+        ScriptedTwin(board.name, room, board.traits, link=board.id).follow(self.script)
         return room
 
 

@@ -26,7 +26,7 @@ from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
 from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
-from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
+from harness.session.engine.notify import deliver, demand_ready, name_of, sample_message
 from harness.session.engine.prepare import ALL_SIMULATED, is_deaf, plan_session
 from harness.sound.sound_devices import NO_DEVICE, find_part, sound_devices, sound_parts
 
@@ -98,10 +98,10 @@ def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[C
                 continue  # nothing is moved or switched
             stack.callback(driver.close)
             try:
-                driver.open(checking.see)
+                driver.open(checking.observe)
             except HarnessError as error:
-                checking.unopened(driver.id, error.what)
-        yield from checking.find(trials, threading.Event())
+                checking.note_unopened(driver.id, error.what)
+        yield from checking.run(trials, threading.Event())
 
 
 SYNCS = 20
@@ -233,7 +233,7 @@ def notify(bench: Bench | None, *, send: bool) -> Iterator[Check]:
         try:
             demand_ready(way)
             if send:
-                deliver(way, trial_message(bench.id if bench is not None else ""))
+                deliver(way, sample_message(bench.id if bench is not None else ""))
         except HarnessError as error:
             remedy = error.remedy or "Try it by hand, or correct `notify` in the bench"
             yield Check("notify", Level.FAIL, f"{name_of(way)}: {error.what}", remedy)

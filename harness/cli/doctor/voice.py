@@ -12,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
 from harness.model.numbers import exact, seconds
 from harness.model.stimulus import VoiceSpec
-from harness.session.engine.voice_finding import TIMES, VoiceResult, find_voice, listener
+from harness.session.engine.voice_finding import TIMES, VoiceResult, device_and_phrase, find_voice
 
 WIDTH = 28
 EVERY_S = 300
@@ -20,7 +20,7 @@ EVERY_S = 300
 
 def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_json: bool) -> int:
     """Looks for a voice and prints what came of each; the exit status."""
-    _, phrase = listener(bench, device)
+    _, phrase = device_and_phrase(bench, device)
     rows: list[VoiceResult] = []
 
     def tried(attempt: VoiceResult) -> None:
@@ -32,7 +32,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
         heading = f"Saying {plain_text(phrase)!r} to {device}: at most {at_most} voices, {TIMES} times each"
         click.echo(f"{heading}, for at most {exact(minutes)} min.\n{'voice':{WIDTH}}  {'heard':8}  delay")
     until_s = time.monotonic() + minutes * 60
-    match = find_voice(bench, device, at_most=at_most, within_s=minutes * 60, tried=tried)
+    match = find_voice(bench, device, at_most=at_most, within_s=minutes * 60, on_result=tried)
     probe = _probe(match.voice) if match else ""
     if as_json:
         fields = {"device": device, "phrase": phrase, "found": match is not None, "probe": probe}

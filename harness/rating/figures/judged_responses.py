@@ -348,7 +348,7 @@ def _read(folder: Path, names: dict[str, str]) -> RatedSession:
     played = SessionTrials()
     with LogReader(folder) as reader:
         for record in reader.records():
-            played.take(record)
+            played.add(record)
     session_id = played.session.session_id if played.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
     return _replace_rows(RatedSession(folder, session_id, played.trials, (), ()), with_one_name(rows, names))

@@ -55,53 +55,59 @@ def _adapter() -> TypeAdapter[ResolvedSession]:
 
 
 def write_resolved(folder: Path, resolved: ResolvedSession) -> None:
-    """Stores scenario and bench in a session's folder; LogFull, LogError."""
+    """Stores scenario and bench in a session's folder. Raises LogFull or LogError."""
     write_atomically(SessionFolder(folder).resolved, _adapter().dump_json(resolved, indent=1))
 
 
 def read_resolved(folder: Path) -> ResolvedSession:
-    """The stored scenario and bench; LogError when the file is damaged.
+    """The stored scenario and bench. Raises LogError when the file is damaged.
 
-    Driver options stay as they are stored; `for_drivers` gives them their types.
+    Driver options stay as they are stored; `with_typed_options` gives them their types.
     """
     return read_stored(folder, _adapter())
 
 
 def demand_trust(folder: Path) -> None:
-    """Raises InputError, with programs and addresses, if a session is from an archive and its bench would use them."""
+    """Raises InputError if a session is from an archive, and its bench would use programs or addresses.
+
+    The error names all of them.
+    """
     if not SessionFolder(folder).manifest.exists():
         return
-    bench = for_drivers(read_resolved(folder).bench)
+    bench = with_typed_options(read_resolved(folder).bench)
     programs = [shlex.join(notify.command) or name_of(notify) for notify in bench.notify]
     programs += [command for part in equipment_of(bench) if (command := program(part.driver, part.options))]
     if programs:
         raise InputError(
             f"{folder} was unpacked from an archive, and its bench would use on this host: "
-            + "; ".join(plain_text(ask, 400) for ask in programs),
+            + "; ".join(plain_text(command, 400) for command in programs),
             remedy="If you trust all of these, resume it with --trust",
         )
 
 
-def for_drivers(bench: Bench) -> Bench:
-    """The bench with each driver's options as that driver's own type; PluginError when one is no longer installed."""
+def with_typed_options(bench: Bench) -> Bench:
+    """The bench with the options of each driver in that driver's own type.
 
-    def typed(equipment: Equipment | None) -> Any:
+    Raises PluginError when a driver is no longer installed.
+    """
+
+    def with_types(equipment: Equipment | None) -> Any:
         if equipment is None:
             return None
         driver = load(Group.DRIVERS, equipment.driver, place=equipment.place)
         return replace(equipment, options=TypeAdapter(driver.Options).validate_python(equipment.options))
 
-    def device_of(device: Device) -> Device:
-        further_sources = tuple(replace(source, equipment=typed(source.equipment)) for source in device.also)
-        return replace(device, connection=typed(device.connection), also=further_sources)
+    def device_with_types(device: Device) -> Device:
+        further_sources = tuple(replace(source, equipment=with_types(source.equipment)) for source in device.also)
+        return replace(device, connection=with_types(device.connection), also=further_sources)
 
     return replace(
         bench,
-        devices=tuple(device_of(device) for device in bench.devices),
-        loudspeakers=tuple(typed(loudspeaker) for loudspeaker in bench.loudspeakers),
-        microphone=typed(bench.microphone),
-        monitor=typed(bench.monitor),
-        actuators=tuple(typed(actuator) for actuator in bench.actuators),
+        devices=tuple(device_with_types(device) for device in bench.devices),
+        loudspeakers=tuple(with_types(loudspeaker) for loudspeaker in bench.loudspeakers),
+        microphone=with_types(bench.microphone),
+        monitor=with_types(bench.monitor),
+        actuators=tuple(with_types(actuator) for actuator in bench.actuators),
     )
 
 
@@ -135,7 +141,7 @@ class BenchSurroundings:
 def clock_of(bench: Bench) -> Clock:
     """The session's clock: faster than the host's only if the whole bench is in this process.
 
-    InputError when the parts of such a bench ask for different speeds.
+    Raises InputError when the parts of such a bench ask for different speeds.
     """
     equipment = equipment_of(bench)
     speeds = {part.id: float(getattr(part.options, "speed", 1.0)) for part in equipment if is_simulated(part.driver)}
@@ -145,23 +151,24 @@ def clock_of(bench: Bench) -> Clock:
             place=equipment[0].place,
             remedy="Give all of them the same `speed`",
         )
-    fast = {name: speed for name, speed in speeds.items() if speed != 1.0}
-    if not fast:
+    if not speeds or set(speeds.values()) == {1.0}:
         return HostClock()
+    simulated_id, speed = next(iter(speeds.items()))
     for part in equipment:
         if not is_simulated(part.driver):
             raise InputError(
-                f"{next(iter(fast))!r} has speed {exact(next(iter(fast.values())))}, but {part.id!r} is real",
+                f"{simulated_id!r} has speed {exact(speed)}, but {part.id!r} is real",
                 place=part.place,
                 remedy="Remove `speed`: real sound and real devices run in real time",
             )
-    return ScaledClock(next(iter(fast.values())), HostClock())
+    return ScaledClock(speed, HostClock())
 
 
 def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[str, Driver]:
-    """A driver for each piece of equipment, by its id, none of them opened; PluginError.
+    """Makes a driver for each piece of equipment, by its id, and opens none of them.
 
-    scratch: a folder for files of the drivers that need not outlive the session; made here.
+    scratch: a folder for files of the drivers that need not outlive the session. It is made if it is missing.
+    Raises PluginError if a driver or one of its packages is not installed.
     """
     profiles = {equipment.id: profile for device in bench.devices for equipment, profile in device.equipment}
     drivers: dict[str, Driver] = {}
@@ -169,8 +176,8 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         folder = scratch / equipment.id
         folder.mkdir(parents=True, exist_ok=True)
         surroundings = BenchSurroundings(clock, bench.sound_server, seed, folder, profiles.get(equipment.id))
-        kind = load(Group.DRIVERS, equipment.driver, place=equipment.place)
-        drivers[equipment.id] = kind(equipment.id, equipment.options, surroundings)
+        driver_type = load(Group.DRIVERS, equipment.driver, place=equipment.place)
+        drivers[equipment.id] = driver_type(equipment.id, equipment.options, surroundings)
     earcons: list[LearnedEarcon] = []
     for device in bench.devices:
         if device.earcons is not None:
@@ -184,7 +191,7 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
     return drivers
 
 
-def stage_of(
+def conductor_context(
     resolved: ResolvedSession,
     drivers: Mapping[str, Driver],
     log: SessionLog,
@@ -192,9 +199,9 @@ def stage_of(
     figures: LiveFigures,
     *,
     renders: Renders | None = None,
-    **around: Any,
+    **further_fields: Any,
 ) -> ConductorContext:
-    """The context of a session's conductor. renders: None is the renderer of voices. around: further fields."""
+    """The context of a session's conductor. renders: default is the renderer of voices."""
     bench, scenario = resolved.bench, resolved.scenario
     return ConductorContext(
         loudspeakers={player.id: cast(Stimulates, drivers[player.id]) for player in players_of(bench)},
@@ -205,16 +212,16 @@ def stage_of(
         on_rendered=script_words(drivers),
         between_trials_s=scenario.defaults.between_trials_s,
         life_check_after=scenario.defaults.life_check_after,
-        needless=figures.needless,
+        why_needless=figures.needless,
         decisions=figures.decisions,
-        explained=figures.explained,
+        is_explained=figures.explained,
         settings={id: driver for id, driver in drivers.items() if isinstance(driver, HasSettings)},
         on_fault=bench.on_fault,
         levels=LevelRule.of(bench),
         max_noise_floor_dbfs=bench.max_noise_floor_dbfs,
         stands=stands_of(bench, drivers, clock),
         power=power_of(bench, drivers),
-        **around,
+        **further_fields,
     )
 
 

@@ -38,27 +38,28 @@ from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
 from harness.model.stimulus import Clip, Waveform
+from harness.model.trial import Trial
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import (
     ResolvedSession,
     assemble,
     clock_of,
+    conductor_context,
     equipment_of,
-    for_drivers,
     players_of,
     read_resolved,
-    stage_of,
+    with_typed_options,
 )
 from harness.session.engine.feed import FeedServer, Reply
 from harness.session.engine.host_watch import HostWatch
-from harness.session.engine.launch import publish, this_process, withdraw
+from harness.session.engine.launch import EnginePlace, publish, this_process, withdraw
 from harness.session.engine.notify import NOTIFY_BY, Notifier, SessionSnapshot
 from harness.session.figures.live import LiveFigures
 from harness.session.log.clips import clip_of
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
-from harness.session.run import WakeUp
+from harness.session.run import ConductorContext, WakeUp
 from harness.session.summary import bench_lines, ran_line, results_lines, self_wake_lines, verdict_lines
 from harness.sound.recogniser_process import RecogniserProcess
 from harness.statistics.verdict import unmet_limits_text
@@ -66,7 +67,10 @@ from harness.wake.reports.figures_text import device_lines
 
 
 def replay(loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Clip], name: str) -> str:
-    """Plays a clip that a row of the log names, and stops another one. Returns why it cannot be played, else ""."""
+    """Plays a clip that a row of the log names, and stops an earlier one. Returns why it cannot be played, else "".
+
+    loudspeaker: the bench's monitor. clips: name → clip.
+    """
     if loudspeaker is None:
         return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to it"
     if name not in clips:
@@ -113,6 +117,7 @@ class Transcriber:
         self._process.transcribe_later(waveform, done)
 
     def close(self) -> None:
+        """Ends the recogniser. What it has not transcribed by now is not a failure to report."""
         self._suppress_reports()
         self._process.close()
 
@@ -140,7 +145,7 @@ class Watchdog:
         self._every_s = float(os.environ.get("WATCHDOG_USEC") or 0) / 4e6  # a quarter of the limit, in s
         self._next_notice_s = 0.0
 
-    def alive(self) -> None:
+    def notify(self) -> None:
         """Call this often. It sends a few messages within the watchdog's limit, and never blocks."""
         now_s = time.monotonic()
         if not (self._address and self._every_s) or now_s < self._next_notice_s:
@@ -150,8 +155,10 @@ class Watchdog:
             systemd.sendto(b"WATCHDOG=1", socket.MSG_DONTWAIT, self._address)  # a lost one is followed by others
 
 
-METERS_EVERY_S = 0.1  # Each level is that of the last 100 ms.
+METERS_EVERY_S = 0.1
+"""Interval at which levels are sent. Each level is that of the last 100 ms."""
 CLIENT_WITHIN_S = 2.0
+"""How long a run that nobody is expected to watch, or that was stopped, waits at its end for a client."""
 OPERATOR_WITHIN_S = 10.0
 """How long the first trial waits for a dashboard, at which an operator may sit, in seconds."""
 WATCHER_WITHIN_S = 60.0
@@ -173,7 +180,7 @@ class Engine:
         self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
         self._conductor: Conductor | None = None
         self._replay: Callable[[str], str] = lambda name: "the session is still being prepared"
-        self._stopped: signal.Signals | None = None
+        self._stop_signal: signal.Signals | None = None
         self._server: FeedServer | None = None
         self._log: SqliteLog | None = None
         bench = resolved.bench
@@ -184,7 +191,7 @@ class Engine:
     def run(self) -> int:
         """Runs the session. Returns the exit status, which clients also receive.
 
-        HarnessError if the log cannot be opened.
+        Raises HarnessError if the log cannot be opened.
         """
         with ExitStack() as stack:
             log = stack.enter_context(
@@ -196,41 +203,48 @@ class Engine:
             resumption, runs = Resumption(), 0
             with gc_paused():
                 for entry in log.entries():
-                    self._take_in(entry)
+                    self._add_to_results(entry)
                     resumption.add(entry)
                     runs = max(runs, entry.run)
             place = this_process(self._folder.path)
             server = FeedServer(
-                Path(place.socket), self._folder.path, self._make_welcome, self._command, self._wake_conductor
+                Path(place.socket), self._folder.path, self._make_welcome, self._on_command, self._wake_conductor
             )
             server.start_at(log.last_seq)
             self._server = server
             stack.callback(withdraw, place)
             goodbye = Goodbye(FAULT, "the engine was interrupted")
             try:
-                signal.signal(signal.SIGTERM, self._on_stop_signal)  # before a client can connect
-                publish(place)
-                goodbye = self._run_session(log, resumption, 1 + runs)
-            except HarnessError as error:
-                sys.stderr.write(f"{error}\n")
-                with contextlib.suppress(LogError):
-                    log.append(FaultMet("engine", str(error)))
-                goodbye = Goodbye(error.exit_code or FAULT, str(error))
-            except Exception as error:  # noqa: BLE001 - told to the clients, with its traceback in the file
-                traceback.print_exc()  # before anybody is sent to read it
-                sys.stderr.flush()
-                goodbye = Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")
+                goodbye = self._run_published(place, log, resumption, 1 + runs)
             finally:
                 # A run can end before its client connects. The client still needs the result.
-                expected = self._watched and self._stopped is None
+                expected = self._watched and self._stop_signal is None
                 server.wait_for_a_client(WATCHER_WITHIN_S if expected else CLIENT_WITHIN_S)
                 if self._notifier is not None:
                     self._notifier.close(goodbye)
                 server.close(goodbye)
             return goodbye.exit_code
 
+    def _run_published(self, place: EnginePlace, log: SqliteLog, resumption: Resumption, run: int) -> Goodbye:
+        """Publishes where the engine answers, and runs the session. An error ends it with a goodbye that names it.
+
+        resumption: the state after the earlier rows. run: the number of this run.
+        """
+        try:
+            signal.signal(signal.SIGTERM, self._on_stop_signal)  # before a client can connect
+            publish(place)
+            return self._run_session(log, resumption, run)
+        except HarnessError as error:
+            sys.stderr.write(f"{error}\n")
+            with contextlib.suppress(LogError):
+                log.append(FaultMet("engine", str(error)))
+            return Goodbye(error.exit_code or FAULT, str(error))
+        except Exception as error:  # noqa: BLE001 - told to the clients, with its traceback in the file
+            traceback.print_exc()  # before anybody is sent to read it
+            sys.stderr.flush()
+            return Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")
+
     def _run_session(self, log: SqliteLog, resumption: Resumption, run: int) -> Goodbye:
-        """resumption: the state after the earlier rows. run: the number of this run."""
         bench = self._resolved.bench
         started = self._figures.session().session
         if started is None:
@@ -245,55 +259,19 @@ class Engine:
             transcriber = self._transcriber(log, bench)
             if transcriber is not None:
                 stack.callback(transcriber.close)
-            microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
-            watchdog = Watchdog()
-            checks = None
-            if bench.checks is not None:
-                from harness.session.bench_checks import BenchCheck  # here, since few benches are checked
-
-                checks = BenchCheck(bench, bench.checks, drivers, self._clock, self._folder.path)
-
-            def alive() -> None:
-                watchdog.alive()
-                log.demand_place()  # also while nothing is to be written
-
-            stage = stage_of(
-                self._resolved,
-                drivers,
-                log,
-                self._clock,
-                self._figures,
-                on_state=self._on_state,
-                answer=self._answer,
-                attended=self._is_attended,
-                transcribe=transcriber.transcribe if transcriber else None,
-                recogniser_name=transcriber.name if transcriber else "",
-                linger=self._attended_by_a_client,
-                checks=checks,
-                short_of_room=partial(disk_space_problem, self._folder.path, bench.min_free_gb),
-                alive=alive,
-                # At another speed, simulated devices stand still with the engine.
-                stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
-            )
-            # A person speaks in a trial that is left, and nobody is there.
-            pending_ids = {trial_id for trial_id, _ in resumption.pending()}
-            if bench.operator is OperatorPresence.ABSENT and any(
-                trial.talker and trial.id in pending_ids for trial in started.trials
-            ):
-                raise InputError(
-                    "people speak in this session, but the operator is absent", remedy="Leave out --unattended"
-                )
-            conductor = Conductor(started.trials, stage, resumption)
+            context = self._conductor_context(drivers, log, transcriber, watch)
+            self._refuse_absent_talkers(started.trials, resumption)
+            conductor = Conductor(started.trials, context, resumption)
             self._conductor = conductor
             row = EngineStarted(run, os.getpid(), boot_id(), self._clock.speed)
             resumption.add(log.append(row))
-            unpowered = [power for device, power in stage.power.items() if device in resumption.unpowered]
+            unpowered = [power for device, power in context.power.items() if device in resumption.unpowered]
             stack.enter_context(self._open_drivers(drivers, unpowered))
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
             self._replay = partial(replay, monitor, self._folder.clips, self._clips)
-            stack.enter_context(self._meter(drivers, microphone))
+            stack.enter_context(self._meter(drivers, context.microphone))
             stack.enter_context(watch.watching())
-            if self._stopped is not None:  # the signal came before there was a conductor to stop
+            if self._stop_signal is not None:  # it came before there was a conductor to stop
                 conductor.stop(self._stop_reason())
             if self._watched and bench.operator is OperatorPresence.AUTO and self._server is not None:
                 self._server.wait_for_a_client(OPERATOR_WITHIN_S)
@@ -303,7 +281,50 @@ class Engine:
                 self._conductor = None
         return self._goodbye(reason)
 
+    def _conductor_context(
+        self, drivers: Mapping[str, Driver], log: SqliteLog, transcriber: Transcriber | None, watch: HostWatch
+    ) -> ConductorContext:
+        bench, watchdog, checks = self._resolved.bench, Watchdog(), None
+        if bench.checks is not None:
+            from harness.session.bench_checks import BenchCheck  # here, since few benches are checked
+
+            checks = BenchCheck(bench, bench.checks, drivers, self._clock, self._folder.path)
+
+        def report_alive() -> None:
+            watchdog.notify()
+            log.demand_place()  # also while nothing is to be written
+
+        return conductor_context(
+            self._resolved,
+            drivers,
+            log,
+            self._clock,
+            self._figures,
+            on_state=self._on_state,
+            answer=self._answer,
+            attended=self._is_attended,
+            transcribe=transcriber.transcribe if transcriber else None,
+            recogniser_name=transcriber.name if transcriber else "",
+            linger=self._attended_by_a_client,
+            checks=checks,
+            disk_space_problem=partial(disk_space_problem, self._folder.path, bench.min_free_gb),
+            report_alive=report_alive,
+            # At another speed, simulated devices stand still with the engine.
+            new_stalls=watch.new_stalls if self._clock.speed == 1.0 else tuple,
+        )
+
+    def _refuse_absent_talkers(self, trials: Sequence[Trial], resumption: Resumption) -> None:
+        """Raises InputError if a person speaks in a trial that is left, and nobody is there."""
+        pending_ids = {trial_id for trial_id, _ in resumption.pending()}
+        if self._resolved.bench.operator is OperatorPresence.ABSENT and any(
+            trial.talker and trial.id in pending_ids for trial in trials
+        ):
+            raise InputError(
+                "people speak in this session, but the operator is absent", remedy="Leave out --unattended"
+            )
+
     def _goodbye(self, reason: EndReason) -> Goodbye:
+        """The last message to the clients of a run that ended without an error."""
         for entry in later_rows(self._folder.path):  # answers on effects that were given during the stop count too
             self._figures.add_later(entry)
         progress = self._figures.session()
@@ -337,25 +358,26 @@ class Engine:
             yield
 
     def _boot(self, unpowered: Sequence[DevicePower]) -> None:
+        """Switches devices on, and waits for their boot time, unless the engine is asked to end."""
         for power in unpowered:
             power.turn(on=True, given_up=threading.Event())
         until_s = time.monotonic() + max(self._clock.real_s(power.switch.boot_s) for power in unpowered)
-        while time.monotonic() < until_s and self._stopped is None:
+        while time.monotonic() < until_s and self._stop_signal is None:
             time.sleep(0.1)
 
     def _sink_for(self, driver: Driver) -> Callable[[Observation], None]:
         """The function to which the driver passes its observations, from any thread."""
-        # The monitor plays no stimuli. The session only needs its loss and return.
+        # A monitor that plays no stimuli: the session only needs its loss and return.
         bench = self._resolved.bench
-        heard = {player.id for player in players_of(bench)}
-        only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
+        player_ids = {player.id for player in players_of(bench)}
+        only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in player_ids
 
-        def observed(observation: Observation) -> None:
-            conductor = self._conductor
+        def enqueue(observation: Observation) -> None:
+            conductor = self._conductor  # read once: the end of the run removes it meanwhile
             if conductor is not None and (not only_links or isinstance(observation, LinkLost | LinkBack)):
                 conductor.enqueue(observation)
 
-        return observed
+        return enqueue
 
     @contextlib.contextmanager
     def _meter(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
@@ -384,6 +406,7 @@ class Engine:
             thread.join()
 
     def _transcriber(self, log: SqliteLog, bench: Bench) -> Transcriber | None:
+        """The harness's own recogniser; None without an installed one, or without real sound."""
         if all(is_simulated(part.driver) for part in equipment_of(bench)):
             return None  # no real sound to transcribe
         name = installed_recogniser()
@@ -420,13 +443,14 @@ class Engine:
             with contextlib.suppress(LogError):  # a full disk must not end the thread that reports it
                 self._log.append(NoteWritten(text, NOTIFY_BY))
 
-    def _take_in(self, entry: Entry) -> None:
+    def _add_to_results(self, entry: Entry) -> None:
         self._figures.add(entry)
         if (clip := clip_of(entry.record)) is not None:
             self._clips[clip.name] = clip
 
     def _on_commit(self, entry: Entry) -> None:
-        self._take_in(entry)
+        """Called on the log's thread for each row. Results come first, since clients may ask for them at once."""
+        self._add_to_results(entry)
         if self._notifier is not None:
             self._notifier.committed(entry)
         if self._server is not None:
@@ -451,8 +475,8 @@ class Engine:
             has_monitor=self._resolved.bench.monitor is not None,
         )
 
-    def _command(self, command: Command, reply: Reply) -> None:
-        """Called on a client's thread."""
+    def _on_command(self, command: Command, reply: Reply) -> None:
+        """Replays a clip, or passes another command to the conductor. Called on a client's thread."""
         conductor = self._conductor
         if isinstance(command, Replay):
             why = self._replay(command.clip_name)
@@ -471,12 +495,12 @@ class Engine:
             self._conductor.enqueue(WakeUp())
 
     def _on_stop_signal(self, number: int, frame: object) -> None:
-        self._stopped = signal.Signals(number)
+        self._stop_signal = signal.Signals(number)
         if self._conductor is not None:
             self._conductor.stop(self._stop_reason())
 
     def _stop_reason(self) -> str:
-        return f"stopped: the engine was asked to end ({self._stopped.name if self._stopped else 'unknown'})"
+        return f"stopped: the engine was asked to end ({self._stop_signal.name if self._stop_signal else 'unknown'})"
 
 
 def _close(driver: Driver) -> None:
@@ -487,7 +511,7 @@ def _close(driver: Driver) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the session in the named folder; the exit status."""
+    """Runs the session in the named folder. Returns the exit status."""
     flags = set(arguments[1:])
     if not arguments or flags - {"--unattended", "--unwatched"}:
         sys.stderr.write("usage: python -m harness.session.engine.engine FOLDER [--unattended] [--unwatched]\n")
@@ -496,7 +520,7 @@ def main(arguments: list[str]) -> int:
     try:
         folder = SessionFolder(Path(arguments[0])).demand().path
         resolved = read_resolved(folder)
-        bench = for_drivers(resolved.bench)
+        bench = with_typed_options(resolved.bench)
         if "--unattended" in flags:
             bench = replace(bench, operator=OperatorPresence.ABSENT)
         resolved = replace(resolved, bench=bench)

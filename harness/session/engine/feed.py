@@ -1,4 +1,4 @@
-"""JSON lines over a local socket, with a limit on their length."""
+"""The messages between an engine and its clients: JSON lines over a local socket, with a limit on their length."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class LineTooLong(ValueError):
 
 
 def lines(connection: socket.socket, longest: int | None = MAX_LINE_BYTES) -> Iterator[bytes]:
-    """Lines, without their newline, until the other side closes. An incomplete line at the end is dropped.
+    """Yields lines, without their newline, until the other side closes. An incomplete line at the end is dropped.
 
-    longest: longest line in bytes; None: no limit (for lines from an engine, which is trusted). OSError, LineTooLong.
+    longest: longest line in bytes; None: no limit (for lines from an engine, which is trusted). Raises LineTooLong, and
+    OSError if the connection breaks.
     """
     pieces: list[bytes] = []
     length = 0
@@ -54,6 +55,7 @@ SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
 """A client that reads nothing for SEND_WITHIN_S, or sends no Hello within HELLO_WITHIN_S, is dropped."""
 ACCEPT_AGAIN_S = 0.5
+"""Wait before the server accepts connections again after an error."""
 MAX_COMMAND_BYTES = 1 << 16
 """Longest line that a client may send, in bytes."""
 RESUME = ". Resume: harness run resume SESSION"
@@ -139,7 +141,7 @@ class FeedServer:
         """Sends a message to all clients. Never blocks."""
         with self._changed:
             for client in self._clients:
-                client.take(message)
+                client.enqueue(message)
             self._changed.notify_all()
 
     def close(self, goodbye: Goodbye, within_s: float = 3.0) -> None:
@@ -149,7 +151,7 @@ class FeedServer:
                 return
             self._goodbye = goodbye
             for client in self._clients:
-                client.take(goodbye)
+                client.enqueue(goodbye)
             clients = list(self._clients)
             self._changed.notify_all()
         with contextlib.suppress(OSError):
@@ -163,7 +165,7 @@ class FeedServer:
         self._path.unlink(missing_ok=True)
 
     def rows_after(self, seq: int) -> list[Entry]:
-        """Some committed rows after a seq, in order; [] without new rows. LogError."""
+        """The next committed rows after a seq, at most MAX_WAITING, in order; [] without new rows. Raises LogError."""
         with self._changed:
             if seq >= self._last_seq:
                 return []
@@ -209,7 +211,10 @@ class FeedServer:
 
 
 class _Client:
-    """One connection. The server's condition guards its fields."""
+    """One connection, with a thread that reads and a thread that writes.
+
+    hello: the client's greeting; None before it. The server's condition `_changed` guards the fields.
+    """
 
     def __init__(self, server: FeedServer, connection: socket.socket) -> None:
         self._server = server
@@ -217,7 +222,7 @@ class _Client:
         self._waiting: deque[Message] = deque()
         self._meters: Meters | None = None
         self._is_closed = False
-        self._threads = 2
+        self._running_threads = 2
         self.hello: Hello | None = None
         self.reading = threading.Thread(target=self._read, name="feed-read", daemon=True)
         self.writing = threading.Thread(target=self._write, name="feed-write", daemon=True)
@@ -226,8 +231,8 @@ class _Client:
         self.writing.start()
         self.reading.start()
 
-    def take(self, message: Message) -> None:
-        """Queues a message for the writing thread. Drops the client when too many wait."""
+    def enqueue(self, message: Message) -> None:
+        """Queues a message for the writing thread. Drops the client when too many wait. The caller holds `_changed`."""
         if isinstance(message, Meters):
             if self.hello is not None and self.hello.meters:
                 self._meters = message  # only the newest level matters
@@ -276,25 +281,25 @@ class _Client:
 
     def _answer(self, answered: Answered) -> None:
         with self._server._changed:
-            self.take(answered)
+            self.enqueue(answered)
             self._server._changed.notify_all()
 
     def _end_thread(self) -> None:
         """Ends one of the two threads. The first one to end wakes the other; the last one closes the connection."""
         with self._server._changed:
             self.disconnect()
-            self._threads -= 1
-            if not self._threads:
+            self._running_threads -= 1
+            if not self._running_threads:
                 self._connection.close()
         self._server._forget(self)
 
     def _write(self) -> None:
-        sent = -1
+        sent_seq = -1  # of the last row that was sent; -1 before the welcome
         try:
             while True:
                 with self._server._changed:
-                    while not (self._is_closed or self._has_messages(sent)):
-                        if self._server._goodbye is not None and sent >= self._server._last_seq:
+                    while not (self._is_closed or self._has_messages(sent_seq)):
+                        if self._server._goodbye is not None and sent_seq >= self._server._last_seq:
                             return
                         self._server._changed.wait(1.0)
                     if self._is_closed:
@@ -304,24 +309,24 @@ class _Client:
                     if self._meters is not None:
                         messages.append(self._meters)
                         self._meters = None
-                if sent < 0 and self.hello is not None:
+                if sent_seq < 0 and self.hello is not None:
                     self._send(messages[:1])  # the welcome
                     messages = messages[1:]
-                    sent = max(0, self.hello.since_seq)
+                    sent_seq = max(0, self.hello.since_seq)
                 # Rows go first, so that answers and Goodbye follow the rows that they refer to.
-                while rows := self._server.rows_after(sent):
+                while rows := self._server.rows_after(sent_seq):
                     self._send([Logged(entry) for entry in rows])
-                    sent = rows[-1].seq
+                    sent_seq = rows[-1].seq
                 self._send(messages)
         except (OSError, LogError):
             pass  # the client is gone or frozen, or the log cannot be read: it may come back
         finally:
             self._end_thread()
 
-    def _has_messages(self, sent: int) -> bool:
+    def _has_messages(self, sent_seq: int) -> bool:
         if self.hello is None:
             return False
-        return bool(self._waiting) or self._meters is not None or 0 <= sent < self._server._last_seq
+        return bool(self._waiting) or self._meters is not None or 0 <= sent_seq < self._server._last_seq
 
     def _send(self, messages: list[Message]) -> None:
         if messages:
@@ -330,7 +335,7 @@ class _Client:
 
 
 def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> None:
-    """Sends all data, each piece within timeout_s; TimeoutError for a client that does not read."""
+    """Sends all data, each piece within timeout_s. Raises TimeoutError for a client that does not read."""
     poll = select.poll()  # a timeout of the socket would also limit the thread that reads it
     poll.register(connection, select.POLLOUT)
     view = memoryview(text)
@@ -342,7 +347,7 @@ def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> No
 
 
 class EngineClient:
-    """A connection to a running engine. It sends Hello at once; EngineError if there is no answer.
+    """A connection to a running engine. It sends Hello at once. Raises EngineError if it cannot connect.
 
     - on_message: called on the reading thread for each message, in order.
     - on_closed: called once, after the last message, with a text for people ("" after a Goodbye or after `close`).
@@ -373,7 +378,7 @@ class EngineClient:
         self._thread.start()
 
     def send(self, command: Command) -> None:
-        """Sends a command; the engine's Answered comes as a message. EngineError when the engine is gone."""
+        """Sends a command. The engine's Answered comes as a message. Raises EngineError when the engine is gone."""
         text = encode(COMMANDS, command) + b"\n"
         try:
             with self._sending:
@@ -400,7 +405,8 @@ class EngineClient:
                     why = ""
                 self._on_message(message)
         except OSError as error:
-            why = f"the connection broke: {error.strerror or error}" if why else ""
+            if why:  # after a Goodbye, the end is expected
+                why = f"the connection broke: {error.strerror or error}"
         except CodecError as error:
             why = f"the engine has a different version: {error.what}"
         with self._sending:  # not while another thread sends: the system may give the socket's number to another file

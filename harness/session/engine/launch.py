@@ -42,7 +42,7 @@ class EnginePlace:
 
 
 def this_process(folder: Path) -> EnginePlace:
-    """The place of this process as an engine."""
+    """The place of this process as the engine of a session. Raises EngineError without /proc."""
     started = start_ticks(os.getpid())
     if started is None:
         raise EngineError("/proc does not show this process", remedy="Mount /proc")
@@ -71,7 +71,7 @@ def find(folder: Path) -> EnginePlace | None:
 
 
 def list_running() -> tuple[EnginePlace, ...]:
-    """All running engines of this user. Removes the records of killed ones."""
+    """All running engines of this user. Deletes the records and sockets of killed ones."""
     places = []
     for path in sorted(runtime_folder().glob("engine-*.json")):
         place = _read(path)
@@ -84,7 +84,7 @@ def list_running() -> tuple[EnginePlace, ...]:
 
 
 def _runtime_path(folder: Path, ending: str) -> Path:
-    # A socket's path has at most 107 bytes, and that of a session's folder may be longer.
+    # By a hash: a socket's path has at most 107 bytes, and that of a session's folder may be longer.
     return runtime_folder() / f"engine-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}.{ending}"
 
 
@@ -106,8 +106,8 @@ def start_engine(
 
     unattended: the operator is never asked, whatever the bench says. watched: the caller will connect to it.
 
-    EngineError when it ends or does not answer within `within_s`, with its last output. Ctrl-C while this waits stops
-    the engine, and raises EngineError too.
+    Raises EngineError when the engine ends or does not answer within `within_s`, with its last output. Ctrl-C while
+    this waits stops the engine, and raises EngineError too.
     """
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
@@ -147,6 +147,7 @@ def start_engine(
 
 
 def _find_answering(folder: Path) -> EnginePlace | None:
+    """The engine of a session once its socket exists; None before."""
     place = find(folder)
     return place if place is not None and Path(place.socket).exists() else None
 

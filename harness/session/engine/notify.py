@@ -58,9 +58,10 @@ class SessionSnapshot:
 class NotificationEvent:
     """Something to report.
 
-    on: the kinds of messages to which it belongs; it is sent if one of them is wanted. event: its own kind.
-    subject: headline, which follows the name of the session. why: reason. to_do: what a person should do; "" if
-    nothing. wall_s: when it happened, in Unix time.
+    - on: the kinds of messages to which it belongs; it is sent if one of them is wanted. event: its own kind.
+    - subject: headline, which follows the name of the session. why: reason.
+    - to_do: what a person should do; "" if nothing.
+    - wall_s: when it happened, in Unix time.
     """
 
     on: frozenset[NotifyOn]
@@ -71,15 +72,15 @@ class NotificationEvent:
     wall_s: float
 
 
-def message_of(happened: NotificationEvent, session: Path, bench: str, snapshot: SessionSnapshot) -> dict[str, Any]:
+def message_of(event: NotificationEvent, session: Path, bench: str, snapshot: SessionSnapshot) -> dict[str, Any]:
     """The message as the JSON object that is sent; `text` says the same for people."""
-    began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(happened.wall_s))
-    subject = plain_text(f"{session.name}: {happened.subject}", 150)
-    why, to_do = plain_text(happened.why, 500), happened.to_do
+    began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(event.wall_s))
+    subject = plain_text(f"{session.name}: {event.subject}", 150)
+    why, to_do = plain_text(event.why, 500), event.to_do
     facts = {"Why": why, "Since": began, "Bench": bench, "Session": str(session), "What to do": to_do}
     text = [f"{subject}.", *(f"{name}: {fact}" for name, fact in facts.items() if fact), "", *snapshot.lines]
     return {
-        "event": happened.event.value,
+        "event": event.event.value,
         "subject": subject,
         "why": why,
         "to_do": to_do,
@@ -93,13 +94,13 @@ def message_of(happened: NotificationEvent, session: Path, bench: str, snapshot:
     }
 
 
-def trial_message(bench: str) -> dict[str, Any]:
+def sample_message(bench: str) -> dict[str, Any]:
     """A message without a run, for trying out a way of delivery."""
     to_do = "nothing: this is a test of how a run reports"
-    happened = _single_event(
+    event = _single_event(
         NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall()
     )
-    return message_of(happened, Path("no-session"), bench, SessionSnapshot()) | {"event": "test"}
+    return message_of(event, Path("no-session"), bench, SessionSnapshot()) | {"event": "test"}
 
 
 # Ways to deliver
@@ -129,20 +130,20 @@ def demand_ready(notify: Notify) -> None:
 
 
 def deliver(notify: Notify, message: dict[str, Any]) -> None:
-    """Delivers one message within about WITHIN_S; HarnessError when it was not accepted."""
+    """Delivers one message within about WITHIN_S. Raises HarnessError when it was not accepted."""
     demand_ready(notify)
-    whole = json.dumps(message, ensure_ascii=False).encode()
+    message_json = json.dumps(message, ensure_ascii=False).encode()
     if notify.command:
-        _run(notify, message, whole)
+        _run_program(notify, message, message_json)
     elif notify.mqtt:
-        _publish(notify, whole)
+        _publish(notify, message_json)
     else:
-        _post(notify, whole)
+        _post(notify, message_json)
 
 
-def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
+def _run_program(notify: Notify, message: dict[str, Any], message_json: bytes) -> None:
     argv = [argument.replace("{subject}", message["subject"]) for argument in notify.command]
-    content = whole + b"\n" if notify.input is NotifyInput.JSON else f"{message['text']}\n".encode()
+    content = message_json + b"\n" if notify.input is NotifyInput.JSON else f"{message['text']}\n".encode()
     try:
         child = ChildProcess(argv, stdout=None, guarded=True)
     except OSError as error:
@@ -169,19 +170,19 @@ def _write_input(child: ChildProcess, content: bytes) -> None:
     child.stdin.close()
 
 
-def _publish(notify: Notify, whole: bytes) -> None:
+def _publish(notify: Notify, message_json: bytes) -> None:
     from harness.devices.mqtt.link import BrokerLink, LinkEvents  # here, since it takes long to import
 
     nothing = LinkEvents(up=lambda: None, down=lambda _: None, message=lambda *_: None, remark=lambda _: None)
     link = BrokerLink("notify", broker_of(notify), HostClock(), Path(), (), nothing)
     link.open()
     try:
-        link.deliver(notify.topic, whole, WITHIN_S)
+        link.deliver(notify.topic, message_json, WITHIN_S)
     finally:
         link.close()
 
 
-def _post(notify: Notify, whole: bytes) -> None:
+def _post(notify: Notify, message_json: bytes) -> None:
     # Here, since few benches notify by HTTP.
     import urllib.error
     import urllib.request
@@ -198,7 +199,7 @@ def _post(notify: Notify, whole: bytes) -> None:
     if notify.token_env:
         headers["Authorization"] = f"Bearer {os.environ[notify.token_env]}"
     try:
-        request = urllib.request.Request(address, whole, headers, method="POST")
+        request = urllib.request.Request(address, message_json, headers, method="POST")
         if request.type not in ("http", "https"):
             raise DeviceError(f"{notify.webhook_env} does not contain an http(s) address", remedy="Set it to https://…")
         urllib.request.build_opener(NoRedirect).open(request, timeout=WITHIN_S).close()
@@ -218,7 +219,7 @@ def _post(notify: Notify, whole: bytes) -> None:
 class Notifier:
     """Sends the messages of one run. Each way of delivery has its own thread, so none delays the run or another way.
 
-    so_far: returns state and results of the session; called on those threads. note: writes a note into the log.
+    snapshot: returns state and results of the session; called on those threads. note: writes a note into the log.
     """
 
     def __init__(
@@ -226,10 +227,10 @@ class Notifier:
         ways: Sequence[Notify],
         session: Path,
         bench: str,
-        so_far: Callable[[], SessionSnapshot],
+        snapshot: Callable[[], SessionSnapshot],
         note: Callable[[str], None],
     ) -> None:
-        self._session, self._bench, self._snapshot = session, bench, so_far
+        self._session, self._bench, self._snapshot = session, bench, snapshot
         self._channels = tuple(_NotifyChannel(way, self._message, note) for way in ways)
         self._pause_reason = ""
         self._pause_reported = False
@@ -237,9 +238,9 @@ class Notifier:
         self._unpowered: set[str] = set()
 
     def committed(self, entry: Entry) -> None:
-        """Reports a row of the log if it is worth a message; never blocks."""
-        for happened in self._events_of_row(entry):
-            self._send(happened)
+        """Reports a row of the log if it is worth a message. Never blocks."""
+        for event in self._events_of_row(entry):
+            self._send(event)
 
     def state_changed(self, state: StateChanged) -> None:
         """Reports a state of the run if it is worth a message. Never blocks.
@@ -247,33 +248,33 @@ class Notifier:
         A full disk shows here first, since rows need space.
         """
         if state.word is StateWord.PAUSED:
-            for happened in self._pause(state.reason, threads.wall(), state.since_s):
-                self._send(happened)
+            for event in self._pause_events(state.reason, threads.wall(), state.since_s):
+                self._send(event)
 
     def close(self, goodbye: Goodbye) -> None:
         """Reports the end, and waits up to LAST_WORDS_S for its delivery."""
-        self._send(_end(goodbye, self._session))
+        self._send(_end_event(goodbye, self._session))
         until_s = threads.monotonic() + LAST_WORDS_S
-        for way in self._channels:
-            way.close(until_s)
+        for channel in self._channels:
+            channel.close(until_s)
 
-    def _message(self, happened: NotificationEvent) -> dict[str, Any]:
-        return message_of(happened, self._session, self._bench, self._snapshot())
+    def _message(self, event: NotificationEvent) -> dict[str, Any]:
+        return message_of(event, self._session, self._bench, self._snapshot())
 
-    def _send(self, happened: NotificationEvent) -> None:
-        for way in self._channels:
-            way.take(happened)
+    def _send(self, event: NotificationEvent) -> None:
+        for channel in self._channels:
+            channel.enqueue(event)
 
     def _events_of_row(self, entry: Entry) -> Iterator[NotificationEvent]:
         match entry.record:
             case Paused(reason=reason, by=by):
-                yield from self._pause(reason or f"by {by}", entry.wall_s, entry.at_s)
+                yield from self._pause_events(reason or f"by {by}", entry.wall_s, entry.at_s)
             case Resumed(by=by):
                 self._pause_reason = ""
                 if self._pause_reported:
                     yield _single_event(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
             case FaultMet(source=source, what=problem):
-                yield from self._fault(source, problem, entry)
+                yield from self._fault_events(source, problem, entry)
             case PowerSwitched(device=device, on=on):
                 if on:
                     self._unpowered.discard(device)
@@ -282,7 +283,7 @@ class Notifier:
             case Observed(observation=LinkLost(source=source)) if source.partition(".")[0] in self._unpowered:
                 pass  # expected: the run has cut its power
             case Observed(observation=LinkLost(source=source, what=problem)):
-                yield from self._fault(source, problem, entry)
+                yield from self._fault_events(source, problem, entry)
             case DecisionReached(passed=False) as decision:
                 yield _single_event(
                     NotifyOn.LIMIT_BROKEN,
@@ -294,21 +295,24 @@ class Notifier:
             case _:
                 pass
 
-    def _pause(self, reason: str, wall_s: float, at_s: float) -> Iterator[NotificationEvent]:
+    def _pause_events(self, reason: str, wall_s: float, at_s: float) -> Iterator[NotificationEvent]:
         if reason == self._pause_reason:
             return  # its row and its state both come here
-        self._pause_reason, self._pause_reported = reason, self._is_news(f"paused: {reason}", at_s)
+        self._pause_reason, self._pause_reported = reason, self._is_due(f"paused: {reason}", at_s)
         if self._pause_reported:
             to_do = f"resolve the cause. To continue manually: harness run attach {self._session}"
             yield _single_event(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
-    def _fault(self, source: str, problem: str, entry: Entry) -> Iterator[NotificationEvent]:
-        if self._is_news(source, entry.at_s):
+    def _fault_events(self, source: str, problem: str, entry: Entry) -> Iterator[NotificationEvent]:
+        if self._is_due(source, entry.at_s):
             to_do = f"investigate if the fault persists: harness run attach {self._session}"
             yield _single_event(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
 
-    def _is_news(self, subject: str, at_s: float) -> bool:
-        """Whether this subject was not reported recently. at_s: time on the session's clock, which nobody can set."""
+    def _is_due(self, subject: str, at_s: float) -> bool:
+        """Whether this subject was not reported within FAULT_EVERY_S. If so, records that it is reported now.
+
+        at_s: time on the session's clock, which nobody can set.
+        """
         last_s = self._last_sent_s.get(subject)
         if last_s is not None and at_s - last_s < FAULT_EVERY_S:
             return False
@@ -320,7 +324,7 @@ def _single_event(kind: NotifyOn, subject: str, why: str, to_do: str, wall_s: fl
     return NotificationEvent(frozenset({kind}), kind, subject, why, to_do, wall_s)
 
 
-def _end(goodbye: Goodbye, session: Path) -> NotificationEvent:
+def _end_event(goodbye: Goodbye, session: Path) -> NotificationEvent:
     """The end of a run, in one message, which also goes to people who only want to know about limits."""
     match goodbye.exit_code:
         case 0:
@@ -351,10 +355,11 @@ class _NotifyChannel:
         self._thread = threads.thread(self._work, name="notify")
         self._thread.start()
 
-    def take(self, happened: NotificationEvent) -> None:
-        if happened.on & set(self._notify.on):
+    def enqueue(self, event: NotificationEvent) -> None:
+        """Queues an event if it is wanted here. It is dropped, and counted, if too many wait."""
+        if event.on & set(self._notify.on):
             try:
-                self._waiting.put_nowait(happened)
+                self._waiting.put_nowait(event)
             except queue.Full:
                 self._dropped_count += 1
 
@@ -371,12 +376,12 @@ class _NotifyChannel:
             self._note(f"{name_of(self._notify)} did not get {counted(lost, 'message')} before the end of the run")
 
     def _work(self) -> None:
-        while (happened := self._waiting.get()) is not None:
-            message = self._message(happened)
-            if why := self._try(message):
+        while (event := self._waiting.get()) is not None:
+            message = self._message(event)
+            if why := self._deliver(message):
                 self._note(f"{name_of(self._notify)} did not get {message['event']!r}: {why}")
 
-    def _try(self, message: dict[str, Any]) -> str:
+    def _deliver(self, message: dict[str, Any]) -> str:
         """Tries to deliver a message a few times. Returns why it was not delivered; "" if it was."""
         why = ""
         for wait_s in (0.0, *BACK_OFF_S):

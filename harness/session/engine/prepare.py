@@ -52,21 +52,21 @@ def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
 
 def _sound_routes(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
     """Text on how the sound of each real device with a connection travels, and why."""
-    ways: dict[str, set[bool]] = {}
+    injected_by_device: dict[str, set[bool]] = {}
     for trial in trials:
         for target in trial.targets:
-            ways.setdefault(target.device, set()).add(target.injected)
-    for device, chosen in ways.items():
+            injected_by_device.setdefault(target.device, set()).add(target.injected)
+    for device, injected in injected_by_device.items():
         connection = bench.device(device).connection
         if connection is None or is_simulated(connection.driver):
             continue
         wire = f"its {connection.driver} connection"
-        if chosen == {True}:
+        if injected == {True}:
             yield f"{device} gets its sound over {wire}"
         elif is_deaf(bench, bench.device(device)):
-            audible = "nothing" if chosen == {False} else f"only what is sent over {wire}"
+            audible = "nothing" if injected == {False} else f"only what is sent over {wire}"
             yield f"{device} hears {audible}: {ALL_SIMULATED}"
-        elif chosen == {False}:
+        elif injected == {False}:
             why = "its trials are played aloud" if connection.injects else f"{wire} does not accept sound"
             yield f"{device} hears the loudspeaker, since {why}"
         else:
@@ -85,16 +85,17 @@ def is_deaf(bench: Bench, device: Device) -> bool:
 
 
 def _sound_servers(bench: Bench) -> str:
+    """Text on what carries the sound: this host's devices, the lab, or this process."""
     parts = [part for part in (*bench.loudspeakers, bench.microphone, bench.monitor) if part is not None]
-    within_us = any(is_simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators)
-    real = not all(is_simulated(part.driver) for part in parts)
-    if not within_us:
-        return SOUND_PATHS[bench.sound_server] if real else "no sound device"
-    within = f"inside this process ×{exact(clock_of(bench).speed)}, no real sound"
-    return f"{within}; and {SOUND_PATHS[bench.sound_server]}" if real else within
+    has_simulated = any(is_simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators)
+    has_real = not all(is_simulated(part.driver) for part in parts)
+    if not has_simulated:
+        return SOUND_PATHS[bench.sound_server] if has_real else "no sound device"
+    in_process = f"inside this process ×{exact(clock_of(bench).speed)}, no real sound"
+    return f"{in_process}; and {SOUND_PATHS[bench.sound_server]}" if has_real else in_process
 
 
-def keep_needed(bench: Bench, trials: Iterable[Trial]) -> Bench:
+def without_unneeded(bench: Bench, trials: Iterable[Trial]) -> Bench:
     """The bench without the stands and switches that no trial needs; they may be switched off, or not connected."""
     trials = tuple(trials)
     moved = {id for trial in trials for id, _ in trial.stands}
@@ -111,8 +112,12 @@ _ANY_TEXT = "hello"
 
 
 def refuse_unplayable(scenario: Scenario, trials: Iterable[Trial]) -> None:
-    """Renders one stimulus with every voice and every recording; InputProblems with all that cannot be rendered."""
-    _refuse(scenario, ((trial.template, trial.recipe, _render_kind(trial)) for trial in trials if not trial.talker))
+    """Renders one stimulus with every voice and every recording. Raises InputProblems with all that cannot be rendered.
+
+    A single problem is raised as it is.
+    """
+    recipes = ((trial.template, trial.recipe, _render_kind(trial)) for trial in trials if not trial.talker)
+    _refuse_unrenderable(scenario, recipes)
 
 
 def refuse_unspeakable(scenario: Scenario) -> None:
@@ -120,25 +125,28 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 
     Problems with the language or the wake phrase of a device can only be found with a bench.
     """
-    spoken = dict.fromkeys(speech for speech in _list_spoken(scenario) if not speech[2].is_person)
-    recipes = ((name, StimulusRecipe(SpokenText(text), None, voice), voice) for name, text, voice in spoken)
-    _refuse(scenario, recipes, languages=False)
+    recipes = (
+        (name, StimulusRecipe(SpokenText(text), None, voice), voice)
+        for name, text, voice in _list_spoken(scenario)
+        if not voice.is_person
+    )
+    _refuse_unrenderable(scenario, recipes, languages=False)
 
 
-def _refuse(
+def _refuse_unrenderable(
     scenario: Scenario, recipes: Iterable[tuple[str, StimulusRecipe, object]], *, languages: bool = True
 ) -> None:
-    """Renders one of each kind of recipe; InputProblems with all that fail.
+    """Renders one of each kind of recipe. Raises the problem with the one that fails, or InputProblems with several.
 
     recipes: (trial, recipe, kind). Of the recipes of one kind, either all can be rendered or none.
     languages: whether the recipes name the language that will be used; otherwise it may be the device's.
     """
-    renders, tried = renderer(), set[object]()
+    renders, tried_kinds = renderer(), set[object]()
     problems: list[InputError] = []
-    for name, recipe, sort in recipes:
-        if sort in tried:
+    for name, recipe, kind in recipes:
+        if kind in tried_kinds:
             continue
-        tried.add(sort)
+        tried_kinds.add(kind)
         step(f"Rendering a stimulus of {name}")
         if isinstance(recipe.query, Ambience) and recipe.query.noise is not None:
             # A second of noise shows it: no length of noise fails where a shorter one can be made.
@@ -170,13 +178,13 @@ def _render_kind(trial: Trial) -> object:
 def _list_spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
     """A trial, a text and a voice, for every voice that may say it."""
     queries = {query.id: query for query in scenario.queries}
-    varied = [value for axis in scenario.matrix.axes if axis.name == "voice" for value in axis.values]
+    matrix_voices = [value for axis in scenario.matrix.axes if axis.name == "voice" for value in axis.values]
     for template in scenario.trials:
         query = queries.get(template.query)
-        text = _text(template, query)
+        text = _spoken_text(template, query)
         if text is not None:
             template_voice = template.voice or (query.voice if query else None) or scenario.defaults.voice
-            voices = varied if varied and not template.recordings else [template_voice]
+            voices = matrix_voices if matrix_voices and not template.recordings else [template_voice]
             yield from ((template.id, text, voice) for voice in voices if isinstance(voice, VoiceSpec))
         if template.ambient is not None:
             if (probe := template.ambient.probe) is not None and not probe.recording:
@@ -187,7 +195,7 @@ def _list_spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
                 )
 
 
-def _text(template: TrialTemplate, query: Query | None) -> str | None:
+def _spoken_text(template: TrialTemplate, query: Query | None) -> str | None:
     """The text that a template's voice says; None if there is none."""
     if query is not None:
         return query.utterance.text if isinstance(query.utterance, SpokenText) else None
@@ -195,6 +203,7 @@ def _text(template: TrialTemplate, query: Query | None) -> str | None:
 
 
 PACKAGES = ("numpy", "scipy", "soundfile", "soxr", "pyaudio", "webrtcvad-wheels", "paho-mqtt", "pydantic")
+"""Packages whose versions the session records, if they are installed."""
 
 
 def prepare(
@@ -211,8 +220,9 @@ def prepare(
 
     seed: seed of the order and of simulated parts; None takes the scenario's. operator: replaces the bench's value.
     demand: a further check, which raises an error if the bench lacks something, before there is a folder.
-    InputError, InputProblems, PluginError or VoiceError when something is wrong. UnmetNeed when the bench lacks what
-    the scenario needs. DeviceError when the host lacks a device that the bench names.
+
+    Raises InputError, InputProblems, PluginError or VoiceError when something is wrong. Raises UnmetNeed when the bench
+    lacks what the scenario needs. Raises DeviceError when the host lacks a device that the bench names.
     """
     scenario = load_scenario(scenario_path, extra_assets=extra_assets or {})
     bench = load_bench(bench_path)
@@ -222,8 +232,8 @@ def prepare(
     if seed is not None:
         scenario = replace(scenario, seed=seed)
     started = plan_session(scenario, bench, seed)
-    bench = keep_needed(bench, started.trials)
-    # A port, a password or a program that the bench names and this host has not.
+    bench = without_unneeded(bench, started.trials)
+    # The host must have each port, password and program that the bench names.
     for notify in bench.notify:
         demand_ready(notify)
     for part in equipment_of(bench):
@@ -240,8 +250,8 @@ def prepare(
 def plan_session(scenario: Scenario, bench: Bench, seed: int | None = None) -> SessionStarted:
     """The first row of a session that has no folder and no name yet; reaches no device.
 
-    Both have passed `check_compatibility`. seed: seed of the order; None takes the scenario's. InputError if there is
-    no trial.
+    Both have passed `check_compatibility`. seed: seed of the order; None takes the scenario's. Raises InputError if
+    there is no trial.
     """
     trials = plan(scenario, bench, seed)
     if not trials:
@@ -256,7 +266,7 @@ def plan_session(scenario: Scenario, bench: Bench, seed: int | None = None) -> S
         bench_id=bench.id,
         bench_sha256=bench.sha256,
         seed=scenario.seed,
-        sound_path=sound_path(keep_needed(bench, trials), trials),
+        sound_path=sound_path(without_unneeded(bench, trials), trials),
         versions=_versions(trials),
         trials=trials,
         host=host_facts(),
@@ -272,6 +282,7 @@ def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
 
 
 def _write_folder(root: Path, resolved: ResolvedSession, started: SessionStarted) -> Path:
+    """Writes the session's folder, named after the time and the scenario. Returns its path."""
     with disk_errors(f"{root} cannot be made"):
         root.mkdir(parents=True, exist_ok=True)
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
@@ -360,7 +371,10 @@ def _summary(started: SessionStarted, bench: Bench) -> bytes:
 
 
 def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
-    """(package, version) of everything that results depend on; VoiceError, PluginError if a voice is not installed."""
+    """(package, version) of everything that results depend on.
+
+    Raises VoiceError or PluginError if a voice is not installed.
+    """
     versions = {"voice-harness": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for package in PACKAGES:
         try:

@@ -37,6 +37,7 @@ class DeviceConnection:
 
     @property
     def failed(self) -> bool:
+        """Whether there is anything to report."""
         return self.is_lost or self.lost + self.restarts + self.interrupted > 0
 
 
@@ -44,11 +45,12 @@ class DeviceConnection:
 class _Device:
     """What is known of one device's connections at the current row.
 
-    lost, lost_s, restarts, interrupted: as in `DeviceConnection`.
-    lost_sources: sources that are lost now → True if the driver lost it, False if the device reported that it is gone.
-    away_s: when the first of them was lost; None if its power was off then.
-    restart: source and time of the last report of a restart.
-    booting: whether the run has switched its power on, and the device has not started yet.
+    - lost, lost_s, restarts, interrupted: as in `DeviceConnection`.
+    - lost_sources: sources that are lost now → whether the driver lost it; else the device reported that it is gone.
+    - away_s: when the first of them was lost; None if its power was off then.
+    - restart: source and time of the last report of a restart.
+    - has_power: False while the run has switched it off.
+    - booting: whether the run has switched its power on, and the device has not started yet.
     """
 
     lost: int = 0
@@ -76,8 +78,8 @@ class Connections:
         self._trial_device: dict[str, str] = {}
         self._devices: dict[str, _Device] = {}
 
-    def take(self, row: Record, last_s: float) -> None:
-        """Takes a row. last_s: time of the previous row, on the clock of that row's run."""
+    def add(self, row: Record, last_s: float) -> None:
+        """Adds a row. last_s: time of the previous row, on the clock of that row's run."""
         match row:
             case SessionStarted(trials=trials):
                 for trial in trials:
@@ -95,28 +97,29 @@ class Connections:
             case AttemptFinished(outcome=Outcome.INTERRUPTED, cause=cause, trial_id=trial_id):
                 code, _, detail = cause.partition(": ")
                 if code in _CAUSES:
-                    name = detail.partition(":")[0]
-                    name = self._device_of.get(name, name)
-                    if code != "link_lost" and name not in self._devices:  # the cause does not name the device
-                        name = self._trial_device.get(trial_id, name)
-                    self._devices.setdefault(name, _Device()).interrupted += 1
+                    source = detail.partition(":")[0]
+                    device_name = self._device_of.get(source, source)
+                    if code != "link_lost" and device_name not in self._devices:  # the cause does not name the device
+                        device_name = self._trial_device.get(trial_id, device_name)
+                    self._devices.setdefault(device_name, _Device()).interrupted += 1
             case _:
                 pass  # Other rows do not concern connections.
 
     def observe(self, observation: Observation) -> None:
+        """Adds an observation."""
         match observation:
             case LinkLost(source=source, at=at):
                 self._add_loss(source, at.at_s, by_driver=True)
             case Status(source=source, at=at, state=DeviceState.GONE):
                 self._add_loss(source, at.at_s, by_driver=False)
             case LinkBack(source=source, at=at):
-                self._return(source, at.at_s)
+                self._end_loss(source, at.at_s)
             case Status(source=source, at=at, state=state):
                 device = self._source_device(source)
                 if state is DeviceState.STARTED:
                     self._on_restart(device, source, at.at_s)
-                if not device.lost_sources.get(source, True):
-                    self._return(source, at.at_s)
+                if not device.lost_sources.get(source, True):  # it had reported that it is gone
+                    self._end_loss(source, at.at_s)
             case _:
                 pass  # Other observations do not concern connections.
 
@@ -124,6 +127,7 @@ class Connections:
         return self._devices.setdefault(self._device_of.get(source, source), _Device())
 
     def _add_loss(self, source: str, at_s: float, *, by_driver: bool) -> None:
+        """Records that a source is lost. Losses that overlap count as one, and those without power as none."""
         device = self._source_device(source)
         if not device.lost_sources:
             device.away_s = at_s if device.has_power else None
@@ -131,7 +135,8 @@ class Connections:
                 device.lost += 1
         device.lost_sources[source] = device.lost_sources.get(source, False) or by_driver
 
-    def _return(self, source: str, at_s: float) -> None:
+    def _end_loss(self, source: str, at_s: float) -> None:
+        """Records that a source is back. The device is, once none of its sources is lost."""
         device = self._source_device(source)
         if device.lost_sources.keys() == {source}:
             device.lost_s = device.lost_until(at_s)
@@ -154,11 +159,11 @@ class Connections:
         return tuple(
             DeviceConnection(
                 name,
-                device.lost,
-                device.lost_until(now_s),
-                bool(device.lost_sources),
-                device.restarts,
-                device.interrupted,
+                lost=device.lost,
+                lost_s=device.lost_until(now_s),
+                is_lost=bool(device.lost_sources),
+                restarts=device.restarts,
+                interrupted=device.interrupted,
             )
             for name, device in self._devices.items()
         )

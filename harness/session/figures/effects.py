@@ -103,6 +103,7 @@ class EffectRows:
         self._now_s = 0.0
 
     def add(self, entry: Entry) -> None:
+        """Adds a row of the log."""
         match entry.record:
             case Observed() as row:  # most rows
                 if self._checked:
@@ -178,6 +179,7 @@ class EffectRows:
         return evidence_by_key
 
     def _begin(self, row: AttemptStarted, at_s: float) -> None:
+        """Begins an attempt. Its devices' later reports belong to it, and no longer to an earlier one."""
         trial = self._trials.get(row.trial_id)
         if trial is None:
             return
@@ -211,6 +213,7 @@ class EffectRows:
         return EffectEvidence(check, said=device.words, due_wall_s=due_wall_s)
 
     def _device_effect(self, reports: _AttemptReports, check: EffectCheck) -> _ReportedEffect:
+        """The effect by the states that the device reported in time."""
         if not check.state:
             return _ReportedEffect(None, "")
         if not reports.trial.connection or ObservationKind.STATE not in reports.trial.reports:
@@ -220,17 +223,17 @@ class EffectRows:
             ends_s = reports.closes_s if reports.cut_s is None else min(reports.closes_s, reports.cut_s)
             until_s = ends_s - reports.opens_s
         states = [(state, after_s) for state, after_s in reports.states if after_s - state.at.error_s <= until_s]
-        words = [_reported_state(expected, states) for expected in check.state]
-        met = sum(is_met for is_met, _ in words)
-        summary = "; ".join(text for _, text in words)
-        if met == len(words):
+        reported = [_reported_state(expected, states) for expected in check.state]
+        met_count = sum(is_met for is_met, _ in reported)
+        summary = "; ".join(words for _, words in reported)
+        if met_count == len(reported):
             return _ReportedEffect(EffectOutcome.RIGHT, summary)
         if reports.closes_s is None or reports.cut_s is not None:
             return _ReportedEffect(None, f"{reports.cut or 'its sound was not heard'} before it had reported all of it")
         if not reports.over and self._now_s < reports.closes_s:
             return _ReportedEffect(None, "it still has time to report it")
         return _ReportedEffect(
-            EffectOutcome.PARTIAL if met else EffectOutcome.WRONG, f"{summary}, within {exact(until_s, 3)} s"
+            EffectOutcome.PARTIAL if met_count else EffectOutcome.WRONG, f"{summary}, within {exact(until_s, 3)} s"
         )
 
 
@@ -250,6 +253,10 @@ def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None =
 
 
 def _reported_state(expected: StateWanted, states: list[tuple[StateTold, float]]) -> tuple[bool, str]:
+    """Whether the expected state was reported, and what was reported instead, in words.
+
+    states: (report, seconds after the query).
+    """
     of_name = [(state, after_s) for state, after_s in states if state.name == expected.name]
     for state, after_s in of_name:
         if expected.fits(state.name, state.value):
@@ -281,7 +288,7 @@ def next_time_of_day(clock: str, after_s: float, zone: tzinfo | None = None) -> 
     """Unix time of the first HH:MM after another Unix time. zone: None is this host's.
 
     When clocks go back, HH:MM occurs twice, and both count. When they skip HH:MM, it occurs as long after midnight as
-    without the change. ValueError when `clock` is not a time of day.
+    without the change. Raises ValueError when `clock` is not a time of day.
     """
     hour, _, minute = clock.partition(":")
     first = datetime.fromtimestamp(after_s, zone).date()

@@ -11,10 +11,12 @@ from harness.model.scenario import RecognitionRule
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.session.figures.progress import Progress
-from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, frame_of, tested
+from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested
+from harness.session.figures.understood_trials import frame_of
 from harness.understanding.reported_frames import normalised
 
 Groups = tuple[tuple[str, str], ...]
+"""(name of a group, its value), as `model.understanding.Utterance` has them."""
 
 
 @frozen
@@ -62,13 +64,13 @@ def session_corpora(
             trial = trial_progress.trial
             trial_id = trial.id if len(progresses) == 1 else f"{name}:{trial.id}"
             groups = _groups(trial, name, attempt.attempt)
-            heard = _understood(trial, attempt, trial_id, groups)
-            if heard is None:
+            prediction = _predicted_utterance(trial, attempt, trial_id, groups)
+            if prediction is None:
                 unknown.append(trial_id)
                 continue
             rules[trial_id] = trial.recognised
             gold.append(_expected_utterance(trial, trial_id, groups))
-            predicted.append(heard)
+            predicted.append(prediction)
     path = ", ".join(names)
     return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown), rules)
 
@@ -91,7 +93,7 @@ def _expected_utterance(trial: Trial, trial_id: str, groups: Groups) -> Utteranc
     return Utterance(trial_id, words, expected.intents, None, slots, groups)
 
 
-def _understood(trial: Trial, attempt: AttemptProgress, trial_id: str, groups: Groups) -> Utterance | None:
+def _predicted_utterance(trial: Trial, attempt: AttemptProgress, trial_id: str, groups: Groups) -> Utterance | None:
     """What the device understood, by its reports; without intents if it was silent, None if unknown."""
     frame = attempt.verdict.understood if attempt.verdict else None
     words = tuple(trial.reference.split())

@@ -21,10 +21,11 @@ from harness.wake.requests import pause_against, shortest_pause
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 NO_TESTS = Stopping()
+"""No sequential tests."""
 DISTURBED = "max_disturbed_share"
 MAX_DISTURBED_SHARE = 0.1
 """The limit on the share of disturbed attempts, if the scenario does not declare one."""
-WORDS = {
+SUBJECTS = {
     "min_recognised_share": "recognised",
     "min_first_attempt_share": "recognised at the first attempt",
     "min_answered_share": "answered",
@@ -100,32 +101,36 @@ def check_limits(
     If there are any limits, one on attempts that the host disturbed is added when it is exceeded.
     running: whether further results may come.
     """
-    findings = [*_query_results(limits, totals, wake)]
+    results = [*_query_results(limits, totals, wake)]
     devices = wake.devices if wake else ()
-    findings += [finding for device in devices for finding in _device_results(limits, device)]
+    for device in devices:
+        results += _device_results(limits, device)
     if not devices:
-        findings += [(name, LimitResult(None, totals.finished_in_words)) for name in _WAKE_LIMITS]
-    findings += _first_sound_results(limits.max_first_sound_p95_ms, totals, devices)
-    findings += _requests(limits.max_request_gap_ms, totals, wake)
-    declared = [
-        _limit(name, bound, result)
-        for name, result in findings
-        if (bound := getattr(limits, name.partition("[")[0])) is not None
-    ]
-    tests = [test for device in devices for test in _tests(device, stopping)]
-    share, bound = totals.disturbed, limits.max_disturbed_share
-    if bound is not None or ((tests or declared) and (share.value or 0.0) > MAX_DISTURBED_SHARE):
+        results += [(name, LimitResult(None, totals.finished_in_words)) for name in _WAKE_LIMITS]
+    results += _first_sound_results(limits.max_first_sound_p95_ms, totals, devices)
+    results += _request_pause_results(limits.max_request_gap_ms, totals, wake)
+    declared: list[DeclaredLimit] = []
+    for name, result in results:
+        bound = getattr(limits, name.partition("[")[0])
+        if bound is not None:
+            declared.append(_declared_limit(name, bound, result))
+    tests = [test for device in devices for test in _sequential_tests(device, stopping)]
+    share, max_share = totals.disturbed, limits.max_disturbed_share
+    if max_share is None and (tests or declared) and (share.value or 0.0) > MAX_DISTURBED_SHARE:
+        max_share = MAX_DISTURBED_SHARE
+    if max_share is not None:
         result = LimitResult(share.value, counted(share.total, "attempt"))
-        declared.append(_limit(DISTURBED, MAX_DISTURBED_SHARE if bound is None else bound, result))
+        declared.append(_declared_limit(DISTURBED, max_share, result))
     return tuple(replace(limit, running=running) for limit in (*declared, *tests))
 
 
-def _limit(name: str, bound: float, result: LimitResult) -> DeclaredLimit:
+def _declared_limit(name: str, bound: float, result: LimitResult) -> DeclaredLimit:
+    """A limit with its result. name: the scenario's key, with the device in brackets if it is on one device."""
     key, _, device = name.removesuffix("]").partition("[")
     unit = _unit(key)
     return DeclaredLimit(
         name,
-        f"{WORDS[key]} of {device}" if device else WORDS[key],
+        f"{SUBJECTS[key]} of {device}" if device else SUBJECTS[key],
         bound,
         result.found,
         least=key.startswith("min_"),
@@ -179,24 +184,25 @@ NamedResult = tuple[str, LimitResult]
 
 
 def _query_results(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
+    """Limits on queries. A result is settled if no trial that is left can change the verdict any more."""
     unfinished, again, effects = totals.planned - totals.finished, totals.again, totals.effects
 
-    def share(name: str, ratio: Share) -> NamedResult:
+    def share_result(name: str, share: Share) -> NamedResult:
         bound = getattr(limits, name)
-        best = ratio.count + unfinished + again  # one that is played again may be in the total already
-        lost = bound is not None and ratio.total > 0 and best < bound * (ratio.total + unfinished)
-        return name, LimitResult(ratio.value, counted(ratio.total, "trial"), ratio.interval, lost)
+        best_count = share.count + unfinished + again  # one that is played again may be in the total already
+        settled = bound is not None and share.total > 0 and best_count < bound * (share.total + unfinished)
+        return name, LimitResult(share.value, counted(share.total, "trial"), share.interval, settled)
 
-    yield share("min_recognised_share", totals.recognised)
-    yield share("min_first_attempt_share", totals.first_attempt)
-    yield share("min_answered_share", totals.answered)
+    yield share_result("min_recognised_share", totals.recognised)
+    yield share_result("min_first_attempt_share", totals.first_attempt)
+    yield share_result("min_answered_share", totals.answered)
     yield "max_latency_p95_ms", _p95_result(totals.latency, limits.max_latency_p95_ms, "response")
     yield "min_effect_share", LimitResult(effects.value, counted(effects.total, "trial"), effects.interval)
-    yield share("min_understood_share", totals.understood.right)
-    yield share("min_intent_share", totals.understood.intents)
+    yield share_result("min_understood_share", totals.understood.right)
+    yield share_result("min_intent_share", totals.understood.intents)
     for name, outcome in (("max_inconclusive", Outcome.INCONCLUSIVE), ("max_interrupted", Outcome.INTERRUPTED)):
-        count, most = totals.count(outcome), getattr(limits, name)
-        yield name, LimitResult(count, totals.finished_in_words, settled=most is not None and count - again > most)
+        count, bound = totals.count(outcome), getattr(limits, name)
+        yield name, LimitResult(count, totals.finished_in_words, settled=bound is not None and count - again > bound)
     if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
         for name, words in zip(("max_first_attempt_wer", "max_final_wer"), words_of_session(totals, wake), strict=True):
             yield name, LimitResult(words.wer, counted(words.counts.words, "word"), words.interval)
@@ -232,21 +238,23 @@ def _device_results(limits: Limits, wake: DeviceWake) -> Iterator[NamedResult]:
 
 
 def _first_sound_results(
-    wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]
+    limit_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]
 ) -> Iterator[NamedResult]:
-    """The limit on first sounds: for all queries together, and for each device's commands; one without a result if
-    there are neither."""
+    """The limit on first sounds: for all queries together, and for each device's commands.
+
+    If there are neither, there is one without a result.
+    """
     name = "max_first_sound_p95_ms"
     commands = [device for device in devices if device.first_sounds.times.measured]
     if totals.first_sounds.times.measured or not commands:
-        yield name, _p95_result(totals.first_sounds.times, wanted_ms, "first sound")
+        yield name, _p95_result(totals.first_sounds.times, limit_ms, "first sound")
     for device in commands:
-        yield f"{name}[{device.device}]", _p95_result(device.first_sounds.times, wanted_ms, "first sound")
+        yield f"{name}[{device.device}]", _p95_result(device.first_sounds.times, limit_ms, "first sound")
 
 
-def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
+def _request_pause_results(limit_ms: float | None, totals: Totals, wake: WakeProgress | None) -> Iterator[NamedResult]:
     """The limit on the pause before requests, for each device with requests; one without a result if there are none."""
-    if most_ms is None:
+    if limit_ms is None:
         return
     devices = requests_of_session(totals.requests, wake)
     for device, gaps in devices:
@@ -256,12 +264,13 @@ def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) 
             low, high = pause.interval
             interval = low, math.inf if high is None else high
         requests = counted(sum(gap.whole.total for gap in gaps), "request")
-        yield f"max_request_gap_ms[{device}]", LimitResult(pause_against(gaps, most_ms), requests, interval)
+        yield f"max_request_gap_ms[{device}]", LimitResult(pause_against(gaps, limit_ms), requests, interval)
     if not devices:
         yield "max_request_gap_ms", LimitResult(None)
 
 
-def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
+def _sequential_tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
+    """The sequential tests on a device that are declared or decided, as limits: 1 if passed, 0 if failed."""
     decided = dict(device.decisions)
     declared = {"false_accepts": stopping.false_accepts, "false_rejects": stopping.false_rejects}
     for figure, test in declared.items():
@@ -269,30 +278,35 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
         if passed is not None or test is not None:
             yield DeclaredLimit(
                 f"{figure}_test[{device.device}]",
-                f"{WORDS[f'{figure}_test']} of {device.device}",
-                1.0,
-                None if passed is None else float(passed),
+                f"{SUBJECTS[f'{figure}_test']} of {device.device}",
+                wanted=1.0,
+                found=None if passed is None else float(passed),
                 least=True,
                 settled=passed is not None,
                 may_stay_open=stopping.on_undecided is OnUndecided.PASS,
             )
 
 
-def _p95_result(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitResult:
-    """The p95 of times. It has no result if there are too few, or if those left out could change the verdict."""
+def _p95_result(times: LatencyFigures, limit_ms: float | None, noun: str) -> LimitResult:
+    """The p95 of times. It has no result if there are too few, or if those left out could change the verdict.
+
+    The lower end of the interval stands for the p95 of too few times, since that already exceeds the limit.
+    """
     basis = counted(times.total, noun)
     if times.excluded:
         basis = f"{times.total} of {counted(times.measured, noun)}"
-    if times.p95 is None or wanted_ms is None:
+    if times.p95 is None or limit_ms is None:
         return LimitResult(None, basis)
     least_count = values_needed(times.p95.share)
     low_ms = (times.p95.low_s or 0.0) * 1000
     too_few = times.total < least_count
-    if too_few and low_ms <= wanted_ms:
+    if too_few and low_ms <= limit_ms:
         return LimitResult(None, basis, why_not=f"{basis}, p95 needs {least_count}")
-    shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
+    # The p95 if the times that were left out were as short, or as long, as possible.
+    holds_at_best, holds_at_worst = (end_s * 1000 <= limit_ms for end_s in times.p95_between_s)
     found_ms = low_ms if too_few else times.p95.value_s * 1000
-    return LimitResult(found_ms if shortest == longest else None, basis, _ends_ms(times.p95), or_more=too_few)
+    is_certain = holds_at_best == holds_at_worst
+    return LimitResult(found_ms if is_certain else None, basis, _ends_ms(times.p95), or_more=too_few)
 
 
 def _ends_ms(quantile: Quantile) -> Interval:

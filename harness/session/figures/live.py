@@ -23,7 +23,7 @@ class LiveFigures:
         self._lock = threads.lock()
 
     def add(self, entry: Entry) -> None:
-        """Takes a committed row, in order."""
+        """Adds a committed row; call it in the order of the log."""
         with self._lock:
             self._session.add(entry)
             if isinstance(entry.record, SessionStarted) and entry.record.listens:
@@ -32,20 +32,22 @@ class LiveFigures:
                 self._wake.add(entry)
 
     def add_later(self, entry: Entry) -> None:
-        """Takes a row from the file beside the log."""
+        """Adds a row from the file beside the log."""
         with self._lock:
             self._session.add_later(entry)
 
     def session(self) -> Progress:
+        """State and results of the session."""
         with self._lock:
             return self._session.snapshot()
 
     def wake(self) -> WakeProgress:
+        """Results on wake events; empty for a session without such trials."""
         with self._lock:
             return self._wake.snapshot() if self._wake else WakeProgress()
 
     def explained(self, seq: int) -> bool | None:
-        """As `ConductorContext.explained`."""
+        """As `ConductorContext.is_explained`."""
         with self._lock:
             return self._wake.explained(seq) if self._wake else False
 
@@ -58,6 +60,7 @@ class LiveFigures:
         return due_decisions(self._test_figures(), self._scenario.stopping)
 
     def _test_figures(self) -> WakeProgress:
+        """What the sequential tests need; empty without tests, since it takes long to compute."""
         stopping = self._scenario.stopping
         if self._wake is None or not (stopping.false_accepts or stopping.false_rejects):
             return WakeProgress()

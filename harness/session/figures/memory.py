@@ -102,7 +102,7 @@ class RecommendedWait:
 
 def levels(pairs: Sequence[Pair]) -> tuple[WaitLevel, ...]:
     """The pairs by their waits, shortest first."""
-    waits, shown, totals = _count(pairs)
+    waits, shown, totals = _counts_by_wait(pairs)
     return tuple(
         WaitLevel(float(wait_s), Share(int(count), int(total)), float(fitted))
         for wait_s, count, total, fitted in zip(waits, shown, totals, falling_shares(shown, totals), strict=True)
@@ -113,7 +113,7 @@ def memory_length(pairs: Sequence[Pair], critical: float = CRITICAL) -> MemoryLe
     """The length of the device's memory; None without pairs."""
     if not pairs:
         return None
-    waits, shown, totals = _count(pairs)
+    waits, shown, totals = _counts_by_wait(pairs)
     return MemoryLength(*crossing(waits, shown, totals, _HALF, critical))
 
 
@@ -127,12 +127,12 @@ def find_forgetting_wait(
     until_s = length.interval[1]
     if until_s is None:
         return None
-    waits, shown, totals = _count(pairs)
+    waits, shown, totals = _counts_by_wait(pairs)
     for index in np.flatnonzero(waits >= until_s).tolist():
         remembering = Share(int(shown[index:].sum()), int(totals[index:].sum()))
         if remembering.count <= left_share * remembering.total:
             at_most, surer = _upper_bound(index, shown, totals), None
-            # Where some are shown, bounds by several counts would not hold together; without any, the last is lowest.
+            # Only if none shows memory do the bounds of all waits hold together. The last of them is the lowest.
             if not remembering.count and index + 1 < len(waits):
                 surer = float(waits[-1]), _upper_bound(len(waits) - 1, shown, totals)
             return RecommendedWait(float(waits[index]), remembering, at_most, surer)
@@ -148,7 +148,7 @@ def _upper_bound(index: int, shown: Floats, totals: Floats) -> float:
     event with the latest such place contains the others.
     """
     count, first = int(shown[index:].sum()), index
-    while first and not shown[first - 1]:
+    while first and not shown[first - 1]:  # back over shorter waits that showed no memory
         first -= 1
     total = int(totals[first : index + 1].sum())
     bound = clopper_pearson(min(count, total), total, 2 * CONFIDENCE - 1)  # one-sided: all of the error is above
@@ -156,14 +156,14 @@ def _upper_bound(index: int, shown: Floats, totals: Floats) -> float:
     return bound[1]
 
 
-def _count(pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
+def _counts_by_wait(pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
     """The waits, shortest first, and for each the number of pairs that showed memory, and of all; arrays (n,)."""
     waits, place = np.unique([pair.wait_s for pair in pairs], return_inverse=True)
     shown = np.bincount(place, weights=[pair.shown for pair in pairs], minlength=len(waits))
     return waits.astype(np.float64), shown.astype(np.float64), np.bincount(place).astype(np.float64)
 
 
-TO_S = 0.1
+WAIT_STEP_S = 0.1
 """Waits are rounded to this: about the error of the end of an answer in a microphone's recording."""
 GUARD_S = 0.5
 """A text that arrives earlier than this before the end of the follow-up belongs to the prime."""
@@ -233,7 +233,13 @@ class MemoryFinding:
 
 @dataclass(slots=True)
 class _Take:
-    """The rows of one take of a trial, by attempt."""
+    """The rows of one take of a trial, by attempt.
+
+    - started, ended, frozen, finished: rows of these kinds.
+    - sounded_s: when the bench was last heard before the attempt. asked_s: when its query ended.
+    - texts: answers as the device reported them. heard: the harness's transcription of the answer.
+    - woke_s: time of the first wake event.
+    """
 
     started: dict[int, AttemptStarted] = field(default_factory=dict)
     sounded_s: dict[int, float] = field(default_factory=dict)
@@ -330,7 +336,7 @@ class MemoryFigures:
             return MemoryPoint(trial, part.wait_s, why=ended.cause or ended.outcome.value)
         woke_s, sounded_s = take.woke_s.get(attempt), take.sounded_s[attempt]
         text, source = _answer(take, attempt)
-        shown, why = _show_answer(trial, take.ended.get(attempt), text)
+        shown, why = _shows_memory(trial, take.ended.get(attempt), text)
         return MemoryPoint(
             trial=trial,
             planned_s=part.wait_s,
@@ -361,6 +367,7 @@ def find_memories(points: Iterable[MemoryPoint], axis: str | None = None) -> tup
 
 
 def find_memory(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFinding:
+    """The results of the points of one device and group. Without a pair that shows memory, no wait is recommended."""
     pairs = _pairs((point.waited_s, point.shown) for point in points)
     to_wake = _pairs((point.woke_s, point.shown) for point in points)
     length = memory_length(pairs)
@@ -380,14 +387,16 @@ def find_memory(device: str, group: str, points: Sequence[MemoryPoint]) -> Memor
 
 
 def _pairs(waits: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
+    """The pairs with a known wait and a known result. waits: (wait in s, whether memory was shown)."""
     return [
-        Pair(round(round(wait_s / TO_S) * TO_S, 3), shown)
+        Pair(round(round(wait_s / WAIT_STEP_S) * WAIT_STEP_S, 3), shown)
         for wait_s, shown in waits
         if wait_s is not None and shown is not None
     ]
 
 
 def _no_wait_reason(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
+    """Why there is no recommended wait."""
     if length is None:
         return "no pair counts"
     shortest_s, longest_s = min(pair.wait_s for pair in pairs), max(pair.wait_s for pair in pairs)
@@ -410,7 +419,7 @@ def _answer(take: _Take, attempt: int) -> tuple[str, AnswerSource | None]:
     return heard, AnswerSource.TRANSCRIPTION if heard.strip() else None
 
 
-def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
+def _shows_memory(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
     """Whether an answer shows memory; or None, and why that is unknown.
 
     Words of `shows` are evidence even if recognition is unknown, because a device must have understood to say them.
@@ -418,8 +427,8 @@ def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tupl
     """
     part = trial.memory
     assert part is not None
-    shows = _holds(answer, part.shows, trial.recognised)
-    forgets = _holds(answer, part.forgets, trial.recognised)
+    shows = _contains_phrase(answer, part.shows, trial.recognised)
+    forgets = _contains_phrase(answer, part.forgets, trial.recognised)
     if shows and forgets:
         return None, "both: the answer has words from `shows` and from `forgets`"
     if shows:
@@ -434,15 +443,14 @@ def _show_answer(trial: Trial, row: AttemptFinished | None, answer: str) -> tupl
     return None, "neither: the answer has no words from `shows` or `forgets`"
 
 
-def _holds(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
+def _contains_phrase(answer: str, phrases: Iterable[str], rule: RecognitionRule) -> bool:
+    """Whether one of the phrases occurs in the answer, in one of its readings."""
     words = readings_of(answer, rule)
-    readings = (readings_of(phrase, rule) for phrase in phrases)
-    return any(
-        without_beginning(words[start:], reading) is not None
-        for reading in readings
-        if reading
-        for start in range(len(words))
-    )
+    for phrase in phrases:
+        reading = readings_of(phrase, rule)
+        if reading and any(without_beginning(words[start:], reading) is not None for start in range(len(words))):
+            return True
+    return False
 
 
 def list_actual_waits(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
@@ -455,15 +463,15 @@ def list_actual_waits(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
     }
 
 
-BAR = 30
+BAR_CELLS = 30
 _SOURCE_NAMES = {
     AnswerSource.DEVICE: "the device's own answer",
     AnswerSource.TRANSCRIPTION: "our transcription of the answer",
 }
 
 
-def one_line(folder: Path) -> list[str]:
-    """A line for each device with memory trials."""
+def summary_lines(folder: Path) -> list[str]:
+    """A line for each device with memory trials. Reads the log again."""
     with LogReader(folder) as reader:
         figures = MemoryFigures.of(reader.entries())
     memory_findings = find_memories(figures.points())
@@ -518,9 +526,9 @@ def recommendation(finding: MemoryFinding) -> str:
 
 def _bar(level: WaitLevel) -> str:
     share = level.shown
-    low, high = (round(end * BAR) for end in level.interval)
-    full = round(BAR * (share.value or 0.0))
-    cells = "█" * full + "".join("·" if low <= index < high else " " for index in range(full, BAR))
+    low, high = (round(end * BAR_CELLS) for end in level.interval)
+    full = round(BAR_CELLS * (share.value or 0.0))
+    cells = "█" * full + "".join("·" if low <= index < high else " " for index in range(full, BAR_CELLS))
     shown = f"{share.count} of {share.total} ({percent_interval(level.interval, 0)})"
     return f"  {fixed(level.wait_s, 1):>6} s  {cells}  {shown}"
 

@@ -29,10 +29,12 @@ from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
-_SAME = 1e-9  # More than the rounding of a share times a count.
+_ROUNDING = 1e-9  # More than the rounding of a share times a count.
+_EXPOSURE_TOLERANCE = 0.01  # An exposure that is this much shorter than required is accepted.
 MAX_PAUSE_MS = 1000
+"""The longest pause before a request in the AVS self-test."""
 RESPONSE_LIMIT_S = 0.5
-"""The longest pause before a request in the AVS self-test, in ms, and the longest response time for ESP-SR, in s."""
+"""The longest response time for ESP-SR."""
 
 
 class ClauseVerdict(StrEnum):
@@ -56,6 +58,7 @@ class CallCondition(StrEnum):
 
 
 def condition_of(trial: Trial) -> CallCondition:
+    """The sound around the wake phrase: what the device itself plays counts before any noise."""
     recipe = trial.recipe
     if recipe.opening is not None and recipe.opening.sounds:
         return CallCondition.PLAYBACK
@@ -94,27 +97,32 @@ class DeviceSession:
         )
         self.queries = tuple(query for query in device_queries if query.trial.recipe.wake_phrase is not None)
 
-    def called(self, condition: CallCondition | None = None) -> Share:
+    def woken_share(self, condition: CallCondition | None = None) -> Share:
         """The share of wake phrases that woke it, in wake trials, commands, and first attempts at queries."""
-        wakes = [
-            play.reading.hit is not None
-            for play in self.plays
-            if play.kind is TrialKind.WAKE or (play.kind is TrialKind.COMMAND and _reports_wakes(play.target.reports))
-            if condition in (None, condition_of(play.trial))
-        ]
-        wakes += [
-            tested(query.counting)[0].outcome is not Outcome.NO_WAKE
-            for query in self.queries
-            if query.counting is not None and tested(query.counting) and _reports_wakes(query.trial.reports)
-            if condition in (None, condition_of(query.trial))
-        ]
+        wakes: list[bool] = []
+        for play in self.plays:
+            has_evidence = play.kind is TrialKind.WAKE or (
+                play.kind is TrialKind.COMMAND and _reports_wakes(play.target.reports)
+            )
+            if has_evidence and condition in (None, condition_of(play.trial)):
+                wakes.append(play.reading.hit is not None)
+        for query in self.queries:
+            attempts = [] if query.counting is None else tested(query.counting)
+            has_evidence = bool(attempts) and _reports_wakes(query.trial.reports)
+            if has_evidence and condition in (None, condition_of(query.trial)):
+                wakes.append(attempts[0].outcome is not Outcome.NO_WAKE)
         return Share(sum(wakes), len(wakes))
 
     def requests(self, condition: CallCondition | None = None) -> tuple[Share, int]:
         """The share of requests that arrived whole, of those that are known, and how many of these did not wake it."""
-        queries = [query for query in self.queries if condition in (None, condition_of(query.trial))]
-        gaps = [gap for query in queries for _, device_gaps in requests_asked([query]) for gap in device_gaps]
-        whole, unwoken = sum((gap.whole for gap in gaps), Share()), sum(gap.unwoken for gap in gaps if gap.whole.total)
+        whole, unwoken = Share(), 0
+        for query in self.queries:
+            if condition not in (None, condition_of(query.trial)):
+                continue
+            for _, gaps in requests_asked([query]):
+                for gap in gaps:
+                    whole += gap.whole
+                    unwoken += gap.unwoken if gap.whole.total else 0
         for play in self.plays:
             if (request := play.request) is not None and condition in (None, condition_of(play.trial)):
                 whole += Share(bool(request.arrived), 1)
@@ -131,6 +139,7 @@ class DeviceSession:
         return effects if effects.total else self.requests()[0]
 
     def first_sounds(self, condition: CallCondition) -> FirstSounds:
+        """Times from the end of commands and queries to the device's first sound."""
         times = [play.first_sound for play in self.plays if play.answers and condition_of(play.trial) is condition]
         for query in self.queries:
             take = query.counting
@@ -149,8 +158,9 @@ def _reports_wakes(reports: Sequence[ObservationKind]) -> bool:
 class Clause:
     """A clause of a procedure.
 
-    what: the property that it measures, in words. wanted: the criterion; "" without one.
-    key: the scenario's key that provides for it. result: name of the column of the report with its result.
+    - what: the property that it measures, in words. wanted: the criterion; "" without one.
+    - key: the scenario's key that provides for it. result: name of the column of the report with its result.
+    - judge: returns the result of a session.
     """
 
     what: str
@@ -173,28 +183,32 @@ NOTHING = ClauseResult("nothing played")
 
 
 def _missed_clause(condition: CallCondition, most: float | None) -> Callable[[DeviceSession], ClauseResult]:
+    """The clause on the share of wake phrases that were missed. most: the largest allowed; None: no limit."""
+
     def judge(session: DeviceSession) -> ClauseResult:
-        woken = session.called(condition)
+        woken = session.woken_share(condition)
         if woken.value is None:
             return NOTHING
         missed = Share(woken.total - woken.count, woken.total)
-        is_met = None if most is None else missed.count <= most * missed.total + _SAME
+        is_met = None if most is None else missed.count <= most * missed.total + _ROUNDING
         return ClauseResult(text.share_with_interval(missed), is_met)
 
     return judge
 
 
 def _woken_clause(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
-    return lambda session: _share_clause(session.called(condition))
+    return lambda session: _share_clause(session.woken_share(condition))
 
 
 def _share_clause(share: Share) -> ClauseResult:
     return NOTHING if share.value is None else ClauseResult(text.share_with_interval(share))
 
 
-def _sample(least: int) -> Callable[[DeviceSession], ClauseResult]:
+def _sample_clause(least: int) -> Callable[[DeviceSession], ClauseResult]:
+    """The clause on the number of wake phrases in each condition that was played."""
+
     def judge(session: DeviceSession) -> ClauseResult:
-        counts = {condition: session.called(condition).total for condition in CallCondition}
+        counts = {condition: session.woken_share(condition).total for condition in CallCondition}
         played = {condition: count for condition, count in counts.items() if count}
         if not played:
             return NOTHING
@@ -204,10 +218,10 @@ def _sample(least: int) -> Callable[[DeviceSession], ClauseResult]:
     return judge
 
 
-def _pause(session: DeviceSession) -> ClauseResult:
-    gaps = dict(requests_of_session(session.progress.totals.requests, WakeProgress((session.wake,)))).get(
-        session.device, ()
-    )
+def _judge_pause(session: DeviceSession) -> ClauseResult:
+    """The shortest pause before a request from which on requests consistently arrive whole."""
+    requests = requests_of_session(session.progress.totals.requests, WakeProgress((session.wake,)))
+    gaps = dict(requests).get(session.device, ())
     pause = shortest_pause(gaps) if len(gaps) > 1 else None
     if pause is None:
         return ClauseResult("needs requests after several pauses")
@@ -217,7 +231,9 @@ def _pause(session: DeviceSession) -> ClauseResult:
     return ClauseResult(consistent_words(gaps), is_met)
 
 
-def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:
+def _accepts_clause(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:
+    """The clause on false accepts. most: the largest number in that many hours of exposure; None: no limit."""
+
     def judge(session: DeviceSession) -> ClauseResult:
         accepts = session.wake.after_review
         if accepts.hours <= 0:
@@ -227,25 +243,25 @@ def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], Clause
             return ClauseResult(value)
         if accepts.count > most * max(1.0, accepts.hours / hours):  # longer exposure may have more
             return ClauseResult(value, False)
-        whole = accepts.hours >= hours * (1 - 0.01)
-        return ClauseResult(value if whole else f"{value}: needs {numbers.number(hours)} h", True if whole else None)
+        if accepts.hours < hours * (1 - _EXPOSURE_TOLERANCE):
+            return ClauseResult(f"{value}: needs {numbers.number(hours)} h")
+        return ClauseResult(value, True)
 
     return judge
 
 
-def _proof_of_life(session: DeviceSession) -> ClauseResult:
-    """A probe or request that woke it before the ambient sound, and one after it."""
-    ambient = [index for index, play in enumerate(session.plays) if play.kind is TrialKind.AMBIENT]
-    if not ambient:
+def _judge_proof_of_life(session: DeviceSession) -> ClauseResult:
+    """Whether a probe or request woke it before the ambient sound, and one after it."""
+    # Ordered by run first: after a reboot, the clock of the next run may show less.
+    starts = [(play.run, play.start_s) for play in session.plays if play.kind is TrialKind.AMBIENT]
+    if not starts:
         return NOTHING
-    woke = [
+    wakes = [
         (play.run, play.start_s)
         for play in session.plays
         if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None
     ]
-    # After a reboot, the clock of the next run may show less.
-    starts = [(session.plays[index].run, session.plays[index].start_s) for index in ambient]
-    before, after = any(at < min(starts) for at in woke), any(at > max(starts) for at in woke)
+    before, after = any(at < min(starts) for at in wakes), any(at > max(starts) for at in wakes)
     return ClauseResult(f"before: {_yes(before)}, after: {_yes(after)}", before and after)
 
 
@@ -253,21 +269,24 @@ def _yes(is_so: bool) -> str:
     return "yes" if is_so else "no"
 
 
-def _positions(least: int) -> Callable[[DeviceSession], ClauseResult]:
+def _positions_clause(least: int) -> Callable[[DeviceSession], ClauseResult]:
+    """The clause on the number of places from which the device was called."""
+
     def judge(session: DeviceSession) -> ClauseResult:
         trials = [*(query.trial for query in session.queries), *(play.trial for play in session.plays)]
-        conditions_of_trials = [dict(trial.conditions) for trial in trials]
-        axes = ("position", "distance_m", "angle_deg")
-        places = {
-            tuple(conditions[axis] for axis in axes if axis in conditions) for conditions in conditions_of_trials
-        } - {()}
+        places: set[tuple[str, ...]] = set()
+        for trial in trials:
+            conditions = dict(trial.conditions)
+            axes = [axis for axis in ("position", "distance_m", "angle_deg") if axis in conditions]
+            if axes:
+                places.add(tuple(conditions[axis] for axis in axes))
         shown = ", ".join(" ".join(place) for place in sorted(places)) or "one, unnamed"
         return ClauseResult(shown, len(places) >= least) if trials else NOTHING
 
     return judge
 
 
-def _responses(session: DeviceSession) -> ClauseResult:
+def _judge_responses(session: DeviceSession) -> ClauseResult:
     return _share_clause(session.responses())
 
 
@@ -281,7 +300,8 @@ def _recognised_clause(condition: CallCondition) -> Callable[[DeviceSession], Cl
     return judge
 
 
-def _response_time(session: DeviceSession) -> ClauseResult:
+def _judge_response_time(session: DeviceSession) -> ClauseResult:
+    """The p95 of the times to the first sound in silence. Times that are missing may leave the verdict open."""
     first_sounds = session.first_sounds(CallCondition.SILENCE)
     p95 = first_sounds.times.p95
     if p95 is None:
@@ -292,17 +312,17 @@ def _response_time(session: DeviceSession) -> ClauseResult:
     return ClauseResult(str(first_sounds), shortest if enough and shortest == longest else None)
 
 
-def _phrases(session: DeviceSession) -> ClauseResult:
+def _judge_phrase_count(session: DeviceSession) -> ClauseResult:
     total = session.wake.false_rejects.share.total
     return ClauseResult(f"{total}", total >= 50) if total else NOTHING
 
 
-def _false_rejects(session: DeviceSession) -> ClauseResult:
+def _judge_false_rejects(session: DeviceSession) -> ClauseResult:
     share = session.wake.false_rejects.share
     return ClauseResult(text.share(share), share.count <= 8) if share.total else NOTHING
 
 
-def _window(session: DeviceSession) -> ClauseResult:
+def _judge_window(session: DeviceSession) -> ClauseResult:
     after_s = session.scenario.wake.window_after_s
     return ClauseResult(f"{exact(after_s)} s", after_s == 1.0)
 
@@ -320,13 +340,13 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
             "FRR with own music", "at most 33 %", _OPENING, _REJECTS,
             _missed_clause(_PLAYBACK, 0.33),
         ),
-        Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _sample(30)),
-        Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _responses),
-        Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _pause),
-        Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts(3, 24)),
-        Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _proof_of_life),
+        Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _sample_clause(30)),
+        Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _judge_responses),
+        Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _judge_pause),
+        Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts_clause(3, 24)),
+        Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _judge_proof_of_life),
         Clause("IAR: wakes by other voices", "at most 10 %", "", "", lambda session: ClauseResult("not measured")),
-        Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _positions(4)),
+        Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _positions_clause(4)),
     ),
     ProcedureName.ESP_SR: (
         Clause("wake-up rate, quiet", "", "trials", _REJECTS, _woken_clause(_SILENCE)),
@@ -335,16 +355,16 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
         Clause("speech recognition rate, quiet", "", "stimuli", "requests", _recognised_clause(_SILENCE)),
         Clause("speech recognition rate, white noise", "", _NOISE, "requests", _recognised_clause(_STATIONARY)),
         Clause("speech recognition rate, people", "", _NOISE, "requests", _recognised_clause(_RECORDED)),
-        Clause("false wake-ups in music and news", "", "trials.hours", "false accepts", _accepts(None, 12)),
+        Clause("false wake-ups in music and news", "", "trials.hours", "false accepts", _accepts_clause(None, 12)),
         Clause("wake words under playback", "", _OPENING, _REJECTS, _woken_clause(_PLAYBACK)),
         Clause("command words under playback", "", _OPENING, "requests", _recognised_clause(_PLAYBACK)),
-        Clause("response time, quiet", "below 500 ms", "stimuli", "first sound, p95", _response_time),
+        Clause("response time, quiet", "below 500 ms", "stimuli", "first sound, p95", _judge_response_time),
     ),
     ProcedureName.MLPERF_TINY: (
-        Clause("wake words", "50", "trials.repeat", "n", _phrases),
-        Clause("false negatives", "at most 8", "trials", _REJECTS, _false_rejects),
-        Clause("false positives in 1,200 s", "at most 8", "trials.hours", "false accepts", _accepts(8, 1 / 3)),
-        Clause("a detection counts up to 1 s after the word", "1 s", "wake.window_after_s", "", _window),
+        Clause("wake words", "50", "trials.repeat", "n", _judge_phrase_count),
+        Clause("false negatives", "at most 8", "trials", _REJECTS, _judge_false_rejects),
+        Clause("false positives in 1,200 s", "at most 8", "trials.hours", "false accepts", _accepts_clause(8, 1 / 3)),
+        Clause("a detection counts up to 1 s after the word", "1 s", "wake.window_after_s", "", _judge_window),
     ),
 }  # fmt: skip
 

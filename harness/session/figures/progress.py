@@ -49,11 +49,10 @@ from harness.session.figures.trials import (
     TranscribedTrial,
     TrialProgress,
     TrialState,
-    UnderstoodFigures,
     heard_trial,
-    understood_of,
     words_of,
 )
+from harness.session.figures.understood_trials import UnderstoodFigures, understood_of
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import GroupTranscripts, words_heard
 from harness.wake.first_sounds import FirstSounds
@@ -128,7 +127,7 @@ class Totals:
 
 
 def total(trials: Iterable[TrialProgress]) -> Totals:
-    """The results over `trials`; outcomes that occurred are in the order of `Outcome`."""
+    """The results over `trials`, each by its latest finished take."""
     trials = list(trials)
     planned = probes = again = decided = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
@@ -137,7 +136,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     sounds: list[MeasuredDuration | None] = []
     heard: list[TranscribedTrial] = []
     disturbed = Share()
-    earlier_version = False
+    has_unrecorded_sound = False
     for trial in trials:
         planned += 1
         probes += trial.trial.kind is TrialKind.PROBE
@@ -159,7 +158,8 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         if take.outcome.answered and verdict and verdict.latency is not None:
             latencies.append(verdict.latency)
         if trial.trial.microphone and trial.trial.responds and take.outcome in _SOUNDING and verdict is not None:
-            earlier_version |= verdict.first_sound is None and verdict.latency is not None
+            # An earlier version recorded no first sounds: a trial with a latency must have one.
+            has_unrecorded_sound |= verdict.first_sound is None and verdict.latency is not None
             sounds.append(verdict.first_sound)
         # A counted trial has a delay for each of its devices, kept in the wake statistics.
         if verdict and verdict.wake_delay is not None and take.outcome is not Outcome.COUNTED:
@@ -180,7 +180,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         answered=Share(answered, decided),
         attempts_to_recognition=tuple(sorted((number, n) for number, n in attempts.items() if n)),
         latency=latency_figures(latencies),
-        first_sounds=FirstSounds() if earlier_version else FirstSounds.of(sounds),
+        first_sounds=FirstSounds() if has_unrecorded_sound else FirstSounds.of(sounds),
         wake_delay=latency_figures(delays),
         to_judge=to_judge,
         judged=judged,
@@ -244,6 +244,7 @@ class CheckCount:
     last_wrong: str = ""
 
     def with_check(self, row: BenchChecked) -> CheckCount:
+        """The results including one more."""
         match row.level:
             case "ok":
                 return replace(self, ok=self.ok + 1)
@@ -349,7 +350,7 @@ class Progress:
         if self.pace_s is None:
             return None
         paces = dict.fromkeys(TrialKind, self.pace_s) | {TrialKind.AMBIENT: 1.0, **self.kind_paces}
-        return sum(_size(row.trial) * paces[row.trial.kind] for row in self._unfinished)
+        return sum(_size(unfinished.trial) * paces[unfinished.trial.kind] for unfinished in self._unfinished)
 
     def trial(self, trial_id: str) -> TrialProgress | None:
         return next((trial for trial in self.trials if trial.trial.id == trial_id), None)
@@ -390,6 +391,7 @@ class SessionFigures:
         self._paused_s = 0.0
 
     def add(self, entry: Entry) -> None:
+        """Adds a row of the log."""
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
@@ -398,9 +400,9 @@ class SessionFigures:
         if isinstance(entry.record, Observed):  # most rows
             self._observe(entry.record.observation)
             return
-        changed = self._add(entry.record)
-        self._self_wakes.take(entry.record)
-        self._connections.take(entry.record, last_s)
+        changed = self._add_to_trials(entry.record)
+        self._self_wakes.add(entry.record)
+        self._connections.add(entry.record, last_s)
         match entry.record:
             case SessionStarted() as started:
                 self._head = replace(self._head, session=started)
@@ -423,15 +425,15 @@ class SessionFigures:
                 self._pause_began_s = None
                 self._head = replace(self._head, paused=None)
             case PowerSwitched(on=False) as cut:
-                counts = {device: (count, faults) for device, count, faults in self._head.power_cycles}
-                count, faults = counts.get(cut.device, (0, 0))
-                counts[cut.device] = (count + 1, faults + cut.after_fault)
-                cycles = tuple((device, *cycle_counts) for device, cycle_counts in counts.items())
-                self._head = replace(self._head, power_cycles=cycles)
+                cycles = {device: (count, faults) for device, count, faults in self._head.power_cycles}
+                count, faults = cycles.get(cut.device, (0, 0))
+                cycles[cut.device] = (count + 1, faults + cut.after_fault)
+                power_cycles = tuple((device, count, faults) for device, (count, faults) in cycles.items())
+                self._head = replace(self._head, power_cycles=power_cycles)
             case BenchChecked(check=check) as row:
-                counts_of = {check_count.check: check_count for check_count in self._head.bench_checks}
-                counts_of[check] = counts_of.get(check, CheckCount(check)).with_check(row)
-                self._head = replace(self._head, bench_checks=tuple(counts_of.values()))
+                counts = {check_count.check: check_count for check_count in self._head.bench_checks}
+                counts[check] = counts.get(check, CheckCount(check)).with_check(row)
+                self._head = replace(self._head, bench_checks=tuple(counts.values()))
             case FaultMet(source=source):
                 failed = self._head.engine_failed or source == "engine"
                 self._head = replace(self._head, faults=self._head.faults + 1, engine_failed=failed)
@@ -482,19 +484,20 @@ class SessionFigures:
                 self._connections.observe(observation)
 
     def add_later(self, entry: Entry) -> None:
-        """Takes a judgment, or an answer to an effect question, from the file beside the log, after the log's own rows.
+        """Adds a judgment, or an answer about an effect, from the file beside the log. The log's own rows come first.
 
         Judgments of exercises belong to no trial, and are ignored.
         """
         match entry.record:
             case JudgmentGiven(judgment=judgment) if self._session_trials.trial(judgment.trial_id) is not None:
-                self._add(entry.record)
+                self._add_to_trials(entry.record)
             case EffectAnswered():
                 self._later_rows.append(entry)
             case _:
                 pass
 
     def snapshot(self) -> Progress:
+        """State and results of the rows so far."""
         if self._totals is None:
             self._totals = total(self._session_trials.trials)
         effects = self._effects.evidence(self._later_rows)  # each time, because time alone may decide one
@@ -528,9 +531,9 @@ class SessionFigures:
         keys = [(response.trial.id, response.take, response.attempt) for response in responses if response is not None]
         return right_of_known(effects[key] for key in keys if key in effects)
 
-    def _add(self, row: Record) -> bool:
-        """Takes a row about a trial. Returns whether it changes a trial."""
-        changed = self._session_trials.take(row)
+    def _add_to_trials(self, row: Record) -> bool:
+        """Adds a row that may be about a trial. Returns whether it changes a trial."""
+        changed = self._session_trials.add(row)
         if changed and isinstance(row, _CHANGES_TOTALS):
             self._totals = None
         return changed

@@ -52,11 +52,8 @@ def requests_of_session(
 ) -> tuple[RequestsOfDevice, ...]:
     """The queries and commands of each device that has some, for each pause."""
     queries = dict(requests)
-    commands = (
-        {device_wake.device: device_wake.requests for device_wake in wake.devices if device_wake.requests}
-        if wake
-        else {}
-    )
+    devices = wake.devices if wake else ()
+    commands = {device_wake.device: device_wake.requests for device_wake in devices if device_wake.requests}
     return tuple(
         (device, added(queries.get(device, ()), commands.get(device, ())))
         for device in dict.fromkeys((*queries, *commands))

@@ -11,7 +11,7 @@ from harness.model.record import EngineStarted, Record, ResponseFrozen, SessionS
 from harness.model.trial import Trial
 from harness.statistics.intervals import Share
 
-_KEPT = 256
+_MAX_RECENT_WAKES = 256
 """Number of latest wake events with which an answer is compared."""
 
 
@@ -29,24 +29,29 @@ class AnswersHeard:
 
 
 class SelfWakes:
-    """Takes a log's rows in their order; not thread-safe. Counts only devices that report wake events."""
+    """Counts wake events during answers. Takes a log's rows in their order; not thread-safe.
+
+    Only devices that report wake events count.
+    """
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
         self._device_of: dict[str, str] = {}
-        self._recent_wakes: deque[tuple[float, str]] = deque(maxlen=_KEPT)
+        self._recent_wakes: deque[tuple[float, str]] = deque(maxlen=_MAX_RECENT_WAKES)
         self._newest_s = -math.inf
         self._answers: Counter[str] = Counter()
         self._wake_counts: Counter[tuple[str, str]] = Counter()
-        self._reporting: dict[str, None] = {}
+        self._reporting: dict[str, None] = {}  # devices, in the order of their first wake events
 
     def add_wake(self, wake: Wake) -> None:
+        """Adds a wake event. Inferred ones do not count."""
         if not wake.inferred:
             self._recent_wakes.append((wake.at.at_s, wake.source))
             self._newest_s = max(self._newest_s, wake.at.at_s)
             self._reporting[self._device_of.get(wake.source, wake.source)] = None
 
-    def take(self, row: Record) -> None:
+    def add(self, row: Record) -> None:
+        """Adds a row other than an observation."""
         if isinstance(row, SessionStarted):
             self._trials = {trial.id: trial for trial in row.trials}
             targets = [target for trial in row.trials for target in trial.targets]
@@ -66,12 +71,12 @@ class SelfWakes:
 
     def snapshot(self) -> tuple[AnswersHeard, ...]:
         """One entry for each device with wake events, in the order of their first ones; () without answers."""
-        answers = []
-        total = self._answers.total()
-        for device in self._reporting if total else ():
-            own_answers = Share(self._wake_counts[device, device], self._answers[device])
-            all_of = sum(count for (listener, _), count in self._wake_counts.items() if listener == device)
-            answers.append(
-                AnswersHeard(device, own_answers, Share(all_of - own_answers.count, total - own_answers.total))
-            )
-        return tuple(answers)
+        answer_count = self._answers.total()
+        if not answer_count:
+            return ()
+        results = []
+        for device in self._reporting:
+            own = Share(self._wake_counts[device, device], self._answers[device])
+            wake_count = sum(count for (listener, _), count in self._wake_counts.items() if listener == device)
+            results.append(AnswersHeard(device, own, Share(wake_count - own.count, answer_count - own.total)))
+        return tuple(results)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import replace
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from harness.base.grouping import group_by
 from harness.model.bench import ObservationKind
@@ -34,7 +33,6 @@ from harness.model.stimulus import NO_OPENING, QUIET, Recording
 from harness.model.time import MeasuredDuration
 from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK, NOT_PROVEN, EvidenceSource, Outcome, Recognition, Trial
-from harness.statistics.intervals import Share
 
 if TYPE_CHECKING:  # slow to load, and readers of ratings count no words
     from harness.transcripts.recognition import GroupTranscripts
@@ -58,9 +56,13 @@ class TrialState(StrEnum):
 
 @frozen
 class AttemptProgress:
-    """One attempt of a take. verdict: its last AttemptFinished; None while it is under way.
+    """One attempt of a take.
 
-    words: word counts of the transcript; None without one. stimulus_sha256: hash of the sound that was played.
+    - attempt: its number. waited_s: time since the last sound before it; None if unknown.
+    - verdict: its last AttemptFinished; None while it is under way.
+    - words: word counts of the transcript; None without one.
+    - frozen, transcribed: its stored response, and the harness's transcription of it.
+    - stimulus_sha256: hash of the sound that was played.
     """
 
     attempt: int
@@ -84,7 +86,10 @@ class AttemptProgress:
 class FirstResponse:
     """What a rater judges: the stored first response of the attempt that decided a take.
 
-    transcript: by the harness's recogniser, for people; None until it is done. judgments: without replaced ones.
+    - take, attempt: their numbers. truncated: whether the device was still speaking at the end of the clip.
+    - transcript: by the harness's recogniser, for people; None until it is done. recogniser: its name.
+    - latency: from the end of the query to the response. length: of the response.
+    - judgments: without replaced ones.
     """
 
     trial: Trial
@@ -138,12 +143,11 @@ class TakeProgress:
         """Number of attempts until the query was recognised, without interrupted ones; None if it never was."""
         if self.deciding is None or self.recognition is not Recognition.YES:
             return None
-        tested = [
-            attempt
+        earlier_count = sum(
+            attempt.attempt < self.deciding.attempt and attempt.outcome is not Outcome.INTERRUPTED
             for attempt in self.attempts
-            if attempt.attempt < self.deciding.attempt and attempt.outcome is not Outcome.INTERRUPTED
-        ]
-        return len(tested) + 1
+        )
+        return earlier_count + 1
 
 
 @frozen
@@ -271,8 +275,8 @@ class SessionTrials:
     def trial(self, trial_id: str) -> TrialProgress | None:
         return self._trials.get(trial_id)
 
-    def take(self, record: Record) -> bool:
-        """Takes one row. Returns whether it changes a trial."""
+    def add(self, record: Record) -> bool:
+        """Adds one row. Returns whether it changes a trial."""
         match record:
             case SessionStarted():
                 self.session = record
@@ -296,11 +300,13 @@ class SessionTrials:
                 return False
 
     def _find(self, trial_id: str) -> TrialProgress | None:
+        """The trial that a row names; None if it is not planned, which is counted. Life checks do not count."""
         trial = self._trials.get(trial_id)
         self.unplaced += trial is None and not trial_id.startswith(LIFE_CHECK)
         return trial
 
     def _apply(self, trial: TrialProgress, row: TrialRow) -> TrialProgress:
+        """The trial after a row about it."""
         if isinstance(row, RerunAsked):
             return replace(trial, rerun_asked=True)
         # Made directly, not by `replace`, which takes three times as long: most rows of a trial come through here.
@@ -313,11 +319,12 @@ class SessionTrials:
                 # A trial may end before it began (skipped because the bench lacks something), re-runs included.
                 take = TakeProgress(take.take, take.attempts, row.outcome, row.deciding_attempt, row.cause)
                 return _with_take(trial, take, rerun_asked=False)
-        attempts = _insert(take.attempts, self._attempt(trial.trial, take, row), attrgetter("attempt"))
+        attempts = _insert(take.attempts, self._attempt(trial.trial, take, row), key=attrgetter("attempt"))
         take = TakeProgress(take.take, attempts, take.outcome, take.deciding_attempt, take.cause)
         return _with_take(trial, take, rerun_asked=trial.rerun_asked)
 
     def _attempt(self, trial: Trial, take: TakeProgress, row: AttemptRows) -> AttemptProgress:
+        """The attempt after a row about it."""
         attempt = take.attempt(row.attempt) or AttemptProgress(row.attempt)
         waited_s, sha256 = attempt.waited_s, attempt.stimulus_sha256
         verdict, words = attempt.verdict, attempt.words
@@ -345,13 +352,14 @@ class SessionTrials:
 
 
 def _with_take(trial: TrialProgress, take: TakeProgress, *, rerun_asked: bool) -> TrialProgress:
-    return TrialProgress(trial.trial, _insert(trial.takes, take, attrgetter("take")), trial.judgments, rerun_asked)
+    takes = _insert(trial.takes, take, key=attrgetter("take"))
+    return TrialProgress(trial.trial, takes, trial.judgments, rerun_asked)
 
 
-def _insert(items: tuple[T, ...], item: T, number: Callable[[T], int]) -> tuple[T, ...]:
-    """The items in the order of their numbers, with `item` added, or in place of the one with the same number."""
-    other_items = [other for other in items if number(other) != number(item)]
-    return tuple(sorted((*other_items, item), key=number)) if other_items else (item,)
+def _insert(entries: tuple[T, ...], new: T, key: Callable[[T], int]) -> tuple[T, ...]:
+    """The entries in the order of their keys, with `new` added, or in place of the one with the same key."""
+    others = [entry for entry in entries if key(entry) != key(new)]
+    return tuple(sorted((*others, new), key=key)) if others else (new,)
 
 
 TESTED = DECIDED | {Outcome.INCONCLUSIVE}
@@ -360,9 +368,10 @@ TESTED = DECIDED | {Outcome.INCONCLUSIVE}
 
 @frozen
 class AttemptTranscript:
-    """What a device understood in one attempt. heard: the transcript as it came; None without. counts: its word counts.
+    """What a device understood in one attempt.
 
-    typed: whether an operator typed it, who read it from the device or guessed it from the answer.
+    - attempt: its number. heard: the transcript as it came; None without one. counts: its word counts.
+    - typed: whether an operator typed it, who read it from the device or guessed it from the answer.
     """
 
     attempt: int
@@ -518,83 +527,3 @@ def _transcript_of(attempt: AttemptProgress) -> AttemptTranscript:
 def deciding_words(take: TakeProgress | None) -> WordCounts | None:
     """The word counts of the attempt that decided a take; None without a transcript."""
     return take.deciding.words if take and take.deciding else None
-
-
-_SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE)
-
-
-@frozen
-class UnderstoodFigures:
-    """Results of decided understand trials, each by its latest finished take.
-
-    - right, intents: share of trials with right intents and slots, and with right intents, at the attempt that decided.
-    - first_right, first_intents: the same at the first attempt.
-    - unknown: trials without evidence; they count in no share. No wake event or silence counts as not understood.
-    - attempts: (attempts until intents and slots were right, number of trials), ascending; of those in `right`.
-    """
-
-    right: Share = field(default_factory=Share)
-    intents: Share = field(default_factory=Share)
-    first_right: Share = field(default_factory=Share)
-    first_intents: Share = field(default_factory=Share)
-    attempts: tuple[tuple[int, int], ...] = ()
-    unknown: int = 0
-
-    @property
-    def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
-        """(Attempts until it was understood, share of trials), of those that are known; None: never understood."""
-        total = self.right.total
-        not_understood = total - sum(n for _, n in self.attempts)
-        shares: list[tuple[int | None, Share]] = [(attempts, Share(n, total)) for attempts, n in self.attempts]
-        if total:
-            shares.append((None, Share(not_understood, total)))
-        return tuple(shares)
-
-
-class FrameVerdict(NamedTuple):
-    """Whether an attempt's intents and slots, and its intents alone, were right; None: unknown."""
-
-    right: bool | None
-    intents: bool | None
-
-
-def frame_of(attempt: AttemptProgress) -> FrameVerdict:
-    """The verdict on an attempt, by the evidence; silence means that the device did not understand."""
-    frame = attempt.verdict.understood if attempt.verdict else None
-    if frame is not None and frame.right is not None:
-        return FrameVerdict(frame.right, frame.intents_right)
-    return FrameVerdict(False, False) if attempt.outcome in _SILENT else FrameVerdict(None, None)
-
-
-def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
-    """The results over `trials`; those that expect no intents are left out."""
-    deciding: list[FrameVerdict] = []
-    first: list[FrameVerdict] = []
-    tally: Counter[int] = Counter()
-    unknown = 0
-    for trial in trials:
-        take = trial.counting
-        if trial.trial.expects is None or take is None or take.outcome not in DECIDED or take.deciding is None:
-            continue
-        attempts = tested(take)
-        frames = [frame_of(attempt) for attempt in attempts]
-        last = frame_of(take.deciding)
-        unknown += last.right is None
-        deciding.append(last)
-        first.extend(frames[:1])
-        attempt_number = next((number for number, frame in enumerate(frames, start=1) if frame.right), None)
-        if attempt_number is not None and last.right is not None:
-            tally[attempt_number] += 1
-    return UnderstoodFigures(
-        right=_share(frame.right for frame in deciding),
-        intents=_share(frame.intents for frame in deciding),
-        first_right=_share(frame.right for frame in first),
-        first_intents=_share(frame.intents for frame in first),
-        attempts=tuple(sorted(tally.items())),
-        unknown=unknown,
-    )
-
-
-def _share(verdicts: Iterable[bool | None]) -> Share:
-    decided = [verdict for verdict in verdicts if verdict is not None]
-    return Share(sum(decided), len(decided))

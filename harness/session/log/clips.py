@@ -38,7 +38,7 @@ class ClipStore:
         self._next_number = 1 + max((_number(path.name) for path in folder.glob("*.flac")), default=0)
 
     def save(self, waveform: Waveform, start_s: float) -> Clip:
-        """Stores a clip, and returns when it is complete on the disk; LogFull, LogError."""
+        """Stores a clip, and returns when it is complete on the disk. Raises LogFull or LogError."""
         if not len(waveform.samples):
             raise LogError("a clip without samples cannot be stored", remedy="Please report this as a bug")
         content = _flac(waveform)
@@ -91,7 +91,7 @@ def clip_damage(folder: Path, clip: Clip) -> str:
 
 
 def clip_file(folder: Path, clip: Clip) -> Path:
-    """The path of a clip's file; LogError, whose text ends a sentence, if it is a link or leads out of the folder."""
+    """The path of a clip's file. Raises LogError, whose text ends a sentence, if it is a link or outside the folder."""
     if Path(clip.name).name != clip.name or clip.name.startswith(".") or not clip.name.isprintable():
         raise LogError("is not a clip name")
     path = folder / clip.name
@@ -101,7 +101,7 @@ def clip_file(folder: Path, clip: Clip) -> Path:
 
 
 def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
-    """The samples of a clip, mono, without a check of its SHA-256; LogError, whose text ends a sentence."""
+    """The samples of a clip, mono, without a check of its SHA-256. Raises LogError, whose text ends a sentence."""
     import soundfile  # here and below, since most readers of rows decode no sound
 
     try:

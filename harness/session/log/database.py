@@ -45,7 +45,7 @@ class _QueuedRow:
 
 
 class SqliteLog:
-    """Implements `ports.SessionLog`: rows in SQLite (WAL, synchronous=FULL), clips as FLAC files.
+    """Implements `ports.SessionLog`: rows in SQLite (WAL, synchronous=FULL), and clips as FLAC files.
 
     One thread commits all queued rows at once, so that many callers share one fsync. An acknowledged row survives
     kill -9 and a power cut. A second writer on the same folder is refused.
@@ -53,8 +53,9 @@ class SqliteLog:
     When the file is deleted, moved or replaced, all rows go to the rescue file of the folder. From then on `append`
     raises LogError. `restore_rescued_log` makes that file the log.
 
-    now_s: the session's monotonic clock; wall_s: Unix time. on_commit: called on the writer's thread for each row,
-    in order, after its commit; must not block.
+    now_s: the session's monotonic clock. wall_s: Unix time. on_commit: called on the writer's thread for each row,
+    in order, after its commit; must not block. Raises LogError if the folder has another writer, or its log cannot be
+    opened.
     """
 
     def __init__(
@@ -72,9 +73,9 @@ class SqliteLog:
         self._lock_fd = _lock(self._folder.lock)
         try:
             self._connection = open_for_writing(self._folder.database)
-            self._opened, self._bytes = place_of(self._folder.database), 0
+            self._opened_place, self._known_bytes = place_of(self._folder.database), 0
             self._rescued = False
-            self._shelf = ClipStore(self._folder.clips)
+            self._clips = ClipStore(self._folder.clips)
             self._next_seq, self._run, self._link = self._position()
         except LogError:
             _unlock(self._lock_fd)
@@ -91,7 +92,10 @@ class SqliteLog:
         return self._next_seq - 1
 
     def append(self, record: Record) -> Entry:
-        """Returns when the row is on the disk. LogFull when the disk is full; then call it again later."""
+        """Commits a row, and returns when it is on the disk.
+
+        Raises LogFull when the disk is full; it may then be called again later.
+        """
         queued_row = _QueuedRow(record, SESSION.text(record))
         with self._closing:
             if self._closed:
@@ -101,10 +105,10 @@ class SqliteLog:
 
     def demand_place(self) -> None:
         """Raises LogError if the log's file is gone or another file has taken its place. Quick; for any thread."""
-        database, known_bytes = self._folder.database, self._bytes
+        database, known_bytes = self._folder.database, self._known_bytes
         place, size = place_and_size(database)
-        if size >= known_bytes and place == self._opened:
-            self._bytes = size  # rows are only added: a file that shrinks was overwritten
+        if size >= known_bytes and place == self._opened_place:
+            self._known_bytes = size  # rows are only added: a file that shrinks was overwritten
             return
         raise LogError(
             f"{database} was deleted, moved or replaced while the session was running",
@@ -112,20 +116,20 @@ class SqliteLog:
         )
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
-        """Stores a clip, and returns when it is complete on the disk; LogFull, LogError.
+        """Stores a clip, and returns when it is complete on the disk. Raises LogFull or LogError.
 
         start_s: time of the first sample on the host's clock.
         """
-        return self._shelf.save(waveform, start_s)
+        return self._clips.save(waveform, start_s)
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
-        """Committed rows after a seq, in order; LogError."""
+        """Committed rows after a seq, in order. Raises LogError if one cannot be read."""
         return read_entries(self._folder.database, after_seq)
 
     def close(self) -> None:
-        """Commits the queued rows, seals the end of the log, and lets another writer in; may be called twice.
+        """Commits the queued rows, seals the end of the log, and lets another writer in. May be called twice.
 
-        LogFull or LogError when the end cannot be sealed; even then the rows are safe, and the log is closed.
+        Raises LogFull or LogError when the end cannot be sealed. Even then the rows are safe, and the log is closed.
         """
         with self._closing:
             if self._closed:
@@ -150,6 +154,7 @@ class SqliteLog:
         self.close()
 
     def _position(self) -> tuple[int, int, bytes]:
+        """The next `seq`, the number of the last run, and the hash of the last row. Closes the file on an error."""
         try:
             last, run = self._connection.execute(
                 "SELECT coalesce(max(seq), 0), coalesce(max(run), 0) FROM entries"
@@ -161,8 +166,9 @@ class SqliteLog:
         return last + 1, run, link
 
     def _write(self) -> None:
-        going = True
-        while going:
+        """Commits what is queued, until `close` queues None. Runs in the writer's thread."""
+        is_open = True
+        while is_open:
             batch: list[_QueuedRow] = []
             queued_row = self._queue.get()
             while queued_row is not None:
@@ -170,7 +176,7 @@ class SqliteLog:
                 if len(batch) >= BATCH or self._queue.empty():
                     break
                 queued_row = self._queue.get()
-            going = queued_row is not None
+            is_open = queued_row is not None
             try:
                 if batch:
                     self._commit(batch)
@@ -180,6 +186,7 @@ class SqliteLog:
                         row.done.set_exception(error)
 
     def _commit(self, batch: list[_QueuedRow]) -> None:
+        """Stores rows, announces them, and wakes the threads that wait for them. Their errors go to these threads."""
         try:
             entries = self._store([(queued_row.record, queued_row.body) for queued_row in batch])
         except LogError as error:
@@ -195,7 +202,10 @@ class SqliteLog:
                 queued_row.done.set_exception(error)
 
     def _store(self, batch: list[tuple[Record, str]]) -> list[Entry]:
-        """Stores records with their texts, all or none. Returns their rows; LogFull, LogError."""
+        """Stores records with their texts, all or none, and returns their rows. Raises LogFull or LogError.
+
+        If the log's file is lost, the rescue file gets the rows, but the error does not acknowledge them.
+        """
         run = self._run
         entries: list[Entry] = []
         at_s, wall_s = self._now_s(), self._wall_s()
@@ -203,16 +213,16 @@ class SqliteLog:
             if isinstance(record, EngineStarted):
                 run = record.run
             entries.append(Entry(self._next_seq + offset, run, at_s, wall_s, record))
-        rows_ = [
+        rows = [
             (entry.seq, entry.run, at_s, wall_s, record.kind, body)
             for entry, (record, body) in zip(entries, batch, strict=True)
         ]
         lost, link = self._loss(), self._link
-        several = len(rows_) > 1  # one statement is a transaction of its own
+        several = len(rows) > 1  # one statement is a transaction of its own
         try:
             if several:
                 self._connection.execute("BEGIN IMMEDIATE")
-            for row in rows_:
+            for row in rows:
                 link = insert(self._connection, row, link)
             if several:
                 self._connection.execute("COMMIT")
@@ -258,14 +268,17 @@ class SqliteLog:
         return None
 
     def _rescue(self) -> None:
-        """Copies all rows, which the open file still contains, to the rescue file, and continues there; LogError."""
+        """Copies all rows, which the open file still contains, to the rescue file, and continues there.
+
+        Raises LogError if they cannot all be copied.
+        """
         rescue = self._folder.rescue
         with disk_errors(f"{rescue} cannot be written"), temporary_path(rescue) as part, translate_errors(rescue):
             with closing(sqlite3.connect(part)) as copy:
                 self._connection.backup(copy)
-                (rows_,) = copy.execute("SELECT count(*) FROM entries").fetchone()
-            if rows_ != self.last_seq:
-                raise LogError(f"{rows_} of {self.last_seq} rows can still be read")
+                (row_count,) = copy.execute("SELECT count(*) FROM entries").fetchone()
+            if row_count != self.last_seq:
+                raise LogError(f"{row_count} of {self.last_seq} rows can still be read")
             part.replace(rescue)
             sync_to_disk(rescue.parent)
         connection = open_for_writing(rescue)
@@ -274,9 +287,9 @@ class SqliteLog:
 
 
 def restore_rescued_log(session: SessionFolder) -> str:
-    """Makes the rescue file of a run the log again. Returns what was done; "" if there is no such file. LogError.
+    """Makes the rescue file of a run the log again. Returns what was done; "" if there is no such file.
 
-    A file in the place of the log is kept under another name.
+    A file in the place of the log is kept under another name. Raises LogError.
     """
     if not session.rescue.is_file():
         return ""
@@ -296,7 +309,7 @@ def restore_rescued_log(session: SessionFolder) -> str:
 
 @contextmanager
 def resume_lock(session: SessionFolder) -> Iterator[None]:
-    """Prevents a session from being resumed while it is read; LogError while it is running. Writes nothing."""
+    """Prevents a session from being resumed while it is read. Writes nothing. Raises LogError while it is running."""
     with disk_errors(f"{session.lock} cannot be opened"):
         try:
             handle = os.open(session.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -315,7 +328,7 @@ def resume_lock(session: SessionFolder) -> Iterator[None]:
 
 @contextmanager
 def writer_lock(session: SessionFolder) -> Iterator[None]:
-    """Takes the writer's lock; LogError while the session is running or being packed."""
+    """Takes the writer's lock for a block. Raises LogError while the session is running or being packed."""
     handle = _lock(session.lock)
     try:
         yield
@@ -324,7 +337,7 @@ def writer_lock(session: SessionFolder) -> Iterator[None]:
 
 
 def _lock(path: Path) -> int:
-    """Takes the writer's lock. The kernel releases it when the process ends."""
+    """Takes the writer's lock. Returns its file descriptor. The kernel releases it when the process ends."""
     with disk_errors(f"{path} cannot be opened"):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

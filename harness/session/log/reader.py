@@ -65,7 +65,7 @@ class LogReader:
         self._connection = open_for_reading(self.folder.database)
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
-        """Committed rows after a seq, in order; LogError, which names the row, if one cannot be read."""
+        """Committed rows after a seq, in order. Raises LogError, which names the row, if one cannot be read."""
         rows = raw_rows(self._connection, self.folder.database, after_seq)
         label = f"Reading rows of {self.folder.path.name}"
         for row in tracked(rows, label, lambda: self.last_seq() - after_seq):
@@ -114,7 +114,7 @@ def check(folder: Path) -> LogFindings:
     """Checks a complete session folder, and changes nothing.
 
     The databases must be intact, and `seq` must have no gaps. Rows, clips and the files that the session began with
-    must be readable and unaltered. LogError when there is no log to check, or it is of another version.
+    must be readable and unaltered. Raises LogError when there is no log to check, or it is of another version.
     """
     session = SessionFolder(folder)
     log = check_file(session.demand().database, SESSION)
@@ -486,7 +486,7 @@ def stored_bytes(folder: Path) -> bytes:
 
 
 def read_stored(folder: Path, adapter: TypeAdapter[T]) -> T:
-    """The stored scenario and bench of a session; LogError when the file is damaged."""
+    """The stored scenario and bench of a session. Raises LogError when the file is damaged."""
     path = SessionFolder(folder).resolved
     try:
         return adapter.validate_json(stored_bytes(folder))

@@ -22,21 +22,14 @@ from harness.model.scenario import Scenario
 from harness.model.stimulus import Ambience, Part, RenderedStimulus, Role, StimulusRecipe, Waveform
 from harness.model.trial import Outcome, Trial
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import ResolvedSession, stage_of
+from harness.session.engine.assemble import ResolvedSession, conductor_context
 from harness.session.figures.live import LiveFigures
 from harness.session.figures.progress import Totals
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
-from harness.session.simulated.bench import (
-    RATE_HZ,
-    Board,
-    DeviceTraits,
-    Phrases,
-    SimulatedLoudspeaker,
-    SimulatedMicrophone,
-    SimulatedRoom,
-)
+from harness.session.simulated.bench import RATE_HZ, Board, SimulatedLoudspeaker, SimulatedMicrophone, SimulatedRoom
+from harness.session.simulated.facts import DeviceTraits, Phrases
 from harness.wake.wake_progress import WakeProgress
 
 NOISE_AROUND_S = 0.5
@@ -44,6 +37,7 @@ NOISE_AROUND_S = 0.5
 SPOKEN_PER_S = 14.0
 """Characters that a person says in a second, to estimate a duration."""
 MEMORY = Path("/dev/shm")
+"""Folder of a file system in memory, where a night's log costs no disk access."""
 FAULTS: Mapping[str, str] = {
     "link": "the link to a device was lost for a while",
     "flap": "the link to a device was lost for a moment",
@@ -62,8 +56,10 @@ FAULTS: Mapping[str, str] = {
 class PlayedNight:
     """The result of a simulated night.
 
-    duration_s: in simulated time. finished: why it ended. faults: number of times that each of FAULTS occurred.
-    spoiled: number of attempts by the cause that interrupted them.
+    - duration_s: in simulated time. finished: why it ended.
+    - totals, wake: results of queries, and on wake events.
+    - faults: number of times that each of FAULTS occurred.
+    - spoiled: cause code → number of attempts that it interrupted.
     """
 
     duration_s: float
@@ -86,7 +82,7 @@ class Lengths:
         if isinstance(recipe.query, Ambience):
             first = round(recipe.lead_in_s * RATE_HZ)
             last = first + round(recipe.query.duration_s * RATE_HZ)
-            return _thin(last, (Part(Role.QUERY, first, last),), repr(recipe.query))
+            return _silent_stimulus(last, (Part(Role.QUERY, first, last),), repr(recipe.query))
         dry = replace(recipe, noise=None, variant=0, level_dbfs=-26.0)
         if dry not in self._rendered:
             self._rendered[dry] = self._renders.render(dry)
@@ -101,10 +97,11 @@ class Lengths:
             )
             for part in spoken.parts
         )
-        return _thin(round((spoken.waveform.duration_s + 2 * around_s) * RATE_HZ), parts, spoken.sha256)
+        return _silent_stimulus(round((spoken.waveform.duration_s + 2 * around_s) * RATE_HZ), parts, spoken.sha256)
 
 
-def _thin(samples: int, parts: tuple[Part, ...], sha256: str) -> RenderedStimulus:
+def _silent_stimulus(samples: int, parts: tuple[Part, ...], sha256: str) -> RenderedStimulus:
+    """A stimulus with that number of samples at RATE_HZ, all of them silence."""
     return RenderedStimulus(Waveform(np.zeros(max(1, samples), dtype=np.float32), RATE_HZ), parts, sha256)
 
 
@@ -151,16 +148,16 @@ class SimulatedNight:
         self,
         scenario: Scenario,
         bench: Bench,
-        like: DeviceTraits,
+        traits: DeviceTraits,
         renders: Renders,
         seed: int,
         faults_per_hour: float = 0.0,
     ) -> None:
-        """bench: a result of `simulate_bench`. like: traits of all devices, except for their reports and voices.
+        """bench: a result of `simulate_bench`. traits: traits of all devices, except for their reports and voices.
 
         seed: seed of all that is random. faults_per_hour: mean number of faults in an hour.
         """
-        self._scenario, self._bench, self._traits, self._renders = scenario, bench, like, renders
+        self._scenario, self._bench, self._traits, self._renders = scenario, bench, traits, renders
         self._seed, self._faults_per_hour = seed, faults_per_hour
         self._stall_s = 0.0
         self._faults: Counter[str] = Counter()
@@ -176,8 +173,9 @@ class SimulatedNight:
             return self._play(Path(name), world)
 
     def _play(self, folder: Path, world: SimulatedThreads) -> PlayedNight:
+        """As an engine runs a session, with a simulated bench. folder: for the log."""
         begun_s = world.monotonic()
-        self._room = room = self._furnish(world)
+        self._room = room = self._make_room(world)
         self._trials = {trial.id: trial for trial in plan(self._scenario, self._bench)}
         self.figures = figures = LiveFigures(self._scenario)
         clock, spoiled = HostClock(), Counter[str]()
@@ -195,12 +193,13 @@ class SimulatedNight:
             log.append(self._session_started())
             parts = (*room.speakers, room.ear, *room.devices)
             drivers: dict[str, Driver] = {part.id: part for part in parts}
-            stage = stage_of(
+            context = conductor_context(
                 ResolvedSession(self._scenario, self._bench), drivers, log, clock, figures,
-                renders=self._renders, on_state=self._on_shown, answer=lambda id, ok, why: None, alive=self._alive,
+                renders=self._renders, on_state=self._on_state, answer=lambda id, ok, why: None,
+                report_alive=self._stall,
             )  # fmt: skip
             resumption = Resumption.of(list(log.entries()))
-            conductor = Conductor(tuple(self._trials.values()), stage, resumption)
+            conductor = Conductor(tuple(self._trials.values()), context, resumption)
             resumption.add(log.append(EngineStarted(1, 1, "boot", 1.0)))
             room.truth.arrived.append([])
             for part in parts:
@@ -215,14 +214,15 @@ class SimulatedNight:
             room.sink = None
             log.close()
 
-    def _furnish(self, world: SimulatedThreads) -> SimulatedRoom:
+    def _make_room(self, world: SimulatedThreads) -> SimulatedRoom:
+        """The room with the devices of the bench, which add themselves to it."""
         room = SimulatedRoom(world, self._seed)
         room.flawless = True
         room.ear = SimulatedMicrophone(self._bench.microphone.id if self._bench.microphone else "microphone", room)
         room.speakers = [SimulatedLoudspeaker(loudspeaker.id, room) for loudspeaker in self._bench.loudspeakers]
         for device in self._bench.devices:
-            behaviour = replace(self._traits, reports=device.reports, answers=device.profile.responds)
-            Board(device.id, room, behaviour, link=device.connection.id if device.connection else device.id)
+            traits = replace(self._traits, reports=device.reports, answers=device.profile.responds)
+            Board(device.id, room, traits, link=device.connection.id if device.connection else device.id)
         return room
 
     def _session_started(self) -> SessionStarted:
@@ -240,62 +240,66 @@ class SimulatedNight:
             trials=tuple(self._trials.values()),
         )
 
-    def _alive(self) -> None:
+    def _stall(self) -> None:
+        """Stops the conductor's thread for as long as a fault has requested. Called by it regularly."""
         stall_s, self._stall_s = self._stall_s, 0.0
         if stall_s:
             threads.sleep(stall_s)
 
     # People
 
-    def _on_shown(self, state: StateChanged) -> None:
+    def _on_state(self, state: StateChanged) -> None:
+        """Has the talker say what a prompt asks for."""
         if state.prompt is not None and state.trial_id is not None:
             trial, text = self._trials[state.trial_id], state.prompt.text
-            self._room.later(1.0, lambda: self._says(trial, text, f"{state.trial_id}.t{state.attempt}"))
+            self._room.call_later(1.0, lambda: self._speak(trial, text, f"{state.trial_id}.t{state.attempt}"))
 
-    def _says(self, trial: Trial, text: str, play_id: str) -> None:
+    def _speak(self, trial: Trial, text: str, play_id: str) -> None:
         """A talker speaks; devices hear it as any other sound."""
         room, lasts_s = self._room, max(0.8, len(text) / SPOKEN_PER_S)
-        room.ear.hears(room.now_s(), room.now_s() + lasts_s)
+        room.ear.hear(room.now_s(), room.now_s() + lasts_s)
         called_s = min(0.6, lasts_s / 2) if trial.recipe.wake_phrase else 0.0
         phrases = Phrases(trial, ((0.0, called_s),) if called_s else (), (called_s, lasts_s))
         for device in room.devices:
-            device.hears(play_id, room.now_s(), phrases, room.speakers[0])
+            device.hear(play_id, room.now_s(), phrases, room.speakers[0])
 
     # Faults
 
     def _expect_fault(self, chance: Random) -> None:
-        def happens() -> None:
-            self._fail(chance)
+        """Schedules the next fault."""
+
+        def cause_and_expect() -> None:
+            self._cause_fault(chance)
             self._expect_fault(chance)
 
-        self._room.later(chance.expovariate(self._faults_per_hour / 3600), happens)
+        self._room.call_later(chance.expovariate(self._faults_per_hour / 3600), cause_and_expect)
 
-    def _fail(self, chance: Random) -> None:
+    def _cause_fault(self, chance: Random) -> None:
         """Causes a random fault; all kinds are equally likely. Lasting ones take 20 s on average, at most 2 minutes."""
         room = self._room
         device, speaker = chance.choice(room.devices), chance.choice(room.speakers)
         kind = chance.choice(tuple(FAULTS))
         lasts_s = min(120.0, 0.2 + chance.expovariate(1 / 20.0))
 
-        def loses(part: Board | SimulatedLoudspeaker | SimulatedMicrophone, lasts_s: float) -> None:
+        def lose(part: Board | SimulatedLoudspeaker | SimulatedMicrophone, lasts_s: float) -> None:
             part.lose(kind)
-            room.later(lasts_s, lambda: part.mend(kind))
+            room.call_later(lasts_s, lambda: part.mend(kind))
 
-        def is_late() -> None:
+        def delay_reports() -> None:
             device.late_s = 3.0
-            room.later(lasts_s, lambda: setattr(device, "late_s", 0.0))
+            room.call_later(lasts_s, lambda: setattr(device, "late_s", 0.0))
 
-        happens: Mapping[str, Callable[[], object]] = {
-            "link": lambda: loses(device, lasts_s),
-            "flap": lambda: loses(device, 0.2),
+        causes: Mapping[str, Callable[[], object]] = {
+            "link": lambda: lose(device, lasts_s),
+            "flap": lambda: lose(device, 0.2),
             "restart": lambda: device.restart(chance.choice((0.5, 3.0, 12.0))),
             "hang": lambda: device.hang(lasts_s + 5),
             "deaf": lambda: device.fail_microphone(lasts_s),
-            "late": is_late,
-            "loudspeaker": lambda: loses(speaker, lasts_s),
-            "microphone": lambda: loses(room.ear, lasts_s),
+            "late": delay_reports,
+            "loudspeaker": lambda: lose(speaker, lasts_s),
+            "microphone": lambda: lose(room.ear, lasts_s),
             "cut": lambda: speaker.cut("underrun"),
             "stall": lambda: setattr(self, "_stall_s", chance.uniform(0.3, 5.0)),
         }
-        happens[kind]()
+        causes[kind]()
         self._faults[kind] += 1

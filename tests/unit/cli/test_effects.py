@@ -20,9 +20,9 @@ from harness.model.errors import InputError
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.judgment_log import JudgmentLog
+from harness.session.effect_items import HELD_QUESTION, effect_lines
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import rating_rows
-from harness.session.summary import HELD_QUESTION, effect_lines
 from tests.command import harness
 from tests.unit.session.figures.effect_rows import ASKED, TIMER, Session, trial
 from tests.written_sessions import records

@@ -336,7 +336,7 @@ def test_a_program_does_not_count_as_judged_at_the_bench(session: Path, tmp_path
     played = SessionTrials()
     with LogReader(session) as reader:
         for record in reader.records():
-            played.take(record)
+            played.add(record)
     for entry in rating_rows(session):
-        played.take(entry.record)
+        played.add(entry.record)
     assert [trial.response.judgments for trial in played.trials if trial.response is not None] == [()] * 6

@@ -47,7 +47,7 @@ from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.model.understanding import ExpectedFrame, Slot
 from harness.session.query_trial import TrialMachine
-from harness.session.resumption import Resumption, standing_of
+from harness.session.resumption import Resumption, read_takes
 from harness.session.take import Action, FreezeResponse, SayClosing, code
 from tests.known import known
 from tests.unit.session.figures.rows import Rows, planned
@@ -175,7 +175,7 @@ def test_a_log_cut_off_anywhere_is_completed(played: House, cut: float) -> None:
     assert second.reason is EndReason.COMPLETED
     assert_whole(resumed.log, resumed.trials)
     engine_ended = [row for row in resumed.log.of(AttemptFinished) if code(row.cause) == "engine_ended"]
-    assert len(engine_ended) == len(resumption.cut_off())
+    assert len(engine_ended) == len(resumption.interrupted_attempts())
     assert all(row.outcome is Outcome.INTERRUPTED for row in engine_ended)
     for take, verdict in resumption.finished.items():
         assert [row for row in resumed.log.of(TrialFinished) if (row.trial_id, row.take) == take] == [verdict]
@@ -211,7 +211,7 @@ def test_started_take_is_resumed_first_and_reruns_last() -> None:
     standing = Resumption(takes=dict.fromkeys([("a", 1), ("b", 1), ("a", 2)]), begun={("b", 1)})
     assert standing.pending() == (("b", 1), ("a", 1), ("a", 2))
     assert standing.next_take("a") == 3
-    assert standing.in_play("b")
+    assert standing.is_in_play("b")
 
 
 def test_rows_of_takes_alone_say_what_is_left(tmp_path: Path) -> None:
@@ -220,6 +220,6 @@ def test_rows_of_takes_alone_say_what_is_left(tmp_path: Path) -> None:
     rows.add(TrialStarted("time-2", 1))
     rows.add(RerunAsked("time-1", 2, "ann"))
     rows.add(SessionFinished(EndReason.STOPPED))
-    standing, whole = standing_of(written(tmp_path / "session", rows)), Resumption.of(rows.entries)
+    standing, whole = read_takes(written(tmp_path / "session", rows)), Resumption.of(rows.entries)
     assert standing.pending() == whole.pending() == (("time-2", 1), ("time-1", 2))
     assert (standing.begun, standing.finished, standing.ended) == (whole.begun, whole.finished, EndReason.STOPPED)

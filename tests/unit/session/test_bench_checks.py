@@ -52,11 +52,11 @@ def looked(
     run = house(1)
     checking = checked(run, checks, test_bench)
     for driver in run.drivers:
-        driver.open(checking.see)
+        driver.open(checking.observe)
     try:
         spoil(run)
         by_name: dict[str, list[Check]] = {}
-        for check in checking.find([], threads.event()):
+        for check in checking.run([], threads.event()):
             by_name.setdefault(check.name, []).append(check)
         return by_name
     finally:
@@ -73,11 +73,11 @@ def running(count: int, checks: BenchChecks, limit_dbfs: float = -60.0, **change
 
         every_s = checks.every_min * 60 if checks.every_min else float("inf")
 
-        def see(self, observation: Any) -> None:
-            holder[0].see(observation)
+        def observe(self, observation: Any) -> None:
+            holder[0].observe(observation)
 
-        def find(self, trials: Any, given_up: threading.Event) -> list[Check]:
-            return holder[0].find(trials, given_up)
+        def run(self, trials: Any, given_up: threading.Event) -> list[Check]:
+            return holder[0].run(trials, given_up)
 
     run = house(count, checks=Late(), **changes)
     holder.append(checked(run, checks, one_room(max_noise_floor_dbfs=limit_dbfs)))

@@ -15,7 +15,7 @@ UNHEARD = Intent("shelf_link", Stamp(102.1), "")
 
 def test_busy_device_delays_a_trial_by_air_only_so_long() -> None:
     state = BenchState()
-    state.see(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
+    state.observe(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
     play = Play(BY_AIR, seen=state)
     play.wait(5.0)
     assert not play.started
@@ -46,9 +46,9 @@ def test_stuck_busy_state_is_limited_by_silence(
     state: DeviceState, evidence: list[Observation], starts_s: float, reason: str
 ) -> None:
     bench_state = BenchState()
-    bench_state.see(Status("shelf_link", Stamp(99.0), DeviceState.LISTENING))
-    bench_state.see(SpeechStarted("mic", Stamp(99.5), -30.0))
-    bench_state.see(Status("shelf_link", Stamp(99.8), state))
+    bench_state.observe(Status("shelf_link", Stamp(99.0), DeviceState.LISTENING))
+    bench_state.observe(SpeechStarted("mic", Stamp(99.5), -30.0))
+    bench_state.observe(Status("shelf_link", Stamp(99.8), state))
     play = Play(BY_AIR, seen=bench_state)
     play.wait(2.2)
     for observation in evidence:
@@ -63,9 +63,9 @@ def test_stuck_busy_state_is_limited_by_silence(
 
 def test_speech_that_goes_on_keeps_a_device_busy() -> None:
     state = BenchState()
-    state.see(Status("shelf_link", Stamp(99.0), DeviceState.THINKING))
-    state.see(Intent("shelf_link", Stamp(99.5), ""))
-    state.see(SpeechStarted("mic", Stamp(100.0), -30.0))
+    state.observe(Status("shelf_link", Stamp(99.0), DeviceState.THINKING))
+    state.observe(Intent("shelf_link", Stamp(99.5), ""))
+    state.observe(SpeechStarted("mic", Stamp(100.0), -30.0))
     play = Play(BY_AIR, seen=state)
     play.wait(6.0)
     assert not play.started

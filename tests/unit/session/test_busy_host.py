@@ -65,7 +65,7 @@ def test_stalls_while_a_stall_is_stored_do_not_keep_a_command_waiting() -> None:
         while stalls and len(log.rows) < 1000:
             yield stalls.popleft()
 
-    run = House(plan(scenario(2), bench()), log, clock, stalls=taken)
+    run = House(plan(scenario(2), bench()), log, clock, new_stalls=taken)
     with run.running():
         run.until(lambda: run.saw(StateWord.PLAYING))
         log.while_stored = lambda: stalls.append(HostStalled("host", Stamp(clock.now_s()), 0.3, 40.0, None))

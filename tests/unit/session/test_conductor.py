@@ -101,7 +101,7 @@ def test_a_stall_is_known_before_what_it_has_delayed_is_judged() -> None:
     def started_s() -> float:
         return next(row.at_s for row in run.log.rows if isinstance(row.record, AttemptStarted))
 
-    run = house(1, options=InProcessOptions(silent_share=1.0), stalls=stalls)
+    run = house(1, options=InProcessOptions(silent_share=1.0), new_stalls=stalls)
     run.played()
     first, second, *_ = run.log.of(AttemptFinished)
     assert first.outcome is Outcome.INTERRUPTED

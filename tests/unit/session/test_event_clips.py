@@ -81,12 +81,12 @@ class Table:
         self, player: str, play_id: str, value: float, duration_s: float = 4.0, audio_s: float | None = None
     ) -> None:
         samples = np.full(round(duration_s * RATE), value, dtype=np.float32)
-        self.clips.begins(self.trial, play_id, Waveform(samples, RATE))
+        self.clips.announce_stimulus(self.trial, play_id, Waveform(samples, RATE))
         self.sees(StimulusStarted(player, Stamp(self.clock.at_s), play_id, audio_s))
 
     def sees(self, observation: Observation) -> int:
         self.seq += 1
-        self.clips.saw(Entry(self.seq, 1, self.clock.at_s, self.clock.at_s, Observed(observation)))
+        self.clips.add_row(Entry(self.seq, 1, self.clock.at_s, self.clock.at_s, Observed(observation)))
         return self.seq
 
     def wakes(self, source: str, at_s: float, audio_s: float | None = None) -> int:

@@ -68,7 +68,7 @@ def test_a_chime_is_a_first_sound_and_no_response(
 def sounds_of(trial_rows: Rows) -> FirstSounds:
     played = SessionTrials()
     for entry in trial_rows.entries:
-        played.take(entry.record)
+        played.add(entry.record)
     return total(played.trials).first_sounds
 
 

@@ -294,7 +294,7 @@ def test_session_input_outside_its_folder_is_damage(name: str, tmp_path: Path) -
 
 
 def test_files_of_any_size_are_checked_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_STORED_BYTES", 1000)
+    monkeypatch.setattr(reader, "_MAX_STORED_BYTES", 1000)
     sound = Waveform(np.zeros(480, np.float32), 48000)
     with SqliteLog(tmp_path) as log:
         log.append(_session_with_input("session.json"))

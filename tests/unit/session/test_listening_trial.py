@@ -167,7 +167,7 @@ def test_events_of_other_devices_interrupt_nothing() -> None:
 
 def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_a_while() -> None:
     state = BenchState()
-    state.see(LinkLost("wired", Stamp(99.0), "unplugged"))
+    state.observe(LinkLost("wired", Stamp(99.0), "unplugged"))
     play = Play(WIRED, seen=state)
     assert play.machine.phase is Phase.LINK_LOST
     assert not play.started
@@ -180,7 +180,7 @@ def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_
 
 def test_a_device_that_was_said_to_be_gone_is_back_when_it_shows_that_it_listens() -> None:
     state = BenchState()
-    state.see(Status("wired", Stamp(99.0), DeviceState.GONE))
+    state.observe(Status("wired", Stamp(99.0), DeviceState.GONE))
     play = Play(WIRED, seen=state)
     assert play.machine.phase is Phase.LINK_LOST
     play.feed(ListeningProved("wired", play.at(), Proof.HEARTBEAT))
@@ -201,7 +201,7 @@ def test_too_many_interruptions_give_the_trial_up() -> None:
 def test_refractory_time_is_awaited_by_air_and_not_by_wire() -> None:
     state = BenchState()
     for source in ("shelf_link", "wired"):
-        state.see(Wake(source, Stamp(99.5), "alexa"))
+        state.observe(Wake(source, Stamp(99.5), "alexa"))
     assert Play(WIRED, seen=state).started
     play = Play(BY_AIR, seen=state)
     assert not play.started

@@ -52,11 +52,11 @@ def lived(*takes: tuple[Observation, ...], outcome: Outcome = Outcome.NO_WAKE) -
     only_trial = trial()
     life = Liveness([only_trial])
     for number, observations in enumerate(takes, start=1):
-        life.begin()
+        life.begin_attempt()
         for observation in observations:
-            life.see(observation)
+            life.observe(observation)
         result = Outcome.RESPONDED if WOKE in observations else outcome
-        life.finished(only_trial, TrialFinished(only_trial.id, number, result, 1, 1))
+        life.finish_take(only_trial, TrialFinished(only_trial.id, number, result, 1, 1))
     return life, only_trial
 
 
@@ -86,8 +86,8 @@ def test_signs_of_life_clear_a_doubtful_device(sign: Observation, alive: bool) -
 
 def test_a_sign_after_a_restart_proves_nothing_before_it() -> None:
     life, trial = lived((WOKE,), (), ())
-    life.see(Status("dut_link", AT, DeviceState.STARTED))
-    life.see(ListeningProved("dut_link", AT, Proof.HEARTBEAT))
+    life.observe(Status("dut_link", AT, DeviceState.STARTED))
+    life.observe(ListeningProved("dut_link", AT, Proof.HEARTBEAT))
     assert life.doubtful(3) == (trial.device,)
     assert (life.silent(trial.device), life.unproven(trial.device)) == ((), ((trial.id, 2), (trial.id, 3)))
     life.add(RerunAsked(trial.id, 4, LIFE_CHECK_BY), 10.0)
@@ -100,7 +100,7 @@ def test_a_restart_within_a_take_leaves_it_unproven_however_often_it_is_reported
     life, trial = lived((WOKE,), (), (started, beat(6.0), *[started] * (reports - 1)))
     assert life.unproven(trial.device) == ((trial.id, 2), (trial.id, 3))
     assert life.restarts(trial.device) == 1
-    life.see(beat(7.0))
+    life.observe(beat(7.0))
     assert life.unproven(trial.device) == ((trial.id, 2), (trial.id, 3))
 
 
@@ -111,7 +111,7 @@ def beat(at_s: float) -> ListeningProved:
 @pytest.mark.parametrize(("next_s", "proved"), [(18.0, True), (30.0, False)])
 def test_a_heartbeat_after_too_long_a_silence_proves_nothing(next_s: float, proved: bool) -> None:
     life, trial = lived((WOKE,), (beat(4.0),), ())
-    life.see(beat(next_s))
+    life.observe(beat(next_s))
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
     assert bool(life.doubtful(3)) is not proved
 
@@ -121,7 +121,7 @@ def test_only_what_was_seen_before_a_kill_says_that_heartbeats_stopped(last_s: f
     life, trial = lived((WOKE,), (beat(4.0),), ())
     life.add(NoteWritten("still there", "person"), last_s)
     life.add(EngineStarted(2, 1, "boot", 1.0), last_s + 1)
-    life.see(beat(100.0))
+    life.observe(beat(100.0))
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
 
@@ -130,9 +130,9 @@ def test_a_device_that_stood_still_since_before_the_run_heard_nothing(next_s: fl
     life, trial = lived((WOKE,), (beat(4.0),))
     life.add(EngineStarted(2, 1, "boot", 1.0), 10.0)
     life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
-    life.see(StimulusStarted("speaker", Stamp(100.0), "p"))
+    life.observe(StimulusStarted("speaker", Stamp(100.0), "p"))
     life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1), 10.0)
-    life.see(beat(next_s))
+    life.observe(beat(next_s))
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
 
@@ -140,9 +140,9 @@ def test_a_device_that_stood_still_since_before_the_run_heard_nothing(next_s: fl
 def test_a_sign_within_a_take_that_ends_too_long_a_silence_proves_no_miss(start_s: float, proved: bool) -> None:
     life, trial = lived((WOKE,), (beat(4.0),))
     life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
-    life.see(StimulusStarted("speaker", Stamp(start_s), "p"))
-    life.see(beat(start_s + 2.5))
-    life.see(beat(start_s + 10.5))
+    life.observe(StimulusStarted("speaker", Stamp(start_s), "p"))
+    life.observe(beat(start_s + 2.5))
+    life.observe(beat(start_s + 10.5))
     life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1), 10.0)
     assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
@@ -151,8 +151,8 @@ def test_a_sign_within_a_take_that_ends_too_long_a_silence_proves_no_miss(start_
 def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, silent: bool) -> None:
     life, trial = lived((WOKE,))
     life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
-    life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
-    life.see(beat(at_s))
+    life.observe(StimulusStarted("speaker", Stamp(10.0), "p"))
+    life.observe(beat(at_s))
     life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1), 10.0)
     assert bool(life.silent(trial.device)) is silent
 
@@ -162,12 +162,12 @@ def test_a_sign_reported_after_a_take_proves_it_only_if_it_is_from_then(boot: st
     life, trial = lived((WOKE,))
     life.add(EngineStarted(1, 1, "a", 1.0), 10.0)
     life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
-    life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
+    life.observe(StimulusStarted("speaker", Stamp(10.0), "p"))
     life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1), 10.0)
-    life.begin()
+    life.begin_attempt()
     if boot != "a":  # the host's clock begins anew
         life.add(EngineStarted(2, 1, boot, 1.0), 10.0)
-    life.see(beat(at_s))
+    life.observe(beat(at_s))
     assert bool(life.silent(trial.device)) is silent
 
 
@@ -175,8 +175,8 @@ def test_a_sign_reported_after_a_take_proves_it_only_if_it_is_from_then(boot: st
 def test_a_late_report_of_the_trial_before_is_no_reaction(at_s: float, silent: bool) -> None:
     life, trial = lived((WOKE,))
     life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
-    life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
-    life.see(Wake("dut_link", Stamp(at_s), "alexa"))
+    life.observe(StimulusStarted("speaker", Stamp(10.0), "p"))
+    life.observe(Wake("dut_link", Stamp(at_s), "alexa"))
     life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1), 10.0)
     assert bool(life.silent(trial.device)) is silent
 
@@ -186,8 +186,8 @@ def test_an_event_before_its_phrase_is_no_reaction_to_a_wake_trial(at_s: float, 
     called = listening_trial(BY_AIR)
     life = Liveness([called])
     life.add(AttemptStarted(called.id, 1, 1, "p", "c", 1.0, 2.0, 2.5, None), 10.0)
-    life.see(StimulusStarted(BY_AIR.player, Stamp(10.0), "p"))
-    life.see(Wake(BY_AIR.connection, Stamp(at_s), "alexa"))
+    life.observe(StimulusStarted(BY_AIR.player, Stamp(10.0), "p"))
+    life.observe(Wake(BY_AIR.connection, Stamp(at_s), "alexa"))
     life.add(TrialFinished(called.id, 1, Outcome.COUNTED, 1, 1), 10.0)
     assert bool(life.silent(BY_AIR.device)) is silent
 
@@ -227,9 +227,9 @@ def test_a_resumed_run_knows_what_the_device_reacted_to() -> None:
 
 def test_life_check_repeats_the_last_sound_that_caused_a_reaction() -> None:
     heard = ListeningProved("dut_link", AT, Proof.HEARTBEAT)
-    assert lived((heard,), ())[0].check("dut", 1) is None
+    assert lived((heard,), ())[0].life_check("dut", 1) is None
     life, trial = lived((WOKE,), ())
-    check = known(life.check(trial.device, 7))
+    check = known(life.life_check(trial.device, 7))
     assert check.listening is not None
     assert (check.id, check.recipe, check.players) == (f"{LIFE_CHECK}.7", trial.recipe, (trial.loudspeaker,))
 
@@ -237,13 +237,13 @@ def test_life_check_repeats_the_last_sound_that_caused_a_reaction() -> None:
 def test_an_answer_by_voice_is_the_sign_of_a_black_box() -> None:
     box = replace(trial(), connection="")
     life = Liveness([box])
-    life.begin()
-    life.finished(box, TrialFinished(box.id, 1, Outcome.RESPONDED, 1, 1))
-    life.begin()
-    life.finished(box, TrialFinished(box.id, 2, Outcome.NO_RESPONSE, 3, 3))
-    life.checked = box.device
+    life.begin_attempt()
+    life.finish_take(box, TrialFinished(box.id, 1, Outcome.RESPONDED, 1, 1))
+    life.begin_attempt()
+    life.finish_take(box, TrialFinished(box.id, 2, Outcome.NO_RESPONSE, 3, 3))
+    life.device_under_check = box.device
     assert life.doubtful(1)
-    life.see(SpeechStarted("mic", AT, -30.0))
+    life.observe(SpeechStarted("mic", AT, -30.0))
     assert not life.doubtful(1)
 
 

@@ -81,7 +81,7 @@ def test_without_a_device_the_run_ends_after_the_last_retry_and_its_trial_is_lef
     (fault,) = [row for row in run.log.of(FaultMet) if row.source == ON_FAULT_BY]
     assert fault.what.startswith("retry 3 of 3: speaker is still lost (the plug is pulled)")
     (rerun,) = run.log.of(RerunAsked)
-    assert (rerun.trial_id, rerun.take) in run.conductor._run.standing.pending()
+    assert (rerun.trial_id, rerun.take) in run.conductor._run.resumption.pending()
     assert list(last_outcomes(run.log).values()).count(Outcome.RESPONDED) >= 1
 
 
@@ -132,7 +132,7 @@ def test_a_trial_that_always_fails_is_left_interrupted_and_the_others_go_on() ->
 
 def test_a_disk_with_too_little_room_pauses_the_run_before_a_trial() -> None:
     short = ["disk: 0.4 GB are free, and the bench requires 1 GB"]
-    run = house(2, short_of_room=lambda: short[0])
+    run = house(2, disk_space_problem=lambda: short[0])
     with run.running():
         run.until(lambda: run.saw(StateWord.PAUSED))
         assert run.log.of(AttemptStarted) == []
@@ -158,7 +158,7 @@ def test_a_room_that_is_too_loud_pauses_the_run_before_a_trial(monkeypatch: pyte
 
 
 def test_the_operator_may_play_a_trial_in_the_room_that_is_left() -> None:
-    run = house(2, short_of_room=lambda: "disk: full")
+    run = house(2, disk_space_problem=lambda: "disk: full")
     with run.running():
         for number in (1, 2):
             run.until(lambda number=number: len(run.log.of(Paused)) == number)

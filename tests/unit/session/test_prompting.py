@@ -122,7 +122,7 @@ def spoken(
     run = House(plan(scenario, bench()), MemoryLog(clock), clock, **changes)
     person = Person(run, speaks)
     run.mic.open = lambda sink: InProcess.open(run.mic, partial(heard_by, run.conductor))  # type: ignore[method-assign]
-    run.conductor._run.stage = dataclasses.replace(run.conductor._run.stage, on_state=person.see)
+    run.conductor._run.context = dataclasses.replace(run.conductor._run.context, on_state=person.see)
     return run, person
 
 

@@ -11,7 +11,7 @@ from harness.model.record import EndReason
 from harness.scenario.bench import load_bench
 from harness.scenario.compatibility import check_compatibility
 from harness.scenario.scenario import load_scenario
-from harness.session.simulated.bench import DeviceTraits
+from harness.session.simulated.facts import DeviceTraits
 from harness.session.simulated.night import FAULTS, Lengths, PlayedNight, SimulatedNight, simulate_bench
 from harness.sound.stimuli.renderer import renderer
 

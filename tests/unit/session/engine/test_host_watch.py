@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from harness.base import threads
-from harness.session.engine.host_watch import JOIN_S, LOOK_S, STALL_S, HostWatch, processor_times, stolen_share
+from harness.session.engine.host_watch import (
+    CHECK_INTERVAL_S,
+    JOIN_S,
+    STALL_S,
+    HostWatch,
+    processor_times,
+    stolen_share,
+)
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
 
@@ -15,40 +22,41 @@ pytestmark = pytest.mark.usefixtures("simulated_time")
 def test_a_gap_between_looks_is_a_stall_with_its_time() -> None:
     watch = HostWatch()
     threads.sleep(3.0)
-    watch.look()
-    (stall,) = watch.stalls()
+    watch.check()
+    (stall,) = watch.new_stalls()
     ends_s = threads.monotonic()
     assert stall.source == "host"
     assert stall.at.at_s - stall.at.error_s <= ends_s - 3.0 <= stall.at.at_s + stall.at.error_s
     assert stall.at.at_s + stall.lasted_s == pytest.approx(ends_s)
-    assert tuple(watch.stalls()) == (), "each is given once"
+    assert tuple(watch.new_stalls()) == (), "each is given once"
 
 
 def test_a_stall_is_known_to_whoever_asks_first_after_it() -> None:
     watch = HostWatch()
     threads.sleep(0.5)
-    assert [stall.lasted_s for stall in watch.stalls()] == [pytest.approx(0.5 - LOOK_S / 2)]
+    assert [stall.lasted_s for stall in watch.new_stalls()] == [pytest.approx(0.5 - CHECK_INTERVAL_S / 2)]
 
 
 def test_stalls_with_only_moments_between_them_are_one() -> None:
     watch = HostWatch()
     for ran_s in (0.3, 0.9, JOIN_S + 0.1):
         threads.sleep(2.0)
-        watch.look()
-        for _ in range(round(ran_s / LOOK_S)):
-            threads.sleep(LOOK_S)
-            watch.look()
+        watch.check()
+        for _ in range(round(ran_s / CHECK_INTERVAL_S)):
+            threads.sleep(CHECK_INTERVAL_S)
+            watch.check()
     threads.sleep(0.5)
-    assert [stall.lasted_s for stall in watch.stalls()] == [pytest.approx(7.2 - LOOK_S / 2), pytest.approx(0.49)]
+    expected_s = [pytest.approx(7.2 - CHECK_INTERVAL_S / 2), pytest.approx(0.49)]
+    assert [stall.lasted_s for stall in watch.new_stalls()] == expected_s
     threads.sleep(0.5)
-    assert len(watch.stalls()) == 1, "a stall that was given already stays as it is"
+    assert len(watch.new_stalls()) == 1, "a stall that was given already stays as it is"
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.9 * STALL_S])
 def test_a_small_delay_is_not_a_stall(late_s: float) -> None:
     watch = HostWatch()
-    threads.sleep(LOOK_S + late_s)
-    assert tuple(watch.stalls()) == ()
+    threads.sleep(CHECK_INTERVAL_S + late_s)
+    assert tuple(watch.new_stalls()) == ()
 
 
 def test_a_thread_that_looks_on_time_shows_no_stall() -> None:
@@ -56,7 +64,7 @@ def test_a_thread_that_looks_on_time_shows_no_stall() -> None:
     threads.sleep(2.0)
     with watch.watching():
         threads.sleep(5.0)
-        assert tuple(watch.stalls()) == (), "what was before the watch is none either"
+        assert tuple(watch.new_stalls()) == (), "what was before the watch is none either"
 
 
 def test_the_share_of_stolen_processor_time_is_measured(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from harness.model.errors import HarnessError, InputError, InputProblems, LogErr
 from harness.model.record import SessionStarted
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario
-from harness.session.engine.assemble import assemble, clock_of, equipment_of, for_drivers, read_resolved
+from harness.session.engine.assemble import assemble, clock_of, equipment_of, read_resolved, with_typed_options
 from harness.session.engine.prepare import plan_session, prepare, sound_path
 from harness.session.log.reader import LogReader, check
 from tests.command import harness
@@ -55,7 +55,7 @@ def test_scenario_and_bench_come_back_as_they_were_read(tmp_path: Path) -> None:
     folder = prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path)
     resolved = read_resolved(folder)
     assert resolved.scenario == load_scenario(INPUTS / "three.yaml")
-    assert for_drivers(resolved.bench) == load_bench(INPUTS / "bench.yaml")
+    assert with_typed_options(resolved.bench) == load_bench(INPUTS / "bench.yaml")
 
 
 def test_operator_presence_and_seed_can_be_overridden(tmp_path: Path) -> None:
