@@ -28,7 +28,7 @@ from harness.rating.figures.categories import Figure, counts_as
 from harness.rating.figures.judged_responses import QueryOutcome, RatedTrial, rated_trials, read_sessions
 from harness.report.session import WholeSession, limits_of, read_session
 from harness.session.figures.effects import right_of_known
-from harness.session.figures.progress import normalisation_of, total
+from harness.session.figures.progress import normalisation_of, totals_of
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows, read_scenario
 from harness.session.summary import session_verdict
@@ -265,7 +265,7 @@ def device_results(
         if progress.trial.device != device or progress.trial.listening is not None or take is None or not take.attempts:
             continue
         place(progress.trial, take.attempts[0].stimulus_sha256)
-        alone = total([progress])
+        alone = totals_of([progress])
         for measure, share in (
             (Measure.FIRST_ATTEMPT, alone.first_attempt),
             (Measure.RECOGNISED, alone.recognised),

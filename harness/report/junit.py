@@ -29,7 +29,7 @@ from harness.session.figures.trials import (
     TrialProgress,
     group_of,
     heard_in,
-    tested,
+    tested_attempts,
     words_of,
 )
 from harness.session.figures.understood_trials import frame_of, understood_of
@@ -390,7 +390,7 @@ def _frames_said(trial: TrialProgress) -> Iterator[str]:
         return
     any_slots = ", with any slots" if expected.slots is None else ""
     yield f"expected: {written(expected.intents, expected.slots)}{any_slots}"
-    for attempt in tested(trial.counting) if trial.counting else ():
+    for attempt in tested_attempts(trial.counting) if trial.counting else ():
         yield from _of_attempt(trial.trial, attempt)
 
 

@@ -19,7 +19,7 @@ from harness.session.figures.trials import (
     TrialProgress,
     by_group,
     heard_in,
-    tested,
+    tested_attempts,
     words_of,
 )
 from harness.statistics.intervals import LatencyFigures, Share, clopper_pearson
@@ -249,7 +249,7 @@ def _understood_trial(trial: TrialProgress) -> Json:
         "device": trial.trial.device,
         "expected": None if expected is None else _frame(expected.intents, expected.slots),
         "outcome": None if take is None else to_plain(take.outcome),
-        "attempts": [_understood(trial.trial, attempt) for attempt in (tested(take) if take else ())],
+        "attempts": [_understood(trial.trial, attempt) for attempt in (tested_attempts(take) if take else ())],
     }
 
 

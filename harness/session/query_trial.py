@@ -135,7 +135,7 @@ class TrialMachine(Take):
         return self._advance()
 
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
-        """Handles a requested sound that cannot be played. sounding: unused; a query has one player."""
+        """Handles a requested sound that cannot be played. sounding: players that have begun, which are stopped."""
         self._set_time(now_s)
         if self._closing_id and play_id == self._closing_id:
             self._closing_done = True
@@ -178,9 +178,9 @@ class TrialMachine(Take):
                     self.trial.id,
                     self.take_number,
                     ended.attempt,
-                    outcome,
-                    Recognition.UNKNOWN,
-                    ended.evidence,
+                    outcome=outcome,
+                    recognition=Recognition.UNKNOWN,
+                    evidence=ended.evidence,
                     cause=cause,
                     disturbed=ended.disturbed,
                 )

@@ -17,7 +17,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from harness.base import threads
@@ -102,7 +102,7 @@ class ConductorContext:
     disk_space_problem: Callable[[], str] = lambda: ""
     """Why the disk has too little space for another trial; "" if it has enough."""
     report_alive: Callable[[], None] = lambda: None
-    """Called at least every half second while the conductor is not stuck."""
+    """Called by the conductor's thread every few seconds or more often, while it is not stuck."""
     new_stalls: Callable[[], Iterable[HostStalled]] = tuple
     """Returns the stalls of the host that it has not returned before."""
     stands: Mapping[str, PositionerSetting] = field(default_factory=dict)
@@ -328,29 +328,26 @@ class Run:
             self.show(StateWord.INTERRUPTED, ENDING, machine.trial.id)
             return
         state = machine.state
-        word, until_s, reason, question = state.word, state.until_s, state.reason, state.asks
-        prompt = None
-        if self.prompt is not None:
-            (prompt, until_s), word, question = self.prompt, StateWord.ASKING, Question.SPEECH
-        if machine.is_waiting_in_pause:
-            word, until_s, reason, question = StateWord.PAUSED, None, self.pause_reason, None
-        self._send_state(
-            StateChanged(
-                word,
-                state.since_s,
-                until_s,
-                trial_id=machine.trial.id,
-                attempt=state.attempt,
-                reason=reason,
-                asks=question,
-                prompt=prompt,
-            )
+        shown = StateChanged(
+            state.word,
+            state.since_s,
+            state.until_s,
+            trial_id=machine.trial.id,
+            attempt=state.attempt,
+            reason=state.reason,
+            asks=state.asks,
         )
+        if self.prompt is not None:
+            prompt, until_s = self.prompt
+            shown = replace(shown, word=StateWord.ASKING, until_s=until_s, asks=Question.SPEECH, prompt=prompt)
+        if machine.is_waiting_in_pause:
+            shown = replace(shown, word=StateWord.PAUSED, until_s=None, reason=self.pause_reason, asks=None)
+        self._send_state(shown)
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Sends the clients a state that does not belong to a trial."""
         if self._shown_state is None or (self._shown_state.word, self._shown_state.reason) != (word, reason):
-            self._send_state(StateChanged(word, self.now_s(), None, trial_id, None, reason))
+            self._send_state(StateChanged(word, self.now_s(), until_s=None, trial_id=trial_id, reason=reason))
 
     def _send_state(self, state: StateChanged) -> None:
         if state != self._shown_state:

@@ -98,11 +98,14 @@ class PowerCycling:
         }
         for device in due:
             self._spent_cycles[device] = self._spent_cycles.get(device, 0) + 1
+        if not due:
+            return ()
         try:
-            return tuple(due) if due and self._cycle(due, reason, after_fault=True) else ()
+            has_cycled = self._cycle(due, reason, after_fault=True)
         except DeviceError as error:
             run.append(FaultMet(POWER_BY, str(error)))
             return ()
+        return tuple(due) if has_cycled else ()
 
     def restore(self, reason: str) -> None:
         """Switches on all devices that are off, also those that an earlier run left off. Failures are logged."""

@@ -260,14 +260,14 @@ def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Ve
     if len(counted) >= rule.max_attempts:
         return Verdict(counted[-1].outcome, counted[-1].attempt, counted[-1].cause)
     interrupted = [
-        row for row in ordered if row.outcome is Outcome.INTERRUPTED and code(row.cause) not in _ENDS_OF_ENGINE
+        row for row in ordered if row.outcome is Outcome.INTERRUPTED and cause_code(row.cause) not in _ENDS_OF_ENGINE
     ]
     if len(interrupted) > rule.max_interruptions:  # up to that many are repeated
         return Verdict(Outcome.INTERRUPTED, None, f"too_many_interruptions: last {interrupted[-1].cause}")
     return None
 
 
-def code(cause: str) -> str:
+def cause_code(cause: str) -> str:
     """The code word of a cause, before its colon."""
     return cause.partition(":")[0]
 

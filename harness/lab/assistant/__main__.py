@@ -107,9 +107,9 @@ def run(
     capture = Capture(
         settings.microphone,
         "system",
-        on_block=lambda block: device.hear(resampler(block)),
-        on_fault=lambda stamp, reason: device.lose(back=False),
-        on_back=lambda stamp: device.lose(back=True),
+        on_block=lambda block: device.feed(resampler(block)),
+        on_fault=lambda stamp, reason: device.note_microphone(back=False),
+        on_back=lambda stamp: device.note_microphone(back=True),
         frames_per_buffer=_FRAMES_PER_BUFFER,
     )
     reporter = Reporter(settings.device, settings.reports, host, port)

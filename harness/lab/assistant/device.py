@@ -83,7 +83,7 @@ class _Announcement:
 
 
 class AssistantDevice:
-    """The assistant. `run` is its loop. Any thread may call `hear`, `lose` and `end_play`.
+    """The assistant. `run` is its loop. Any thread may call `feed`, `note_microphone` and `end_play`.
 
     restart: set when a fault requires a restart.
     """
@@ -134,11 +134,11 @@ class AssistantDevice:
             self._report_state()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def hear(self, samples: npt.NDArray[np.int16]) -> None:
+    def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Takes the microphone's next samples, at 16 kHz, shape (n,)."""
         self._calls.put(lambda: self._process_samples(samples))
 
-    def lose(self, *, back: bool) -> None:
+    def note_microphone(self, *, back: bool) -> None:
         """Handles that the microphone was lost, or (back) that it has returned."""
         self._calls.put(lambda: self._change_microphone(back))
 
@@ -162,11 +162,11 @@ class AssistantDevice:
             now_s = time.monotonic()
             if now_s - self._heartbeat_s >= HEARTBEAT_S:
                 self._heartbeat_s = now_s
-                self._reporter.beat()
+                self._reporter.publish_heartbeat()
 
     def _change_microphone(self, back: bool) -> None:
         _log.warning("the microphone is %s", "back" if back else "lost")
-        self._ears.uncover()
+        self._ears.unmute()
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
@@ -175,7 +175,7 @@ class AssistantDevice:
         self.wakes += 1
         if self._faults.misses(self.wakes):
             _log.info("wake %d ignored (fault: miss_wake)", self.wakes)
-            self._ears.wait()
+            self._ears.wait_for_call()
             return
         self._called_s = time.monotonic()
         self._query += 1
@@ -186,7 +186,7 @@ class AssistantDevice:
             self._speaker.stop()
         score = None if detection.score is None else round(detection.score, 3)
         _log.info("wake %d, score %s", self.wakes, score)
-        self._reporter.say(ReportKind.WAKE, phrase=detection.phrase, score=score, number=self.wakes)
+        self._reporter.publish(ReportKind.WAKE, phrase=detection.phrase, score=score, number=self.wakes)
         self._enter(DeviceState.LISTENING)
         if self._settings.earcons:
             self._beep(880.0)
@@ -232,12 +232,12 @@ class AssistantDevice:
         effect = self._faults.degrade(self.wakes, text)
         _log.info("heard %r%s", text, "" if effect.text == text else f", replaced by {effect.text!r} (fault: mishear)")
         if effect.text:
-            self._reporter.say(ReportKind.TRANSCRIPT, text=effect.text, final=True)
+            self._reporter.publish(ReportKind.TRANSCRIPT, text=effect.text, final=True)
         if FaultAction.RESTART in effect.actions:
             self.restart = True
             return
         reply = self._make_reply(effect)
-        self._reporter.say(ReportKind.INTENT, **reply.frame.as_sent())
+        self._reporter.publish(ReportKind.INTENT, **reply.frame.as_sent())
         if FaultAction.ODD_WORDS in effect.actions and reply.text:
             reply = replace(reply, text=ODD_ANSWER)
         if not reply.text or FaultAction.SILENT in effect.actions:
@@ -249,10 +249,10 @@ class AssistantDevice:
     def _make_reply(self, effect: FaultEffect) -> Reply:
         """Carries out the query with its faults, and returns the reply."""
         saved_state = self._dialogue.user_state
-        reply = self._dialogue.hear(effect.text, replace(self._moment(), called_s=self._called_s))
+        reply = self._dialogue.reply_to(effect.text, replace(self._moment(), called_s=self._called_s))
         heard_frame = misunderstood(reply.frame, effect.slips)
         if FaultAction.NO_EFFECT in effect.actions or heard_frame != reply.frame:
-            self._dialogue.put_back(saved_state)
+            self._dialogue.restore_state(saved_state)
         if heard_frame == reply.frame:
             return reply
         _log.info("understood %s (fault)", heard_frame.as_sent())
@@ -265,8 +265,8 @@ class AssistantDevice:
         if not self._dialogue.ends_ringing(text):
             self._ring(ringing)
             return
-        self._reporter.say(ReportKind.TRANSCRIPT, text=text, final=True)
-        self._reporter.say(ReportKind.INTENT, **frame("cancel").as_sent())
+        self._reporter.publish(ReportKind.TRANSCRIPT, text=text, final=True)
+        self._reporter.publish(ReportKind.INTENT, **frame("cancel").as_sent())
         self._ringing = None
         self._enter(DeviceState.IDLE)
 
@@ -275,7 +275,7 @@ class AssistantDevice:
         if pending is not None and time.monotonic() >= pending.due_s:
             self._pending_reply = None
             self._speak_reply(pending.reply, pending.effect)
-        if self._state is DeviceState.IDLE and (announcements := self._dialogue.due(self._moment())):
+        if self._state is DeviceState.IDLE and (announcements := self._dialogue.pop_due(self._moment())):
             self._ring(_Announcement(" ".join(announcements), self._settings.rings))
 
     def _report_state(self) -> None:
@@ -283,17 +283,17 @@ class AssistantDevice:
         for name, value in self._dialogue.state.items():
             if self._reported_state.get(name) != value:
                 self._reported_state[name] = value
-                self._reporter.say(ReportKind.STATE, name=name, value=value)
+                self._reporter.publish(ReportKind.STATE, name=name, value=value)
 
     def _ring(self, ringing: _Announcement) -> None:
         """Rings once, and says the announcement."""
         self._ringing = _Announcement(ringing.text, ringing.left - 1)
         _log.info("rings: %s", ringing.text)
-        self._reporter.say(ReportKind.RESPONSE, text=ringing.text, alert=True)
+        self._reporter.publish(ReportKind.RESPONSE, text=ringing.text, alert=True)
         self._speak(ringing.text, self._mouth.alert(), opens=False, gap_s=0.2)
 
     def _speak_reply(self, reply: Reply, effect: FaultEffect) -> None:
-        self._reporter.say(ReportKind.RESPONSE, text=reply.text)
+        self._reporter.publish(ReportKind.RESPONSE, text=reply.text)
         if FaultAction.KEEP_TALKING in effect.actions:
             self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
         elif FaultAction.TWO_PART_ANSWER in effect.actions:
@@ -326,7 +326,7 @@ class AssistantDevice:
                 sound = concatenate(_resample_to_48k(sound), last, gap_s=_BREATH_S)
             if first is not None:
                 sound = concatenate(_resample_to_48k(first), _resample_to_48k(sound), gap_s=gap_s)
-            self._ears.cover()
+            self._ears.mute()
             self._enter(DeviceState.SPEAKING, self._detail)
             self._plays += 1
             self._utterance = _Utterance(f"reply-{self._plays}", opens)
@@ -334,7 +334,7 @@ class AssistantDevice:
         except HarnessError as error:
             _log.error("cannot speak: %s", error)
             self._utterance = self._ringing = None
-            self._ears.uncover()
+            self._ears.unmute()
             self._enter(DeviceState.IDLE)
 
     @property
@@ -353,17 +353,17 @@ class AssistantDevice:
         if utterance is None or play_id != utterance.play_id:
             return
         self._utterance = None
-        self._ears.uncover()
+        self._ears.unmute()
         if self._ringing is not None and self._ringing.left > 0:
-            self._ears.listen(_RING_PAUSE_S)
+            self._ears.listen_for_answer(_RING_PAUSE_S)
             self._enter(DeviceState.DIALOGUE_OPEN, self._detail)
             return
         if self._ringing is None:  # a ring is not an answer, and does not renew the memory
-            self._dialogue.spoken(self._moment())
+            self._dialogue.note_reply_spoken(self._moment())
         self._ringing = None
         if utterance.open:
             self._called_s = time.monotonic()
-            self._ears.listen()
+            self._ears.listen_for_answer()
             self._enter(DeviceState.DIALOGUE_OPEN)
         else:
             self._enter(DeviceState.IDLE)
@@ -371,7 +371,7 @@ class AssistantDevice:
     def _enter(self, state: DeviceState, detail: str = "") -> None:
         """Changes the state, and reports it."""
         self._state = state
-        self._reporter.say(ReportKind.STATUS, state=str(state), **({"detail": detail} if detail else {}))
+        self._reporter.publish(ReportKind.STATUS, state=str(state), **({"detail": detail} if detail else {}))
         self._on_state(state)
 
     @staticmethod

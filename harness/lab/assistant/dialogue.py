@@ -78,7 +78,7 @@ class Dialogue:
             ArithmeticSkill(),
         )
 
-    def hear(self, text: str, moment: Moment) -> Reply:
+    def reply_to(self, text: str, moment: Moment) -> Reply:
         """Carries out a recognised text, and returns the reply.
 
         text: "" means that nothing was understood, which closes an open dialogue.
@@ -112,7 +112,7 @@ class Dialogue:
         """Timers, alarms and list as they are now."""
         return UserState((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
 
-    def put_back(self, snapshot: UserState) -> None:
+    def restore_state(self, snapshot: UserState) -> None:
         """Undoes what was done since `snapshot`."""
         self.timers.timers, self.timers.alarms = [*snapshot.timers], [*snapshot.alarms]
         self.shopping.things = [*snapshot.things]
@@ -135,7 +135,7 @@ class Dialogue:
         query = normalised_query(text, self._settings.wake_phrase)
         return bool(_CLOSING.fullmatch(query) or _CLOSING_WORD.search(query) or _THANKS.fullmatch(query))
 
-    def spoken(self, moment: Moment) -> None:
+    def note_reply_spoken(self, moment: Moment) -> None:
         """Records that its reply has ended: the times of memory and of the wait for an answer start now."""
         if self._awaits_answer_until_s is not None:
             self._awaits_answer_until_s = moment.now_s + self._settings.dialogue_s
@@ -147,9 +147,9 @@ class Dialogue:
         self._incomplete_request = ""
         self._memory.forget()
 
-    def due(self, moment: Moment) -> tuple[str, ...]:
+    def pop_due(self, moment: Moment) -> tuple[str, ...]:
         """The announcements of timers and alarms that are due. Each is returned once."""
-        return self.timers.due(moment)
+        return self.timers.pop_due(moment)
 
     def _answer_in_dialogue(self, query: str, moment: Moment) -> Reply | None:
         """The reply, whose subject and question are remembered; None if no skill applies."""
@@ -186,5 +186,5 @@ class Dialogue:
             second = self._two_requests(rest, moment) or self._answer_request(rest, moment)
             if second is not None:
                 return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
-        self.put_back(saved_state)
+        self.restore_state(saved_state)
         return None

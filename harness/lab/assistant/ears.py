@@ -3,8 +3,8 @@
     WAITING ─► LISTENING ─┬─ speech, then silence ─► SpokenRequest, and WAITING again
                           └─ nobody speaks ────────► NoRequest, and WAITING again
 
-The wake phrase, or `listen`, leads to LISTENING. In COVERED the assistant itself speaks. Then it hears only the wake
-phrase, and only with barge-in.
+The wake phrase, or `listen_for_answer`, leads to LISTENING. In MUTED the assistant itself speaks. Then it hears only
+the wake phrase, and only with barge-in.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ EarsEvent = PhraseDetection | SpokenRequest | NoRequest
 class _Mode(Enum):
     WAITING = auto()
     LISTENING = auto()
-    COVERED = auto()
+    MUTED = auto()
 
 
 class Ears:
-    """The assistant's hearing. It takes 16 kHz samples, and listens after the wake phrase, or after `listen`."""
+    """The assistant's hearing. It takes 16 kHz samples, and listens after the wake phrase, or `listen_for_answer`."""
 
     def __init__(self, engine: WakeEngine, detector: SpeechDetector, settings: AssistantSettings) -> None:
         if engine.rate_hz != RATE_HZ or detector.rate_hz != RATE_HZ:
@@ -97,20 +97,20 @@ class Ears:
         self._begin_listening(frames_before=0, patience_s=0.0)  # makes the fields of a request
         self._mode = _Mode.WAITING
 
-    def wait(self) -> None:
+    def wait_for_call(self) -> None:
         """Listens for the wake phrase only."""
         self._mode = _Mode.WAITING
 
-    def listen(self, patience_s: float | None = None) -> None:
+    def listen_for_answer(self, patience_s: float | None = None) -> None:
         """Listens without the wake phrase for the answer to a question. patience_s: default is the dialogue time."""
         patience_s = self._settings.dialogue_s if patience_s is None else patience_s
         self._begin_listening(frames_before=0, patience_s=patience_s)
 
-    def cover(self) -> None:
+    def mute(self) -> None:
         """Stops listening, except for the wake phrase if barge-in is on."""
-        self._mode = _Mode.COVERED
+        self._mode = _Mode.MUTED
 
-    def uncover(self) -> None:
+    def unmute(self) -> None:
         """Waits for the wake phrase again, after its own voice has died away."""
         self._mode = _Mode.WAITING
         if not self._settings.barge_in:
@@ -133,7 +133,7 @@ class Ears:
         if self._guard_frames:
             self._guard_frames -= 1
             return None
-        if self._mode is _Mode.COVERED and not self._settings.barge_in:
+        if self._mode is _Mode.MUTED and not self._settings.barge_in:
             return None
         voiced = self._is_voiced(frame)
         self._recent.append(frame)

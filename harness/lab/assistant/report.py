@@ -42,7 +42,7 @@ class Reporter:
         client.loop_start()
         self._client = client
 
-    def say(self, report: ReportKind, **fields: PlainValue) -> None:
+    def publish(self, report: ReportKind, **fields: PlainValue) -> None:
         """Publishes a report if the settings include its kind."""
         if self._client is None or report not in self._reports:
             return
@@ -52,7 +52,7 @@ class Reporter:
         topic = f"{self._topic(report)}/{fields['name']}" if is_retained else self._topic(report)
         self._client.publish(topic, json.dumps({**head, **fields}), qos=1, retain=is_retained)
 
-    def beat(self) -> None:
+    def publish_heartbeat(self) -> None:
         """Publishes a heartbeat. It is lost while the broker is not reachable, since a late one would be wrong."""
         if self._client is not None and ReportKind.HEARTBEAT in self._reports:
             heartbeat = {"boot": self.boot, "time": round(time.monotonic(), 4)}
@@ -71,7 +71,7 @@ class Reporter:
         """Sends what waits, for up to 1 s, then disconnects cleanly, so that the last will is not sent."""
         if self._client is None:
             return
-        self.say(ReportKind.STATUS, state="gone", detail="switched off")
+        self.publish(ReportKind.STATUS, state="gone", detail="switched off")
         deadline_s = time.monotonic() + 1.0
         while self._client.want_write() and time.monotonic() < deadline_s:
             time.sleep(0.01)

@@ -146,7 +146,7 @@ class PendingAlarm:
 
 
 class TimerSkill:
-    """Counts down and rings. `due` returns what has ended since its last call."""
+    """Counts down and rings. `pop_due` returns what has ended since its last call."""
 
     def __init__(self) -> None:
         self.timers: list[Timer] = []
@@ -171,7 +171,7 @@ class TimerSkill:
             return self._alarm_answer(query, moment)
         return None
 
-    def due(self, moment: Moment) -> tuple[str, ...]:
+    def pop_due(self, moment: Moment) -> tuple[str, ...]:
         """Removes the timers and alarms that have ended. Returns an announcement for each."""
         due_timers = [timer for timer in self.timers if timer.ends_s <= moment.now_s]
         due_alarms = [alarm for alarm in self.alarms if alarm.at <= moment.wall]

@@ -11,7 +11,7 @@ from harness.model.scenario import RecognitionRule
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.session.figures.progress import Progress
-from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested
+from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested_attempts
 from harness.session.figures.understood_trials import frame_of
 from harness.understanding.reported_frames import normalised
 
@@ -80,7 +80,7 @@ def _counting_attempt(trial: TrialProgress, counted_attempt: CountedAttempt) -> 
     take = trial.counting
     if trial.trial.expects is None or take is None or take.outcome not in TESTED:
         return None
-    attempts = tested(take)
+    attempts = tested_attempts(take)
     if counted_attempt is CountedAttempt.FIRST:
         return attempts[0] if attempts else None
     return next((attempt for attempt in attempts if attempt.attempt == take.deciding_attempt), None)

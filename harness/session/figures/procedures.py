@@ -19,7 +19,7 @@ from harness.model.trial import Outcome, Trial
 from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import Progress
 from harness.session.figures.requests import requests_asked, requests_of_session
-from harness.session.figures.trials import tested
+from harness.session.figures.trials import tested_attempts
 from harness.statistics import text
 from harness.statistics.intervals import Share, values_needed
 from harness.wake.first_sounds import FirstSounds
@@ -107,7 +107,7 @@ class DeviceSession:
             if has_evidence and condition in (None, condition_of(play.trial)):
                 wakes.append(play.reading.hit is not None)
         for query in self.queries:
-            attempts = [] if query.counting is None else tested(query.counting)
+            attempts = [] if query.counting is None else tested_attempts(query.counting)
             has_evidence = bool(attempts) and _reports_wakes(query.trial.reports)
             if has_evidence and condition in (None, condition_of(query.trial)):
                 wakes.append(attempts[0].outcome is not Outcome.NO_WAKE)

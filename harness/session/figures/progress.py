@@ -49,7 +49,7 @@ from harness.session.figures.trials import (
     TranscribedTrial,
     TrialProgress,
     TrialState,
-    heard_trial,
+    query_transcript,
     words_of,
 )
 from harness.session.figures.understood_trials import UnderstoodFigures, understood_of
@@ -126,7 +126,7 @@ class Totals:
         return dict(self.by_outcome).get(outcome, 0)
 
 
-def total(trials: Iterable[TrialProgress]) -> Totals:
+def totals_of(trials: Iterable[TrialProgress]) -> Totals:
     """The results over `trials`, each by its latest finished take."""
     trials = list(trials)
     planned = probes = again = decided = answered = to_judge = judged = 0
@@ -149,7 +149,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         disturbed += Share(sum(bool(row.disturbed) for row in ended), len(ended))
         if trial.trial.memory is not None:  # two repeated queries would outweigh the scenario's own
             continue
-        if (query := heard_trial(trial)) is not None:
+        if (query := query_transcript(trial)) is not None:
             heard.append(query)
         verdict = take.deciding.verdict if take.deciding else None
         if take.outcome in DECIDED and trial.trial.listening is None:
@@ -499,7 +499,7 @@ class SessionFigures:
     def snapshot(self) -> Progress:
         """State and results of the rows so far."""
         if self._totals is None:
-            self._totals = total(self._session_trials.trials)
+            self._totals = totals_of(self._session_trials.trials)
         effects = self._effects.evidence(self._later_rows)  # each time, because time alone may decide one
         return replace(
             self._head,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from harness.model.bench import ObservationKind
 from harness.model.scenario import Evidence
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested
+from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested_attempts
 from harness.wake.requests import GapRequests, RequestResult, added, by_gap, words_arrived
 from harness.wake.wake_progress import WakeProgress
 
@@ -24,7 +24,7 @@ def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, .
         is_query = trial.listening is None and trial.memory is None and not trial.talker
         if not is_query or trial.recipe.wake_phrase is None or take is None or take.outcome not in TESTED:
             continue
-        if attempts := tested(take):
+        if attempts := tested_attempts(take):
             requests_by_device.setdefault(trial.device, Counter())[_request_result(progress, attempts[0])] += 1
     return tuple((device, by_gap(requests)) for device, requests in requests_by_device.items())
 

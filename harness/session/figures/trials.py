@@ -393,18 +393,18 @@ class TranscribedTrial:
     final: AttemptTranscript | None
 
 
-def tested(take: TakeProgress) -> list[AttemptProgress]:
+def tested_attempts(take: TakeProgress) -> list[AttemptProgress]:
     """The attempts that test the device: ended, and not interrupted."""
     return [attempt for attempt in take.attempts if attempt.outcome not in (None, Outcome.INTERRUPTED)]
 
 
-def heard_trial(trial: TrialProgress) -> TranscribedTrial | None:
+def query_transcript(trial: TrialProgress) -> TranscribedTrial | None:
     """The transcript of a query, from its latest finished take; None if it tests nothing, and for other kinds."""
     take = trial.counting
     is_query = trial.trial.listening is None and trial.trial.memory is None and _expects_transcripts(trial.trial)
     if take is None or take.outcome not in TESTED or not is_query:
         return None
-    attempts = tested(take)
+    attempts = tested_attempts(take)
     if not attempts:
         return None
     last = next((_transcript_of(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
@@ -416,7 +416,7 @@ def _expects_transcripts(trial: Trial) -> bool:
     return not trial.until_understood or ObservationKind.TRANSCRIPT in trial.reports
 
 
-def heard_commands(wake: WakeFigures) -> Iterator[TranscribedTrial]:
+def command_transcripts(wake: WakeFigures) -> Iterator[TranscribedTrial]:
     """The transcripts of commands, one for each device that reports transcripts."""
     for device in wake.snapshot().devices:
         for play in wake.plays(device.device):
@@ -428,8 +428,8 @@ def heard_commands(wake: WakeFigures) -> Iterator[TranscribedTrial]:
 
 def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -> tuple[TranscribedTrial, ...]:
     """The transcripts of a session: its queries, then its commands, each in the order of the plan."""
-    queries = (query for trial in trials if (query := heard_trial(trial)) is not None)
-    return (*queries, *heard_commands(wake)) if wake else tuple(queries)
+    queries = (query for trial in trials if (query := query_transcript(trial)) is not None)
+    return (*queries, *command_transcripts(wake)) if wake else tuple(queries)
 
 
 @frozen

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.model.frozen import frozen
 from harness.model.trial import Outcome
-from harness.session.figures.trials import DECIDED, AttemptProgress, TrialProgress, tested
+from harness.session.figures.trials import DECIDED, AttemptProgress, TrialProgress, tested_attempts
 from harness.statistics.intervals import Share
 
 _SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE)
@@ -69,7 +69,7 @@ def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
         take = trial.counting
         if trial.trial.expects is None or take is None or take.outcome not in DECIDED or take.deciding is None:
             continue
-        attempts = tested(take)
+        attempts = tested_attempts(take)
         frames = [frame_of(attempt) for attempt in attempts]
         last = frame_of(take.deciding)
         unknown += last.right is None

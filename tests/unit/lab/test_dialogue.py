@@ -32,37 +32,37 @@ def dialogue(memory_s: float = 8.0) -> Dialogue:
 
 @pytest.mark.parametrize("row", QUESTIONS, ids=lambda row: row["heard"])
 def test_each_query_gets_its_answer_and_intents(row: dict[str, str]) -> None:
-    reply = dialogue().hear(row["heard"], at(0))
+    reply = dialogue().reply_to(row["heard"], at(0))
     assert (reply.text, words(reply.frame)) == (row["said"], row["meant"])
     assert reply.open is row["said"].endswith("?")
 
 
 def test_an_ambiguous_alarm_time_is_asked_back() -> None:
     talk = dialogue()
-    reply = talk.hear("Set an alarm for one.", at(0))
+    reply = talk.reply_to("Set an alarm for one.", at(0))
     assert (reply.text, reply.open) == ("Is that a.m. or p.m.?", True)
     assert talk.is_open(at(1))
-    assert talk.hear("p.m.", at(3)).text == "Alarm set for 1 p.m."
+    assert talk.reply_to("p.m.", at(3)).text == "Alarm set for 1 p.m."
     assert not talk.is_open(at(3))
     assert talk.timers.alarms[0].at == datetime(2024, 2, 29, 13, 0, tzinfo=UTC)
 
 
 def test_a_question_back_is_forgotten_after_a_while() -> None:
     talk = dialogue(memory_s=2)
-    talk.hear("Set an alarm for one.", at(0))
-    talk.spoken(at(2))
-    assert talk.hear("p.m.", at(9.9)).text == "Alarm set for 1 p.m."
-    talk.hear("Set an alarm for one.", at(20))
-    talk.spoken(at(22))
-    assert talk.hear("p.m.", at(30.1)).text == UNKNOWN
+    talk.reply_to("Set an alarm for one.", at(0))
+    talk.note_reply_spoken(at(2))
+    assert talk.reply_to("p.m.", at(9.9)).text == "Alarm set for 1 p.m."
+    talk.reply_to("Set an alarm for one.", at(20))
+    talk.note_reply_spoken(at(22))
+    assert talk.reply_to("p.m.", at(30.1)).text == UNKNOWN
 
 
 def test_cancelling_an_open_dialogue_is_silent_and_final() -> None:
     for word in ("Cancel.", "Never mind.", "stop", "Nevermind"):
         talk = dialogue()
-        talk.hear("Set an alarm for one.", at(0))
-        assert talk.hear(word, at(2)).text == ""
-        assert talk.hear("p.m.", at(3)).text == UNKNOWN
+        talk.reply_to("Set an alarm for one.", at(0))
+        assert talk.reply_to(word, at(2)).text == ""
+        assert talk.reply_to("p.m.", at(3)).text == UNKNOWN
         assert talk.timers.alarms == []
 
 
@@ -138,40 +138,40 @@ def test_a_conversation_gives_the_expected_replies(memory_s: float, turns: list[
     """turns: seconds, what is said to it, what it says; it is open after a question and only then."""
     talk = dialogue(memory_s)
     for seconds, heard, answer in turns:
-        reply = talk.hear(heard, at(seconds))
+        reply = talk.reply_to(heard, at(seconds))
         assert (reply.text, reply.open) == (answer, answer.endswith("?"))
 
 
 def test_timers_and_alarms_go_off_once_and_on_time() -> None:
     talk = dialogue()
-    talk.hear("Set a timer for 10 seconds", at(0))
-    talk.hear("Set an alarm for 1:06 pm", at(0))
-    assert talk.due(at(9.9)) == ()
-    assert talk.hear("How much time is left?", at(7)).text == "There are 3 seconds left."
-    assert talk.due(at(10)) == ("Your timer for 10 seconds is done.",)
-    assert talk.due(at(59)) == ()
-    assert talk.due(at(60)) == ("It is 1 oh 6 p.m. This is your alarm.",)
-    assert talk.due(at(61)) == ()
-    talk.hear("Set a timer for 10 seconds", at(70))
-    assert talk.hear("Cancel the timer", at(71)).text == "Timer cancelled."
-    assert talk.due(at(90)) == ()
+    talk.reply_to("Set a timer for 10 seconds", at(0))
+    talk.reply_to("Set an alarm for 1:06 pm", at(0))
+    assert talk.pop_due(at(9.9)) == ()
+    assert talk.reply_to("How much time is left?", at(7)).text == "There are 3 seconds left."
+    assert talk.pop_due(at(10)) == ("Your timer for 10 seconds is done.",)
+    assert talk.pop_due(at(59)) == ()
+    assert talk.pop_due(at(60)) == ("It is 1 oh 6 p.m. This is your alarm.",)
+    assert talk.pop_due(at(61)) == ()
+    talk.reply_to("Set a timer for 10 seconds", at(70))
+    assert talk.reply_to("Cancel the timer", at(71)).text == "Timer cancelled."
+    assert talk.pop_due(at(90)) == ()
 
 
 def test_expired_context_is_not_revived_by_a_later_answer() -> None:
     talk = dialogue(memory_s=8)
-    talk.hear("what is 12 plus 30", at(0))
-    talk.spoken(at(2))
-    assert "47" not in talk.hear("add five to that", at(20)).text
-    talk.spoken(at(22))
-    assert "47" not in talk.hear("add five to that", at(24)).text
+    talk.reply_to("what is 12 plus 30", at(0))
+    talk.note_reply_spoken(at(2))
+    assert "47" not in talk.reply_to("add five to that", at(20)).text
+    talk.note_reply_spoken(at(22))
+    assert "47" not in talk.reply_to("add five to that", at(24)).text
 
 
 def test_memory_time_ends_at_the_next_wake_phrase() -> None:
     talk = dialogue(memory_s=8)
-    talk.hear("what is 12 plus 30", at(0))
-    talk.spoken(at(2))
+    talk.reply_to("what is 12 plus 30", at(0))
+    talk.note_reply_spoken(at(2))
     called = replace(at(16), called_s=at(9.9).now_s)
-    assert talk.hear("add five to that", called).text == "42 plus 5 is 47."
+    assert talk.reply_to("add five to that", called).text == "42 plus 5 is 47."
 
 
 @pytest.mark.parametrize(
@@ -185,26 +185,26 @@ def test_some_words_end_the_ringing(heard: str, ends: bool) -> None:
 def test_assistant_state_follows_actions_and_not_replies() -> None:
     mind = dialogue()
     assert mind.state == {"timer": "", "alarm": "", "shopping_list": ""}
-    mind.hear("set a timer for ten minutes", at(0))
-    mind.hear("add milk to my shopping list", at(20))
-    mind.hear("set an alarm for 1 a.m.", at(40))
+    mind.reply_to("set a timer for ten minutes", at(0))
+    mind.reply_to("add milk to my shopping list", at(20))
+    mind.reply_to("set an alarm for 1 a.m.", at(40))
     state = {"timer": "10 minutes", "alarm": "01:00", "shopping_list": "milk"}
     assert mind.state == state
     before = mind.user_state
-    assert mind.hear("set a timer for five minutes", at(60)).text == "Timer set for 5 minutes."
-    assert mind.hear("clear my shopping list", at(80)).text == "Your shopping list is empty now."
-    assert mind.hear("cancel my alarm", at(100)).text == "Alarm cancelled."
+    assert mind.reply_to("set a timer for five minutes", at(60)).text == "Timer set for 5 minutes."
+    assert mind.reply_to("clear my shopping list", at(80)).text == "Your shopping list is empty now."
+    assert mind.reply_to("cancel my alarm", at(100)).text == "Alarm cancelled."
     assert mind.state == {"timer": "10 minutes, 5 minutes", "alarm": "", "shopping_list": ""}
-    mind.put_back(before)
+    mind.restore_state(before)
     assert mind.state == state
-    mind.hear("cancel the timer", at(120))
+    mind.reply_to("cancel the timer", at(120))
     assert mind.state == {**state, "timer": ""}
-    mind.due(at(86_400))
+    mind.pop_due(at(86_400))
     assert mind.state["alarm"] == ""
 
 
 def heard(text: str) -> Reply:
-    return Dialogue(AssistantSettings()).hear(text, at(0))
+    return Dialogue(AssistantSettings()).reply_to(text, at(0))
 
 
 def words(frame: ReportedFrame) -> str:
@@ -238,18 +238,18 @@ def test_two_wishes_in_one_query_are_two_intents(text: str, frame: str, expected
 
 def test_valid_request_beside_nonsense_is_carried_out_once() -> None:
     talk = Dialogue(AssistantSettings())
-    reply = talk.hear("add milk to my list and tell me a gobbledygook", at(0))
+    reply = talk.reply_to("add milk to my list and tell me a gobbledygook", at(0))
     assert words(reply.frame) == "add_to_list item=milk"
     assert talk.shopping.things == ["milk"]
 
 
 def test_the_answer_to_a_question_back_is_understood_by_the_question() -> None:
     talk = Dialogue(AssistantSettings())
-    talk.hear("Set an alarm for one", at(0))
-    assert words(talk.hear("p.m.", at(2)).frame) == "set_alarm time=1 pm"
-    talk.hear("what's the weather in Lincoln", at(10))
-    assert words(talk.hear("Nebraska", at(12)).frame) == "get_weather place=lincoln nebraska"
-    assert words(talk.hear("and tomorrow", at(14)).frame) == "get_weather day=tomorrow"
+    talk.reply_to("Set an alarm for one", at(0))
+    assert words(talk.reply_to("p.m.", at(2)).frame) == "set_alarm time=1 pm"
+    talk.reply_to("what's the weather in Lincoln", at(10))
+    assert words(talk.reply_to("Nebraska", at(12)).frame) == "get_weather place=lincoln nebraska"
+    assert words(talk.reply_to("and tomorrow", at(14)).frame) == "get_weather day=tomorrow"
 
 
 def test_intents_share_one_name_and_slots_form_a_list() -> None:

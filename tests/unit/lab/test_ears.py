@@ -62,17 +62,17 @@ def test_spoken_sequence_gives_the_expected_events(parts: tuple[str | float, ...
 
 def test_an_answer_in_an_open_dialogue_needs_no_call_and_a_call_begins_anew() -> None:
     listener = ears()
-    listener.listen()
+    listener.listen_for_answer()
     events = heard(listener, quiet(3), spoken("pm please"), quiet(2))
     assert [type(event) for _, event in events] == [SpokenRequest]
-    listener.listen()
+    listener.listen_for_answer()
     events = heard(listener, quiet(1), spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
     assert [type(event) for _, event in events] == [PhraseDetection, SpokenRequest]
 
 
 def test_an_open_dialogue_ends_when_nobody_answers() -> None:
     listener = ears(dialogue_s=3.0)
-    listener.listen()
+    listener.listen_for_answer()
     ((known_s, event),) = heard(listener, quiet(6))
     assert isinstance(event, NoRequest)
     assert known_s == pytest.approx(3.0, abs=0.1)
@@ -82,7 +82,7 @@ def test_covered_ears_hear_nothing_unless_they_may_be_interrupted() -> None:
     for barge_in, expected in ((False, []), (True, [PhraseDetection, SpokenRequest])):
         listener = ears(barge_in=barge_in)
         heard(listener, quiet(1))
-        listener.cover()
+        listener.mute()
         events = heard(listener, spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
         assert [type(event) for _, event in events] == expected
 
@@ -98,10 +98,10 @@ def test_frames_are_counted_only_when_the_wake_engine_hears_them() -> None:
     heard(listener, quiet(1))
     assert listener.frames == 50 or listener.frames == 100
     before = listener.frames
-    listener.cover()
+    listener.mute()
     heard(listener, quiet(1))
     assert listener.frames == before, "while it speaks it is deaf"
-    listener.uncover()
+    listener.unmute()
     heard(listener, quiet(0.19))
     assert listener.frames == before, "and for a moment afterwards"
     heard(listener, quiet(0.5))

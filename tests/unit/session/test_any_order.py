@@ -48,7 +48,7 @@ from harness.model.trial import Outcome, Recognition
 from harness.model.understanding import ExpectedFrame, Slot
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Resumption, read_takes
-from harness.session.take import Action, FreezeResponse, SayClosing, code
+from harness.session.take import Action, FreezeResponse, SayClosing, cause_code
 from tests.known import known
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.session.house import House, assert_whole, house
@@ -174,7 +174,7 @@ def test_a_log_cut_off_anywhere_is_completed(played: House, cut: float) -> None:
     second.played()
     assert second.reason is EndReason.COMPLETED
     assert_whole(resumed.log, resumed.trials)
-    engine_ended = [row for row in resumed.log.of(AttemptFinished) if code(row.cause) == "engine_ended"]
+    engine_ended = [row for row in resumed.log.of(AttemptFinished) if cause_code(row.cause) == "engine_ended"]
     assert len(engine_ended) == len(resumption.interrupted_attempts())
     assert all(row.outcome is Outcome.INTERRUPTED for row in engine_ended)
     for take, verdict in resumption.finished.items():

@@ -17,7 +17,7 @@ from harness.report.prometheus import prometheus
 from harness.report.session import WholeSession
 from harness.report.wake_json import as_json
 from harness.session.figures.limits import check_limits
-from harness.session.figures.progress import Totals, total
+from harness.session.figures.progress import Totals, totals_of
 from harness.session.figures.trials import SessionTrials
 from harness.session.summary import totals_lines
 from harness.statistics.verdict import LimitVerdict
@@ -69,7 +69,7 @@ def sounds_of(trial_rows: Rows) -> FirstSounds:
     played = SessionTrials()
     for entry in trial_rows.entries:
         played.add(entry.record)
-    return total(played.trials).first_sounds
+    return totals_of(played.trials).first_sounds
 
 
 def asked(*first_sounds_s: float | None, outcome: Outcome = Outcome.RESPONDED, microphone: str = "mic") -> Rows:

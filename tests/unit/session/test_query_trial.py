@@ -25,7 +25,7 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.disturbance import BLOCK_S
 from harness.session.query_trial import TrialMachine
-from harness.session.take import FreezeResponse, SayClosing, StopStimulus, code, trial_verdict
+from harness.session.take import FreezeResponse, SayClosing, StopStimulus, cause_code, trial_verdict
 from harness.transcripts.words import word_counts
 from tests.known import known
 from tests.unit.session.material import TIMING, trial
@@ -202,7 +202,7 @@ def test_speech_that_goes_on_past_the_query_is_the_response_with_negative_latenc
     row = rehearse([wake(), says(RIGHT), *speech(1.4, 3.5)]).standing()[1]
     assert row.outcome is Outcome.RESPONDED
     assert known(row.latency).value_s == pytest.approx(-0.6)
-    assert code(row.cause) == "talked_over"
+    assert cause_code(row.cause) == "talked_over"
 
 
 def test_speech_from_before_the_call_is_no_response_however_long_it_goes_on() -> None:
@@ -223,7 +223,7 @@ def test_a_response_without_an_end_is_cut() -> None:
     assert freeze.truncated
     row = rehearsal.standing()[1]
     assert known(row.length).value_s == pytest.approx(30.0)
-    assert code(row.cause) == "truncated"
+    assert cause_code(row.cause) == "truncated"
 
 
 def test_the_context_wait_counts_from_the_last_sound() -> None:
@@ -357,7 +357,7 @@ def test_interruptions_do_not_count_as_attempts_but_are_limited() -> None:
 def test_a_link_that_does_not_come_back_ends_the_trial() -> None:
     rehearsal = rehearse([loses("speaker", 1.0, 999.0)[0]])
     assert rehearsal.verdict.outcome is Outcome.INTERRUPTED
-    assert code(rehearsal.verdict.cause) == "link_lost"
+    assert cause_code(rehearsal.verdict.cause) == "link_lost"
 
 
 @pytest.mark.parametrize(

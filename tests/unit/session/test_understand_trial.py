@@ -37,7 +37,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import ExpectedFrame, Slot
 from harness.session.attempt import SETTLE_S, Attempt
 from harness.session.query_trial import TrialMachine
-from harness.session.take import Action, FreezeResponse, Phase, SayClosing, code
+from harness.session.take import Action, FreezeResponse, Phase, SayClosing, cause_code
 from tests.known import known
 from tests.unit.session.material import TIMING, trial
 from tests.unit.session.rehearsal import Later, Rehearsal, loses, says, speech, wake
@@ -198,7 +198,7 @@ def test_until_recognised_the_words_decide_and_the_frame_is_kept() -> None:
     assert [frame(rehearsal, n).right for n in (1, 2)] == [True, False]
     mute = rehearse([good, tells("greet#set_timer", ("duration", "two"), at_s=3.1)], voice=False, changes=rule)
     assert outcomes(mute) == [(1, "understood")]
-    assert code(mute.verdict.cause) == "words_only"
+    assert cause_code(mute.verdict.cause) == "words_only"
     assert frame(mute, 1).right is False, "the frame that came after the words is waited for"
 
 

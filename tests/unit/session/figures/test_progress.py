@@ -45,7 +45,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import LIFE_CHECK_BY, NOT_PROVEN, EvidenceSource, Outcome, Recognition
 from harness.session.figures.connections import DeviceConnection
 from harness.session.figures.limits import check_limits, limits_so_far
-from harness.session.figures.progress import SessionFigures, Totals, total
+from harness.session.figures.progress import SessionFigures, Totals, totals_of
 from harness.session.figures.trials import TrialState
 from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, verdict_lines
 from harness.session.wording import RowWriter
@@ -262,7 +262,7 @@ def test_live_figures_equal_those_over_the_finished_trials(plays: list[tuple[int
         figures.add(entry)
         figures.snapshot()  # asking in between must not change what comes out
     progress = figures.snapshot()
-    assert progress.totals == total(progress.trials)
+    assert progress.totals == totals_of(progress.trials)
     assert progress.totals.finished == len(takes)
     assert sum(n for _, n in progress.totals.by_outcome) == len(takes)
 
