@@ -184,6 +184,7 @@ class Lab:
         self._await(ASSISTANT, lambda: self._assistant_status().get("state") == "idle", _READY_LIMIT_S)
 
     def _start_sound(self, room: Room) -> None:
+        """Starts the sound server, and sets the gains of the room."""
         if self._server is not None:
             self._server.stop()  # it died; this waits for its readers to end
         server = self._server = LabSoundServer(self.folder)

@@ -166,6 +166,7 @@ class EventClips:
     # What woke
 
     def _request_clip(self, wake: Wake, seq: int) -> None:
+        """Plans the clip of an event in a listening trial, unless there is no sound to cut it from."""
         listening = self._listening
         if listening is None:
             return

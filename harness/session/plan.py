@@ -196,8 +196,7 @@ class _Planner:
 
     def _loudspeaker(self, position: AxisValue) -> Equipment:
         """The loudspeaker at a position; the first one without a position."""
-        speakers = self._bench.loudspeakers
-        return next(speaker for speaker in speakers if position is None or speaker.position == position)
+        return next(speaker for speaker in self._bench.loudspeakers if position is None or speaker.position == position)
 
     def _player(self, voice: VoiceSpec, position: AxisValue) -> str:
         """Id of what makes the sound in the room: a loudspeaker, or TALKER for a person."""
@@ -405,6 +404,7 @@ class _Planner:
         return replace(trial, recipe=replace(trial.recipe, noise=None))
 
     def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
+        """What each device of a listening trial hears, and what it reports."""
         axis = {name: value for name, _, value in cell}
         query = self._query(template) if template.kind is TrialKind.COMMAND else None
         voice = requested_voice(self._scenario.defaults, template, query, axis)

@@ -422,17 +422,21 @@ class TrialMachine(Take):
             case Phase.WAITING if due and not self._paused:
                 self._go_on()
             case Phase.LINK_LOST:
-                if due and self._lost_sources == {THE_DEVICE}:
-                    self._lost_sources.clear()
-                if not self._lost_sources:
-                    if self.query_cut_s is not None:
-                        self.query_cut_s = self._now_s  # its answer could not be heard meanwhile
-                    self._enter(Phase.WAITING, "")
-                elif due:
-                    lost = ", ".join(sorted(self._lost_sources))
-                    self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {lost} did not come back"))
+                self._await_link(due)
             case _:
                 pass
+
+    def _await_link(self, due: bool) -> None:
+        """Ends the wait for what was lost: once all of it is back, or by ending the trial when it is due."""
+        if due and self._lost_sources == {THE_DEVICE}:
+            self._lost_sources.clear()
+        if not self._lost_sources:
+            if self.query_cut_s is not None:
+                self.query_cut_s = self._now_s  # its answer could not be heard meanwhile
+            self._enter(Phase.WAITING, "")
+        elif due:
+            lost = ", ".join(sorted(self._lost_sources))
+            self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {lost} did not come back"))
 
     def _respond(self, attempt: Attempt, response: Response | None) -> None:
         """Has the response stored once it is complete. A doubt_about one interrupts the attempt."""

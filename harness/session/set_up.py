@@ -136,6 +136,10 @@ class PowerCycling:
             raise
 
     def _power_cycle(self, devices: Mapping[str, tuple[str, ...]], reason: str, after_fault: bool) -> bool:
+        """Switches devices off and on, and waits until they are ready. False if the run ends first.
+
+        Raises DeviceError if one is still lost after its boot time.
+        """
         run, power = self._run, self._run.context.power
         for device in devices:
             run.append(PowerSwitched(device, False, reason, after_fault=after_fault))

@@ -169,6 +169,7 @@ class Takes:
             self._finish(take, Outcome.ABORTED, run.abort_cause)
 
     def _play_take(self, take: TakeKey, following: Iterable[TakeKey], resumed: bool) -> None:
+        """As `play`. The take may also end without a sound, with the reason in its verdict."""
         run = self._run
         part = run.trials[take[0]].memory
         if part is None or not part.primed_by:  # nothing may be played between a prime and its follow-up

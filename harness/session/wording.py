@@ -282,6 +282,7 @@ class RowWriter:
                 return _attempt_words(record)
 
     def _is_detail(self, record: Record) -> bool:
+        """Whether plain output leaves a row out (see `line`)."""
         match record:
             case EngineStarted(run=1) | Observed(observation=Transcript(final=False)):
                 return True

@@ -18,6 +18,7 @@ import soxr
 
 from harness.base.child_process import python_command
 from harness.base.plugins import Group, load
+from harness.base.ports import Recogniser
 from harness.base.whole_file import atomic_stream
 from harness.devices.mqtt.options import DEFAULT_PORT
 from harness.lab.assistant.device import AssistantDevice
@@ -85,9 +86,7 @@ def run(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    recogniser = load(Group.RECOGNISERS, settings.recogniser)()
-    if hasattr(recogniser, "expect"):  # it accepts a text as context for the words to come
-        recogniser.expect(context(settings.wake_phrase))
+    recogniser = _load_recogniser(settings)
     engine = load(Group.WAKE_ENGINES, settings.wake_engine)(settings.wake_phrase)
     mouth = AssistantMouth(settings)
     mouth.synthesise("ready")  # raises VoiceError here, not in the first answer, if the voice cannot speak
@@ -136,6 +135,13 @@ def run(
         if not device.restart:  # a restart imitates a power failure (see `main`)
             reporter.close()
     return faults.use_counts if device.restart else None
+
+
+def _load_recogniser(settings: AssistantSettings) -> Recogniser:
+    recogniser: Recogniser = load(Group.RECOGNISERS, settings.recogniser)()
+    if hasattr(recogniser, "expect"):  # it accepts a text as context for the words to come
+        recogniser.expect(context(settings.wake_phrase))
+    return recogniser
 
 
 def context(wake_phrase: str) -> str:

@@ -187,6 +187,7 @@ class Ears:
         return Waveform(samples, RATE_HZ)
 
     def _is_voiced(self, frame: npt.NDArray[np.int16]) -> bool:
+        """Whether a frame holds speech that is louder than the noise."""
         power = float(np.mean(np.square(frame, dtype=np.float64))) / 32768**2
         level_dbfs = 10 * np.log10(max(power, 1e-12))
         # Silence in the lab may be digital zero, and noise then starts abruptly. Real microphones are never that quiet.

@@ -245,6 +245,7 @@ class Engine:
             return Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")
 
     def _run_session(self, log: SqliteLog, resumption: Resumption, run: int) -> Goodbye:
+        """Opens the drivers, and runs the conductor to its end. Whatever was opened is closed, in reverse order."""
         bench = self._resolved.bench
         started = self._figures.session().session
         if started is None:

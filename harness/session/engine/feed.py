@@ -185,6 +185,7 @@ class FeedServer:
             self._last_seq = last_seq
 
     def _accept(self) -> None:
+        """Accepts connections until `close`. Runs in a thread of its own."""
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -268,6 +269,7 @@ class _Client:
             self._end_thread()
 
     def _greet(self, hello: Hello) -> None:
+        """Queues the welcome after the first Hello. A further one only changes what the client has said of itself."""
         with self._server._changed:
             first = self.hello is None
             self.hello = hello
@@ -294,21 +296,10 @@ class _Client:
         self._server._forget(self)
 
     def _write(self) -> None:
+        """Sends the welcome, rows and messages, until the client is closed or has everything after a Goodbye."""
         sent_seq = -1  # of the last row that was sent; -1 before the welcome
         try:
-            while True:
-                with self._server._changed:
-                    while not (self._is_closed or self._has_messages(sent_seq)):
-                        if self._server._goodbye is not None and sent_seq >= self._server._last_seq:
-                            return
-                        self._server._changed.wait(1.0)
-                    if self._is_closed:
-                        return
-                    messages: list[Message] = list(self._waiting)
-                    self._waiting.clear()
-                    if self._meters is not None:
-                        messages.append(self._meters)
-                        self._meters = None
+            while (messages := self._await_messages(sent_seq)) is not None:
                 if sent_seq < 0 and self.hello is not None:
                     self._send(messages[:1])  # the welcome
                     messages = messages[1:]
@@ -322,6 +313,25 @@ class _Client:
             pass  # the client is gone or frozen, or the log cannot be read: it may come back
         finally:
             self._end_thread()
+
+    def _await_messages(self, sent_seq: int) -> list[Message] | None:
+        """Waits until there is something to send, and takes the messages from the queue. None if nothing will follow.
+
+        The list is empty if there are only rows to send.
+        """
+        with self._server._changed:
+            while not (self._is_closed or self._has_messages(sent_seq)):
+                if self._server._goodbye is not None and sent_seq >= self._server._last_seq:
+                    return None
+                self._server._changed.wait(1.0)
+            if self._is_closed:
+                return None
+            messages: list[Message] = list(self._waiting)
+            self._waiting.clear()
+            if self._meters is not None:
+                messages.append(self._meters)
+                self._meters = None
+        return messages
 
     def _has_messages(self, sent_seq: int) -> bool:
         if self.hello is None:

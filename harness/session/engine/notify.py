@@ -142,6 +142,7 @@ def deliver(notify: Notify, message: dict[str, Any]) -> None:
 
 
 def _run_program(notify: Notify, message: dict[str, Any], message_json: bytes) -> None:
+    """Runs the program, with the message as its standard input. Raises DeviceError if it fails or takes too long."""
     argv = [argument.replace("{subject}", message["subject"]) for argument in notify.command]
     content = message_json + b"\n" if notify.input is NotifyInput.JSON else f"{message['text']}\n".encode()
     try:
@@ -183,6 +184,7 @@ def _publish(notify: Notify, message_json: bytes) -> None:
 
 
 def _post(notify: Notify, message_json: bytes) -> None:
+    """Posts the message. Raises DeviceError if it is not accepted; the text never has the address or the token."""
     # Here, since few benches notify by HTTP.
     import urllib.error
     import urllib.request
@@ -266,6 +268,7 @@ class Notifier:
             channel.enqueue(event)
 
     def _events_of_row(self, entry: Entry) -> Iterator[NotificationEvent]:
+        """What a row gives to report. Also follows pauses and power cycles, which decide about later rows."""
         match entry.record:
             case Paused(reason=reason, by=by):
                 yield from self._pause_events(reason or f"by {by}", entry.wall_s, entry.at_s)

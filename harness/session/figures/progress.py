@@ -408,14 +408,7 @@ class SessionFigures:
                 self._head = replace(self._head, session=started)
             case EngineStarted(clock_speed=speed):
                 self._earlier_runs_s += self._lasted_s(last_s)
-                self._run_began_s = entry.at_s
-                # A run that ended abruptly leaves no pause or pace.
-                self._trial_began_s = self._pause_began_s = None
-                self._speed = speed
-                self._head = replace(
-                    self._head, runs=self._head.runs + 1, paused=None, finished=None, engine_failed=False
-                )
-                self._running_trial = None
+                self._begin_run(entry.at_s, speed)
             case Paused() as paused:
                 self._pause_began_s = entry.at_s
                 self._head = replace(self._head, pauses=self._head.pauses + 1, paused=paused)
@@ -424,12 +417,8 @@ class SessionFigures:
                     self._paused_s += entry.at_s - self._pause_began_s
                 self._pause_began_s = None
                 self._head = replace(self._head, paused=None)
-            case PowerSwitched(on=False) as cut:
-                cycles = {device: (count, faults) for device, count, faults in self._head.power_cycles}
-                count, faults = cycles.get(cut.device, (0, 0))
-                cycles[cut.device] = (count + 1, faults + cut.after_fault)
-                power_cycles = tuple((device, count, faults) for device, (count, faults) in cycles.items())
-                self._head = replace(self._head, power_cycles=power_cycles)
+            case PowerSwitched(on=False) as switched:
+                self._count_power_cycle(switched)
             case BenchChecked(check=check) as row:
                 counts = {check_count.check: check_count for check_count in self._head.bench_checks}
                 counts[check] = counts.get(check, CheckCount(check)).with_check(row)
@@ -446,12 +435,7 @@ class SessionFigures:
                     self._pause_began_s = entry.at_s
                 self._running_trial = trial_id
             case TrialFinished(trial_id=trial_id):
-                if self._trial_began_s is not None:
-                    took_s = max(0.0, (entry.at_s - self._trial_began_s - self._paused_s) / self._speed)
-                    self._pace.append(took_s)
-                    if (trial := self._session_trials.trial(trial_id)) is not None:
-                        durations = self._durations.setdefault(trial.trial.kind, deque(maxlen=PACE_TRIALS))
-                        durations.append((took_s, _size(trial.trial)))
+                self._time_trial(trial_id, entry.at_s)
                 self._trial_began_s = self._running_trial = None
             case AttemptStarted(trial_id=trial_id) if changed:
                 self._running_trial = trial_id  # a resumed run may continue within a trial
@@ -461,6 +445,31 @@ class SessionFigures:
                 self._last_response = row.trial_id, row.take, row.attempt
             case _:
                 pass  # Other rows change no result, or only those of trials.
+
+    def _begin_run(self, at_s: float, clock_speed: float) -> None:
+        self._run_began_s = at_s
+        # A run that ended abruptly leaves no pause or pace.
+        self._trial_began_s = self._pause_began_s = None
+        self._speed = clock_speed
+        self._head = replace(self._head, runs=self._head.runs + 1, paused=None, finished=None, engine_failed=False)
+        self._running_trial = None
+
+    def _count_power_cycle(self, switched: PowerSwitched) -> None:
+        cycles = {device: (count, faults) for device, count, faults in self._head.power_cycles}
+        count, faults = cycles.get(switched.device, (0, 0))
+        cycles[switched.device] = (count + 1, faults + switched.after_fault)
+        power_cycles = tuple((device, count, faults) for device, (count, faults) in cycles.items())
+        self._head = replace(self._head, power_cycles=power_cycles)
+
+    def _time_trial(self, trial_id: str, ended_s: float) -> None:
+        """Records how long a trial took in real time, without pauses, if its start is known."""
+        if self._trial_began_s is None:
+            return
+        took_s = max(0.0, (ended_s - self._trial_began_s - self._paused_s) / self._speed)
+        self._pace.append(took_s)
+        if (trial := self._session_trials.trial(trial_id)) is not None:
+            durations = self._durations.setdefault(trial.trial.kind, deque(maxlen=PACE_TRIALS))
+            durations.append((took_s, _size(trial.trial)))
 
     def _lasted_s(self, until_s: float) -> float:
         """How long the present run has lasted; each run has a clock of its own."""
