@@ -28,7 +28,7 @@ from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import CountingRules, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, ListKind
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalMark, ListFacts, outcome_line
-from harness.offline.one_file import scores_of, spots_in
+from harness.offline.one_file import compute_scores, spots_in
 from harness.offline.pool import WorkerLimits
 from harness.offline.run import RunProgress, do_nothing, run
 
@@ -218,7 +218,7 @@ def bare(files: Sequence[ListedFile], task: str = TASK, *, read: bool = False) -
     held = None if read else [samples(one.path) for one in files]
     began_s = time.process_time()
     for place, one in enumerate(files):
-        spots_in(scores_of(engine, [samples(one.path) if held is None else held[place]]), engine.facts.rule)
+        spots_in(compute_scores(engine, [samples(one.path) if held is None else held[place]]), engine.facts.rule)
     return time.process_time() - began_s
 
 

@@ -23,7 +23,7 @@ from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import CountingRules, FileOutcome, ListKind, ScoreTrack
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.sweep import Sweep
-from harness.offline.one_file import crossings, scores_of, spots_of_track
+from harness.offline.one_file import compute_scores, crossings, spots_of_track
 from harness.offline.score_cache import ScoreCache
 
 TASK = "microwakeword:okay_nabu"
@@ -57,8 +57,8 @@ def main() -> None:
     assert facts.rule is not None
     rule, counting = facts.rule, CountingRules(count_in_vocabulary=True)
     sound = noise(ENGINE_S)
-    engine_s = timed(lambda: scores_of(engine, [sound])) / ENGINE_S
-    (track,) = scores_of(engine, [sound])
+    engine_s = timed(lambda: compute_scores(engine, [sound])) / ENGINE_S
+    (track,) = compute_scores(engine, [sound])
     an_hour = ScoreTrack(track.phrase, np.tile(track.scores, round(3600 / ENGINE_S)), track.first_end, track.step)
     random = np.random.default_rng(2)
     # The same scores as an engine with finer ones would have: every one another value, the hardest case.

@@ -316,16 +316,16 @@ class EvaluationTerminal(RedrawnLine):
     def width(self) -> int:
         return width()
 
-    def say(self, line: str) -> None:
+    def print_result(self, line: str) -> None:
         print_lines([line])
 
-    def progress(self, progress: RunProgress) -> None:
+    def show_progress(self, progress: RunProgress) -> None:
         self.draw(progress_text(progress))
 
     def warn(self, line: str) -> None:
         self.above(f"harness: {line}")
 
-    def tell(self, line: str) -> None:
+    def print_event(self, line: str) -> None:
         self.above(line)
 
 

@@ -27,13 +27,13 @@ def command(
 
     Exit status: 0 done · 2 shards are missing, incomplete or different · 3 errors, or files that need a repair.
     """
-    from harness.offline.evaluation import EvaluationFiles
+    from harness.offline.evaluation_files import EvaluationFiles
     from harness.offline.journal import JournalFile
     from harness.offline.reports.log import fault_lines, recording_warnings, summary_line, writing_line
-    from harness.offline.shards import demand_parts, merged_header, merged_lines
+    from harness.offline.shards import demand_one_evaluation, merged_header, merged_lines
 
     journals = [JournalFile(Path(name if name.endswith(".jsonl") else f"{name}.jsonl")) for name in logs]
-    demand_parts(journals, partial=partial)
+    demand_one_evaluation(journals, partial=partial)
     output = EvaluationFiles(Path(log))
     for path in output.all:
         refuse_overwriting(str(path), [str(journal.path) for journal in journals])

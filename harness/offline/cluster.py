@@ -30,7 +30,7 @@ from harness.offline.journal import Journal
 from harness.offline.journal_lines import WorkerUse, outcome_line, outcome_of
 from harness.offline.messages import encode_files
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import FileQueue, OnOutcome, OpensJournal, RunPace, RunProgress, do_nothing, unplayed_files
+from harness.offline.run import FileQueue, OnOutcome, OpenJournal, RunPace, RunProgress, do_nothing, unplayed_files
 from harness.sound.sound_stores import is_address
 
 TASK_S = 3600.0
@@ -65,25 +65,30 @@ class TaskSplitter:
         self._task_s = task_s
         self._waiting = FileQueue(files, due)
         self._files_left = int(np.count_nonzero(due))
-        self._handed_s = 0.0
-        self._singles: deque[TaskPiece] = deque()
-        self._single_pieces: deque[TaskPiece] = deque()
-        self._on_its_own = False
+        self._sent_s = 0.0
+        self._second_tries: deque[TaskPiece] = deque()
+        self._last_tries: deque[TaskPiece] = deque()
+        self._runs_alone = False
 
-    def next(self, slots: int, in_flight: int) -> TaskPiece | None:
-        """The next piece; None if nothing may be sent now. slots: number of tasks that the cluster runs at once.
-        in_flight: number of tasks that have been sent and have not come back."""
-        if self._on_its_own and in_flight:
+    def next_piece(self, slots: int, in_flight: int) -> TaskPiece | None:
+        """The next piece to send; None if nothing may be sent now.
+
+        slots: number of tasks that the cluster runs at once. in_flight: number of tasks that have been sent and have
+        not come back.
+        """
+        if self._runs_alone and in_flight:
             return None
-        self._on_its_own = False
+        self._runs_alone = False
         if self._waiting:
-            return self._cut(max(1, slots))
-        if self._singles:
+            return self._cut_piece(max(1, slots))
+        if self._second_tries:
             # At most one per slot: two suspects on one worker would end each other.
-            return self._singles.popleft() if in_flight < slots else None
-        if self._single_pieces and not in_flight:
-            self._on_its_own = True
-            return self._single_pieces.popleft()
+            if in_flight >= slots:
+                return None
+            return self._second_tries.popleft()
+        if self._last_tries and not in_flight:
+            self._runs_alone = True
+            return self._last_tries.popleft()
         return None
 
     def retry_suspect(self, piece: TaskPiece) -> bool:
@@ -93,13 +98,13 @@ class TaskSplitter:
             return False
         singles = [TaskPiece((position,), piece.attempt + 1) for position in piece.positions]
         if piece.attempt == 1:
-            self._singles.extend(singles)
+            self._second_tries.extend(singles)
         else:
-            self._single_pieces.extend(singles)
+            self._last_tries.extend(singles)
         return True
 
-    def finished(self, position: int) -> None:
-        self._waiting.finished(position)
+    def mark_finished(self, position: int) -> None:
+        self._waiting.mark_finished(position)
 
     @property
     def share_done(self) -> float | None:
@@ -107,15 +112,18 @@ class TaskSplitter:
         total_s = self._waiting.total_s
         return min(1.0, self._waiting.done_s / total_s) if total_s else None
 
-    def _cut(self, slots: int) -> TaskPiece:
+    def _cut_piece(self, slots: int) -> TaskPiece:
+        """Takes the next waiting files as one piece."""
         if not self._waiting.total_s:
-            self._waiting.give_back(self._waiting.take(0.0, 1))  # looks at the first file, so that lengths are known
-        left_s = self._waiting.total_s - self._handed_s
+            # Makes the queue look up the lengths of its first window.
+            self._waiting.give_back(self._waiting.take(0.0, 1))
+        left_s = self._waiting.total_s - self._sent_s
         # Half of what is left for each slot: pieces shrink towards the end, so that the slots finish together.
-        most_s = min(self._task_s, max(MIN_TASK_S, left_s / (2 * slots)))
-        positions = self._waiting.take(most_s, min(MAX_FILES, math.ceil(self._files_left / (2 * slots))))
+        max_s = min(self._task_s, max(MIN_TASK_S, left_s / (2 * slots)))
+        max_files = min(MAX_FILES, math.ceil(self._files_left / (2 * slots)))
+        positions = self._waiting.take(max_s, max_files)
         self._files_left -= len(positions)
-        self._handed_s += sum(map(self._waiting.rough_s, positions))
+        self._sent_s += sum(map(self._waiting.rough_s, positions))
         return TaskPiece(tuple(positions))
 
 
@@ -130,7 +138,7 @@ def run_on_cluster(
     files: Sequence[ListedFile],
     *,
     address: str,
-    journal: OpensJournal,
+    journal: OpenJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
     on_progress: Callable[[RunProgress], None] = do_nothing,
@@ -154,7 +162,7 @@ def run_on_cluster(
             facts = workers.await_workers(order, stop)
             order = replace(order, likeness=facts_hash(facts))
             with journal(facts) as writer:
-                going = _ClusterRun(
+                cluster_run = _ClusterRun(
                     order=order,
                     files=files,
                     link=link,
@@ -164,8 +172,8 @@ def run_on_cluster(
                     report_line=on_line,
                     task_s=task_s,
                 )
-                writer.end(partial=going.play(stop, on_progress), used=going.used)
-            return going.pace
+                writer.end(partial=cluster_run.play(stop, on_progress), used=cluster_run.used)
+            return cluster_run.pace
         finally:
             link.run_on_all(cluster_worker.end_run, order.run)
 
@@ -185,14 +193,17 @@ def demand_shareable(evaluation: Evaluation) -> None:
 
 
 def _with_absolute_paths(evaluation: Evaluation) -> Evaluation:
+    """The evaluation with absolute paths of files and folders here, since workers run in other folders."""
     task = evaluation.task
-    of_files = {setting.name for setting in engine_class(task.engine).settings if setting.kind is SettingKind.FILE}
+    file_settings = {setting.name for setting in engine_class(task.engine).settings if setting.kind is SettingKind.FILE}
     model = os.path.abspath(task.model) if os.path.isfile(task.model) else task.model
-    settings = tuple((name, _absolute(value) if name in of_files else value) for name, value in task.settings)
-    return replace(evaluation, task=replace(task, model=model, settings=settings), cache=_absolute(evaluation.cache))
+    settings = tuple((name, _absolute_path(value) if name in file_settings else value) for name, value in task.settings)
+    return replace(
+        evaluation, task=replace(task, model=model, settings=settings), cache=_absolute_path(evaluation.cache)
+    )
 
 
-def _absolute(path: str) -> str:
+def _absolute_path(path: str) -> str:
     return os.path.abspath(path) if path and not is_address(path) else path
 
 
@@ -211,7 +222,10 @@ class _TaskInFlight:
 
 
 class _ClusterRun:
-    """A run on the cluster, from the moment when the workers are known."""
+    """A run on the cluster, from the moment when the workers are known.
+
+    used: resources that the workers have used so far. pace: counts and times of the run.
+    """
 
     def __init__(
         self,
@@ -226,14 +240,15 @@ class _ClusterRun:
     ) -> None:
         self._order, self._files, self._link, self._workers = order, files, link, workers
         self._journal, self._on_outcome, self._report_line = journal, on_outcome, report_line
-        self._is_due = unplayed_files(files, journal.before)
-        self._files_left = int(np.count_nonzero(self._is_due))
-        self._cutting = TaskSplitter(files, self._is_due, task_s)
-        self._flights: dict[Any, _TaskInFlight] = {}
-        self._names = 0
+        self._due = unplayed_files(files, journal.before)
+        self._files_left = int(np.count_nonzero(self._due))
+        self._splitter = TaskSplitter(files, self._due, task_s)
+        self._in_flight: dict[Any, _TaskInFlight] = {}
+        self._task_count = 0
         self.used = WorkerUse()
         self._proven = False
-        self._stranger = self._stopping = False
+        self._checked_only = False  # set when a task failed on a worker that may be unfit
+        self._stopping = False
         self.pace = RunPace(self._files_left, time.monotonic())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
@@ -242,76 +257,78 @@ class _ClusterRun:
         shown_s = time.monotonic()
         while self._files_left:
             if stop.is_set() and stopped_s is None:
-                stopped_s, self._stopping = time.monotonic(), True
+                stopped_s = time.monotonic()
+                self._stopping = True
                 # Running tasks return what they have.
                 self._link.run_on_all(cluster_worker.end_run, self._order.run)
             if stopped_s is None:
-                self._send()
-            elif not self._flights or time.monotonic() - stopped_s > GRACE_S:
+                self._send_tasks()
+            elif not self._in_flight or time.monotonic() - stopped_s > GRACE_S:
                 self.pace.partial = True
                 break
-            for future in self._link.arrived(TICK_S):
-                self._arrived(future)
-            if self._link.lost:
-                raise self._link.gone()
+            for future in self._link.wait_for_done(TICK_S):
+                self._handle_arrival(future)
+            if self._link.is_lost:
+                raise self._link.lost_error()
             self._journal.tick()
             self._workers.tick()
             if time.monotonic() - shown_s >= TICK_S:
                 shown_s = time.monotonic()
-                self._show(on_progress)
-        self._show(on_progress)
+                self._report_progress(on_progress)
+        self._report_progress(on_progress)
         return self.pace.partial
 
-    def _send(self) -> None:
+    def _send_tasks(self) -> None:
+        """Asks new workers for their facts, sends the tasks of lost workers again, and fills up all slots."""
         self._workers.ask_new(self._order)
-        for future in [
-            lost_future for lost_future, flight in self._flights.items() if self._workers.gone(flight.addresses)
-        ]:
-            flight = self._flights.pop(future)
+        lost = [future for future, flight in self._in_flight.items() if self._workers.are_gone(flight.addresses)]
+        for future in lost:
+            flight = self._in_flight.pop(future)
             future.cancel()
             self._submit(flight.piece)
-        while len(self._flights) < AHEAD * max(1, self._workers.slots):
-            piece = self._cutting.next(self._workers.slots, len(self._flights))
+        while len(self._in_flight) < AHEAD * max(1, self._workers.slots):
+            piece = self._splitter.next_piece(self._workers.slots, len(self._in_flight))
             if piece is None:
                 return
             self._submit(piece)
 
     def _submit(self, piece: TaskPiece, failures: int = 0) -> None:
-        self._names += 1
-        addresses = self._workers.fit(self._stranger)
+        self._task_count += 1
+        addresses = self._workers.fit_addresses(checked_only=self._checked_only)
         order = replace(self._order, proven=self._proven)
         files = encode_files(self._files[position] for position in piece.positions)
         future = self._link.submit(
-            f"harness-{order.run}-{self._names}", cluster_worker.play, order.encoded(), files, addresses=addresses
+            f"harness-{order.run}-{self._task_count}", cluster_worker.play, order.encode(), files, addresses=addresses
         )
-        self._flights[future] = _TaskInFlight(piece, addresses, self._proven, failures)
+        self._in_flight[future] = _TaskInFlight(piece, addresses, self._proven, failures)
 
-    def _arrived(self, future: Any) -> None:
-        if self._workers.take_introduction(future) or future not in self._flights:
+    def _handle_arrival(self, future: Any) -> None:
+        if self._workers.record_introduction(future) or future not in self._in_flight:
             return
         reply = self._link.result(future)
         if reply is None:
             return
-        flight = self._flights.pop(future)
+        flight = self._in_flight.pop(future)
         match reply:
             case TaskAnswered(answer=answer):
-                self._answered(flight, answer)
-            case TaskKilled(words=words):
-                self._killed(flight.piece, words)
-            case TaskFailed(words=words):
+                self._handle_answer(flight, answer)
+            case TaskKilled(how_often=how_often):
+                self._handle_kill(flight.piece, how_often)
+            case TaskFailed(error=error):
                 # A worker that joined later cannot run the harness. Asking it shows which.
                 if flight.failures + 1 >= ATTEMPTS:
                     raise EngineError(
-                        f"cluster workers cannot run this evaluation: {words}", remedy="Continue with --resume"
+                        f"cluster workers cannot run this evaluation: {error}", remedy="Continue with --resume"
                     )
-                self._stranger = True
+                self._checked_only = True
                 self._submit(flight.piece, flight.failures + 1)
 
-    def _answered(self, flight: _TaskInFlight, answer: dict[str, Any]) -> None:
+    def _handle_answer(self, flight: _TaskInFlight, answer: dict[str, Any]) -> None:
+        """Records the outcomes that a task returned (see `cluster_worker.play`), and sends its other files again."""
         for line in answer.get("messages", ()):
             self._report_line(line)
         for why in answer.get("lost", ()):
-            self._journal.lost(why)
+            self._journal.note_lost_worker(why)
         if "misfit" in answer:
             # An engine that ended on its first files may play others.
             if flight.proven or not self._proven:
@@ -322,44 +339,47 @@ class _ClusterRun:
         host = tuple(map(tuple, answer.get("host", ())))
         use = WorkerUse(cached_s=cached_s, cached_files=cached_files, host=host)
         self.used = WorkerUse.of_all([self.used, use])
-        places = {
+        missing = {
             (self._files[position].kind, self._files[position].number): position for position in flight.piece.positions
         }
         outcomes = []
         for line in answer["lines"].splitlines(keepends=True):
             outcome = outcome_of(line).outcome
-            outcomes.append((places.pop((outcome.kind, outcome.number)), outcome, line))
-        self._take(outcomes)
-        if places and not self._stopping:
-            self._submit(replace(flight.piece, positions=tuple(places.values())))
+            position = missing.pop((outcome.kind, outcome.number))
+            outcomes.append((position, outcome, line))
+        self._record_outcomes(outcomes)
+        if missing and not self._stopping:
+            self._submit(replace(flight.piece, positions=tuple(missing.values())))
 
-    def _killed(self, piece: TaskPiece, words: str) -> None:
+    def _handle_kill(self, piece: TaskPiece, how_often: str) -> None:
+        """Has the files of a task that ended its workers tried one by one; rejects a file after its last attempt."""
         names = [self._files[position].listed for position in piece.positions]
-        self._journal.lost(f"cluster workers ended {words} while playing {shortened_list(names)}")
-        if self._cutting.retry_suspect(piece):
+        self._journal.note_lost_worker(f"cluster workers ended {how_often} while playing {shortened_list(names)}")
+        if self._splitter.retry_suspect(piece):
             remedy = "the files are tried one by one" if len(names) > 1 else "the file is tried again alone"
-            self._report_line(f"workers ended {words} while playing {shortened_list(names)}; {remedy}")
+            self._report_line(f"workers ended {how_often} while playing {shortened_list(names)}; {remedy}")
             return
         self._report_line(f"{names[0]} is rejected: workers ended each time that they played it")
         file = self._files[piece.positions[0]]
         outcome = file.outcome_rejected(
-            RejectReason.CRASH, error=f"cluster workers ended while playing it, {words} in each of {ATTEMPTS} tasks"
+            RejectReason.CRASH, error=f"cluster workers ended while playing it, {how_often} in each of {ATTEMPTS} tasks"
         )
-        self._take([(piece.positions[0], outcome, outcome_line(outcome, file.listed))])
+        self._record_outcomes([(piece.positions[0], outcome, outcome_line(outcome, file.listed))])
 
-    def _take(self, answers: Sequence[tuple[int, FileOutcome, bytes]]) -> None:
-        fresh = [answer for answer in answers if self._is_due[answer[0]]]
-        if not fresh:
+    def _record_outcomes(self, answers: Sequence[tuple[int, FileOutcome, bytes]]) -> None:
+        """Adds outcomes to the journal: (position, outcome, line) of each. A file that was sent twice counts once."""
+        new = [(position, outcome, line) for position, outcome, line in answers if self._due[position]]
+        if not new:
             return
-        self._journal.append_lines(b"".join(line for _, _, line in fresh))
-        for position, outcome, _ in fresh:
-            self._is_due[position] = False
+        self._journal.append_lines(b"".join(line for _, _, line in new))
+        for position, outcome, _ in new:
+            self._due[position] = False
             self._files_left -= 1
             self._proven |= outcome.rejected is None
-            self._cutting.finished(position)
-            self.pace.count(outcome)
+            self._splitter.mark_finished(position)
+            self.pace.add(outcome)
             if self._on_outcome is not None:
                 self._on_outcome(outcome, self._files[position])
 
-    def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
-        on_progress(self.pace.snapshot(time.monotonic(), self._cutting.share_done))
+    def _report_progress(self, on_progress: Callable[[RunProgress], None]) -> None:
+        on_progress(self.pace.snapshot(time.monotonic(), self._splitter.share_done))

@@ -21,7 +21,9 @@ from harness.model.offline import EngineFacts
 from harness.offline.cluster_worker import ClusterOrder, describe_engine, facts_hash, shortened_list
 
 CONNECT_S = 10.0
+"""Longest time in which the scheduler must accept a connection."""
 ASK_S = 5.0
+"""Longest wait for an answer of the scheduler or of a worker. After it, the last known state counts."""
 _LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio")
 
 
@@ -34,16 +36,16 @@ class TaskAnswered:
 
 @frozen
 class TaskKilled:
-    """The scheduler gave up a task because workers ended while they ran it. words: how often, such as `4 times`."""
+    """The scheduler gave up a task because workers ended while they ran it. how_often: such as `4 times`."""
 
-    words: str
+    how_often: str
 
 
 @frozen
 class TaskFailed:
-    """A worker could not run our function. words: the type and the message of its error."""
+    """A worker could not run our function. error: its type and its message."""
 
-    words: str
+    error: str
 
 
 class ClusterLink:
@@ -77,10 +79,10 @@ class ClusterLink:
             self._client: Any = client(address, timeout=CONNECT_S, set_as_default=False, name="harness")
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             self._restore_logs()
-            raise _wrong(address, str(error) or type(error).__name__) from error
+            raise _unreachable(address, str(error) or type(error).__name__) from error
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether the scheduler is gone, with the state of this evaluation."""
         return bool(self._client.status != "running")
 
@@ -90,21 +92,21 @@ class ClusterLink:
         try:
             self._threads_by_address = dict(self._client.sync(self._client.scheduler.ncores, callback_timeout=ASK_S))
         except (OSError, TimeoutError) as error:
-            if self.lost:
-                raise self.gone() from error
+            if self.is_lost:
+                raise self.lost_error() from error
         return self._threads_by_address
 
     def submit(self, name: str, task: Callable[..., Any], *arguments: Any, addresses: Collection[str] = ()) -> Any:
-        """A future of the task; `arrived` returns it when it is done. addresses: the workers that may run it; empty for
-        all workers."""
+        """Sends a task. Returns its future, which `wait_for_done` returns when it is done. addresses: the workers that
+        may run it; empty for all workers."""
         future = self._client.submit(
             _by_name(task), *arguments, key=name, pure=False, workers=sorted(addresses) or None
         )
         future.add_done_callback(self._arrived.put)
         return future
 
-    def arrived(self, wait_s: float) -> list[Any]:
-        """Futures that have become done since the last call. Waits at most wait_s for the first."""
+    def wait_for_done(self, wait_s: float) -> list[Any]:
+        """Waits at most wait_s for a future that is done. Returns all that became done since the last call."""
         futures = []
         try:
             futures.append(self._arrived.get(timeout=wait_s))
@@ -114,8 +116,8 @@ class ClusterLink:
             return futures
 
     def result(self, future: Any) -> TaskAnswered | TaskKilled | TaskFailed | None:
-        """The result of a future; None if its worker was lost before the result was fetched. `arrived` then returns the
-        future again. EngineError if the scheduler is gone."""
+        """The result of a future; None if its worker was lost before the result was fetched. `wait_for_done` then
+        returns the future again. EngineError if the scheduler is gone."""
         try:
             if future.status == "error":
                 error = future.exception(timeout=ASK_S)
@@ -124,22 +126,22 @@ class ClusterLink:
                 return TaskFailed(f"{type(error).__name__}: {error}")
             return TaskAnswered(future.result(timeout=ASK_S))
         except CancelledError:
-            raise self.gone() from None
+            raise self.lost_error() from None
         except (TimeoutError, OSError):
-            if self.lost:
-                raise self.gone() from None
+            if self.is_lost:
+                raise self.lost_error() from None
             future.add_done_callback(self._arrived.put)
             return None
 
     def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> None:
         """Runs a function on all workers beside their tasks. Workers that cannot run it are skipped."""
-        if not self.lost:
+        if not self.is_lost:
             try:
                 self._client.run(_by_name(task), *arguments, on_error="ignore", callback_timeout=ASK_S)
             except (OSError, TimeoutError):
                 return  # The workers are gone, and their engines with them.
 
-    def gone(self) -> EngineError:
+    def lost_error(self) -> EngineError:
         return EngineError(
             f"the scheduler at {self.address} is gone, or has dropped this evaluation",
             remedy="Start it again, then continue with --resume",
@@ -172,6 +174,7 @@ def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_reachable(address: str) -> None:
+    """InputError if nothing accepts connections at a TCP or TLS address. Dask itself would retry without a reason."""
     from distributed.comm.addressing import parse_address, parse_host_port
 
     try:
@@ -181,10 +184,10 @@ def _check_reachable(address: str) -> None:
         host, port = parse_host_port(rest)
         socket.create_connection((host, port), timeout=CONNECT_S).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise _wrong(address, getattr(error, "strerror", None) or str(error)) from error
+        raise _unreachable(address, getattr(error, "strerror", None) or str(error)) from error
 
 
-def _wrong(address: str, why: str) -> InputError:
+def _unreachable(address: str, why: str) -> InputError:
     return InputError(
         f"no Dask scheduler answers at {address}: {why}",
         remedy="Give the address that `dask scheduler` printed, such as tcp://192.168.1.10:8786",
@@ -193,7 +196,7 @@ def _wrong(address: str, why: str) -> InputError:
 
 WORKERS_WITHIN_S = 30.0
 """Longest time that a cluster may have no worker, at the start and later."""
-LOOK_S = 1.0
+REFRESH_INTERVAL_S = 1.0
 TICK_S = 0.2
 
 
@@ -207,10 +210,10 @@ class ClusterWorkers:
     def __init__(self, link: ClusterLink, report_line: Callable[[str], None]) -> None:
         self._link, self._report_line = link, report_line
         self._address_by_future: dict[Any, str] = {}
-        self._names = 0
+        self._question_count = 0
         self._fit: set[str] = set()
         self._threads_by_address: dict[str, int] = {}
-        self._looked_s = self._had_s = time.monotonic()
+        self._refreshed_s = self._last_present_s = time.monotonic()
         self.misfits: dict[str, str] = {}
 
     @property
@@ -218,75 +221,83 @@ class ClusterWorkers:
         """Number of tasks that the workers run at once. Workers known to be unfit are left out."""
         return sum(threads for address, threads in self._threads_by_address.items() if address not in self.misfits)
 
-    def fit(self, stranger: bool) -> set[str]:
+    def fit_addresses(self, *, checked_only: bool) -> set[str]:
         """Addresses of the workers that may run a task; empty for all workers, until one turns out to be unfit.
-        stranger: whether a task has failed on a worker that may be unfit."""
-        return self._fit & self._threads_by_address.keys() if self.misfits or stranger else set()
+        checked_only: leaves out workers that have not reported their facts yet."""
+        if self.misfits or checked_only:
+            return self._fit & self._threads_by_address.keys()
+        return set()
 
-    def gone(self, addresses: set[str]) -> bool:
+    def are_gone(self, addresses: set[str]) -> bool:
         """Whether all of these workers are gone."""
         return bool(addresses) and not addresses & self._threads_by_address.keys()
 
     def await_workers(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
         """Waits for workers and checks each. Returns the facts of their engine. InputError if one is unfit or there is
-        none, EngineError if workers do not answer."""
-        self._look()
+        none, EngineError if workers do not answer, KeyboardInterrupt once `stop` is set."""
+        self._await_first_worker(stop)
+        facts = self._collect_facts(order, stop)
+        self._demand_alike(facts)
+        return facts[min(facts)]
+
+    def _await_first_worker(self, stop: threading.Event) -> None:
+        self._refresh()
         if not self._threads_by_address:
             self._report_line(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers at {self._link.address}")
         while not self._threads_by_address:
             if stop.wait(TICK_S):
                 raise KeyboardInterrupt
-            self._look()
-            if not self._threads_by_address and time.monotonic() - self._had_s > WORKERS_WITHIN_S:
+            self._refresh()
+            if not self._threads_by_address and time.monotonic() - self._last_present_s > WORKERS_WITHIN_S:
                 raise InputError(
                     f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
                     remedy=f"Start one: dask worker {self._link.address}",
                 )
+
+    def _collect_facts(self, order: ClusterOrder, stop: threading.Event) -> dict[str, EngineFacts]:
+        """Asks each worker for the facts of its engine, and waits for all answers. Returns the facts by address."""
         facts: dict[str, EngineFacts] = {}
         until_s = time.monotonic() + order.limits.load_within_s + WORKERS_WITHIN_S
         while True:
-            self._look()
-            for future in [
-                lost_future
-                for lost_future, address in self._address_by_future.items()
-                if address not in self._threads_by_address
-            ]:
-                del self._address_by_future[future]
+            self._refresh()
+            self._address_by_future = {
+                future: address
+                for future, address in self._address_by_future.items()
+                if address in self._threads_by_address
+            }
             self.ask_new(order)
             if not self._address_by_future and (facts or self.misfits):
-                break
+                return facts
             if stop.is_set():
                 raise KeyboardInterrupt
-            for future in self._link.arrived(TICK_S):
+            for future in self._link.wait_for_done(TICK_S):
                 if future in self._address_by_future:
-                    self._record_introduction(future, facts)
+                    self._store_introduction(future, facts)
             if time.monotonic() > until_s:
                 addresses = sorted(self._address_by_future.values())
                 raise EngineError(
                     f"workers do not answer: {shortened_list(addresses) or 'none are connected'}",
                     remedy="Check whether they are busy with other work, or have stopped",
                 )
-        self._demand_alike(facts)
-        return next(facts[address] for address in sorted(facts))
 
     def ask_new(self, order: ClusterOrder) -> None:
         """Asks new workers for their engine's facts."""
-        for address in (
-            self._threads_by_address.keys() - self._fit - self.misfits.keys() - set(self._address_by_future.values())
-        ):
-            self._names += 1
+        known = self._fit | self.misfits.keys() | set(self._address_by_future.values())
+        for address in self._threads_by_address.keys() - known:
+            self._question_count += 1
             future = self._link.submit(
-                f"harness-{order.run}-who-{self._names}", describe_engine, order.encoded(), addresses={address}
+                f"harness-{order.run}-who-{self._question_count}", describe_engine, order.encode(), addresses={address}
             )
             self._address_by_future[future] = address
 
-    def take_introduction(self, future: Any) -> bool:
+    def record_introduction(self, future: Any) -> bool:
         """Records a worker's answer to `ask_new`. Returns False if the future is not such an answer."""
         if future not in self._address_by_future:
             return False
         address = self._address_by_future[future]
-        self._record_introduction(future, {})
+        self._store_introduction(future, {})
         if address in self.misfits:
+            # `leave_out` reports only workers that are not in `misfits` yet.
             self.leave_out(address, self.misfits.pop(address))
         return True
 
@@ -300,27 +311,29 @@ class ClusterWorkers:
             raise EngineError(f"no usable worker is left: {why}", remedy="Repair a worker, then continue with --resume")
 
     def tick(self) -> None:
-        """Looks for new and lost workers once a second. EngineError after WORKERS_WITHIN_S without workers."""
+        """To be called regularly. Looks for new and lost workers once a second. EngineError after WORKERS_WITHIN_S
+        without workers."""
         now_s = time.monotonic()
-        if now_s - self._looked_s < LOOK_S:
+        if now_s - self._refreshed_s < REFRESH_INTERVAL_S:
             return
         before = self._threads_by_address
-        self._look()
+        self._refresh()
         for address in before.keys() - self._threads_by_address.keys():
             self._report_line(f"the worker {address} is gone; another worker plays its files")
-        if not self._threads_by_address and now_s - self._had_s > WORKERS_WITHIN_S:
+        if not self._threads_by_address and now_s - self._last_present_s > WORKERS_WITHIN_S:
             raise EngineError(
                 f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
                 remedy="Start workers, then continue with --resume",
             )
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         self._threads_by_address = dict(self._link.workers())
-        self._looked_s = time.monotonic()
+        self._refreshed_s = time.monotonic()
         if self._threads_by_address:
-            self._had_s = self._looked_s
+            self._last_present_s = self._refreshed_s
 
-    def _record_introduction(self, future: Any, facts: dict[str, EngineFacts]) -> None:
+    def _store_introduction(self, future: Any, facts: dict[str, EngineFacts]) -> None:
+        """Notes whether the worker is fit. Adds the facts of its engine to `facts`, by its address."""
         reply = self._link.result(future)
         if reply is None:
             return
@@ -328,9 +341,9 @@ class ClusterWorkers:
         if isinstance(reply, TaskKilled):
             return  # The worker is gone.
         if isinstance(reply, TaskFailed):
-            missing = "No module named 'harness'" in reply.words
+            is_missing = "No module named 'harness'" in reply.error
             self.misfits[address] = (
-                "the harness is not installed there" if missing else f"it cannot run the harness: {reply.words}"
+                "the harness is not installed there" if is_missing else f"it cannot run the harness: {reply.error}"
             )
         elif "misfit" in reply.answer:
             self.misfits[address] = str(reply.answer["misfit"])
@@ -339,6 +352,7 @@ class ClusterWorkers:
             facts[address] = from_plain(EngineFacts, reply.answer["facts"])
 
     def _demand_alike(self, facts: dict[str, EngineFacts]) -> None:
+        """InputError if a worker is unfit or engines differ, EngineError without facts. facts: by address."""
         engines = group_by((facts_hash(facts[address]), address) for address in sorted(facts))
         problems = [
             f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._threads_by_address

@@ -53,19 +53,19 @@ class ClusterOrder:
     likeness: str = ""
     proven: bool = False
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         return json.dumps(to_plain(self)).encode()
 
     @classmethod
-    def of(cls, payload: bytes) -> ClusterOrder:
+    def decode(cls, payload: bytes) -> ClusterOrder:
         return from_plain(cls, json.loads(payload))
 
     def unreadable_probe(self) -> str:
         """Why this worker cannot open the first path of a group of probes; "" if it can open one path of each group."""
         for group in self.probes:
-            why = [_closed(path) for path in group]
-            if all(why):
-                return f"{group[0]} cannot be read there ({why[0]})"
+            reasons = [_why_unreadable(path) for path in group]
+            if all(reasons):
+                return f"{group[0]} cannot be read there ({reasons[0]})"
         return ""
 
 
@@ -80,12 +80,16 @@ def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
     read, and its reference. If it can read none: one group with the first few files."""
     probes: list[tuple[str, ...]] = []
     for group in _probe_files(files):
-        readable = next((file for file in group if not _closed(file.path)), None)
+        readable = next((file for file in group if not _why_unreadable(file.path)), None)
         if readable is None:
             probes.append(tuple(file.path for file in group))
         else:
             probes.append((readable.path,))
-            if readable.reference and not readable.reference.startswith(INLINE) and not _closed(readable.reference):
+            if (
+                readable.reference
+                and not readable.reference.startswith(INLINE)
+                and not _why_unreadable(readable.reference)
+            ):
                 probes.append((readable.reference,))
     return tuple(probes)
 
@@ -103,7 +107,7 @@ def _probe_files(files: Iterable[ListedFile]) -> list[Sequence[ListedFile]]:
     return [first_files for first_files in lists if first_files]
 
 
-def _closed(path: str) -> str:
+def _why_unreadable(path: str) -> str:
     """Why a file cannot be opened; "" if it can."""
     try:
         open_file(path).close()
@@ -114,16 +118,19 @@ def _closed(path: str) -> str:
     return ""
 
 
-def shortened_list(names: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def shortened_list(names: Sequence[str], max_names: int = 3) -> str:
+    """The first names, and the number of the others: `a, b, c and 4 more`."""
+    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + more
 
 
 IDLE_S = 60.0
 """An engine closes after this time without files."""
 TICK_S = 0.2
+"""Interval at which a loading engine is asked whether the evaluation was stopped."""
 
 _lock = threading.Lock()
+"""Protects `_idle` and `_stops`: the scheduler runs several tasks at once, each in its thread."""
 _idle: dict[str, list[EngineHost]] = {}
 """Engines that wait for their next task, by the run for which they are kept."""
 _stops: dict[str, threading.Event] = {}
@@ -150,27 +157,30 @@ def play(payload: bytes, files: bytes) -> dict[str, Any]:
 
 def end_run(run: str) -> None:
     """Ends the evaluation here: closes its engines, and stops running tasks within 2 s."""
-    _stop_of(run).set()
+    _stop_event(run).set()
     with _lock:
         engines = _idle.pop(run, [])
     for engine in engines:
         engine.close()
 
 
-def _with_engine(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
+def _with_engine(payload: bytes, work: Callable[[EngineHost, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
+    """The answer of `work`, done with an engine of this order. The engine is kept for the next task if it may be
+    used again. payload: an encoded ClusterOrder, perhaps of another version: until that is known, only its `version`
+    is read."""
     coordinator_version = json.loads(payload)["version"]
     answer: dict[str, Any] = {"version": __version__, "address": _address()}
     if coordinator_version != __version__:
         return answer | {
             "misfit": f"its harness has version {__version__}, but the evaluation has {coordinator_version}"
         }
-    order = ClusterOrder.of(payload)
-    if _stop_of(order.run).is_set():
+    order = ClusterOrder.decode(payload)
+    if _stop_event(order.run).is_set():
         return answer | {"lines": b""}
     engine = _take_engine(order)
     try:
-        misfit = engine.misfit(order)
-        answer |= {"misfit": misfit} if misfit else ask(engine, order)
+        misfit = engine.load_and_check(order)
+        answer |= {"misfit": misfit} if misfit else work(engine, order)
     except HarnessError as error:
         # The pool may be in any state.
         engine.close()
@@ -179,7 +189,7 @@ def _with_engine(payload: bytes, ask: Callable[[EngineHost, ClusterOrder], dict[
         engine.close()
         raise
     answer["messages"] = engine.take_lines()
-    if misfit or _stop_of(order.run).is_set():
+    if misfit or _stop_event(order.run).is_set():
         engine.close()
     else:
         _return_engine(engine)
@@ -192,14 +202,14 @@ class EngineHost:
     def __init__(self, order: ClusterOrder) -> None:
         self.order = order
         self.facts: EngineFacts | None = None
-        self._stop = _stop_of(order.run)
+        self._stop = _stop_event(order.run)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="harness")
         self._pool: WorkerPool | None = None
         self._lines: list[str] = []
         self._timer: threading.Timer | None = None
         self._accepted = False
 
-    def misfit(self, order: ClusterOrder) -> str:
+    def load_and_check(self, order: ClusterOrder) -> str:
         """Loads the engine if necessary. Returns why this worker cannot take part, or "" if it can."""
         if self.facts is None:
             self.facts = self._thread.submit(self._load).result()
@@ -213,6 +223,7 @@ class EngineHost:
         return ""
 
     def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
+        """Plays files. Returns the part of the answer that `play` below the class describes."""
         assert self._pool is not None
         before = self._pool.used
         journal = self._thread.submit(self._play, files, proven).result()
@@ -225,12 +236,14 @@ class EngineHost:
         }
 
     def take_lines(self) -> list[str]:
-        lines, self._lines[:] = list(self._lines), []
+        """Returns the lines for people since the last call."""
+        lines = list(self._lines)
+        self._lines.clear()
         return lines
 
     def start_idle_timer(self, idle_s: float) -> None:
         """Closes the engine after idle_s, unless `cancel_idle_timer` is called first."""
-        self._timer = threading.Timer(idle_s, _drop_engine, [self])
+        self._timer = threading.Timer(idle_s, _close_idle, [self])
         self._timer.daemon = True
         self._timer.start()
 
@@ -239,6 +252,7 @@ class EngineHost:
             self._timer.cancel()
 
     def close(self) -> None:
+        """Has the engine's own thread close it. Does not wait for that."""
         self.cancel_idle_timer()
         self._thread.submit(self._close)
         self._thread.shutdown(wait=False)
@@ -272,7 +286,7 @@ class _TaskJournal:
         self.lines: list[bytes] = []
         self.losses: list[str] = []
 
-    def lost(self, why: str) -> None:
+    def note_lost_worker(self, why: str) -> None:
         self.losses.append(why)
 
     def append_lines(self, lines: bytes) -> None:
@@ -288,12 +302,13 @@ def _address() -> str:
     return str(get_worker().address)
 
 
-def _stop_of(run: str) -> threading.Event:
+def _stop_event(run: str) -> threading.Event:
     with _lock:
         return _stops.setdefault(run, threading.Event())
 
 
 def _take_engine(order: ClusterOrder) -> EngineHost:
+    """An idle engine of this run, or a new one that has not been loaded."""
     with _lock:
         idle = _idle.get(order.run)
         engine = idle.pop() if idle else None
@@ -309,7 +324,8 @@ def _return_engine(engine: EngineHost) -> None:
         engine.start_idle_timer(IDLE_S)
 
 
-def _drop_engine(engine: EngineHost) -> None:
+def _close_idle(engine: EngineHost) -> None:
+    """Closes an engine after its idle time, unless a task has just taken it."""
     with _lock:
         idle = _idle.get(engine.order.run, [])
         if engine not in idle:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from harness import __version__
 from harness.base.text_table import shown
-from harness.base.whole_file import WholeFile, demand_folder
-from harness.model.errors import HarnessError, InputError, InputProblems, Place
-from harness.model.frozen import frozen
+from harness.model.errors import HarnessError, InputError, InputProblems
 from harness.model.numbers import counted, number
 from harness.model.offline import CountingRules, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
 from harness.model.stimulus import SoundCondition
+from harness.offline.evaluation_files import EvaluationFiles
 from harness.offline.file_sources import CollectedFiles, collect_files, demand_columns
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalHeader, Shard, Talkers
 from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
 from harness.offline.request import DeclaredLimits, EvaluationRequest, SweepRequest, log_names
-from harness.offline.run import OnOutcome, OpensJournal, RunPace, RunProgress, run, stop_when_asked
+from harness.offline.run import OnOutcome, OpenJournal, RunPace, RunProgress, run, stop_when_asked
 from harness.sound.manifests import MANIFESTS
 from harness.statistics.text import number_interval
 
@@ -40,155 +37,45 @@ if TYPE_CHECKING:
     from harness.offline.reports.log import EvaluationRun
 
 TALKERS = ("talker", "speaker", "client_id")
-"""Names of columns that are taken for the talkers' column unless the request names one."""
-Breakdowns: TypeAlias = "Callable[[JournalFile], Iterable[FileBreakdown]]"
-_FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
-_ANOTHER_LOG = "Choose another log with -l"
+"""Names of columns that are taken for the talkers' column unless the request names one, the first that exists."""
 
 
 class EvaluationStatus(IntEnum):
-    """The exit status of an evaluation."""
+    """The exit status of an evaluation. Of several, the largest counts."""
 
     WELL = 0
     LIMIT_FAILED = 1
     FAULT = 3
-    INTERRUPTED = 130  # 128 + SIGINT, as in shells.
+    INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 class EvaluationScreen(Protocol):
-    """Where lines go: results (say), events of a file (tell), warnings (warn) and the progress line (clear ends it).
-
-    width: space for a table, in characters.
-    """
+    """Where the lines of an evaluation go. width: space for a table, in characters."""
 
     @property
     def width(self) -> int: ...
 
-    def say(self, line: str) -> None: ...
-    def tell(self, line: str) -> None: ...
+    def print_result(self, line: str) -> None: ...
+    def print_event(self, line: str) -> None: ...
     def warn(self, line: str) -> None: ...
-    def progress(self, progress: RunProgress) -> None: ...
-    def clear(self) -> None: ...
-
-
-@frozen
-class EvaluationFiles:
-    """The files that an evaluation writes: the log, and the others beside it."""
-
-    log: Path
-
-    @property
-    def journal(self) -> Path:
-        return self.log.with_name(f"{self.log.name}.jsonl")
-
-    @property
-    def summary(self) -> Path:
-        return self.log.with_name(f"{self.log.name}.json")
-
-    @property
-    def all(self) -> tuple[Path, ...]:
-        return (self.log, self.journal, self.summary) if self.log.name else ()
-
-    def check_output(self, *, resume: bool, force: bool) -> None:
-        """InputError if a file exists and may not be replaced, or the folder is not writable."""
-        if not self.log.name:
-            raise InputError("a log needs a name", remedy=_ANOTHER_LOG)
-        try:
-            self._check_output(resume=resume, force=force)
-        except OSError as error:  # the name is too long, or the folder cannot be read
-            problem = f"the log cannot be written: {error.strerror or error}"
-            raise InputError(problem, place=Place(str(self.log)), remedy=_ANOTHER_LOG) from error
-
-    def _check_output(self, *, resume: bool, force: bool) -> None:
-        folder = self.log.parent
-        demand_folder(self.log)
-        if not os.access(folder, os.W_OK):
-            raise InputError("the folder is not writable", place=Place(str(folder)), remedy=_ANOTHER_LOG)
-        for path in self.all:
-            if path.exists() and not path.is_file():
-                raise InputError("this is not a regular file", place=Place(str(path)), remedy=_ANOTHER_LOG)
-        if resume:
-            if self.log.exists() and not self.journal.exists():
-                problem = f"--resume needs {self.journal.name}, which is not next to the log"
-                remedy = "Start again with --force, or choose another log with -l"
-                raise InputError(problem, place=Place(str(self.log)), remedy=remedy)
-            return
-        if not (self.log.exists() or self.journal.exists()):
-            return
-        if not force:
-            existing = self.log if self.log.exists() else self.journal
-            raise InputError("this file already exists", place=Place(str(existing)), remedy=self._remedies())
-        if self.log.exists() and not _is_log(self.log):
-            problem = "this is not a wake-evaluation log, and --force replaces only such logs"
-            raise InputError(problem, place=Place(str(self.log)), remedy=_ANOTHER_LOG)
-
-    def opened(self, header: JournalHeader, *, resume: bool) -> Journal:
-        """The journal, new or resumed. Deletes an earlier log and its summary, which it replaces."""
-        if resume and self.journal.exists():
-            return Journal.reopen(self.journal, header)
-        journal = Journal.create(self.journal, header)
-        # The old files do not describe this run, and the run may be killed before it writes its own.
-        self.log.unlink(missing_ok=True)
-        self.summary.unlink(missing_ok=True)
-        return journal
-
-    def write(
-        self,
-        breakdowns: Breakdowns = lambda journal: (),
-        limits: DeclaredLimits = DeclaredLimits(),  # noqa: B008 – frozen
-    ) -> tuple[EvaluationRun, Figures]:
-        """Writes log and summary from the journal, each completely or not at all. HarnessError, InputError.
-
-        breakdowns: the results by groups, from the journal.
-        """
-        from harness.offline.reports.log import run_of, summary_json, write_log
-
-        journal = JournalFile(self.journal)
-        evaluated = replace(run_of(journal), breakdowns=tuple(breakdowns(journal)), limits=limits)
-        with WholeFile(str(self.log)) as file:
-            text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
-            figures = write_log(text, evaluated, journal.outcomes())
-            text.flush()
-            file.keep()
-        with WholeFile(str(self.summary)) as file:
-            file.write((json.dumps(summary_json(evaluated, figures), indent=2) + "\n").encode())
-            file.keep()
-        return evaluated, figures
-
-    def _remedies(self) -> str:
-        ways = "Replace it with --force, or choose another log with -l"
-        if not self.journal.exists():
-            return ways
-        try:
-            complete = JournalFile(self.journal).complete
-        except InputError:
-            return ways
-        return ways if complete else f"It is incomplete: continue it with --resume. {ways}"
-
-
-def _is_log(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            start = file.read(8)
-    except OSError as error:
-        raise InputError(f"the file cannot be read: {error.strerror}", place=Place(str(path))) from error
-    return not start or start.startswith(_FIRST_WORDS)
+    def show_progress(self, progress: RunProgress) -> None: ...
+    def clear(self) -> None:
+        """Removes the line of progress."""
 
 
 def listing_of(
     request: EvaluationRequest, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
 ) -> Listing:
     """Reads lists, places and labels; InputError, also for a column that none of them has."""
-    gathered = [
-        [collect_files(place, request.encoding) for place in places] for places in (request.inside, request.outside)
-    ]
-    long = _labelled(request, warn)
+    inside = [collect_files(place, request.encoding) for place in request.inside]
+    outside = [collect_files(place, request.encoding) for place in request.outside]
+    long = _labelled_recordings(request, warn)
     listing = read_lists(
         request.inv,
         oov=request.oov,
         referenced=request.referenced,
-        inside=gathered[0],
-        outside=gathered[1],
+        inside=inside,
+        outside=outside,
         long=long,
         conditions=conditions,
         encoding=request.encoding,
@@ -203,9 +90,10 @@ def listing_of(
 
 def clusters_of(request: EvaluationRequest, listing: Listing) -> str:
     """Name of the column whose values are clusters; "" for none."""
+    if request.clustered_by is not None:
+        return request.clustered_by
     columns = (*listing.columns, *listing.label_columns)
-    talkers = next((column for column in TALKERS if column in columns), "")
-    return talkers if request.clustered_by is None else request.clustered_by
+    return next((column for column in TALKERS if column in columns), "")
 
 
 def talkers_of(request: EvaluationRequest, listing: Listing) -> Talkers:
@@ -214,7 +102,7 @@ def talkers_of(request: EvaluationRequest, listing: Listing) -> Talkers:
     return Talkers.of_column(column, listing.columns.get(column, {})) if column else Talkers()
 
 
-def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[CollectedFiles]:
+def _labelled_recordings(request: EvaluationRequest, warn: Callable[[str], None]) -> list[CollectedFiles]:
     """The long recordings with their labels."""
     if not request.long:
         return []
@@ -228,20 +116,29 @@ def _labelled(request: EvaluationRequest, warn: Callable[[str], None]) -> list[C
     return recordings
 
 
-def _developed(sweep: SweepRequest, encoding: str | None, conditions: Sequence[SoundCondition]) -> Listing:
+def _development_listing(sweep: SweepRequest, encoding: str | None, conditions: Sequence[SoundCondition]) -> Listing:
     """The files of --dev-inv and --dev-oov, from lists, folders and manifests. InputError."""
 
     def is_place(name: str) -> bool:
         return os.path.isdir(name) or (name.lower().endswith(MANIFESTS) and os.path.isfile(name))
 
-    lists = (sweep.dev_inv, sweep.dev_oov)
-    inv, oov = ([name for name in names if not is_place(name)] for names in lists)
-    inside, outside = ([collect_files(name, encoding) for name in names if is_place(name)] for names in lists)
-    return read_lists(inv, oov, (), inside, outside, conditions=conditions, encoding=encoding)
+    return read_lists(
+        inv=[name for name in sweep.dev_inv if not is_place(name)],
+        oov=[name for name in sweep.dev_oov if not is_place(name)],
+        referenced=(),
+        inside=[collect_files(name, encoding) for name in sweep.dev_inv if is_place(name)],
+        outside=[collect_files(name, encoding) for name in sweep.dev_oov if is_place(name)],
+        conditions=conditions,
+        encoding=encoding,
+    )
 
 
 class EvaluationRunner:
-    """Runs the evaluation, writes its log and prints the results. engine_name: as `-t` gives it."""
+    """Runs the evaluation, writes its log and prints the results.
+
+    engine_name: as `-t` gives it. developed, chosen: after `evaluate`, the sweep of the development lists and the point
+    that was chosen; None without.
+    """
 
     def __init__(
         self,
@@ -262,22 +159,27 @@ class EvaluationRunner:
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
         self._listing, self._clustered_by = listing, clusters_of(request, listing)
         # Reports errors in development lists now, not after hours.
-        self._developed = _developed(sweep, request.encoding, evaluation.conditions) if sweep.developed else None
+        self._development: Listing | None = None
+        if sweep.developed:
+            self._development = _development_listing(sweep, request.encoding, evaluation.conditions)
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
         if request.shard is not None:
-            from harness.offline.shards import part_of
+            from harness.offline.shards import files_of_shard
 
-            self._files, self._shard = part_of(self._files, request.shard)
+            self._files, self._shard = files_of_shard(self._files, request.shard)
         self._header: JournalHeader | None = None
         self.developed: Sweep | None = None
         self.chosen: ChosenPoint | None = None
 
     def evaluate(self) -> EvaluationStatus:
+        """Plays the files, writes the log, and prints the results. After an error, and KeyboardInterrupt, it writes the
+        log of the files so far, and raises it."""
         if not self._files:
             raise InputError("this shard has no files", remedy="Use fewer shards")
+        on_outcome = self._print_events if self._verbose >= 3 else None
         try:
-            self._play(self._evaluation, self._files, self._opens, self._tells if self._verbose >= 3 else None)
+            self._play(self._evaluation, self._files, self._open_journal, on_outcome)
         except (HarnessError, KeyboardInterrupt) as error:
             self._screen.clear()
             if self._header is not None:
@@ -290,9 +192,10 @@ class EvaluationRunner:
         self,
         evaluation: Evaluation,
         files: Sequence[ListedFile],
-        journal: OpensJournal,
+        journal: OpenJournal,
         on_outcome: OnOutcome | None = None,
     ) -> RunPace:
+        """Plays files here or on the cluster, until all are done or the user stops the run."""
         request = self._request
         screen = self._screen
         limits = WorkerLimits(hang_after_s=request.hang_after_s)
@@ -301,17 +204,18 @@ class EvaluationRunner:
                 from harness.offline.cluster import run_on_cluster
 
                 return run_on_cluster(
-                    evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
-                    on_line=screen.warn, limits=limits, address=request.cluster, task_s=request.task_hours * 3600,
+                    evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_line=screen.warn,
+                    on_progress=screen.show_progress, limits=limits, address=request.cluster,
+                    task_s=request.task_hours * 3600,
                 )  # fmt: skip
             return run(
-                evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
+                evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.show_progress,
                 on_line=screen.warn, limits=limits, jobs=request.jobs,
                 # Imports now what is needed later, since that takes longer than to play half an hour of audio.
                 while_loading=lambda: import_module("harness.offline.reports.log"),
             )  # fmt: skip
 
-    def _opens(self, facts: EngineFacts) -> Journal:
+    def _open_journal(self, facts: EngineFacts) -> Journal:
         """Opens the journal once the engine has reported its facts, before audio is read."""
         request = self._request
         request.demand_fit(self._engine_name, facts)
@@ -342,15 +246,16 @@ class EvaluationRunner:
             bases=self._listing.bases,
             talkers=talkers_of(request, self._listing),
         )
-        journal = self._output.opened(header, resume=request.resume)
-        if self._sweep.is_wanted and (cache := journal.earlier_cache) not in ("", self._evaluation.cache):
+        journal = self._output.open_journal(header, resume=request.resume)
+        cache = journal.earlier_cache
+        if self._sweep.is_wanted and cache and cache != self._evaluation.cache:
             journal.abandon()
             raise InputError(f"the scores so far are in {shown(cache, 200)}", remedy=f"Add --cache {shown(cache, 200)}")
         self._header = header
         if self._verbose:
             from harness.offline.reports.log import writing_line
 
-            self._screen.say(writing_line(str(self._output.log)))
+            self._screen.print_result(writing_line(str(self._output.log)))
         return journal
 
     def _phrases(self, facts: EngineFacts) -> tuple[str, ...]:
@@ -372,14 +277,15 @@ class EvaluationRunner:
             self._screen.warn(f"labels of other phrases do not count: {label_texts}; the engine detects {engine_texts}")
         return engine_phrases
 
-    def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
+    def _print_events(self, outcome: FileOutcome, file: ListedFile) -> None:
+        """Prints the lines of the log for one file."""
         from harness.offline.figures.counts import judged
         from harness.offline.reports.log import file_events
         from harness.offline.wake_log import event_line
 
         assert self._header is not None
         for event in file_events(outcome, judged(outcome, self._header.counting), file.listed):
-            self._screen.tell(event_line(event))
+            self._screen.print_event(event_line(event))
 
     def _write_after(self, error: BaseException) -> None:
         """Writes the partial log after an error. A second error is a warning; the first one sets the exit status."""
@@ -391,40 +297,56 @@ class EvaluationRunner:
             self._screen.warn(f"{self._output.log} contains the files evaluated so far; continue with --resume")
 
     def _report_results(self) -> EvaluationStatus:
+        """Writes the log, prints results and warnings, and runs the sweep."""
         from harness.offline.figures.figures import limit_failures
-        from harness.offline.reports.groups import group_lines
-        from harness.offline.reports.log import (
-            corrected_command,
-            fault_lines,
-            head_of,
-            point_lines,
-            recording_warnings,
-            sound_lines,
-            stored_lines,
-            summary_line,
-        )
 
-        screen, request = self._screen, self._request
         run, figures = self._output.write(self._breakdowns, self._limits)
-        facts = run.header.facts
+        self._print_results(run, figures)
+        self._print_warnings(run, figures)
+        if run.partial:
+            self._screen.warn(
+                f"interrupted after {run.outcomes} of {run.header.planned} files; the log is partial. "
+                "Continue with the same command and --resume"
+            )
+            return EvaluationStatus.INTERRUPTED
+        has_no_fault = self._run_sweep()
+        failures = list(limit_failures(self._limits, figures))
+        for failure in failures:
+            self._screen.warn(failure)
+        if not has_no_fault or figures.counts.has_faults:
+            return EvaluationStatus.FAULT
+        return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.WELL
+
+    def _print_results(self, run: EvaluationRun, figures: Figures) -> None:
+        from harness.offline.reports.groups import group_lines
+        from harness.offline.reports.log import head_of, point_lines, recording_warnings, sound_lines, summary_line
+
+        screen, request, facts = self._screen, self._request, run.header.facts
         if self._verbose:
             head = head_of(run, figures)
             inv, oov = bool(request.inv or request.inside or request.referenced), bool(request.without_phrase)
             for line in sound_lines(head, inv=inv, oov=oov):
-                screen.say(line)
+                screen.print_result(line)
         if self._verbose >= 2:
             for line in point_lines(facts.operating_point, [point.number for point in facts.operating_points]):
-                screen.say(line)
-        screen.say(summary_line(run, figures))
+                screen.print_result(line)
+        screen.print_result(summary_line(run, figures))
         for warning in recording_warnings(figures):
-            screen.say(f"Warning: {warning}.")
+            screen.print_result(f"Warning: {warning}.")
         for breakdown in run.breakdowns:
             for line in group_lines(breakdown, screen.width):
-                screen.say(line)
+                screen.print_result(line)
+
+    def _print_warnings(self, run: EvaluationRun, figures: Figures) -> None:
+        from harness.offline.reports.log import corrected_command, fault_lines, stored_lines
+
+        screen = self._screen
         for line in stored_lines(run):
             screen.warn(line)
         log = shown(str(self._output.log), 200)
-        for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log):
+        for line in fault_lines(
+            figures.counts, "the ERROR lines of the log say", resampling=self._request.resample, log=log
+        ):
             screen.warn(line)
         if corrected := corrected_command(run.header, figures.counts):
             screen.warn(f"to evaluate the rejected files too: {corrected}")
@@ -437,32 +359,23 @@ class EvaluationRunner:
             )
         if lost := len(run.lost_workers):
             screen.warn(f"{counted(lost, 'worker')} lost and replaced; see the x-lost-worker lines of {log}")
-        if run.partial:
-            screen.warn(
-                f"interrupted after {run.outcomes} of {run.header.planned} files; the log is partial. "
-                "Continue with the same command and --resume"
-            )
-            return EvaluationStatus.INTERRUPTED
-        well = self._run_sweep()
-        failures = list(limit_failures(self._limits, figures))
-        for failure in failures:
-            screen.warn(failure)
-        if not well or figures.counts.has_faults:
-            return EvaluationStatus.FAULT
-        return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.WELL
 
     def _breakdowns(self, journal: JournalFile) -> Iterator[FileBreakdown]:
+        """Results by the columns that `--by` names; without it by condition, if there are several."""
         from harness.offline.figures.groups import breakdown
 
         conditions = len(self._evaluation.conditions)
-        for names in self._request.by or (((CONDITION,),) if conditions else ()):
+        groupings = self._request.by
+        if not groupings and conditions:
+            groupings = ((CONDITION,),)
+        for names in groupings:
             outcomes = (entry.outcome for entry in journal.outcomes())
             columns, counting = self._listing.columns, journal.header.counting
             yield breakdown(outcomes, counting, columns, names, self._clustered_by, conditions)
 
     def _run_sweep(self) -> bool:
         """Runs the sweep if the options ask for one. False if a development list had a fault."""
-        if not self._sweep.is_wanted and self._developed is None:
+        if not self._sweep.is_wanted and self._development is None:
             return True
         from harness.offline.sweep import SweepRun
 
@@ -473,19 +386,21 @@ class EvaluationRunner:
             if self._sweep.is_wanted:
                 raise
             return True  # one of several engines has no scores, and so no choice of points; the comparison says why
-        well = self._developed is None or sweep.develop(
-            self._developed, self._play, talkers_of(self._request, self._developed)
-        )
+        has_no_fault = True
+        if self._development is not None:
+            talkers = talkers_of(self._request, self._development)
+            has_no_fault = sweep.develop(self._development, self._play, talkers)
         self._screen.clear()
         if prefix := self._sweep.prefix:
             for line in sweep.write(prefix):
-                self._screen.say(line)
+                self._screen.print_result(line)
         self.developed, self.chosen = sweep.developed, sweep.chosen
-        return well
+        return has_no_fault
 
 
-def _no_room(outputs: Sequence[EvaluationFiles], request: EvaluationRequest) -> list[InputError]:
-    """Why the log cannot be written. Reported after mistakes in the input, since those come first for the user."""
+def _output_problems(outputs: Sequence[EvaluationFiles], request: EvaluationRequest) -> list[InputError]:
+    """Why the log cannot be written, or nothing. Reported after mistakes in the input, since those come first for the
+    user."""
     try:
         for output in outputs:
             output.check_output(resume=request.resume, force=request.force)
@@ -495,8 +410,11 @@ def _no_room(outputs: Sequence[EvaluationFiles], request: EvaluationRequest) -> 
 
 
 class MultiEngineRunner:
-    """Evaluates one engine, or several one after the other, and makes their table. pages: whether a page will be
-    written from `engines` and `table`. InputError before any audio is read."""
+    """Evaluates one engine, or several one after the other, and makes their table. InputError before any audio is read.
+
+    pages: whether a page will be written from `engines` and `table`. demand: raises InputError for a file that must not
+    be written. engines, table: after `evaluate`, the results; empty and None if they were not needed.
+    """
 
     def __init__(
         self,
@@ -524,7 +442,7 @@ class MultiEngineRunner:
         log_files = [file for files in outputs for file in files.all]
         for file in (*log_files, *sweep.files(log_files)):
             demand(file)
-        no_room = _no_room(outputs, request)
+        output_problems = _output_problems(outputs, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [
             request.evaluation(
@@ -535,13 +453,13 @@ class MultiEngineRunner:
         try:
             self._listing = listing_of(request, screen.warn, evaluations[0].conditions)
         except InputError as error:
-            if not no_room:
+            if not output_problems:
                 raise
             problems = error.problems if isinstance(error, InputProblems) else (error,)
-            raise InputProblems([*problems, *no_room]) from error
-        if no_room:
-            raise no_room[0]
-        self._sittings = [
+            raise InputProblems([*problems, *output_problems]) from error
+        if output_problems:
+            raise output_problems[0]
+        self._runners = [
             EvaluationRunner(
                 request=request,
                 engine_name=name,
@@ -561,16 +479,16 @@ class MultiEngineRunner:
 
     def evaluate(self) -> EvaluationStatus:
         """Runs all; returns the worst of their statuses. The engines are compared unless one was interrupted."""
-        endings = []
-        for name, sitting in zip(self._engine_names, self._sittings, strict=True):
+        statuses = []
+        for name, runner in zip(self._engine_names, self._runners, strict=True):
             if self._several:
-                self._screen.say(f"{shown(name, 200)}:")
-            endings.append(sitting.evaluate())
-            if endings[-1] is EvaluationStatus.INTERRUPTED:
-                return endings[-1]
+                self._screen.print_result(f"{shown(name, 200)}:")
+            statuses.append(runner.evaluate())
+            if statuses[-1] is EvaluationStatus.INTERRUPTED:
+                return statuses[-1]
         if self._several or self._pages:
             self._compare()
-        return max(endings)
+        return max(statuses)
 
     def _compare(self) -> None:
         # Imported here, since one engine without a page needs none of it, and it takes a quarter of a second.
@@ -581,8 +499,8 @@ class MultiEngineRunner:
         target = self._sweep.target
         own_target = None if self._several else target
         self.engines = [
-            replace(engine, developed=sitting.developed, target=own_target, chosen=sitting.chosen)
-            for engine, sitting in zip(engines, self._sittings, strict=True)
+            replace(engine, developed=runner.developed, target=own_target, chosen=runner.chosen)
+            for engine, runner in zip(engines, self._runners, strict=True)
         ]
         self.table = table_of(self.engines, target, self._listing.columns)
         if not self._several:
@@ -591,7 +509,7 @@ class MultiEngineRunner:
             if engine.no_scores:
                 self._screen.warn(f"{engine.name} is counted only at the point at which it ran: {engine.no_scores}")
         for line in engine_lines(self.table, self._screen.width):
-            self._screen.say(line)
+            self._screen.print_result(line)
         if prefix := self._sweep.prefix:
             files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
-            self._screen.say(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")
+            self._screen.print_result(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

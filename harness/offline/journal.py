@@ -11,7 +11,7 @@ import fcntl
 import os
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,11 +31,11 @@ from harness.offline.journal_lines import (
     has_check,
     header_line,
     header_of,
+    identity_of,
     mark_line,
     mark_of,
     outcome_line,
     outcome_of,
-    place_of,
 )
 
 _NUMBER_BITS = 40
@@ -43,14 +43,18 @@ _NUMBER_BITS = 40
 _MAX_LINE_BYTES, _MAX_HEADER_BYTES = 1 << 24, 1 << 28
 """In bytes. The header may be longer than other lines, since it has the talker of each file."""
 _PIECE = 1 << 20
+"""Bytes that are read at once to count lines."""
 
 
 class JournalFile:
     """A journal on disk: its header, its marks, and where its outcomes are (20 bytes of memory each). InputError if
     there is none, or if a line other than the last is damaged.
 
-    keys: the key of each outcome, ascending. offsets, lengths: where the line of each begins, and its length, in bytes.
-    If a file has several outcomes, the first counts. torn: whether the last line is incomplete.
+    - keys: the key of each outcome, ascending; see `key_of`.
+    - offsets, lengths: where the line of each begins, and its length, in bytes. If a file has several outcomes, the
+      first counts.
+    - whole_bytes: length of the file without a torn last line.
+    - torn: whether the last line is incomplete.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,53 +62,58 @@ class JournalFile:
         self.marks: list[MarkLine] = []
         self.whole_bytes = 0
         self.torn = False
-        self._untimed: list[tuple[int, int]] = []
-        unmarked: list[tuple[int, int]] = []
-        keys, offsets, lengths = array("q"), array("q"), array("i")
+        self._untimed: list[tuple[int, int]] = []  # (offset, length) of the outcomes for `untimed_s`
         try:
             with path.open("rb") as lines:
                 first = lines.readline(_MAX_HEADER_BYTES)
                 if not first.endswith(b"\n"):
                     raise ValueError("its first line is not a header")
-                checked = has_check(first)
                 self.header: JournalHeader = header_of(first)
                 self.whole_bytes = len(first)
-                for number, line in enumerate(lines, 2):
-                    if not line.endswith(b"\n"):
-                        self.torn = True
-                        break
-                    place = self._looked(line, number, checked)
-                    if place is not None:
-                        keys.append(place[0] << _NUMBER_BITS | place[1])
-                        offsets.append(self.whole_bytes)
-                        lengths.append(len(line))
-                        unmarked.append((self.whole_bytes, len(line)))
-                    else:
-                        if self.marks[-1].mark is JournalMark.BEGUN:
-                            self._untimed += unmarked
-                        unmarked.clear()
-                    self.whole_bytes += len(line)
+                keys, offsets, lengths = self._read_lines(lines, has_checks=has_check(first))
         except OSError as error:
             raise InputError(f"the journal {path} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not an evaluation journal: {error}") from error
-        self._untimed += unmarked
-        unique, firsts = np.unique(np.asarray(keys, np.int64), return_index=True)
-        self.keys = unique
+        self.keys, firsts = np.unique(np.asarray(keys, np.int64), return_index=True)
         self.offsets, self.lengths = np.asarray(offsets, np.int64)[firsts], np.asarray(lengths, np.int32)[firsts]
 
-    def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
-        """Kind and number of the outcome in a line. None for a mark, which is added to `marks`. number: number of the
-        line. checked: whether every line must have a CRC."""
+    def _read_lines(self, lines: Iterable[bytes], *, has_checks: bool) -> tuple[array[int], array[int], array[int]]:
+        """Reads the lines after the header: sets `marks`, `torn`, `whole_bytes` and `_untimed`. Returns the keys,
+        offsets and lengths of the outcomes, in order of arrival. has_checks: whether every line must have a CRC."""
+        keys, offsets, lengths = array("q"), array("q"), array("i")
+        since_mark: list[tuple[int, int]] = []
+        for line_number, line in enumerate(lines, 2):
+            if not line.endswith(b"\n"):
+                self.torn = True
+                break
+            identity = self._identity_or_mark(line, line_number, has_checks)
+            if identity is not None:
+                kind_index, file_number = identity
+                keys.append(kind_index << _NUMBER_BITS | file_number)  # inline, since this runs for a million lines
+                offsets.append(self.whole_bytes)
+                lengths.append(len(line))
+                since_mark.append((self.whole_bytes, len(line)))
+            else:
+                # A new sitting begins where the previous one was killed.
+                if self.marks[-1].mark is JournalMark.BEGUN:
+                    self._untimed += since_mark
+                since_mark.clear()
+            self.whole_bytes += len(line)
+        self._untimed += since_mark
+        return keys, offsets, lengths
+
+    def _identity_or_mark(self, line: bytes, line_number: int, has_checks: bool) -> tuple[int, int] | None:
+        """Kind and number of the file of the outcome in a line. None for a mark, which is added to `marks`."""
         try:
-            if not has_check(line) and checked:
+            if not has_check(line) and has_checks:
                 raise ValueError("its CRC is missing")
-            place = place_of(line)
-            if place is None:
+            identity = identity_of(line)
+            if identity is None:
                 self.marks.append(mark_of(line))
         except ValueError as error:
-            raise _damaged(self.path, number, error) from error
-        return place
+            raise _damaged(self.path, line_number, error) from error
+        return identity
 
     @property
     def ending(self) -> JournalMark | None:
@@ -114,24 +123,26 @@ class JournalFile:
 
     @property
     def complete(self) -> bool:
+        """Whether the last sitting ended normally, and every file has an outcome."""
         return self.ending is JournalMark.COMPLETE and len(self) == self.header.planned
 
     @property
     def ended_s(self) -> float:
+        """Unix time of the last mark, in seconds."""
         return self.marks[-1].at_s if self.marks else self.header.started_s
 
     @property
     def duration_s(self) -> float:
         """The duration of all sittings together, in seconds. A sitting is one run of the program; a killed one counts
         until its last mark."""
-        return sum(mark.duration_s for mark in self._lasts())
+        return sum(mark.duration_s for mark in self._last_marks())
 
     @property
     def used(self) -> WorkerUse:
         """Resources that the workers of all sittings have used. A killed sitting does not report them."""
-        return WorkerUse.of_all(mark.used for mark in self._lasts())
+        return WorkerUse.of_all(mark.used for mark in self._last_marks())
 
-    def _lasts(self) -> Iterator[MarkLine]:
+    def _last_marks(self) -> Iterator[MarkLine]:
         """The last mark of each sitting."""
         for mark, after in zip(self.marks, [*self.marks[1:], None], strict=True):
             if after is None or after.mark is JournalMark.BEGUN:
@@ -147,6 +158,7 @@ class JournalFile:
 
     @property
     def lost_workers(self) -> tuple[str, ...]:
+        """For each worker that was lost, how it ended."""
         return tuple(mark.why for mark in self.marks if mark.mark is JournalMark.LOST)
 
     def __len__(self) -> int:
@@ -154,7 +166,7 @@ class JournalFile:
 
     def outcomes(self) -> Iterator[JournalledOutcome]:
         """The outcomes in list order: -i or -c first, then --oov."""
-        return ordered([self])
+        return outcomes_in_order([self])
 
 
 def _damaged(path: Path, line_number: int, error: ValueError) -> InputError:
@@ -165,53 +177,60 @@ def _damaged(path: Path, line_number: int, error: ValueError) -> InputError:
     )
 
 
-def key_of(kind_place: int, number: int) -> int:
-    """A number that identifies a file among all lists. kind_place: index of the file's kind in KINDS."""
-    return kind_place << _NUMBER_BITS | number
+def key_of(kind_index: int, number: int) -> int:
+    """A number that identifies a file among all lists. kind_index: index of the file's kind in KINDS."""
+    return kind_index << _NUMBER_BITS | number
 
 
-def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
+def outcomes_in_order(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
     """Outcomes of journals in list order, each file once (from the first journal that has it)."""
     keys = np.concatenate([journal.keys for journal in journals])
-    place = np.concatenate([np.full(len(journal), index, np.int32) for index, journal in enumerate(journals)])
+    sources = np.concatenate([np.full(len(journal), index, np.int32) for index, journal in enumerate(journals)])
     offsets = np.concatenate([journal.offsets for journal in journals])
     lengths = np.concatenate([journal.lengths for journal in journals])
     order = np.argsort(keys, kind="stable") if len(journals) > 1 else None
     descriptors: list[int] = []
     try:
         descriptors = [os.open(journal.path, os.O_RDONLY | os.O_CLOEXEC) for journal in journals]
-        before = -1
-        for step in range(len(keys)):
-            row = step if order is None else int(order[step])
-            key = int(keys[row])
-            if key == before:
+        previous_key = -1
+        for rank in range(len(keys)):
+            index = rank if order is None else int(order[rank])
+            key = int(keys[index])
+            if key == previous_key:
                 continue
-            before = key
-            line = os.pread(descriptors[place[row]], int(lengths[row]), int(offsets[row]))
+            previous_key = key
+            offset = int(offsets[index])
+            line = os.pread(descriptors[sources[index]], int(lengths[index]), offset)
             try:
                 outcome = outcome_of(line)
             except ValueError as error:
-                begins = int(offsets[row])
-                with journals[place[row]].path.open("rb") as file:
-                    number = 1 + sum(
-                        file.read(min(_PIECE, begins - past)).count(b"\n") for past in range(0, begins, _PIECE)
-                    )
-                raise _damaged(journals[place[row]].path, number, error) from error
+                path = journals[sources[index]].path
+                raise _damaged(path, _line_number(path, offset), error) from error
             yield outcome
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
+def _line_number(path: Path, offset: int) -> int:
+    """Number of the line that begins at a byte of a file."""
+    with path.open("rb") as file:
+        lines_before = sum(file.read(min(_PIECE, offset - past)).count(b"\n") for past in range(0, offset, _PIECE))
+    return lines_before + 1
+
+
 SYNC_S = 1.0
 """Longest time between a line and the sync that makes it safe from a power cut."""
-SO_FAR_S = 10.0
+MARK_INTERVAL_S = 10.0
 """Interval of the marks in a sitting. The duration of a killed sitting is known up to its last mark."""
 
 
 class Journal:
     """A journal that is being written. LogFull or LogError if a line cannot be written; existing lines stay whole.
-    before: the content that it had when it was reopened; None for a new journal."""
+
+    before: the content that it had when it was reopened; None for a new journal. descriptor: the locked file. end: its
+    length.
+    """
 
     def __init__(
         self, path: Path, descriptor: int, end: int, now_s: Callable[[], float], before: JournalFile | None = None
@@ -221,20 +240,21 @@ class Journal:
         self._descriptor = descriptor
         self._end = end
         self._now_s = now_s
-        self._began_s = self._synced_s = self._told_s = now_s()
+        self._began_s = self._synced_s = self._marked_s = now_s()
         self._unsynced = False
         self._mark(JournalMark.BEGUN)
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
         """A new journal. It replaces a file of that name. InputError if another run is writing it."""
-        descriptor = _locked(path, os.O_CREAT)
-        journal = cls._begun(path, descriptor, header_line(header), now_s)
+        descriptor = _open_locked(path, os.O_CREAT)
+        journal = cls._begin(path, descriptor, header_line(header), now_s)
         sync_to_disk(path.parent)
         return journal
 
     @classmethod
-    def _begun(cls, path: Path, descriptor: int, header: bytes, now_s: Callable[[], float]) -> Self:
+    def _begin(cls, path: Path, descriptor: int, header: bytes, now_s: Callable[[], float]) -> Self:
+        """Empties the file and writes the header. Closes the descriptor if that fails."""
         try:
             if os.fstat(descriptor).st_size:  # a device has no size and cannot be truncated
                 os.ftruncate(descriptor, 0)
@@ -244,13 +264,13 @@ class Journal:
             return cls(path, descriptor, len(header), now_s)
         except OSError as error:
             os.close(descriptor)
-            raise _refused(path, error) from error
+            raise _write_error(path, error) from error
 
     @classmethod
     def reopen(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
         """Continues a journal of the same evaluation, without a torn last line. InputError, with the differences, if
         it belongs to another evaluation or another run is writing it."""
-        descriptor = _locked(path)  # before reading, since another run could still add lines
+        descriptor = _open_locked(path)  # before reading, since another run could still add lines
         try:
             journal = JournalFile(path)
             differs = differences(journal.header, header)
@@ -278,12 +298,13 @@ class Journal:
         """Appends lines made by `outcome_line`, all or none."""
         self._write(lines)
         now_s = self._now_s()
-        if now_s - self._told_s >= SO_FAR_S:
+        if now_s - self._marked_s >= MARK_INTERVAL_S:
             self._mark(JournalMark.SO_FAR)
         elif now_s - self._synced_s >= SYNC_S:
             self.sync()
 
-    def lost(self, why: str) -> None:
+    def note_lost_worker(self, why: str) -> None:
+        """Marks that a worker was lost. why: how it ended."""
         self._mark(JournalMark.LOST, why)
 
     def sync(self) -> None:
@@ -292,7 +313,7 @@ class Journal:
             try:
                 os.fdatasync(self._descriptor)
             except OSError as error:
-                raise _refused(self.path, error) from error
+                raise _write_error(self.path, error) from error
         self._synced_s = self._now_s()
         self._unsynced = False
 
@@ -306,7 +327,7 @@ class Journal:
         self.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "", used)
 
     def close(self, mark: JournalMark, why: str = "", used: WorkerUse = WorkerUse()) -> None:  # noqa: B008 – frozen
-        """Ends this sitting with COMPLETE or PARTIAL."""
+        """Ends this sitting with COMPLETE or PARTIAL. Does nothing if it has ended already."""
         if self._descriptor < 0:
             return
         try:
@@ -342,7 +363,7 @@ class Journal:
     def _mark(self, mark: JournalMark, why: str = "", used: WorkerUse = WorkerUse()) -> None:  # noqa: B008 – frozen
         now_s = self._now_s()
         self._write(mark_line(MarkLine(mark, time.time(), round(now_s - self._began_s, 6), why, used)))
-        self._told_s = now_s
+        self._marked_s = now_s
         self.sync()
 
     def _write(self, lines: bytes) -> None:
@@ -356,13 +377,13 @@ class Journal:
                 os.ftruncate(self._descriptor, self._end)
                 os.lseek(self._descriptor, self._end, os.SEEK_SET)
             except OSError as worse:
-                raise _refused(self.path, worse) from error
-            raise _refused(self.path, error) from error
+                raise _write_error(self.path, worse) from error
+            raise _write_error(self.path, error) from error
         self._end += len(lines)
         self._unsynced = True
 
 
-def _locked(path: Path, flags: int = 0) -> int:
+def _open_locked(path: Path, flags: int = 0) -> int:
     """Opens a journal for writing, and locks it. The kernel releases the lock when this process ends. InputError if
     another run has the lock. Returns the file descriptor."""
     try:
@@ -384,7 +405,7 @@ def _locked(path: Path, flags: int = 0) -> int:
     return descriptor
 
 
-def _refused(path: Path, error: OSError) -> LogError:
+def _write_error(path: Path, error: OSError) -> LogError:
     kind = LogFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else LogError
     return kind(
         f"the journal {path} cannot be written: {error.strerror}",

@@ -74,23 +74,26 @@ class Talkers:
     @classmethod
     def of_column(cls, column: str, labels: Mapping[ListKind, Sequence[str]]) -> Self:
         """The talkers of a column. labels: by kind of list, the value of the column for each file, in list order."""
-        places = {name: place for place, name in enumerate(dict.fromkeys(chain(*labels.values())))}
-        files = [(kind, tuple(places[name] for name in names)) for kind, names in labels.items()]
-        return cls(column, tuple(places), tuple(files))
+        indices = {name: index for index, name in enumerate(dict.fromkeys(chain(*labels.values())))}
+        files = [(kind, tuple(indices[name] for name in names)) for kind, names in labels.items()]
+        return cls(column, tuple(indices), tuple(files))
 
     def labels(self) -> dict[ListKind, list[str]]:
         """By kind of list, the value of the column for each file: the inverse of `of_column`."""
-        return {kind: [self.names[place] for place in places] for kind, places in self.files}
+        return {kind: [self.names[index] for index in indices] for kind, indices in self.files}
 
 
 @frozen
 class JournalHeader:
     """The first line of a journal.
 
+    - evaluation, counting: what decides outcomes, and what decides counts. facts: of the engine that played.
     - lists: the lists that are played, whole even if only a shard of them is.
     - planned: number of files to be played, of this shard if there is one.
     - started_s: start of the first sitting, in seconds of Unix time.
     - versions: (name, version) of programs; ours is `voice-harness`.
+    - command_line: the command of the first sitting.
+    - shard: None if whole lists are played.
     - bases: folders in which relative paths were found.
     - more: (name, value) of further lines `INFO x-NAME VALUE` in the log.
     - talkers: empty in journals of earlier versions.
@@ -111,69 +114,68 @@ class JournalHeader:
 
 
 def differences(
-    header: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, parts: bool = False
+    header: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, are_shards: bool = False
 ) -> list[str]:
     """What differs in the settings that decide outcomes, counts or intervals, in words; empty for the same evaluation.
 
-    called: what the texts call the two journals. parts: whether they should be different shards of the same split.
+    called: what the texts call the two journals. are_shards: whether they should be different shards of the same split.
     """
     changes: list[str] = []
+    first_called, other_called = called
 
-    def look(subject: str, before: object, after: object) -> None:
-        if before != after:
-            changes.append(f"{subject} {_setting_text(before)} {called[0]}, {_setting_text(after)} {called[1]}")
+    def compare(subject: str, first: object, second: object) -> None:
+        if first != second:
+            changes.append(f"{subject} {_setting_text(first)} {first_called}, {_setting_text(second)} {other_called}")
 
     for name in ("resample", "continuous", "vad", "hashes"):
-        look(f"{name} is", getattr(header.evaluation, name), getattr(other.evaluation, name))
-    look("the task is", header.evaluation.task.name, other.evaluation.task.name)
-    look("settings are", header.evaluation.task.settings, other.evaluation.task.settings)
+        compare(f"{name} is", getattr(header.evaluation, name), getattr(other.evaluation, name))
+    compare("the task is", header.evaluation.task.name, other.evaluation.task.name)
+    compare("settings are", header.evaluation.task.settings, other.evaluation.task.settings)
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
-        look(f"{name.replace('_', ' ')} is", getattr(header.counting, name), getattr(other.counting, name))
-    look("the talker column is", header.talkers.column or "none", other.talkers.column or "none")
+        compare(f"{name.replace('_', ' ')} is", getattr(header.counting, name), getattr(other.counting, name))
+    compare("the talker column is", header.talkers.column or "none", other.talkers.column or "none")
     # A manifest's sha256 is that of its paths, so another version of it may name other talkers for the same files.
     same_files = header.lists == other.lists and header.talkers.column == other.talkers.column
     if same_files and header.talkers != other.talkers:
         changes.append(f"the column {header.talkers.column} has other values for some files")
-    look("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
+    compare("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
     if header.evaluation.conditions != other.evaluation.conditions:
-        first_labels, other_labels = (
-            [condition.label() for condition in journal.evaluation.conditions] for journal in (header, other)
-        )
-        before = (
-            _differing(first_labels, other_labels)
-            if first_labels != other_labels
-            else "different ones with the same names"
-        )
-        look("conditions are", before, _differing(other_labels, first_labels))
-    look("the engine's fingerprint is", header.facts.fingerprint[:12], other.facts.fingerprint[:12])
-    look("the engine's version is", header.facts.version, other.facts.version)
+        first_labels = [condition.label() for condition in header.evaluation.conditions]
+        other_labels = [condition.label() for condition in other.evaluation.conditions]
+        if first_labels == other_labels:
+            first_text = "different ones with the same names"
+        else:
+            first_text = _differing_labels(first_labels, other_labels)
+        compare("conditions are", first_text, _differing_labels(other_labels, first_labels))
+    compare("the engine's fingerprint is", header.facts.fingerprint[:12], other.facts.fingerprint[:12])
+    compare("the engine's version is", header.facts.version, other.facts.version)
     if header.facts != other.facts and not changes:
         changes.append("the engine's other facts differ")
-    look(
+    compare(
         "lists have sha256",
         [list_facts.sha256[:12] for list_facts in header.lists],
         [list_facts.sha256[:12] for list_facts in other.lists],
     )
-    look(
+    compare(
         "the numbers of files in the lists are",
         [list_facts.files for list_facts in header.lists],
         [list_facts.files for list_facts in other.lists],
     )
-    look("versions are", header.versions, other.versions)
-    if parts:
-        look("the number of shards is", header.shard.of if header.shard else 1, other.shard.of if other.shard else 1)
+    compare("versions are", header.versions, other.versions)
+    if are_shards:
+        compare("the number of shards is", header.shard.of if header.shard else 1, other.shard.of if other.shard else 1)
     else:
-        look("the shard is", str(header.shard or "none"), str(other.shard or "none"))
+        compare("the shard is", str(header.shard or "none"), str(other.shard or "none"))
     if header.shard and other.shard and header.shard.cut != other.shard.cut:
         changes.append("file sizes differed, so the lists were split differently")
     return changes
 
 
-def _differing(labels: list[str], other_labels: list[str]) -> str:
+def _differing_labels(labels: list[str], other_labels: list[str]) -> str:
     """At most three of the labels, in words. Those that are not in other_labels come first."""
-    ordered = sorted(labels, key=other_labels.__contains__)
+    sorted_labels = sorted(labels, key=other_labels.__contains__)
     more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
-    return "; ".join(ordered[:3]) + more or "none"
+    return "; ".join(sorted_labels[:3]) + more or "none"
 
 
 def _setting_text(value: object) -> str:
@@ -228,22 +230,25 @@ class WorkerUse:
     @classmethod
     def of_all(cls, used: Iterable[Self]) -> Self:
         """The use of several workers together: the largest peak, the sums of times, and each host once."""
-        every = list(used)
-        peak_mb = max((use.memory_mb for use in every), default=0.0)
-        host = tuple(dict.fromkeys(fact for use in every for fact in use.host))
+        uses = list(used)
+        peak_mb = max((use.memory_mb for use in uses), default=0.0)
+        host = tuple(dict.fromkeys(fact for use in uses for fact in use.host))
         return cls(
             peak_mb,
-            sum(use.programs_cpu_s for use in every),
-            sum(use.cached_s for use in every),
-            sum(use.cached_files for use in every),
+            sum(use.programs_cpu_s for use in uses),
+            sum(use.cached_s for use in uses),
+            sum(use.cached_files for use in uses),
             host,
         )
 
 
 @frozen
 class MarkLine:
-    """A mark. at_s: Unix time. duration_s: duration of the sitting so far. why: the reason, for LOST and PARTIAL. used:
-    resources that the sitting used, in its last mark."""
+    """A mark.
+
+    at_s: Unix time. duration_s: duration of the sitting so far. why: the reason, for LOST and PARTIAL. used: resources
+    that the sitting used; only in its last mark.
+    """
 
     mark: JournalMark
     at_s: float
@@ -261,6 +266,7 @@ class JournalledOutcome:
 
 
 def _line(document: Mapping[str, Any]) -> bytes:
+    """A document as a line of a journal, with its CRC."""
     inner = COMPACT_JSON.encode(document)[:-1].encode("ascii")
     return inner + _CHECK % zlib.crc32(inner)
 
@@ -295,6 +301,7 @@ def mark_line(mark: MarkLine) -> bytes:
 
 
 def mark_of(line: bytes) -> MarkLine:
+    """The mark in a line. ValueError if it is not a mark."""
     try:
         return from_plain(MarkLine, json.loads(line))
     except (TypeError, KeyError) as error:
@@ -326,6 +333,7 @@ def outcome_line(outcome: FileOutcome, file_name: str) -> bytes:
 
 
 def label_rows(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
+    """Labels as JSON: start and end in seconds, the phrase, and each trait as name and value."""
     return [[label.start_s, label.end_s, label.phrase, *(list(trait) for trait in label.traits)] for label in labels]
 
 
@@ -337,7 +345,7 @@ def labels_of(rows: Iterable[Sequence[Any]]) -> tuple[LabelledPhrase, ...]:
     )
 
 
-def place_of(line: bytes) -> tuple[int, int] | None:
+def identity_of(line: bytes) -> tuple[int, int] | None:
     """Kind (its index in KINDS) and number of the file of an outcome, read from the beginning of its line. None for a
     line that is not an outcome."""
     match = _OUTCOME.match(line)

@@ -1,7 +1,7 @@
 """Messages between a run and its worker processes: kind (one letter), length (u32, little endian), then the bytes.
 
     run ─► worker   EVALUATION; then FILES in batches, and END_OF_SEQUENCE where a sequence ends
-    worker ─► run   READY or REFUSED; then OUTCOMES, one per file in order, with USED and TOLD in between
+    worker ─► run   READY or REFUSED; then OUTCOMES, one per file in order, with USED and LINE in between
 
 The run closes the pipe when there are no more files. The worker then exits.
 """
@@ -28,13 +28,14 @@ MAX_MESSAGE_BYTES = 1 << 28
 BEGUN = struct.Struct("<Q")
 """Format of the memory shared by worker and run: the number of files that the worker has begun."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+"""Environment variables that set the number of threads of numerical libraries. Each worker uses one."""
 
 
 class WorkerFrame(Enum):
     """Kinds of messages.
 
     To a worker: EVALUATION (once, first), FILES, END_OF_SEQUENCE. From a worker: READY (the facts of its engine),
-    REFUSED (an error that ends it), OUTCOMES, USED (its WorkerUse), TOLD (a line for people).
+    REFUSED (an error that ends it), OUTCOMES, USED (its WorkerUse), LINE (a line for people).
     """
 
     EVALUATION = b"E"
@@ -44,23 +45,23 @@ class WorkerFrame(Enum):
     REFUSED = b"X"
     OUTCOMES = b"O"
     USED = b"U"
-    TOLD = b"T"
+    LINE = b"T"
 
 
 def resource_use(cached_s: float, cached_files: int, host: HostFacts) -> WorkerUse:
     """What this worker has used: peak memory of its process and of the programs that run for it, and the processor time
-    of those programs. Source: proc(5)."""
+    of those programs. cached_s, cached_files, host: see WorkerUse. Source: proc(5)."""
     peak_kb, own_pid = 0, os.getpid()
     for pid in (own_pid, *descendants(own_pid)):
         try:
             status = Path(f"/proc/{pid}/status").read_text()
             peak_kb += int(status.partition("VmHWM:")[2].split()[0])
-        except (OSError, IndexError):  # it has just ended
+        except (OSError, IndexError):  # the process has just ended
             continue
     return WorkerUse(round(peak_kb / 1024, 1), round(descendants_cpu_s(), 3), round(cached_s, 3), cached_files, host)
 
 
-def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:
+def encode_frame(kind: WorkerFrame, content: bytes = b"") -> bytes:
     return _HEAD.pack(kind.value, len(content)) + content
 
 
@@ -71,6 +72,7 @@ class WorkerFrames:
         self._rest = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[tuple[WorkerFrame, bytes]]:
+        """Adds bytes of any number. Yields each frame that is now complete."""
         self._rest += piece
         start = 0
         while len(self._rest) - start >= _HEAD.size:
@@ -106,11 +108,12 @@ class FileAnswer:
 def encode_answers(answers: Sequence[FileAnswer]) -> bytes:
     """The content of an OUTCOMES message: the fields of all answers as JSON on the first line, then the lines for the
     journal."""
-    counted = [[answer.seconds, answer.rejected, answer.error] for answer in answers]
-    return b"\n".join([json.dumps(counted).encode("ascii"), b"".join(answer.line for answer in answers)])
+    fields = [[answer.seconds, answer.rejected, answer.error] for answer in answers]
+    return b"\n".join([json.dumps(fields).encode("ascii"), b"".join(answer.line for answer in answers)])
 
 
 def decode_answers(content: bytes) -> list[FileAnswer]:
+    """The inverse of `encode_answers`. ValueError for anything else, also for a line with a wrong CRC."""
     head, *lines = content.splitlines(keepends=True)
     if not all(map(has_check, lines)):
         raise ValueError("a line without its CRC")

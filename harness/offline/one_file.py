@@ -6,7 +6,7 @@ import hashlib
 import math
 import operator
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -46,17 +46,21 @@ MAX_BLOCK_SAMPLES = 1 << 19
 """Most samples that an engine gets at once, so that its intermediate results take only some megabytes."""
 
 MAX_TEXT_CHARS = 1 << 20
-_LAST_S = 10.0
+"""Longest phrase or transcript that an engine may report."""
+_QUIET_LOOK_S = 10.0
 """Seconds at the end of a file in which the length of the quiet is measured."""
-FARTHEST = 1 << 53
+MAX_POSITION = 1 << 53
 """Largest position of a detection, in samples: up to here a float holds every integer exactly."""
 _REMEDY = "Report this to the author of the engine: positions must be whole samples of the file, scores finite"
-_Found = TypeVar("_Found", bound=OfflineSpot | Said)
+_Detection = TypeVar("_Detection", bound=OfflineSpot | Said)
 MAX_UNDERSTOOD_S = 3600.0
 """A recogniser gets a whole file at once. An hour at 16 kHz is 115 MB of samples, and several times that inside."""
 MAX_TEXT_BYTES = 1 << 20
 """Longest reference, in bytes. A longer file is the wrong file: an hour of speech has about 60 kB of text."""
 
+MIN_SPOT_STEPS = 1 + 1e-9
+"""Least distance between the beginnings of two spots, in steps of scores. It is more than one step, so that scores in a
+row above the threshold are one spot."""
 _LABEL_BEYOND_S = 0.1
 """A label may end this much later than its recording, since labelling tools round times."""
 _BYTE_ORDER_MARK = "\ufeff"
@@ -70,8 +74,7 @@ def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_step
         return above
     fresh = np.empty(len(above), dtype=bool)
     fresh[0] = True
-    # More than one step, so that scores in a row above the threshold are one spot.
-    np.greater_equal(np.diff(above), max(refractory_steps, 1 + 1e-9), out=fresh[1:])
+    np.greater_equal(np.diff(above), max(refractory_steps, MIN_SPOT_STEPS), out=fresh[1:])
     return above[fresh]
 
 
@@ -88,72 +91,74 @@ def spots_of_track(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]
     )
 
 
-def pieces(blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
+def split_blocks(blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
     """Divides blocks into blocks of at most MAX_BLOCK_SAMPLES samples."""
     for block in blocks:
         for start in range(0, len(block), MAX_BLOCK_SAMPLES):
             yield block[start : start + MAX_BLOCK_SAMPLES]
 
 
-def scores_of(engine: ScoresSound, blocks: Iterable[npt.NDArray[np.int16]]) -> tuple[ScoreTrack, ...]:
+def compute_scores(engine: ScoresSound, blocks: Iterable[npt.NDArray[np.int16]]) -> tuple[ScoreTrack, ...]:
     """The scores of a whole sound from fresh state, one track per phrase."""
     stream: ScoreStream = engine.begin()
     parts: list[tuple[ScoreTrack, ...]] = []
-    for block in pieces(blocks):
+    for block in split_blocks(blocks):
         stream.feed(block)
         parts.append(stream.take(flush=False))
     parts.append(stream.take(flush=True))
-    return joined(parts)
+    return join_tracks(parts)
 
 
-def joined(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
+def join_tracks(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
     """Joins successive tracks to one per phrase. EngineError if they leave gaps or overlap."""
-    of_phrase: dict[str, list[ScoreTrack]] = {}
+    tracks_by_phrase: dict[str, list[ScoreTrack]] = {}
     for tracks in parts:
         for track in tracks:
-            pieces_so_far = of_phrase.setdefault(track.phrase, [])
+            pieces_so_far = tracks_by_phrase.setdefault(track.phrase, [])
             if not len(track.scores):
                 continue
             if pieces_so_far:
-                before = pieces_so_far[-1]
-                due = before.first_end + before.step * len(before.scores)
-                if (track.first_end, track.step) != (due, before.step):
+                previous = pieces_so_far[-1]
+                expected_end = previous.first_end + previous.step * len(previous.scores)
+                if (track.first_end, track.step) != (expected_end, previous.step):
                     raise EngineError(
                         f"the engine's scores for {track.phrase!r} continue at sample {track.first_end} "
-                        f"instead of {due}, so they leave a gap or overlap"
+                        f"instead of {expected_end}, so they leave a gap or overlap"
                     )
             pieces_so_far.append(track)
-    return tuple(
-        tracks[0]
-        if len(tracks) == 1
-        else ScoreTrack(phrase, np.concatenate([track.scores for track in tracks]), tracks[0].first_end, tracks[0].step)
-        for phrase, tracks in of_phrase.items()
-        if tracks
-    )
+    return tuple(_concatenate(tracks) for tracks in tracks_by_phrase.values() if tracks)
+
+
+def _concatenate(tracks: Sequence[ScoreTrack]) -> ScoreTrack:
+    """Successive tracks of one phrase as one."""
+    first = tracks[0]
+    if len(tracks) == 1:
+        return first
+    return replace(first, scores=np.concatenate([track.scores for track in tracks]))
 
 
 def spots_in(tracks: Iterable[ScoreTrack], rule: SpotRule) -> tuple[OfflineSpot, ...]:
     """The spots of all phrases, in the order in which they were detected."""
-    return in_order(spot for track in tracks for spot in spots_of_track(track, rule))
+    return sort_spots(spot for track in tracks for spot in spots_of_track(track, rule))
 
 
-def spots_heard(
+def detect_spots(
     engine: OfflineEngine, blocks: Iterable[npt.NDArray[np.int16]]
 ) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
     """The spots in a whole sound from fresh state, and the scores if the engine has any. EngineError for an engine
     without wake phrases."""
     if isinstance(engine, ScoresSound):
-        rule, tracks = _rule_of(engine.facts), scores_of(engine, blocks)
+        rule, tracks = _rule_of(engine.facts), compute_scores(engine, blocks)
         return spots_in(tracks, rule), tracks
     if not isinstance(engine, SpotsPhrases):
         raise EngineError("the engine has none of the three interfaces (scores, detections, transcripts)")
     stream = engine.listen()
     spots: list[OfflineSpot] = []
-    for block in pieces(blocks):
+    for block in split_blocks(blocks):
         stream.feed(block)
-        spots += map(checked, stream.take(flush=False))
-    spots += map(checked, stream.take(flush=True))
-    return in_order(spots), ()
+        spots += map(check_detection, stream.take(flush=False))
+    spots += map(check_detection, stream.take(flush=True))
+    return sort_spots(spots), ()
 
 
 def _rule_of(facts: EngineFacts) -> SpotRule:
@@ -162,7 +167,7 @@ def _rule_of(facts: EngineFacts) -> SpotRule:
     return facts.rule
 
 
-def checked(detection: _Found) -> _Found:
+def check_detection(detection: _Detection) -> _Detection:
     """The same detection with Python's numbers instead of numpy's, since a journal stores those. EngineError for values
     that cannot be right, such as a start after the end."""
     text = detection.phrase if isinstance(detection, OfflineSpot) else detection.text
@@ -175,7 +180,7 @@ def checked(detection: _Found) -> _Found:
         ) from error
     if not isinstance(text, str) or len(text) > MAX_TEXT_CHARS:
         raise EngineError("the engine reported a phrase that is not text, or is too long", remedy=_REMEDY)
-    if not 0 <= start <= end < FARTHEST or (score is not None and not math.isfinite(score)):
+    if not 0 <= start <= end < MAX_POSITION or (score is not None and not math.isfinite(score)):
         span = f"from sample {exact(start, 15)} to {exact(end, 15)}"
         problem = f"the engine reported an impossible detection: {span}, score {score}"
         raise EngineError(problem, remedy=_REMEDY)
@@ -191,12 +196,13 @@ def _is_frame(answer: Said) -> bool:
     """Whether intents are texts, sorted and each once, and slots are of type Slot. True for a recogniser of words,
     which has neither."""
     intents, slots = answer.intents or (), answer.slots or ()
-    names = all(isinstance(intent, str) and intent.strip() and JOINT not in intent for intent in intents)
-    return names and all(isinstance(slot, Slot) for slot in slots) and list(intents) == sorted(set(intents))
+    if not all(isinstance(intent, str) and intent.strip() and JOINT not in intent for intent in intents):
+        return False
+    return all(isinstance(slot, Slot) for slot in slots) and list(intents) == sorted(set(intents))
 
 
-def in_order(detected: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
-    return tuple(sorted(detected, key=lambda spot: (spot.end, spot.start, spot.phrase)))
+def sort_spots(spots: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
+    return tuple(sorted(spots, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
 class SoundInCondition:
@@ -204,7 +210,7 @@ class SoundInCondition:
 
     sha256: hash of the recipe, not of samples. assumed: what was assumed about the length of the file, "" for nothing.
     stored_length: its length in samples, if that is stored with its scores; the file is then rendered only if `blocks`
-    is called. None if it is not stored.
+    is called. None if it is not stored. samples: that length, or the length of the rendering.
     """
 
     def __init__(
@@ -212,13 +218,13 @@ class SoundInCondition:
     ) -> None:
         self._renderer, self._recipe, self.sha256, self.assumed = renderer, recipe, key, assumed
         self.rate_hz = recipe.rate_hz
-        self._rendering = self._rendered() if stored_length is None else None
+        self._rendering = self._render() if stored_length is None else None
         self.samples = len(self._rendering) if self._rendering is not None else stored_length or 0
 
     def blocks(self) -> Iterator[npt.NDArray[np.int16]]:
-        yield self._rendering if self._rendering is not None else self._rendered()
+        yield self._rendering if self._rendering is not None else self._render()
 
-    def _rendered(self) -> npt.NDArray[np.int16]:
+    def _render(self) -> npt.NDArray[np.int16]:
         from harness.devices.active_play import quantised  # imported here, since conditions are rarely used
 
         return quantised(self._renderer.render(self._recipe).waveform, self.rate_hz)
@@ -251,7 +257,11 @@ def _compares_tail(file: ListedFile) -> bool:
 
 
 class FilePlayer:
-    """An engine that plays files one by one, each from fresh state."""
+    """An engine that plays files one by one, each from fresh state.
+
+    cache: where scores are stored; None for an engine without them. cached_s, cached_files: seconds of audio and number
+    of files whose stored scores were used.
+    """
 
     def __init__(self, engine: OfflineEngine, evaluation: Evaluation, cache: ScoreCache | None = None) -> None:
         self._engine, self._evaluation, self._cache = engine, evaluation, cache
@@ -265,15 +275,17 @@ class FilePlayer:
         self._renderer: Renderer | None = None
 
     def play(self, file: ListedFile) -> FileOutcome:
-        """The outcome of a file. For an unusable file, and after one of the harness's own errors (such as
-        EngineError), it is a rejection. DeviceError and all other exceptions of an engine are raised, since the engine
-        cannot be trusted afterwards. Its cpu_s covers this process and its threads."""
+        """Plays a file and returns its outcome. For an unusable file, and after one of the harness's own errors (such
+        as EngineError), it is a rejection. Its cpu_s covers this process and its threads.
+
+        Raises DeviceError and all other exceptions of an engine, since it cannot be trusted afterwards.
+        """
         if file.rejected is not None:
             return file.outcome_rejected(file.rejected)
         began_s = time.process_time()
         for tries_left in reversed(range(self._tries)):
             try:
-                return self._heard(file, began_s)
+                return self._play_once(file, began_s)
             except UnusableSound as unusable:
                 return file.outcome_rejected(unusable.reason, unusable.detail)
             except DeviceError:
@@ -286,31 +298,37 @@ class FilePlayer:
                 return file.outcome_rejected(RejectReason.UNREADABLE, error.strerror or str(error))
         raise AssertionError("a file is tried at least once")
 
-    def _heard(self, file: ListedFile, began_s: float) -> FileOutcome:
+    def _demand_length(self, file: ListedFile, sound: _PlayedSound) -> None:
+        """UnusableSound for a file that is empty, shorter than its lead-in, or shorter than its labels say."""
+        if not sound.samples:
+            raise UnusableSound(RejectReason.EMPTY, "")
+        length_s = sound.samples / sound.rate_hz
+        if file.kind is ListKind.INV and sound.samples * 1000 < self._lead_in_ms * sound.rate_hz:
+            length = fixed(length_s * 1000, 0, "ms")
+            raise UnusableSound(RejectReason.SHORT, f"{length}, but the lead-in is {exact(self._lead_in_ms)} ms")
+        labels_end_s = max((label.end_s for label in file.labels), default=0.0)
+        if labels_end_s > length_s + _LABEL_BEYOND_S:
+            beyond = f"a label ends at {exact(labels_end_s)} s, but the recording at {exact(length_s)} s"
+            raise UnusableSound(RejectReason.REFERENCE, beyond)
+
+    def _play_once(self, file: ListedFile, began_s: float) -> FileOutcome:
+        """One attempt at a file. began_s: processor time of this process when the first attempt began."""
         facts, evaluation = self._facts, self._evaluation
-        with self._opened(file) as (sound, constant):
-            if not sound.samples:
-                return file.outcome_rejected(RejectReason.EMPTY)
-            if file.kind is ListKind.INV and sound.samples * 1000 < self._lead_in_ms * sound.rate_hz:
-                length = fixed(sound.samples / sound.rate_hz * 1000, 0, "ms")
-                short = f"{length}, but the lead-in is {exact(self._lead_in_ms)} ms"
-                return file.outcome_rejected(RejectReason.SHORT, short)
-            length_s = sound.samples / sound.rate_hz
-            if file.labels and (last_s := max(label.end_s for label in file.labels)) > length_s + _LABEL_BEYOND_S:
-                beyond = f"a label ends at {exact(last_s)} s, but the recording at {exact(length_s)} s"
-                return file.outcome_rejected(RejectReason.REFERENCE, beyond)
+        with self._open(file) as (sound, constant):
+            self._demand_length(file, sound)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()
             transcript: Said | None = None
             if self._scores is not None:
-                spots = self._scored(self._scores, sound, constant, file)
+                spots = self._scored_spots(self._scores, sound, constant, file)
             elif isinstance(self._engine, Understands) and not isinstance(self._engine, SpotsPhrases):
-                transcript = _transcribed(self._engine, evaluation, sound, facts.rate_hz)
+                transcript = _transcribe(self._engine, evaluation, sound, facts.rate_hz)
             else:
-                spots, _ = spots_heard(self._engine, sound.blocks())
-            if (value := constant.values.get(0)) is not None and _wants_sound(file):
-                return file.outcome_rejected(RejectReason.SILENT, f"every sample is {value}")
+                spots, _ = detect_spots(self._engine, sound.blocks())
+            _demand_no_silence(file, constant)
             cpu_s = time.process_time() - began_s
+            # The tail explains misses, so files without a detection need it, and some others for comparison.
+            needs_tail = transcript is None and (not spots or _compares_tail(file))
             return FileOutcome(
                 kind=file.kind,
                 number=file.number,
@@ -324,7 +342,7 @@ class FilePlayer:
                 sha256=sound.sha256,
                 labels=file.labels,
                 detail=sound.assumed,
-                tail_ms=None if transcript is not None or (spots and not _compares_tail(file)) else self._tail_ms(file),
+                tail_ms=self._tail_ms(file) if needs_tail else None,
                 silent_labels=tuple(stretch - 1 for stretch in sorted(constant.values) if stretch),
             )
 
@@ -334,7 +352,7 @@ class FilePlayer:
         facts, evaluation = self._facts, self._evaluation
         if file.kind not in _WITH_TAIL or facts.kind is EngineKind.TRANSCRIPT or evaluation.tail_s:
             return None
-        tail_samples, tail_length = np.zeros(0, np.int16), round(_LAST_S * facts.rate_hz)
+        tail_samples, tail_length = np.zeros(0, np.int16), round(_QUIET_LOOK_S * facts.rate_hz)
         with open_sound(file.path, facts.rate_hz, resample=evaluation.resample) as sound:
             for block in sound.blocks():
                 tail_samples = np.concatenate([tail_samples, block[-tail_length:]])[-tail_length:]
@@ -342,15 +360,16 @@ class FilePlayer:
         return None if quiet_s is None else round(quiet_s * 1000)
 
     @contextmanager
-    def _opened(self, file: ListedFile) -> Iterator[tuple[_PlayedSound, ConstantStretches]]:
+    def _open(self, file: ListedFile) -> Iterator[tuple[_PlayedSound, ConstantStretches]]:
         """The sound, and which stretches of the file are constant (no sound): stretch 0 is the whole file, the others
         are its labels."""
-        with self._opened_alone(file) as (sound, constant):
+        with self._open_without_tail(file) as (sound, constant):
             tail_s = self._evaluation.tail_s if file.kind in _WITH_TAIL else 0.0
             yield PaddedSound(sound, tail_s, self._facts.rate_hz) if tail_s else sound, constant
 
     @contextmanager
-    def _opened_alone(self, file: ListedFile) -> Iterator[tuple[OpenSound | SoundInCondition, ConstantStretches]]:
+    def _open_without_tail(self, file: ListedFile) -> Iterator[tuple[OpenSound | SoundInCondition, ConstantStretches]]:
+        """As `_open`: the file itself, or rendered in its condition."""
         facts, evaluation = self._facts, self._evaluation
         condition = evaluation.condition(file.number)
         hashed = condition is None and (evaluation.hashes or self._cache is not None)
@@ -360,8 +379,7 @@ class FilePlayer:
                 yield sound, constant
                 return
             constant.read(sound.blocks())
-        if (value := constant.values.get(0)) is not None and _wants_sound(file):
-            raise UnusableSound(RejectReason.SILENT, f"every sample is {value}")
+        _demand_no_silence(file, constant)
         # The file was opened first: it is usable in a condition only if it is usable as it is.
         if self._renderer is None:
             from harness.sound.stimuli.renderer import Renderer  # imported here: slow
@@ -369,24 +387,24 @@ class FilePlayer:
             self._renderer = Renderer(None)
         recipe = condition.recipe(local_file(file.path) or file.path, facts.rate_hz)
         key = self._renderer.key(recipe)
-        stored_length = (
-            None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
-        )
+        stored_length = None
+        if self._cache is not None and self._scores is not None:
+            stored_length = self._cache.length(facts.fingerprint, key)
         yield SoundInCondition(self._renderer, recipe, key, stored_length, sound.assumed), constant
 
-    def _scored(
+    def _scored_spots(
         self, engine: ScoresSound, sound: _PlayedSound, constant: ConstantStretches, file: ListedFile
     ) -> tuple[OfflineSpot, ...]:
+        """The spots of a sound from its stored scores, or from new ones, which are then stored."""
         rule, facts, cache = _rule_of(self._facts), self._facts, self._cache
         tracks = None if cache is None else cache.tracks(facts, sound.sha256)
-        if tracks is not None:
-            self.cached_s += sound.samples / sound.rate_hz
-            self.cached_files += 1
-        else:
-            tracks = scores_of(engine, sound.blocks())
+        if tracks is None:
+            tracks = compute_scores(engine, sound.blocks())
             if cache is not None and 0 not in constant.values:
                 cache.put(facts.fingerprint, sound.sha256, tracks, sound.samples, sound.rate_hz)
             return spots_in(tracks, rule)
+        self.cached_s += sound.samples / sound.rate_hz
+        self.cached_files += 1
         spots = spots_in(tracks, rule)
         if not constant.decided and (file.labels or (not spots and _wants_sound(file))):
             constant.read(sound.blocks())  # the scores were stored, so that the sound was not read
@@ -398,18 +416,28 @@ def _wants_sound(file: ListedFile) -> bool:
     return file.kind in (ListKind.INV, ListKind.REFERENCED) or bool(file.labels)
 
 
+def _demand_no_silence(file: ListedFile, constant: ConstantStretches) -> None:
+    """UnusableSound if all samples of a file are equal, and it would count as a miss. To be called once its blocks were
+    read."""
+    value = constant.values.get(0)
+    if value is not None and _wants_sound(file):
+        raise UnusableSound(RejectReason.SILENT, f"every sample is {value}")
+
+
 def _stretches(file: ListedFile, sound: OpenSound, condition: SoundCondition | None) -> list[tuple[int, int]]:
     """Start and end of the whole file, then those of its labels, in samples of the file. condition: to whose speed the
     times of the labels were adapted; None for the file as it is."""
     speed = 1.0 if condition is None else condition.channel.speed
-    of_labels = [
+    label_stretches = [
         (round(label.start_s * speed * sound.rate_hz), round(label.end_s * speed * sound.rate_hz))
         for label in file.labels
     ]
-    return [(0, sound.samples), *of_labels]
+    return [(0, sound.samples), *label_stretches]
 
 
-def _transcribed(engine: Understands, evaluation: Evaluation, sound: _PlayedSound, rate_hz: int) -> Said | None:
+def _transcribe(engine: Understands, evaluation: Evaluation, sound: _PlayedSound, rate_hz: int) -> Said | None:
+    """What the engine understands in a whole sound, with positions in that sound even if its quiet ends are cut off.
+    None for no speech."""
     seconds = sound.samples / sound.rate_hz
     if seconds > MAX_UNDERSTOOD_S:
         raise EngineError(
@@ -418,21 +446,24 @@ def _transcribed(engine: Understands, evaluation: Evaluation, sound: _PlayedSoun
             remedy="Split it into shorter files",
         )
     blocks = list(sound.blocks())
-    samples, start = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)]), 0
+    samples = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)])
+    start = 0
     if evaluation.vad:
         from harness.engines import voice_activity  # imported here, since it takes a second and is rarely used
 
         if rate_hz != voice_activity.RATE_HZ:
             raise EngineError(f"-a needs {voice_activity.RATE_HZ} Hz, but the engine uses {rate_hz} Hz")
-        spoken = voice_activity.trimmed(samples)
-        if spoken is None:
+        trimmed = voice_activity.trimmed(samples)
+        if trimmed is None:
             return None
-        samples, start = spoken
+        samples, start = trimmed
     transcript = engine.understand(samples)
     if transcript is None:
         return None
-    transcript = checked(transcript)
-    return replace(transcript, start=transcript.start + start, end=transcript.end + start) if start else transcript
+    transcript = check_detection(transcript)
+    if not start:
+        return transcript
+    return replace(transcript, start=transcript.start + start, end=transcript.end + start)
 
 
 def read_reference(path: str) -> str:
@@ -447,22 +478,22 @@ def read_reference(path: str) -> str:
         with open_file(path) as file:
             content = file.read(MAX_TEXT_BYTES + 1)
     except UnusableSound as error:
-        raise _refused(path, error.detail) from error
+        raise _unusable_reference(path, error.detail) from error
     except OSError as error:
-        raise _refused(path, error.strerror or str(error)) from error
+        raise _unusable_reference(path, error.strerror or str(error)) from error
     if len(content) > MAX_TEXT_BYTES:
-        raise _refused(path, f"it is longer than {MAX_TEXT_BYTES >> 20} MiB")
+        raise _unusable_reference(path, f"it is longer than {MAX_TEXT_BYTES >> 20} MiB")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _refused(path, f"it is not UTF-8 at byte {error.start}") from error
+        raise _unusable_reference(path, f"it is not UTF-8 at byte {error.start}") from error
     if "\0" in text:
-        raise _refused(path, "it is not text (it contains a NUL)")
+        raise _unusable_reference(path, "it is not text (it contains a NUL)")
     words = " ".join(text.removeprefix(_BYTE_ORDER_MARK).split())
     if not words:
-        raise _refused(path, "it is empty")
+        raise _unusable_reference(path, "it is empty")
     return words
 
 
-def _refused(path: str, detail: str) -> UnusableSound:
+def _unusable_reference(path: str, detail: str) -> UnusableSound:
     return UnusableSound(RejectReason.REFERENCE, f"{path}: {detail}")

@@ -28,13 +28,16 @@ from harness.offline.messages import (
     WorkerFrames,
     decode_answers,
     encode_files,
-    framed,
+    encode_frame,
 )
 
 _MODULE = "harness.offline.worker"
-_LAST_WORDS = 2000
-_KILLED_WITHIN_S = 10.0
+_MAX_OUTPUT_BYTES = 2000
+"""What a worker printed is kept up to this length: enough for its last line."""
+_KILL_WAIT_S = 10.0
+"""Longest wait for the end of a killed process."""
 _PIECE = 1 << 18
+"""Most bytes that are read or written at once."""
 
 
 class WorkerState(Enum):
@@ -49,25 +52,30 @@ class WorkerProcess:
     """A worker, as a child process in its own process group. What its engine prints does not reach our streams; the
     last line of it appears in errors.
 
-    standing: its state. hands: positions of the files that it has been given and has not answered. begun, answered:
-    numbers of files that it has begun, and that it has answered. sequence: whether it plays a sequence in which the
-    engine's state is carried over.
+    - unanswered: positions of the files that it has been given and has not answered, in their order.
+    - file_since_s: when it began the current file, or was started.
+    - busy_since_s: since when it has worked on the files whose time is not measured yet.
+    - begun, answered: numbers of files that it has begun, and that it has answered.
+    - sequence: whether it plays a sequence in which the engine's state is carried over.
+    - tasks_fd, answers_fd, output_fd: descriptors of the pipes to it, from it, and of what it prints.
     """
 
     def __init__(self, evaluation: Evaluation, *, nice: int, now_s: float) -> None:
-        self.standing = WorkerState.LOADING
-        self.hands: deque[int] = deque()
-        self.since_s = self.busy_since_s = now_s
+        self.state = WorkerState.LOADING
+        self.unanswered: deque[int] = deque()
+        self.file_since_s = self.busy_since_s = now_s
         self.begun = 0
         self.answered = 0
         self.sequence = False
         self.used = WorkerUse()
         self._last_output = b""
         self._frames = WorkerFrames()
-        self._out = bytearray(framed(WorkerFrame.EVALUATION, json.dumps(to_plain(evaluation, sparse=True)).encode()))
+        self._out = bytearray(
+            encode_frame(WorkerFrame.EVALUATION, json.dumps(to_plain(evaluation, sparse=True)).encode())
+        )
         memory = os.memfd_create("begun")
-        tasks, self.tasks = os.pipe()
-        self.answers, answers = os.pipe()
+        tasks, self.tasks_fd = os.pipe()
+        self.answers_fd, answers = os.pipe()
         try:
             os.ftruncate(memory, BEGUN.size)
             self._memory = mmap.mmap(memory, BEGUN.size)
@@ -80,14 +88,14 @@ class WorkerProcess:
                 pass_fds=(tasks, answers, memory),
             )
         except BaseException:
-            os.close(self.tasks)
-            os.close(self.answers)
+            os.close(self.tasks_fd)
+            os.close(self.answers_fd)
             raise
         finally:
             for descriptor in (tasks, answers, memory):
                 os.close(descriptor)
-        self.words = self._child.stdout.fileno()
-        for descriptor in (self.tasks, self.answers, self.words):
+        self.output_fd = self._child.stdout.fileno()
+        for descriptor in (self.tasks_fd, self.answers_fd, self.output_fd):
             os.set_blocking(descriptor, False)
 
     @property
@@ -95,33 +103,35 @@ class WorkerProcess:
         return not self._child.alive
 
     @property
-    def wants_writing(self) -> bool:
+    def has_pending_output(self) -> bool:
         return bool(self._out)
 
     @property
     def current_position(self) -> int | None:
         """Position of the file that it is playing, or was playing when it ended; None between files."""
-        place = self.begun - self.answered - 1
-        return self.hands[place] if 0 <= place < len(self.hands) else None
+        index = self.begun - self.answered - 1
+        return self.unanswered[index] if 0 <= index < len(self.unanswered) else None
 
-    def give(self, files: Mapping[int, ListedFile], now_s: float) -> None:
-        if not self.hands:
-            self.since_s = self.busy_since_s = now_s
-        self.hands.extend(files)
-        self._out += framed(WorkerFrame.FILES, encode_files(files.values()))
+    def queue_files(self, files: Mapping[int, ListedFile], now_s: float) -> None:
+        """Queues a message with files, by their positions. `write_pending` sends it."""
+        if not self.unanswered:
+            self.file_since_s = self.busy_since_s = now_s
+        self.unanswered.extend(files)
+        self._out += encode_frame(WorkerFrame.FILES, encode_files(files.values()))
 
-    def end_sequence(self) -> None:
-        self._out += framed(WorkerFrame.END_OF_SEQUENCE)
+    def queue_end_of_sequence(self) -> None:
+        self._out += encode_frame(WorkerFrame.END_OF_SEQUENCE)
 
-    def look(self, now_s: float) -> None:
+    def update_begun(self, now_s: float) -> None:
+        """Reads the number of files begun from the shared memory."""
         count: int = BEGUN.unpack_from(self._memory, 0)[0]
         if count != self.begun:
-            self.begun, self.since_s = count, now_s
+            self.begun, self.file_since_s = count, now_s
 
-    def write(self) -> None:
-        """Writes as much as the pipe takes. A dead worker is noticed when its answers end."""
+    def write_pending(self) -> None:
+        """Writes as much of the queued messages as the pipe takes. A dead worker is noticed when its answers end."""
         try:
-            sent = os.write(self.tasks, memoryview(self._out)[:_PIECE].tobytes())
+            sent = os.write(self.tasks_fd, memoryview(self._out)[:_PIECE].tobytes())
         except BlockingIOError:
             return
         except OSError:
@@ -129,55 +139,58 @@ class WorkerProcess:
             return
         del self._out[:sent]
 
-    def read(self) -> list[tuple[WorkerFrame, bytes]] | None:
+    def read_messages(self) -> list[tuple[WorkerFrame, bytes]] | None:
         """Messages that have arrived; None if the pipe has ended. ValueError for invalid messages."""
         try:
-            piece = os.read(self.answers, _PIECE)
+            piece = os.read(self.answers_fd, _PIECE)
         except BlockingIOError:
             return []
         return list(self._frames.feed(piece)) if piece else None
 
-    def read_words(self) -> bool:
+    def read_output(self) -> bool:
         """Reads what the engine printed. Returns whether there may be more."""
         try:
-            piece = os.read(self.words, _PIECE)
+            piece = os.read(self.output_fd, _PIECE)
         except BlockingIOError:
             return False
-        self._last_output = (self._last_output + piece)[-_LAST_WORDS:]
+        self._last_output = (self._last_output + piece)[-_MAX_OUTPUT_BYTES:]
         return bool(piece)
 
-    def ended(self, ending: str = "") -> str:
-        """Kills what is left of the worker. Returns how it ended, with the last line that it printed."""
-        self.standing = WorkerState.GONE
+    def end(self, ending: str = "") -> str:
+        """Kills what is left of the worker. Returns how it ended, with the last line that it printed. ending: how it
+        ended, if the caller knows; else this follows from its exit status."""
+        self.state = WorkerState.GONE
         status = self._child.status
         self._child.kill()
-        self._child.wait(_KILLED_WITHIN_S)
-        while self.read_words():
+        self._child.wait(_KILL_WAIT_S)
+        while self.read_output():
             pass
         self._child.end()
         self.close_input()
-        os.close(self.answers)
+        os.close(self.answers_fd)
         self._memory.close()
-        words = last_line(self._last_output)
+        printed_line = last_line(self._last_output)
         if not ending:
             ending = "was ended" if status is None else ended_words(status)
-        return f"{ending}: {words}" if words else ending
+        return f"{ending}: {printed_line}" if printed_line else ending
 
     def close_input(self) -> None:
         """Lets it finish its files and exit."""
-        if self.tasks >= 0:
-            os.close(self.tasks)
-            self.tasks = -1
+        if self.tasks_fd >= 0:
+            os.close(self.tasks_fd)
+            self.tasks_fd = -1
 
     def wait(self, limit_s: float) -> None:
+        """Waits at most limit_s until its process has ended."""
         self._child.wait(limit_s)
 
 
-STARTS = 3
+MAX_FAILED_STARTS = 3
 """The run ends after this many workers in a row ended before their engine was loaded."""
-SLOWER = 20.0
+HANG_FACTOR = 20.0
 """A file counts as hanging after this many times its expected time plus `hang_after_s`."""
-END_S = 2.0
+EXIT_WAIT_S = 2.0
+"""Longest wait for a worker that ends by itself."""
 
 
 @frozen
@@ -200,11 +213,16 @@ class FilesAnswered:
 
 @frozen
 class LostWorker:
-    """A worker that has ended. guilty: position of the file that it was playing; None if it was playing none. others:
-    positions of the other files that it had been given. why: how it ended, in words."""
+    """A worker that has ended.
+
+    - suspect: position of the file that it was playing; None if it was playing none.
+    - others: positions of the other files that it had been given.
+    - reason: why the suspect is rejected if this happens with each attempt.
+    - why: how it ended, in words.
+    """
 
     worker: WorkerProcess
-    guilty: int | None
+    suspect: int | None
     others: tuple[int, ...]
     reason: RejectReason
     why: str
@@ -212,12 +230,16 @@ class LostWorker:
 
 class _Pipe(Enum):
     ANSWERS = "answers"
-    WORDS = "words"
+    OUTPUT = "output"
     TASKS = "tasks"
 
 
 class WorkerPool:
-    """The workers of a run. Its loop calls `step` repeatedly and handles what that returns."""
+    """The workers of a run. Its loop calls `step` repeatedly and handles what that returns.
+
+    workers: those that have not ended. facts: of their engine; None until the first worker has loaded it. report_line:
+    takes lines for people.
+    """
 
     def __init__(
         self,
@@ -235,7 +257,7 @@ class WorkerPool:
         self._selector = selectors.DefaultSelector()
         self._failed_starts = 0
         self._busy_s = self._played_s = 0.0
-        self._answers = 0
+        self._files_answered = 0
         self.workers: list[WorkerProcess] = []
         self.facts: EngineFacts | None = None
         self._used = WorkerUse()
@@ -253,166 +275,175 @@ class WorkerPool:
 
     @property
     def files_per_s(self) -> float:
-        return self._answers / self._busy_s if self._busy_s > 0 else 0.0
+        """Files per second of working time of one worker; 0 before anything was measured."""
+        return self._files_answered / self._busy_s if self._busy_s > 0 else 0.0
 
     @property
     def used(self) -> WorkerUse:
         """What the workers have used, also those that have ended."""
         return WorkerUse.of_all([self._used, *(worker.used for worker in self.workers)])
 
-    def give(self, worker: WorkerProcess, files: Mapping[int, ListedFile], *, last: bool = False) -> None:
-        """Gives a worker files, by their positions. last: whether these are the last files of its sequence."""
-        worker.give(files, self._now_s())
+    def send_files(self, worker: WorkerProcess, files: Mapping[int, ListedFile], *, last: bool = False) -> None:
+        """Sends a worker files, by their positions. last: whether these are the last files of its sequence."""
+        worker.queue_files(files, self._now_s())
         if last:
-            worker.end_sequence()
+            worker.queue_end_of_sequence()
         self._write(worker)
 
     def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[FilesAnswered | LostWorker]:
         """Waits up to wait_s; returns the events of that time. EngineError, or the engine's own error, if no worker can
         be started. rough_s: the rough length of the file at a position, in seconds."""
-        happened: list[FilesAnswered | LostWorker] = []
+        events: list[FilesAnswered | LostWorker] = []
         for key, _ in self._selector.select(wait_s):
             worker, pipe = key.data
-            if worker.standing is WorkerState.GONE:  # lost by an earlier event of this round
+            if worker.state is WorkerState.GONE:  # lost by an earlier event of this round
                 continue
             match pipe:
                 case _Pipe.ANSWERS:
-                    happened += self._read(worker)
-                case _Pipe.WORDS if not worker.read_words():
-                    self._forget(worker.words)
+                    events += self._read_messages(worker)
+                case _Pipe.OUTPUT if not worker.read_output():
+                    self._unregister(worker.output_fd)
                 case _Pipe.TASKS:
                     self._write(worker)
         now_s = self._now_s()
         for worker in list(self.workers):
-            worker.look(now_s)
+            worker.update_begun(now_s)
             if worker.exited:
-                happened += self._drain_exited(worker)
-            elif self._late(worker, now_s, rough_s):
-                happened.append(self._lose(worker, RejectReason.HANG, "did not answer in time"))
-        return happened
+                events += self._drain_exited(worker)
+            elif self._is_late(worker, now_s, rough_s):
+                events.append(self._replace_lost(worker, RejectReason.HANG, "did not answer in time"))
+        return events
 
     def close(self, *, at_once: bool) -> None:
         """Ends all workers. Unless at_once, they have 2 s to release their resources."""
         if not at_once:
-            until_s = self._now_s() + END_S
+            until_s = self._now_s() + EXIT_WAIT_S
             for worker in self.workers:
-                self._forget(worker.tasks)
+                self._unregister(worker.tasks_fd)
                 worker.close_input()
             for worker in self.workers:
                 worker.wait(until_s - self._now_s())
         for worker in self.workers:
-            worker.ended()
+            worker.end()
         self.workers.clear()
         self._selector.close()
 
     def _start(self) -> None:
         worker = WorkerProcess(self._evaluation, nice=self._limits.nice, now_s=self._now_s())
         self.workers.append(worker)
-        self._selector.register(worker.answers, selectors.EVENT_READ, (worker, _Pipe.ANSWERS))
-        self._selector.register(worker.words, selectors.EVENT_READ, (worker, _Pipe.WORDS))
+        self._selector.register(worker.answers_fd, selectors.EVENT_READ, (worker, _Pipe.ANSWERS))
+        self._selector.register(worker.output_fd, selectors.EVENT_READ, (worker, _Pipe.OUTPUT))
         self._write(worker)
 
     def _write(self, worker: WorkerProcess) -> None:
-        worker.write()
-        registered = worker.tasks in self._selector.get_map()
-        if worker.wants_writing and not registered:
-            self._selector.register(worker.tasks, selectors.EVENT_WRITE, (worker, _Pipe.TASKS))
-        elif registered and not worker.wants_writing:
-            self._selector.unregister(worker.tasks)
+        """Writes what the pipe takes. If messages are left, `step` continues when the pipe has room again."""
+        worker.write_pending()
+        registered = worker.tasks_fd in self._selector.get_map()
+        if worker.has_pending_output and not registered:
+            self._selector.register(worker.tasks_fd, selectors.EVENT_WRITE, (worker, _Pipe.TASKS))
+        elif registered and not worker.has_pending_output:
+            self._selector.unregister(worker.tasks_fd)
 
-    def _forget(self, descriptor: int) -> None:
+    def _unregister(self, descriptor: int) -> None:
         if descriptor in self._selector.get_map():
             self._selector.unregister(descriptor)
 
-    def _read(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
-        happened: list[FilesAnswered | LostWorker] = []
-        worker.look(self._now_s())
+    def _read_messages(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
+        events: list[FilesAnswered | LostWorker] = []
+        # Before the answers are read: they may be of files that were begun only now.
+        worker.update_begun(self._now_s())
         try:
-            frames = worker.read()
+            frames = worker.read_messages()
             if frames is None:
                 # The pipe closes before the process ends. Wait for the end, since its status goes into the report.
-                worker.wait(END_S)
-                return [self._lose(worker, RejectReason.CRASH)]
+                worker.wait(EXIT_WAIT_S)
+                return [self._replace_lost(worker, RejectReason.CRASH)]
             for kind, content in frames:
-                happened += self._take(worker, kind, content)
+                events += self._handle_message(worker, kind, content)
         except ValueError as error:
-            happened.append(self._lose(worker, RejectReason.CRASH, f"sent an invalid answer: {error}"))
-        return happened
+            events.append(self._replace_lost(worker, RejectReason.CRASH, f"sent an invalid answer: {error}"))
+        return events
 
     def _drain_exited(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
         """The last messages of a worker that has ended, and its loss. Needed since its own children may keep its pipe
         open, so that the pipe does not end."""
-        happened = self._read(worker)
-        if worker not in self.workers:  # its pipe had ended, so `_read` has reported the loss
-            return happened
-        return [*happened, self._lose(worker, RejectReason.CRASH)]
+        events = self._read_messages(worker)
+        if worker not in self.workers:  # its pipe had ended, so `_read_messages` has reported the loss
+            return events
+        return [*events, self._replace_lost(worker, RejectReason.CRASH)]
 
-    def _take(self, worker: WorkerProcess, kind: WorkerFrame, content: bytes) -> list[FilesAnswered | LostWorker]:
+    def _handle_message(
+        self, worker: WorkerProcess, kind: WorkerFrame, content: bytes
+    ) -> list[FilesAnswered | LostWorker]:
         match kind:
             case WorkerFrame.READY:
                 self.facts = self.facts or from_plain(EngineFacts, json.loads(content))
-                worker.standing = WorkerState.READY
+                worker.state = WorkerState.READY
                 self._failed_starts = 0
             case WorkerFrame.REFUSED:
-                self._refused(worker, _error(content))
-            case WorkerFrame.TOLD:
+                self._handle_refusal(worker, _decode_error(content))
+            case WorkerFrame.LINE:
                 self.report_line(content.decode("utf-8", "replace"))
             case WorkerFrame.USED:
                 worker.used = from_plain(WorkerUse, json.loads(content))
             case WorkerFrame.OUTCOMES:
-                return [self._outcomes(worker, decode_answers(content))]
+                return [self._match_answers(worker, decode_answers(content))]
             case _:
                 raise ValueError(f"a frame {kind}")
         return []
 
-    def _outcomes(self, worker: WorkerProcess, answers: Sequence[FileAnswer]) -> FilesAnswered:
-        if len(answers) > len(worker.hands):
+    def _match_answers(self, worker: WorkerProcess, answers: Sequence[FileAnswer]) -> FilesAnswered:
+        """Pairs answers with the positions of their files, and adds them to the measured speed."""
+        if len(answers) > len(worker.unanswered):
             raise ValueError("an outcome of a file that it does not have")
         now_s = self._now_s()
         worker.answered += len(answers)
-        self._answers += len(answers)
+        self._files_answered += len(answers)
         self._played_s += sum(answer.seconds for answer in answers)
         self._busy_s += now_s - worker.busy_since_s
         worker.busy_since_s = now_s
-        return FilesAnswered(worker, [(worker.hands.popleft(), answer) for answer in answers])
+        return FilesAnswered(worker, [(worker.unanswered.popleft(), answer) for answer in answers])
 
-    def _late(self, worker: WorkerProcess, now_s: float, rough_s: Callable[[int], float]) -> bool:
-        taken_s = now_s - worker.since_s
-        if worker.standing is WorkerState.LOADING:
+    def _is_late(self, worker: WorkerProcess, now_s: float, rough_s: Callable[[int], float]) -> bool:
+        """Whether the worker has needed longer to load, or for its file, than its limits allow."""
+        taken_s = now_s - worker.file_since_s
+        if worker.state is WorkerState.LOADING:
             return taken_s > self._limits.load_within_s
-        if not worker.hands:
+        if not worker.unanswered:
             return False
         position = worker.current_position
-        length_s = rough_s(worker.hands[0] if position is None else position)
-        return taken_s > self._limits.hang_after_s + SLOWER * length_s / (self.speed or 1.0)
+        length_s = rough_s(worker.unanswered[0] if position is None else position)
+        return taken_s > self._limits.hang_after_s + HANG_FACTOR * length_s / (self.speed or 1.0)
 
-    def _lose(self, worker: WorkerProcess, reason: RejectReason, ending: str = "") -> LostWorker:
-        guilty = worker.current_position
-        if worker.standing is not WorkerState.READY:
+    def _replace_lost(self, worker: WorkerProcess, reason: RejectReason, ending: str = "") -> LostWorker:
+        """Ends a worker and starts another one. EngineError if no worker can be started. ending: how it ended, if that
+        is known."""
+        suspect = worker.current_position
+        if worker.state is not WorkerState.READY:
             return self._failed_start(worker, reason, ending)
         why = self._end(worker, ending)
         self._start()
-        other_positions = tuple(position for position in worker.hands if position != guilty)
-        return LostWorker(worker, guilty, other_positions, reason, why)
+        other_positions = tuple(position for position in worker.unanswered if position != suspect)
+        return LostWorker(worker, suspect, other_positions, reason, why)
 
     def _failed_start(self, worker: WorkerProcess, reason: RejectReason, ending: str) -> LostWorker:
         """A worker ended before its engine was loaded. Another is tried, up to a limit."""
         why = self._end(worker, ending)
         self._failed_starts += 1
-        if (self._failed_starts >= STARTS and not self.workers) or self.facts is None:
+        if (self._failed_starts >= MAX_FAILED_STARTS and not self.workers) or self.facts is None:
             raise EngineError(
                 f"the engine of {self._evaluation.task.name} cannot be loaded: its process {why}",
                 remedy="Try it on one file; `harness evaluate engines` lists its requirements",
             )
-        if self._failed_starts < STARTS:
+        if self._failed_starts < MAX_FAILED_STARTS:
             self._start()
         else:
             self.report_line(f"continuing with {counted(len(self.workers), 'worker')}")
         return LostWorker(worker, None, (), reason, f"{why} while its engine loaded")
 
-    def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
+    def _handle_refusal(self, worker: WorkerProcess, error: HarnessError) -> None:
         """If an engine does not load, the run ends unless other workers are left. Later errors always end it."""
-        loading = worker.standing is WorkerState.LOADING
+        loading = worker.state is WorkerState.LOADING
         self._end(worker, "")
         if self.facts is None or not self.workers or not loading:
             raise error
@@ -422,14 +453,16 @@ class WorkerPool:
         )
 
     def _end(self, worker: WorkerProcess, ending: str) -> str:
-        for descriptor in (worker.answers, worker.words, worker.tasks):
-            self._forget(descriptor)
+        """Ends a worker and removes it. Returns how it ended, in words."""
+        for descriptor in (worker.answers_fd, worker.output_fd, worker.tasks_fd):
+            self._unregister(descriptor)
         self.workers.remove(worker)
         self._used = WorkerUse.of_all([self._used, worker.used])
-        return worker.ended(ending)
+        return worker.end(ending)
 
 
-def _error(content: bytes) -> HarnessError:
+def _decode_error(content: bytes) -> HarnessError:
+    """The error in a REFUSED message. One of an unknown type becomes an EngineError."""
     name, problem, remedy = json.loads(content)
     kind = getattr(errors, name, EngineError)
     if not (isinstance(kind, type) and issubclass(kind, HarnessError)) or kind is errors.InputProblems:

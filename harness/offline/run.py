@@ -25,15 +25,17 @@ from harness.offline.pool import FilesAnswered, LostWorker, WorkerLimits, Worker
 from harness.sound.sound_stores import rough_seconds
 
 RECENT_S = 20.0
+"""Time over which the recent rate is averaged."""
 
 
 @frozen
 class RunProgress:
     """Progress of this sitting.
 
-    files, done, rejected, errors: numbers of files. audio_s: seconds of audio in the usable files that are done. rate:
-    audio time divided by wall time. recent_rate: the same over the last RECENT_S. eta_s: expected time left. Each is
-    None while it is not known.
+    - files, done, rejected, errors: numbers of files. A file with an error is also rejected.
+    - audio_s: seconds of audio in the usable files that are done.
+    - rate: audio time divided by wall time. recent_rate: the same over the last RECENT_S. None while not known.
+    - eta_s: expected time left; None while not known.
     """
 
     files: int
@@ -47,8 +49,11 @@ class RunProgress:
 
 
 class RunPace:
-    """Counts and times of a run so far, by the run's clock. done, rejected, errors: numbers of files in this sitting.
-    partial: whether the run was stopped."""
+    """Counts and times of a run so far, by the run's clock.
+
+    done, rejected, errors: numbers of files in this sitting. audio_s: seconds of audio in the usable ones. partial:
+    whether the run was stopped.
+    """
 
     def __init__(self, files: int, began_s: float) -> None:
         self._files = files
@@ -58,7 +63,7 @@ class RunPace:
         self.audio_s = 0.0
         self.partial = False
 
-    def count(self, outcome: FileOutcome | FileAnswer) -> None:
+    def add(self, outcome: FileOutcome | FileAnswer) -> None:
         self.done += 1
         self.rejected += outcome.rejected is not None
         self.errors += bool(outcome.error)
@@ -68,11 +73,7 @@ class RunPace:
     def snapshot(self, now_s: float, share_done: float | None) -> RunProgress:
         """The progress at now_s. share_done: share of this sitting's hours of audio that is done; None if unknown."""
         elapsed_s = now_s - self._began_s
-        if now_s - self._recent[-1][0] >= 0.5:
-            self._recent.append((now_s, self.audio_s))
-        while len(self._recent) > 1 and now_s - self._recent[0][0] > RECENT_S:
-            self._recent.popleft()
-        since_s, before_s = self._recent[0]
+        recent_rate = self._recent_rate(now_s)
         return RunProgress(
             files=self._files,
             done=self.done,
@@ -80,14 +81,24 @@ class RunPace:
             errors=self.errors,
             audio_s=self.audio_s,
             rate=self.audio_s / elapsed_s if elapsed_s > 0 and self.audio_s else None,
-            recent_rate=(self.audio_s - before_s) / (now_s - since_s)
-            if now_s > since_s and self.audio_s > before_s
-            else None,
+            recent_rate=recent_rate,
             eta_s=elapsed_s * (1 - share_done) / share_done if share_done else None,
         )
 
+    def _recent_rate(self, now_s: float) -> float | None:
+        """Audio time over wall time since a moment about RECENT_S ago, or since the begin. Notes the amount of audio
+        now, at most twice a second."""
+        if now_s - self._recent[-1][0] >= 0.5:
+            self._recent.append((now_s, self.audio_s))
+        while len(self._recent) > 1 and now_s - self._recent[0][0] > RECENT_S:
+            self._recent.popleft()
+        since_s, before_s = self._recent[0]
+        if now_s <= since_s or self.audio_s <= before_s:
+            return None
+        return (self.audio_s - before_s) / (now_s - since_s)
 
-_ASKS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -96,7 +107,7 @@ def stop_when_asked() -> Iterator[threading.Event]:
     (by `nohup`, for example) stay ignored. Outside the main thread nothing changes."""
     stop = threading.Event()
 
-    def asked(number: int, frame: FrameType | None) -> None:
+    def handle_signal(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
@@ -104,11 +115,11 @@ def stop_when_asked() -> Iterator[threading.Event]:
     in_main_thread = threading.current_thread() is threading.main_thread()
     before = {
         signum: signal.getsignal(signum)
-        for signum in _ASKS
+        for signum in _STOP_SIGNALS
         if in_main_thread and signal.getsignal(signum) is not signal.SIG_IGN
     }
     for signum in before:
-        signal.signal(signum, asked)
+        signal.signal(signum, handle_signal)
     try:
         yield stop
     finally:
@@ -116,11 +127,13 @@ def stop_when_asked() -> Iterator[threading.Event]:
             signal.signal(signum, handler)
 
 
-WINDOW = 100_000  # Files sorted by length together. Chosen: to look up more lengths would delay the first file.
+WINDOW = 100_000
+"""Number of files that are sorted by length together. To look up more lengths would delay the first file."""
 BATCH_S = 0.5
 """Time that a worker needs for a batch of files. Long enough that handing it out costs little, short enough that all
 workers finish at about the same time."""
-MAX_FILES = 512  # Chosen with BATCH_S, so that no worker waits for its next files, however short they are.
+MAX_FILES = 512
+"""Most files in a batch. Chosen with BATCH_S, so that no worker waits for its next files, however short they are."""
 MIN_BATCH_S = 0.1
 """Shorter files count as this long when work is planned, since opening a file takes time too."""
 
@@ -131,34 +144,34 @@ class FileQueue:
     Files are taken from windows of 100,000, the longest of each window first: long files at the end would leave other
     workers idle. The rough length of a file is looked up only when its window begins.
 
-    due: True for each position that is to be played, shape (len(files),).
+    due: True for each position that is to be played, shape (len(files),). done_s: rough length of the finished files.
     """
 
     def __init__(self, files: Sequence[ListedFile], due: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]]):
         self._files = files
         self._due_positions = np.flatnonzero(np.asarray(due, dtype=bool))
-        self._looked = 0
+        self._windows_end = 0
         self._ready: deque[int] = deque()
         self._repeated: deque[int] = deque()
         self._rough_s = np.zeros(len(files), np.float32)
-        self._looked_s = 0.0
+        self._known_total_s = 0.0
         self.done_s = 0.0
 
     def __bool__(self) -> bool:
-        return bool(self._ready or self._repeated or self._looked < len(self._due_positions))
+        return bool(self._ready or self._repeated or self._windows_end < len(self._due_positions))
 
     def rough_s(self, position: int) -> float:
         """Rough length of a file in seconds; 0 before its length was looked up."""
         return float(self._rough_s[position])
 
-    def take(self, most_s: float, most_files: int) -> list[int]:
-        """The next files, with about most_s of audio in total, but at least one file if any is left."""
+    def take(self, max_s: float, max_files: int) -> list[int]:
+        """The next files, with about max_s of audio in total, but at least one file if any is left."""
         batch: list[int] = []
         total_s = 0.0
-        while len(batch) < max(1, most_files) and (self._repeated or self._ready or self._look()):
+        while len(batch) < max(1, max_files) and (self._repeated or self._ready or self._open_window()):
             source = self._repeated or self._ready
             total_s += self.rough_s(source[0])
-            if batch and total_s > most_s:
+            if batch and total_s > max_s:
                 break
             batch.append(source.popleft())
         return batch
@@ -167,7 +180,7 @@ class FileQueue:
         """Returns files that were taken and not played; they come first next time."""
         self._repeated.extendleft(reversed(positions))
 
-    def finished(self, position: int) -> None:
+    def mark_finished(self, position: int) -> None:
         """Adds the length of a file to `done_s`. Files that were never in this queue are ignored."""
         if self._rough_s[position]:
             self.done_s += self.rough_s(position)
@@ -175,18 +188,19 @@ class FileQueue:
     @property
     def total_s(self) -> float:
         """Rough length of all files. Those whose length is not known yet count as long as the mean of the others."""
-        return self._looked_s / self._looked * len(self._due_positions) if self._looked else 0.0
+        return self._known_total_s / self._windows_end * len(self._due_positions) if self._windows_end else 0.0
 
-    def _look(self) -> bool:
-        window = self._due_positions[self._looked : self._looked + WINDOW]
+    def _open_window(self) -> bool:
+        """Looks up the lengths of the next window of files, and makes them ready. Returns False if none are left."""
+        window = self._due_positions[self._windows_end : self._windows_end + WINDOW]
         if not len(window):
             return False
         for position in window:
             file = self._files[position]
             self._rough_s[position] = max(MIN_BATCH_S, rough_seconds(file.path, file.size))
         lengths = self._rough_s[window]
-        self._looked += len(window)
-        self._looked_s += float(lengths.sum(dtype=np.float64))
+        self._windows_end += len(window)
+        self._known_total_s += float(lengths.sum(dtype=np.float64))
         self._ready.extend(window[np.argsort(-lengths, kind="stable")].tolist())
         return True
 
@@ -207,10 +221,10 @@ class ContinuousSequence:
         self._positions = positions
         self._next = 0
         self._worker: WorkerProcess | None = None
-        self._instead: dict[int, ListedFile] = {}
-        self._before_s = [0.0]
+        self._replacements: dict[int, ListedFile] = {}
+        self._start_s = [0.0]
         for position in positions:
-            self._before_s.append(self._before_s[-1] + rough_seconds(files[position].path))
+            self._start_s.append(self._start_s[-1] + rough_seconds(files[position].path))
 
     @property
     def is_complete(self) -> bool:
@@ -218,50 +232,54 @@ class ContinuousSequence:
 
     @property
     def total_s(self) -> float:
-        return self._before_s[-1]
+        return self._start_s[-1]
 
     @property
     def done_s(self) -> float:
-        in_hand = len(self._worker.hands) if self._worker is not None else 0
-        return self._before_s[self._next - in_hand]
+        in_hand = len(self._worker.unanswered) if self._worker is not None else 0
+        return self._start_s[self._next - in_hand]
 
-    def wants(self, worker: WorkerProcess, *, busy: bool) -> bool:
-        """Whether the worker should be given the next files. It plays this sequence, or (the first idle worker that
-        asks) starts to. busy: whether the worker must play other files first."""
+    def claim(self, worker: WorkerProcess, *, busy: bool) -> bool:
+        """Gives the sequence to this worker if no other has it and it is idle. Returns whether the worker should be
+        given the next files of the sequence now. busy: whether the worker must play other files first."""
         if self.is_complete:
             return False
         if self._worker is None:
-            if worker.hands or busy:
+            if worker.unanswered or busy:
                 return False
             self._worker = worker
             worker.sequence = True
         if worker is not self._worker:
             return False
         in_play = worker.begun - worker.answered
-        return len(worker.hands) - in_play < AHEAD
+        return len(worker.unanswered) - in_play < AHEAD
 
-    def next(self) -> dict[int, ListedFile]:
+    def next_batch(self) -> dict[int, ListedFile]:
+        """The next files, by their positions."""
         batch = self._positions[self._next : self._next + AHEAD]
         self._next += len(batch)
-        return {position: self._instead.get(position) or self._files[position] for position in batch}
+        return {position: self._replacements.get(position) or self._files[position] for position in batch}
 
-    def begin_again(self) -> None:
+    def start_again(self) -> None:
+        """Begins again with the first file, on a worker that is still to be found."""
         self._worker = None
         self._next = 0
 
     def leave_out(self, position: int, reason: RejectReason) -> None:
         """Gives up a file that ended the engine too often: it will be handed out as rejected."""
-        self._instead[position] = replace(self._files[position], rejected=reason)
+        self._replacements[position] = replace(self._files[position], rejected=reason)
 
 
 ATTEMPTS = 3
 """Number of attempts at a file that makes the engine crash or hang."""
-HOPELESS = 8
+MAX_LOST_FILES = 8
 """If this many files were lost before any succeeded, the engine is at fault and not the files."""
 TICK_S = 0.2
-GRACE_S = 2.0  # Time for the files that are being played when the run is stopped.
+"""Longest wait for events of workers. Progress is also reported at this interval."""
+GRACE_S = 2.0
+"""Time for the files that are being played when the run is stopped."""
 
-OpensJournal = Callable[[EngineFacts], Journal]
+OpenJournal = Callable[[EngineFacts], Journal]
 """Returns the journal to write. Called once, when the engine has loaded and before any file is played."""
 OnOutcome = Callable[[FileOutcome, ListedFile], None]
 """Called for each new outcome once it is in the journal, in order of arrival, on the thread of `run`. None instead of a
@@ -272,11 +290,11 @@ class OutcomeSink(Protocol):
     """Where outcomes go: a journal, or its stand-in on a cluster's worker."""
 
     def append_lines(self, lines: bytes) -> None: ...
-    def lost(self, why: str) -> None: ...
+    def note_lost_worker(self, why: str) -> None: ...
     def tick(self) -> None: ...
 
 
-def do_nothing(of: object = None) -> None:
+def do_nothing(_: object = None) -> None:
     """Does nothing."""
 
 
@@ -285,7 +303,7 @@ def run(
     files: Sequence[ListedFile],
     *,
     jobs: int,
-    journal: OpensJournal,
+    journal: OpenJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
     on_progress: Callable[[RunProgress], None] = do_nothing,
@@ -307,7 +325,7 @@ def run(
     if not files:
         raise InputError("there are no files to evaluate")
     pool = WorkerPool(evaluation, max(1, min(jobs, len(files))), limits, now_s=now_s, report_line=on_line)
-    at_once = True
+    is_partial = True
     try:
         while_loading()
         while pool.facts is None:
@@ -315,12 +333,12 @@ def run(
                 raise KeyboardInterrupt
             pool.step(TICK_S, lambda _: 0.0)
         with journal(pool.facts) as opened:
-            going = ActiveRun(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
-            at_once = going.play(stop, on_progress)
-            opened.end(partial=at_once, used=pool.used)
-        return going.pace
+            active_run = ActiveRun(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
+            is_partial = active_run.play(stop, on_progress)
+            opened.end(partial=is_partial, used=pool.used)
+        return active_run.pace
     finally:
-        pool.close(at_once=at_once)
+        pool.close(at_once=is_partial)
 
 
 class ActiveRun:
@@ -328,7 +346,8 @@ class ActiveRun:
     files of lost workers.
 
     before: the journal with the outcomes of earlier sittings; None without. proven: whether the engine has already
-    played a file elsewhere. If so, it is not at fault when it ends on each of the first files.
+    played a file elsewhere. If so, it is not at fault when it ends on each of the first files. pace: counts and times
+    so far.
     """
 
     def __init__(
@@ -353,14 +372,14 @@ class ActiveRun:
         self._suspects: deque[int] = deque()
         self._lost_files = 0
         self._played = int(proven)
-        self._is_due = unplayed_files(files, before)
-        self._files_left = int(np.count_nonzero(self._is_due))
+        self._due = unplayed_files(files, before)
+        self._files_left = int(np.count_nonzero(self._due))
         in_sequence = np.full(len(files), pool.facts is not None and pool.facts.carries_state)
         if evaluation.continuous and not in_sequence.any():
             in_sequence[:] = [file.kind is ListKind.OOV for file in files]
-        self._waiting = FileQueue(files, self._is_due & ~in_sequence)
+        self._waiting = FileQueue(files, self._due & ~in_sequence)
         # If a file of the sequence is due, all of it is played again: the engine's state depends on the earlier files.
-        is_repeated = in_sequence if bool((self._is_due & in_sequence).any()) else np.zeros(len(files), bool)
+        is_repeated = in_sequence if bool((self._due & in_sequence).any()) else np.zeros(len(files), bool)
         self._sequence = ContinuousSequence(files, np.flatnonzero(is_repeated).tolist())
         self.pace = RunPace(self._files_left, now_s())
 
@@ -374,105 +393,108 @@ class ActiveRun:
                 stopped_s = now_s
             if stopped_s is None:
                 self._hand_out()
-            elif now_s - stopped_s > GRACE_S or not any(worker.hands for worker in self._pool.workers):
+            elif now_s - stopped_s > GRACE_S or not any(worker.unanswered for worker in self._pool.workers):
                 self.pace.partial = True
                 break
-            self._take(self._pool.step(TICK_S, self._waiting.rough_s))
+            self._record(self._pool.step(TICK_S, self._waiting.rough_s))
             self._journal.tick()
             if now_s - shown_s >= TICK_S:
                 shown_s = now_s
-                self._show(on_progress)
-        self._show(on_progress)
+                self._report_progress(on_progress)
+        self._report_progress(on_progress)
         return self.pace.partial
 
     def _hand_out(self) -> None:
         for worker in self._pool.workers:
-            if worker.standing is not WorkerState.READY:
+            if worker.state is not WorkerState.READY:
                 continue
-            if self._sequence.wants(worker, busy=len(self._pool.workers) == 1 and bool(self._waiting)):
-                files = self._sequence.next()
-                self._pool.give(worker, files, last=self._sequence.is_complete)
-            elif not worker.sequence and (positions := self._next_for(worker)):
-                self._pool.give(worker, {position: self._files[position] for position in positions})
+            # A single worker plays the other files first, since their outcomes do not depend on each other.
+            is_busy = len(self._pool.workers) == 1 and bool(self._waiting)
+            if self._sequence.claim(worker, busy=is_busy):
+                files = self._sequence.next_batch()
+                self._pool.send_files(worker, files, last=self._sequence.is_complete)
+            elif not worker.sequence and (positions := self._next_positions(worker)):
+                self._pool.send_files(worker, {position: self._files[position] for position in positions})
 
-    def _next_for(self, worker: WorkerProcess) -> list[int]:
+    def _next_positions(self, worker: WorkerProcess) -> list[int]:
         """Positions of the next files for a worker; empty while it has enough."""
-        if self._suspects and not worker.hands and (worker.begun == 0 or not self._expects_fresh_worker()):
+        if self._suspects and not worker.unanswered and (worker.begun == 0 or not self._is_fresh_worker_near()):
             return [self._suspects.popleft()]
         if not self._waiting:
             return []
         speed = self._pool.speed
-        if speed is None:
-            return [] if worker.hands else self._waiting.take(0.0, 1)
-        most_s, most_files = BATCH_S * speed, min(MAX_FILES, max(1, round(BATCH_S * self._pool.files_per_s)))
-        hands = worker.hands
-        if hands and (len(hands) > most_files / 2 or sum(map(self._waiting.rough_s, hands)) > most_s / 2):
+        if speed is None:  # nothing was measured yet: one file each
+            return [] if worker.unanswered else self._waiting.take(0.0, 1)
+        max_s, max_files = BATCH_S * speed, min(MAX_FILES, max(1, round(BATCH_S * self._pool.files_per_s)))
+        unanswered = worker.unanswered
+        if unanswered and (len(unanswered) > max_files / 2 or sum(map(self._waiting.rough_s, unanswered)) > max_s / 2):
             return []
-        return self._waiting.take(most_s, most_files)
+        return self._waiting.take(max_s, max_files)
 
-    def _expects_fresh_worker(self) -> bool:
+    def _is_fresh_worker_near(self) -> bool:
         """Whether a worker that has played nothing is about to be ready. A suspect file is tried on such a worker."""
         return any(
-            worker.standing is WorkerState.LOADING or (not worker.begun and not worker.hands)
+            worker.state is WorkerState.LOADING or (not worker.begun and not worker.unanswered)
             for worker in self._pool.workers
         )
 
-    def _take(self, happened: Sequence[FilesAnswered | LostWorker]) -> None:
+    def _record(self, events: Sequence[FilesAnswered | LostWorker]) -> None:
+        """Adds the answers among events to the journal, and has the files of lost workers played again."""
         answers: list[tuple[int, FileAnswer]] = []
-        for event in happened:
+        for event in events:
             if isinstance(event, LostWorker):
                 answers += self._replay_lost_files(event)
                 continue
             answers += event.answers
             self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in event.answers)
-            if event.worker.sequence and not event.worker.hands and self._sequence.is_complete:
+            if event.worker.sequence and not event.worker.unanswered and self._sequence.is_complete:
                 event.worker.sequence = False
-        answers = [pair for pair in answers if self._is_due[pair[0]]]
+        answers = [(position, answer) for position, answer in answers if self._due[position]]
         if not answers:
             return
         self._journal.append_lines(b"".join(answer.line for _, answer in answers))
         self._files_left -= len(answers)
         for position, answer in answers:
-            self._is_due[position] = False
-            self._waiting.finished(position)
-            self.pace.count(answer)
+            self._due[position] = False
+            self._waiting.mark_finished(position)
+            self.pace.add(answer)
             if self._on_outcome is not None:
                 self._on_outcome(outcome_of(answer.line).outcome, self._files[position])
 
     def _replay_lost_files(self, lost: LostWorker) -> list[tuple[int, FileAnswer]]:
         """Arranges that the files of a lost worker are played again. The one that it was playing is tried ATTEMPTS
         times; after that, its rejection is returned as an answer."""
-        at_file = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
+        at_file = "" if lost.suspect is None else f" at {plain_text(self._files[lost.suspect].listed)}"
         line = f"a worker {lost.why}{at_file}"
-        self._journal.lost(line)
-        in_hand = lost.guilty is not None or bool(lost.others)
+        self._journal.note_lost_worker(line)
+        in_hand = lost.suspect is not None or bool(lost.others)
         self._pool.report_line(f"{self._engine}: {line}{'; another worker plays its files' if in_hand else ''}")
         sequence = lost.worker.sequence
         if sequence:
-            self._sequence.begin_again()
+            self._sequence.start_again()
         else:
             self._waiting.give_back(lost.others)
-        if lost.guilty is None:
+        if lost.suspect is None:
             return []
-        self._attempts[lost.guilty] += 1
-        if self._attempts[lost.guilty] < ATTEMPTS:
+        self._attempts[lost.suspect] += 1
+        if self._attempts[lost.suspect] < ATTEMPTS:
             if not sequence:
-                self._suspects.append(lost.guilty)
+                self._suspects.append(lost.suspect)
             return []
         self._lost_files += 1
-        if self._lost_files >= HOPELESS and not self._played:
+        if self._lost_files >= MAX_LOST_FILES and not self._played:
             raise EngineError(
                 f"the engine {self._engine} ended on each of {self._lost_files} files, {ATTEMPTS} times each; none "
                 f"succeeded. The last time it {lost.why}{at_file}",
                 remedy="Try it on one file that it should recognise",
             )
-        file = self._files[lost.guilty]
+        file = self._files[lost.suspect]
         if sequence:
-            self._sequence.leave_out(lost.guilty, lost.reason)
+            self._sequence.leave_out(lost.suspect, lost.reason)
         outcome = file.outcome_rejected(lost.reason, error=f"the engine {lost.why}, {ATTEMPTS} times")
-        return [(lost.guilty, FileAnswer.of(outcome, file.listed))]
+        return [(lost.suspect, FileAnswer.of(outcome, file.listed))]
 
-    def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
+    def _report_progress(self, on_progress: Callable[[RunProgress], None]) -> None:
         done_s = self._waiting.done_s + self._sequence.done_s
         total_s = self._waiting.total_s + self._sequence.total_s
         share = min(1.0, done_s / total_s) if total_s else None

@@ -36,12 +36,12 @@ _HEX_DIGITS = frozenset("0123456789abcdef")
 class ScoreCache:
     """Scores by engine fingerprint and sha256 of the file's bytes. Opens nothing before the first access.
 
-    tell: takes a line for people if an entry is damaged or cannot be written.
+    report_line: takes a line for people if an entry is damaged or cannot be written.
     """
 
-    def __init__(self, folder: str | Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, folder: str | Path, report_line: Callable[[str], None]) -> None:
         self.folder = Path(folder)
-        self._tell = tell
+        self._report_line = report_line
         self._storing_failed = False
 
     def get(self, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...] | None:
@@ -52,16 +52,19 @@ class ScoreCache:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._tell(f"{path}: cached scores cannot be read ({error.strerror or error}) and are computed again")
+            self._report_line(
+                f"{path}: cached scores cannot be read ({error.strerror or error}) and are computed again"
+            )
             return None
         try:
-            return _read(content, fingerprint, file_sha256)
+            return _decode(content, fingerprint, file_sha256)
         except ValueError as error:
-            self._tell(f"{path}: cached scores are invalid ({error}) and are computed again")
+            self._report_line(f"{path}: cached scores are invalid ({error}) and are computed again")
             return None
 
     def tracks(self, facts: EngineFacts, file_sha256: str) -> tuple[ScoreTrack, ...] | None:
-        """As `get`. A setting or the name of a model file may have renamed the only phrase since it was stored."""
+        """As `get`, with the engine's present name of its phrase if it has only one. A setting or the name of a model
+        file may have renamed it since the scores were stored."""
         tracks = self.get(facts.fingerprint, file_sha256)
         if tracks is not None and len(tracks) == len(facts.phrases) == 1:
             return (replace(tracks[0], phrase=facts.phrases[0]),)
@@ -96,7 +99,7 @@ class ScoreCache:
         except OSError as error:
             if not self._storing_failed:  # report only the first failure
                 self._storing_failed = True
-                self._tell(
+                self._report_line(
                     f"scores cannot be stored in {self.folder} ({error.strerror or error}); continuing without a cache"
                 )
             return False
@@ -118,6 +121,7 @@ class ScoreCache:
 def _pieces(
     fingerprint: str, file_sha256: str, tracks: tuple[ScoreTrack, ...], samples: int, rate_hz: int
 ) -> Iterator[bytes]:
+    """The bytes of an entry, in pieces; see the module."""
     head = json.dumps(
         {
             "fingerprint": fingerprint,
@@ -128,15 +132,15 @@ def _pieces(
         }
     ).encode()
     crc = 0
-    parts = [_PREAMBLE.pack(MAGIC, VERSION, len(head)) + head]
-    parts += [np.ascontiguousarray(track.scores, "<f4").tobytes() for track in tracks]
-    for part in parts:
-        crc = zlib.crc32(part, crc)
-        yield part
+    sections = [_PREAMBLE.pack(MAGIC, VERSION, len(head)) + head]
+    sections += [np.ascontiguousarray(track.scores, "<f4").tobytes() for track in tracks]
+    for section in sections:
+        crc = zlib.crc32(section, crc)
+        yield section
     yield _CRC.pack(crc)
 
 
-def _read(content: bytes, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...]:
+def _decode(content: bytes, fingerprint: str, file_sha256: str) -> tuple[ScoreTrack, ...]:
     """The tracks in an entry. ValueError, with the reason, unless `_pieces` made the entry for this file."""
     if len(content) < _PREAMBLE.size + _CRC.size:
         raise ValueError("cut off")

@@ -22,7 +22,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.offline.figures.session_comparison import OfflineDetections
-from harness.offline.one_file import spots_heard
+from harness.offline.one_file import detect_spots
 from harness.session.log.reader import LogReader, read_clip
 from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures
@@ -176,7 +176,7 @@ def _hear_continuously(
             yield samples
         progress(len(plays), len(plays))
 
-    spots, tracks = spots_heard(engine, sounds())
+    spots, tracks = detect_spots(engine, sounds())
     heard: dict[str, OfflineDetections] = {}
     for play, start, end in spans:
         before = [spot.end for spot in spots if spot.end <= start]
@@ -200,8 +200,8 @@ def _play_with_retries(
     link may be lost."""
     for _ in range(getattr(engine, "more_tries", 0)):
         with contextlib.suppress(EngineError):
-            return spots_heard(engine, [samples])
-    return spots_heard(engine, [samples])
+            return detect_spots(engine, [samples])
+    return detect_spots(engine, [samples])
 
 
 def _peak(tracks: Sequence[ScoreTrack], play: Play, start: int, end: int, rate_hz: int) -> float | None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from harness.base.lazy_sequence import LazySequence
 from harness.model.errors import InputError
 from harness.model.offline import ListedFile
-from harness.offline.journal import JournalFile, ordered
+from harness.offline.journal import JournalFile, outcomes_in_order
 from harness.offline.journal_lines import (
     JournalHeader,
     JournalMark,
@@ -35,39 +35,40 @@ from harness.offline.run import MIN_BATCH_S
 from harness.sound.sound_stores import rough_seconds
 
 
-def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedFile], Shard]:
+def files_of_shard(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedFile], Shard]:
     """The files of one shard in list order, and the shard with its `cut`."""
-    parts = _parts(files, shard.of)
-    places = np.flatnonzero(parts == shard.number - 1)
-    cut = hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16]
-    return LazySequence(len(places), lambda index: files[int(places[index])]), replace(shard, cut=cut)
+    shards = _shard_indices(files, shard.of)
+    positions = np.flatnonzero(shards == shard.number - 1)
+    cut = hashlib.sha256(shards.astype("<u4").tobytes()).hexdigest()[:16]
+    return LazySequence(len(positions), lambda index: files[int(positions[index])]), replace(shard, cut=cut)
 
 
-def _parts(files: Sequence[ListedFile], shard_count: int) -> npt.NDArray[np.uint32]:
+def _shard_indices(files: Sequence[ListedFile], shard_count: int) -> npt.NDArray[np.uint32]:
     """For each file, the index of its shard (from 0)."""
     lengths = np.fromiter(
         (max(MIN_BATCH_S, rough_seconds(file.path, file.size)) for file in files), np.float64, len(files)
     )
-    parts = np.zeros(len(files), np.uint32)
+    shards = np.zeros(len(files), np.uint32)
     # (seconds, files, shard): if lengths are unknown, the shard with the fewest files gets the next one.
-    loads = [(0.0, 0, part) for part in range(shard_count)]
-    for place in np.argsort(-lengths, kind="stable"):
-        seconds, count, part = loads[0]
-        parts[place] = part
-        heapq.heapreplace(loads, (seconds + float(lengths[place]), count + 1, part))
-    return parts
+    loads = [(0.0, 0, shard) for shard in range(shard_count)]
+    for position in np.argsort(-lengths, kind="stable"):
+        seconds, count, shard = loads[0]
+        shards[position] = shard
+        heapq.heapreplace(loads, (seconds + float(lengths[position]), count + 1, shard))
+    return shards
 
 
-ROUNDED_S = 0.001
+MIN_TIMED_S = 0.001
+"""With less audio of known duration than this, no speed can be computed: it may be a rounding error."""
 
 
-def demand_parts(journals: Sequence[JournalFile], *, partial: bool) -> None:
+def demand_one_evaluation(journals: Sequence[JournalFile], *, partial: bool) -> None:
     """InputError unless these are all shards of one evaluation, each once and complete. partial: shards may be
     missing or incomplete, but none may occur twice."""
     first = journals[0]
     for other in journals[1:]:
         called = (f"in {first.path.name}", f"in {other.path.name}")
-        differs = differences(first.header, other.header, called, parts=True)
+        differs = differences(first.header, other.header, called, are_shards=True)
         if differs:
             raise InputError(
                 f"{first.path} and {other.path} belong to different evaluations: {'; '.join(differs)}",
@@ -100,6 +101,7 @@ def demand_parts(journals: Sequence[JournalFile], *, partial: bool) -> None:
 
 
 def merged_header(journals: Sequence[JournalFile], command_line: Sequence[str]) -> JournalHeader:
+    """The header of one journal for all shards. command_line: that of the merge."""
     first = journals[0].header
     return replace(
         first,
@@ -118,15 +120,17 @@ def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iter
     yield mark_line(MarkLine(JournalMark.BEGUN, header.started_s))
     for journal in journals:
         yield from (mark_line(replace(mark, duration_s=0.0)) for mark in journal.marks if mark.mark is JournalMark.LOST)
-    count, played_s = 0, 0.0
-    for entry in ordered(journals):
+    count = 0
+    played_s = 0.0
+    for entry in outcomes_in_order(journals):
         count += 1
-        played_s += entry.outcome.seconds if entry.outcome.rejected is None else 0.0
+        if entry.outcome.rejected is None:
+            played_s += entry.outcome.seconds
         yield outcome_line(entry.outcome, entry.listed)
     ending = JournalMark.COMPLETE if count == header.planned else JournalMark.PARTIAL
     duration_s = sum(journal.duration_s for journal in journals)
     if untimed_s := sum(journal.untimed_s for journal in journals):
         timed_s = played_s - untimed_s
-        duration_s = duration_s * played_s / timed_s if timed_s > ROUNDED_S else 0.0
+        duration_s = duration_s * played_s / timed_s if timed_s > MIN_TIMED_S else 0.0
     used = WorkerUse.of_all(journal.used for journal in journals)
     yield mark_line(MarkLine(ending, max(journal.ended_s for journal in journals), duration_s, used=used))

@@ -25,10 +25,10 @@ from harness.offline.lists import Listing
 from harness.offline.reports import det as pictures
 from harness.offline.reports.log import fault_lines
 from harness.offline.request import SweepRequest
-from harness.offline.run import OpensJournal, RunPace
+from harness.offline.run import OpenJournal, RunPace
 from harness.offline.score_cache import ScoreCache
 
-Plays = Callable[[Evaluation, Sequence[ListedFile], OpensJournal], RunPace]
+Plays = Callable[[Evaluation, Sequence[ListedFile], OpenJournal], RunPace]
 MAX_NAMED = 3
 
 

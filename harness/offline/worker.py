@@ -32,7 +32,7 @@ from harness.offline.messages import (
     WorkerFrames,
     decode_files,
     encode_answers,
-    framed,
+    encode_frame,
     resource_use,
 )
 from harness.offline.one_file import FilePlayer
@@ -45,54 +45,60 @@ FLUSH_S = 0.2
 """Interval at which outcomes are sent, checked after each file. A message for each would take most of the time of a
 short file. Making the journal's lines together also takes half the time, since it evicts the engine from the
 processor's caches less often."""
-_PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
+_PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
 class Worker:
-    """Plays files with the engine, and sends their outcomes to the run."""
+    """Plays files with the engine, and sends their outcomes to the run.
 
-    def __init__(self, answers: int, counter: mmap.mmap, evaluation: Evaluation) -> None:
-        self._answers, self._begun_counter, self._evaluation = answers, counter, evaluation
-        self._count = 0
+    answers_fd: descriptor of the pipe for messages. counter: shared memory, see `BEGUN`.
+    """
+
+    def __init__(self, answers_fd: int, counter: mmap.mmap, evaluation: Evaluation) -> None:
+        self._answers_fd, self._begun_counter, self._evaluation = answers_fd, counter, evaluation
+        self._begun_count = 0
         self._playing = ""
         self._engine = load_engine(evaluation.task)
         is_cached = evaluation.cache and not self._engine.facts.carries_state
-        cache = ScoreCache(evaluation.cache, self._tell) if is_cached else None
+        cache = ScoreCache(evaluation.cache, self._report_line) if is_cached else None
         self._player = FilePlayer(self._engine, evaluation, cache)
         self._host = host_facts()  # after the engine was loaded, since that may set the number of threads
         self._waiting: list[tuple[FileOutcome, str]] = []
         self._flushed_s = time.monotonic()
         self._sequence: ContinuousListening | None = None
-        self._listed: dict[int, str] = {}
+        self._listed_names: dict[int, str] = {}
         self._send(WorkerFrame.READY, json.dumps(to_plain(self._engine.facts)).encode())
 
     def play(self, files: Iterable[ListedFile]) -> None:
         for file in files:
-            self._count += 1
-            BEGUN.pack_into(self._begun_counter, 0, self._count)
+            self._begun_count += 1
+            BEGUN.pack_into(self._begun_counter, 0, self._begun_count)
             self._playing = file.listed
             if self._evaluation.continuous and file.kind is ListKind.OOV:
                 if self._sequence is None:
                     from harness.offline.continuous import ContinuousListening  # imported here, since it is rarely used
 
                     self._sequence = ContinuousListening(self._engine, self._evaluation)
-                self._listed[file.number] = file.listed
-                self._answer_sequence(self._sequence.hear(file))
+                self._listed_names[file.number] = file.listed
+                self._answer_sequence(self._sequence.play_file(file))
             else:
                 self._answer(self._player.play(file), file.listed)
         self.flush()
 
     def end_sequence(self) -> None:
+        """Ends the continuous sound, and sends the outcomes that its last files still lack."""
         if self._sequence is not None:
             self._answer_sequence(self._sequence.finish())
             self._sequence = None
         self.flush()
 
     def flush(self) -> None:
+        """Sends the outcomes that wait, preceded by the resources used so far."""
         if self._waiting:
             used = resource_use(self._player.cached_s, self._player.cached_files, self._host)
             self._send(WorkerFrame.USED, json.dumps(to_plain(used)).encode())
-            self._send(WorkerFrame.OUTCOMES, encode_answers([FileAnswer.of(*pair) for pair in self._waiting]))
+            answers = [FileAnswer.of(outcome, name) for outcome, name in self._waiting]
+            self._send(WorkerFrame.OUTCOMES, encode_answers(answers))
             self._waiting.clear()
         self._flushed_s = time.monotonic()
 
@@ -105,12 +111,12 @@ class Worker:
         it has played none."""
         return f"{self._evaluation.task.name} at {plain_text(self._playing)}: " if self._playing else ""
 
-    def _tell(self, line: str) -> None:
-        self._send(WorkerFrame.TOLD, line.encode("utf-8", "replace"))
+    def _report_line(self, line: str) -> None:
+        self._send(WorkerFrame.LINE, line.encode("utf-8", "replace"))
 
     def _answer_sequence(self, outcomes: Iterable[FileOutcome]) -> None:
         for outcome in outcomes:
-            self._answer(outcome, self._listed.pop(outcome.number))
+            self._answer(outcome, self._listed_names.pop(outcome.number))
 
     def _answer(self, outcome: FileOutcome, name: str) -> None:
         self._waiting.append((outcome, name))
@@ -118,7 +124,7 @@ class Worker:
             self.flush()
 
     def _send(self, kind: WorkerFrame, content: bytes) -> None:
-        _write(self._answers, framed(kind, content))
+        _write(self._answers_fd, encode_frame(kind, content))
 
 
 def _write(descriptor: int, content: bytes) -> None:
@@ -134,7 +140,7 @@ def _die_with(parent: int) -> None:
         os._exit(0)
 
 
-def _refused(error: HarnessError, worker: Worker | None) -> bytes:
+def _refusal(error: HarnessError, worker: Worker | None) -> bytes:
     """The content of a REFUSED message: type, text and remedy of the error, with the engine and the file that it was
     playing."""
     place = str(error.place) + ": " if error.place else ""
@@ -143,6 +149,7 @@ def _refused(error: HarnessError, worker: Worker | None) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
+    """Runs a worker until its pipe of tasks closes. Returns the exit status."""
     tasks, answers, begun, parent, nice = map(int, arguments)
     _die_with(parent)
     os.nice(nice)
@@ -168,7 +175,7 @@ def main(arguments: list[str]) -> int:
         # The engine does not load, or a device is gone for good: the run ends.
         if worker is not None:
             worker.flush()
-        _write(answers, framed(WorkerFrame.REFUSED, _refused(error, worker)))
+        _write(answers, encode_frame(WorkerFrame.REFUSED, _refusal(error, worker)))
         return error.exit_code
     if worker is not None:
         worker.close()

@@ -20,7 +20,7 @@ from harness.offline.cluster import run_on_cluster
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, ListFacts, Shard
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import OpensJournal, RunPace, run
+from harness.offline.run import OpenJournal, RunPace, run
 
 COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
 """The command line in a process of its own, for what only a process can show."""
@@ -74,7 +74,7 @@ def header_for(
     return JournalHeader(evaluation, CountingRules(), facts, lists, len(files), 1e9, shard=shard)
 
 
-def opens(journal: Path, evaluation: Evaluation, files: Sequence[ListedFile], *, resume: bool) -> OpensJournal:
+def opens(journal: Path, evaluation: Evaluation, files: Sequence[ListedFile], *, resume: bool) -> OpenJournal:
     """What a run opens its journal with: a new one, or the one that is gone on with."""
 
     def opened(facts: EngineFacts) -> Journal:

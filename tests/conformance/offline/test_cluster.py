@@ -16,7 +16,7 @@ import pytest
 
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import FileOutcome, ListedFile, RejectReason
-from harness.offline.cluster_link import LOOK_S
+from harness.offline.cluster_link import REFRESH_INTERVAL_S
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalMark
 from tests.conformance.offline.clusters import Cluster
@@ -63,7 +63,7 @@ def test_killed_workers_and_a_lost_scheduler_lose_no_results(
             dask_cluster.kill(to_kill.pop())
             # What is not sent out yet has to wait, or all is played before anybody looks who is there.
             killed_s = time.monotonic()
-            until(lambda: time.monotonic() - killed_s > LOOK_S)
+            until(lambda: time.monotonic() - killed_s > REFRESH_INTERVAL_S)
 
     shared = shared_by(dask_cluster, files, tmp_path / "shared.jsonl", on_outcome=kill)
     assert not to_kill

@@ -11,7 +11,7 @@ import pytest
 from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
 from harness.offline.journal import Journal, JournalFile
 from harness.offline.journal_lines import JournalMark, Shard
-from harness.offline.shards import part_of
+from harness.offline.shards import files_of_shard
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import evaluation_of, harness, header_for, list_of, untimed
@@ -32,21 +32,21 @@ def told(*arguments: object, status: int = 0) -> str:
 
 def test_parts_have_each_file_once_and_about_as_many_hours(tmp_path: Path) -> None:
     files = sized(tmp_path, [1 + 97 * number % 400 for number in range(100)])
-    parts, shards = zip(*(part_of(files, Shard(number, 4)) for number in range(1, 5)), strict=True)
+    parts, shards = zip(*(files_of_shard(files, Shard(number, 4)) for number in range(1, 5)), strict=True)
     assert sorted(file.number for part in parts for file in part) == list(range(100))
     assert all([file.number for file in part] == sorted(file.number for file in part) for part in parts)
     hours = [sum(Path(file.path).stat().st_size for file in part) for part in parts]
     assert max(hours) / min(hours) < 1.02
     assert len({shard.cut for shard in shards}) == 1
     assert parts[0][3:5] == [parts[0][3], parts[0][4]]
-    _, other = part_of(sized(tmp_path, [1] * 100), Shard(1, 4))
+    _, other = files_of_shard(sized(tmp_path, [1] * 100), Shard(1, 4))
     assert other.cut != shards[0].cut
 
 
 def test_files_whose_sizes_are_not_known_are_spread_evenly() -> None:
     files = [ListedFile(ListKind.OOV, n, f"s3://bucket/{n}.wav", f"s3://bucket/{n}.wav") for n in range(10)]
-    assert [len(part_of(files, Shard(number, 4))[0]) for number in range(1, 5)] == [3, 3, 2, 2]
-    assert len(part_of(files[:2], Shard(4, 4))[0]) == 0
+    assert [len(files_of_shard(files, Shard(number, 4))[0]) for number in range(1, 5)] == [3, 3, 2, 2]
+    assert len(files_of_shard(files[:2], Shard(4, 4))[0]) == 0
 
 
 @pytest.mark.usefixtures("loudness_plugin")

@@ -319,7 +319,7 @@ def test_continuous_resume_replays_earlier_files_to_restore_engine_state(sounds:
 
 def heard(engine: Loudness, files: Sequence[ListedFile]) -> list[FileOutcome]:
     listening = ContinuousListening(engine, evaluation_of(continuous=True))
-    outcomes = [outcome for file in files for outcome in listening.hear(file)]
+    outcomes = [outcome for file in files for outcome in listening.play_file(file)]
     return outcomes + listening.finish()
 
 

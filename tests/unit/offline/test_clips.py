@@ -27,7 +27,7 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.evaluation import EvaluationFiles
+from harness.offline.evaluation_files import EvaluationFiles
 from harness.offline.evaluation_results import read_engines, table_of
 from harness.offline.figures.comparison import compare
 from harness.offline.figures.counts import NEEDED_TAIL_MS, OfflineCounts
@@ -125,7 +125,7 @@ def header(counting: CountingRules, files: int, tail_s: float = 0.0) -> JournalH
 def written(folder: Path, outcomes: list[FileOutcome]) -> tuple[str, list[str], str]:
     """The warnings of a log, of its summary, and of its page."""
     files = EvaluationFiles(folder / "late.log")
-    journal = files.opened(header(CountingRules(), len(outcomes)), resume=False)
+    journal = files.open_journal(header(CountingRules(), len(outcomes)), resume=False)
     for number, file_outcome in enumerate(outcomes):
         journal.append(replace(file_outcome, number=number), f"{number}.wav")
     journal.end(partial=False)
@@ -202,7 +202,7 @@ def test_a_comparison_warns_of_another_tolerance_and_of_removed_silence(tmp_path
         lists = (ListFacts("long", "0" * 64, ListKind.LABELLED, 1),)
         counting = CountingRules(tolerance_s=tolerance_s)
         files = EvaluationFiles(tmp_path / f"{name}.log")
-        journal = files.opened(
+        journal = files.open_journal(
             JournalHeader(Evaluation(Task("late", ""), vad=vad), counting, FACTS, lists, 1, 1e9), resume=False
         )
         journal.append(outcome(ListKind.LABELLED), "hour.wav")

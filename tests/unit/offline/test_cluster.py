@@ -40,7 +40,7 @@ def cutting(folder: Path, seconds: Sequence[float], task_s: float = 3600.0) -> T
 
 def drained(cut: TaskSplitter, slots: int) -> list[TaskPiece]:
     pieces = []
-    while (piece := cut.next(slots, 0)) is not None:
+    while (piece := cut.next_piece(slots, 0)) is not None:
         pieces.append(piece)
     return pieces
 
@@ -76,7 +76,7 @@ def test_only_the_file_that_ends_workers_is_rejected_after_three_attempts(tmp_pa
     out: list[TaskPiece] = []
     rejected: list[int] = []
     while len(done) + len(rejected) < 8:
-        while (piece := cut.next(2, len(out))) is not None:
+        while (piece := cut.next_piece(2, len(out))) is not None:
             assert not (piece.attempt == 3 and out)
             out.append(piece)
         piece = out.pop(0)
@@ -89,7 +89,7 @@ def test_only_the_file_that_ends_workers_is_rejected_after_three_attempts(tmp_pa
     assert rejected == [guilty]
     assert [piece.attempt for piece in deaths] == [1, 2, 3]
     assert [len(piece.positions) for piece in deaths[1:]] == [1, 1]
-    assert cut.next(2, 0) is None
+    assert cut.next_piece(2, 0) is None
 
 
 def test_cluster_order_survives_serialisation() -> None:
@@ -97,7 +97,7 @@ def test_cluster_order_survives_serialisation() -> None:
     order = ClusterOrder(
         "1f", "0.1.0", evaluation, WorkerLimits(hang_after_s=7), (("/a.wav",), ("s3://b/c", "é\n")), "00", True
     )
-    assert ClusterOrder.of(order.encoded()) == order
+    assert ClusterOrder.decode(order.encode()) == order
 
 
 def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) -> None:

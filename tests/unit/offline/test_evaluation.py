@@ -21,7 +21,7 @@ from harness.cli.options import EngineOptions
 from harness.model.choices import LimitBasis
 from harness.model.errors import InputError
 from harness.model.offline import CountingRules, EngineFacts, EngineKind, FileOutcome, ListKind, ScoreTrack, Task
-from harness.offline.evaluation import EvaluationFiles
+from harness.offline.evaluation_files import EvaluationFiles
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import Figures, figures_of, limit_failures
 from harness.offline.request import DeclaredLimits, EvaluationRequest, log_name, log_names
@@ -172,8 +172,8 @@ def test_closed_stderr_does_not_end_an_evaluation(monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", streams._text(streams._Output(write, is_open=True), sys.stderr))
         line = EvaluationTerminal(quiet=True)
-        line.tell("one")
-        line.tell("two")
+        line.print_event("one")
+        line.print_event("two")
     os.close(write)
 
 

@@ -28,7 +28,7 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.journal import Journal, JournalFile, ordered
+from harness.offline.journal import Journal, JournalFile, outcomes_in_order
 from harness.offline.journal_lines import (
     JournalHeader,
     JournalMark,
@@ -94,7 +94,7 @@ def test_what_was_written_reads_back_in_list_order(tmp_path: Path) -> None:
     expected = [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
     assert [entry.outcome for entry in journal_file.outcomes()] == expected
     assert next(entry.listed for entry in journal_file.outcomes()) == "inv0\udce4.wav"
-    assert [entry.outcome for entry in ordered([journal_file])] == expected
+    assert [entry.outcome for entry in outcomes_in_order([journal_file])] == expected
     assert (tmp_path / "a.jsonl").read_bytes().isascii()
 
 
@@ -107,7 +107,9 @@ def test_outcomes_of_several_journals_are_merged_in_order_without_duplicates(tmp
         for number in numbers[part::3] + numbers[:5]:
             journal.append(FileOutcome(ListKind.INV, number, samples=1 + number, rate_hz=16000), str(number))
         journal.close(JournalMark.COMPLETE)
-    outcomes = [entry.outcome for entry in ordered([JournalFile(tmp_path / f"{part}.jsonl") for part in range(3)])]
+    outcomes = [
+        entry.outcome for entry in outcomes_in_order([JournalFile(tmp_path / f"{part}.jsonl") for part in range(3)])
+    ]
     assert [outcome.number for outcome in outcomes] == list(range(200))
 
 
@@ -363,7 +365,7 @@ def test_lost_workers_are_reported_without_ending_the_sitting(tmp_path: Path) ->
     journal = Journal.create(path, HEADER, time)
     time.now += 2
     journal.append(OUTCOMES[0], "a")
-    journal.lost("a worker was ended by SIGKILL at a.wav")
+    journal.note_lost_worker("a worker was ended by SIGKILL at a.wav")
     time.now += 3
     journal.close(JournalMark.PARTIAL)
     journal_file = JournalFile(path)
@@ -379,7 +381,7 @@ def test_killed_parts_are_assumed_to_have_run_at_the_same_speed(tmp_path: Path) 
             time.now += 11
         journal.append(FileOutcome(ListKind.INV, number, 16_000 * 60, 16_000), "a")
         if timed:
-            journal.lost(f"worker {number}")
+            journal.note_lost_worker(f"worker {number}")
         journal.abandon()
         parts.append(JournalFile(tmp_path / f"{number}.jsonl"))
     merged = tmp_path / "all.jsonl"

@@ -35,10 +35,17 @@ from harness.offline.messages import (
     decode_files,
     encode_answers,
     encode_files,
-    framed,
+    encode_frame,
     resource_use,
 )
-from harness.offline.one_file import FARTHEST, MAX_TEXT_BYTES, MAX_TEXT_CHARS, checked, read_reference, spots_of_track
+from harness.offline.one_file import (
+    MAX_POSITION,
+    MAX_TEXT_BYTES,
+    MAX_TEXT_CHARS,
+    check_detection,
+    read_reference,
+    spots_of_track,
+)
 from harness.offline.run import WINDOW, FileQueue, RunPace
 from harness.sound.wave_file import UnusableSound
 from tests.unit.offline.figures.outcomes import sized
@@ -53,7 +60,7 @@ def test_longest_files_come_first_and_short_files_are_grouped(tmp_path: Path) ->
     assert waiting.take(60, 4) == [1, 0]
     assert waiting.total_s == pytest.approx(597)
     for position in (2, 5):
-        waiting.finished(position)
+        waiting.mark_finished(position)
     assert waiting.done_s == pytest.approx(590)
 
 
@@ -69,7 +76,11 @@ def test_a_million_files_are_scheduled_window_by_window() -> None:
 
 
 def test_frames_are_assembled_from_pieces() -> None:
-    sent = framed(WorkerFrame.FILES, b"a" * 300) + framed(WorkerFrame.READY) + framed(WorkerFrame.OUTCOMES, b"b\n")
+    sent = (
+        encode_frame(WorkerFrame.FILES, b"a" * 300)
+        + encode_frame(WorkerFrame.READY)
+        + encode_frame(WorkerFrame.OUTCOMES, b"b\n")
+    )
     for size in (1, 4, 7, 1000):
         reader = WorkerFrames()
         got = [frame for start in range(0, len(sent), size) for frame in reader.feed(sent[start : start + size])]
@@ -98,13 +109,13 @@ def test_a_program_below_the_guard_counts_while_it_runs() -> None:
 def test_progress_shows_hours_rates_and_remaining_time() -> None:
     pace = RunPace(10, 100.0)
     assert (pace.snapshot(100.0, None).rate, pace.snapshot(100.0, None).eta_s) == (None, None)
-    pace.count(FileOutcome(ListKind.OOV, 0, 16000 * 600, 16000))
-    pace.count(FileOutcome(ListKind.OOV, 1, 16000 * 600, 16000, rejected=RejectReason.ERROR, error="why"))
+    pace.add(FileOutcome(ListKind.OOV, 0, 16000 * 600, 16000))
+    pace.add(FileOutcome(ListKind.OOV, 1, 16000 * 600, 16000, rejected=RejectReason.ERROR, error="why"))
     now = pace.snapshot(110.0, 0.25)
     assert (now.done, now.rejected, now.errors, now.audio_s) == (2, 1, 1, 600)
     assert (now.rate, now.recent_rate, now.eta_s) == (60, 60, 30)
     for second in range(111, 150):
-        pace.count(FileOutcome(ListKind.OOV, 2, 16000 * 6, 16000))
+        pace.add(FileOutcome(ListKind.OOV, 2, 16000 * 6, 16000))
         now = pace.snapshot(float(second), 0.5)
     assert now.recent_rate == pytest.approx(6, rel=0.1)
 
@@ -149,7 +160,7 @@ def test_corrupted_answer_is_rejected() -> None:
 
 def test_numpy_numbers_are_converted_for_the_journal() -> None:
     spot = OfflineSpot("a", np.int64(3), np.int32(16_000), np.float32(0.5))  # type: ignore[arg-type]
-    outcome = FileOutcome(ListKind.OOV, 0, 32_000, 16_000, 16_000, (checked(spot),))
+    outcome = FileOutcome(ListKind.OOV, 0, 32_000, 16_000, 16_000, (check_detection(spot),))
     assert outcome_of(outcome_line(outcome, "a.wav")).outcome.spots == (OfflineSpot("a", 3, 16_000, 0.5),)
 
 
@@ -157,7 +168,7 @@ def test_numpy_numbers_are_converted_for_the_journal() -> None:
     "result",
     [
         OfflineSpot("a", 0.5, 20_000.7),  # type: ignore[arg-type]
-        OfflineSpot("a", 0, FARTHEST),
+        OfflineSpot("a", 0, MAX_POSITION),
         OfflineSpot("a", 0, 5, math.nan),
         OfflineSpot("a", 0, 5, math.inf),
         OfflineSpot("a", 0, 5, "high"),  # type: ignore[arg-type]
@@ -171,7 +182,7 @@ def test_numpy_numbers_are_converted_for_the_journal() -> None:
 )
 def test_impossible_result_is_an_engine_error_for_its_file_only(result: OfflineSpot | Said) -> None:
     with pytest.raises(EngineError, match="the engine reported"):
-        checked(result)
+        check_detection(result)
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_speed_of_a_killed_run_covers_only_timed_files(tmp_path: Path) -> None:
     journal = Journal.reopen(tmp_path / "a.jsonl", header(CountingRules(), 9), lambda: now[0])
     now[0] += 10
     journal.append(FileOutcome(OOV, 7, 16_000 * 500, 16_000, 16_000), "b.wav")
-    journal.lost("a worker was ended by SIGKILL at c.wav")
+    journal.note_lost_worker("a worker was ended by SIGKILL at c.wav")
     journal.append(FileOutcome(OOV, 8, 16_000 * 100, 16_000, 16_000), "c.wav")
     journal.abandon()
     log_text, summary_text = _as_told(tmp_path / "a.jsonl")
