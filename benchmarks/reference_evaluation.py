@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.offline.wake_log import WakeLog, computed
+from harness.offline.wake_log import WakeLog, computed_totals
 from harness.offline.wake_log_reading import read
 from harness.statistics.intervals import clopper_pearson, garwood
 
@@ -65,7 +65,7 @@ def row(engine: str, phrase: str, log: WakeLog, chosen: str) -> str:
         lines = [one for one in log.events if one.key in ("INVTA", "INVFR") and re.search(condition, one.file)]
         cells.append(share(sum(one.key == "INVFR" for one in lines), len(lines)))
     hours = log.seconds("oov") / 3600
-    count = int(computed(log)["FACOUNT"])
+    count = int(computed_totals(log)["FACOUNT"])
     interval = garwood(count, hours)
     rate = "n/a" if interval is None else f"{count / hours:.2f} ({interval[0]:.2f}–{interval[1]:.2f})"
     return (

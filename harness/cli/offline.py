@@ -52,7 +52,7 @@ def command(
     from harness.engines.offline_loading import load_engine
     from harness.offline.figures.session_comparison import compare_device
     from harness.offline.reports import session as reports
-    from harness.offline.session_stimuli import hear, read_stimuli
+    from harness.offline.session_stimuli import detect_in_session, read_stimuli
 
     [task] = options.checked()
     folder = session_folder(session)
@@ -67,14 +67,20 @@ def command(
     with closing(load_engine(task)) as engine:
         facts = engine.facts
         try:
-            heard, failed = hear(engine, stimuli, devices, continuous=continuous, progress=progress)
+            detections, left_out = detect_in_session(engine, stimuli, devices, continuous=continuous, progress=progress)
         finally:
             line.clear()
     threshold = facts.rule.threshold if facts.rule is not None else None
     clips = {sha256: clip.name for sha256, clip in stimuli.clips.items()}
     comparisons = [
         compare_device(
-            stimuli.figures, name, heard, clips=clips, notes=stimuli.notes, why_not=failed, threshold=threshold
+            stimuli.figures,
+            name,
+            detections,
+            clips=clips,
+            notes=stimuli.notes,
+            reasons_left_out=left_out,
+            threshold=threshold,
         )
         for name in devices
     ]
@@ -89,7 +95,7 @@ def command(
         )
         text = "\n\n".join(blocks) + "\n"
     print_pieces([text])
-    if failed:
+    if left_out:
         sys.exit(ENGINE_FAULT)
 
 

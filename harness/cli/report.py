@@ -146,16 +146,16 @@ def _nearest_misses(path: Path) -> tuple[str, ...]:
 
     A line has the highest score, if scores are stored. () if the journal cannot be read.
     """
-    from harness.offline.evaluation_results import scores_of
+    from harness.offline.evaluation_results import score_cache_of
     from harness.offline.journal import JournalFile
-    from harness.offline.wake_log import MAX_MISSED
+    from harness.offline.wake_log import MAX_MISSED_NAMES
     from harness.report.evaluation_cases import errors_of, nearest_first
 
     try:
         journal = JournalFile(path)
         missed, _, _ = errors_of(journal)
-        scores = scores_of(journal, lambda line: click.echo(f"harness: {line}", err=True))
-        return tuple(error.line for error in nearest_first(missed, journal, scores)[:MAX_MISSED])
+        scores = score_cache_of(journal, lambda line: click.echo(f"harness: {line}", err=True))
+        return tuple(error.line for error in nearest_first(missed, journal, scores)[:MAX_MISSED_NAMES])
     except HarnessError as error:  # Only the list is missing: the log itself can be read.
         click.echo(f"harness: the highest scores of missed files are not available: {error}", err=True)
         return ()

@@ -30,18 +30,21 @@ from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench
 from harness.session.engine.assemble import BenchSurroundings
 
-CONNECTION = ("port", "usb", "baud", "address", "encoding", "pace")
+CONNECTION_SETTINGS = ("port", "usb", "baud", "address", "encoding", "pace")
 """Settings that are keys of a connection in a bench (docs/how-to/serial-boards.md, docs/how-to/mqtt-devices.md)."""
-PLACES = {"port", "usb", "address"}
+PLACE_SETTINGS = {"port", "usb", "address"}
 """Those of them that say where a device is."""
 LOCK_WAIT_S = 2.0
-_LOOK_AGAIN_S = 0.05
+"""Longest wait for a device that another evaluation uses. It may be just ending."""
+_LOCK_RETRY_S = 0.05
 
 
 @frozen
 class ReachableDevice:
-    """A device and its connection. driver: name of the driver's entry point. options: an instance of the driver's
-    `Options`."""
+    """A device and its connection.
+
+    driver: name of the driver's entry point. options: an instance of the driver's `Options`.
+    """
 
     id: str
     driver: str
@@ -54,8 +57,12 @@ class ReachableDevice:
 
 
 def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevice, ...]:
-    """The devices that a task names, in its order. Opens no connection. InputError, InputProblems, PluginError."""
-    assignments = {name: value for name, value in settings.items() if name in CONNECTION and value}
+    """The devices that a task names, in its order. Opens no connection.
+
+    Raises InputError for a task that names no usable device, and InputProblems for a bench or profile with mistakes.
+    Raises PluginError if a driver cannot be loaded.
+    """
+    assignments = {name: value for name, value in settings.items() if name in CONNECTION_SETTINGS and value}
     file, hash_sign, ids = model.partition("#")
     if hash_sign:
         bench = load_bench(file)
@@ -63,11 +70,11 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
         if not names or len(set(names)) != len(names):
             raise InputError(
                 f"{model!r} names no device, or names one twice",
-                remedy=f"Write {file}#ID, with devices of the bench: {_listed(bench)}",
+                remedy=f"Write {file}#ID, with devices of the bench: {_device_ids(bench)}",
             )
-        return tuple(_of_bench(bench, name, assignments) for name in names)
+        return tuple(_bench_device(bench, name, assignments) for name in names)
     profile = load_profile(model, beside=Path.cwd())
-    places = PLACES & assignments.keys()
+    places = PLACE_SETTINGS & assignments.keys()
     if not places:
         raise InputError(
             f"the profile {profile.id!r} does not say how to reach the device",
@@ -77,12 +84,13 @@ def task_devices(model: str, settings: Mapping[str, str]) -> tuple[ReachableDevi
     return (_check_injects(ReachableDevice(profile.id, driver, options_of(driver, assignments), profile)),)
 
 
-def _of_bench(bench: Bench, name: str, assignments: Mapping[str, str]) -> ReachableDevice:
+def _bench_device(bench: Bench, name: str, assignments: Mapping[str, str]) -> ReachableDevice:
+    """A device of a bench. assignments: settings of the task that override its connection."""
     try:
         device = bench.device(name)
     except KeyError:
         raise InputError(
-            f"{bench.path} has no device {name!r}", remedy=f"Use one of its devices: {_listed(bench)}"
+            f"{bench.path} has no device {name!r}", remedy=f"Use one of its devices: {_device_ids(bench)}"
         ) from None
     connection = device.connection
     if connection is None:
@@ -104,18 +112,24 @@ def _check_injects(device: ReachableDevice) -> ReachableDevice:
 
 
 @contextmanager
-def first_free(devices: tuple[ReachableDevice, ...]) -> Iterator[ReachableDevice]:
+def lock_free_device(devices: tuple[ReachableDevice, ...]) -> Iterator[ReachableDevice]:
     """A device that no other evaluation uses, locked until the end. InputError after LOCK_WAIT_S without one. The
     lock of a dead process is free, so a worker that replaces another finds its device."""
+    device, lock = _await_lock(devices)
+    try:
+        yield device
+    finally:
+        os.close(lock)
+
+
+def _await_lock(devices: tuple[ReachableDevice, ...]) -> tuple[ReachableDevice, int]:
+    """The first device that can be locked, and the descriptor of its lock."""
     deadline_s = time.monotonic() + LOCK_WAIT_S
-    lock: int | None = None
     while True:
         for device in devices:
-            lock = _lock(device)
+            lock = _try_lock(device)
             if lock is not None:
-                break
-        if lock is not None:
-            break
+                return device, lock
         if time.monotonic() >= deadline_s:
             count = len(devices)
             names = ", ".join(device.id for device in devices)
@@ -123,14 +137,12 @@ def first_free(devices: tuple[ReachableDevice, ...]) -> Iterator[ReachableDevice
                 f"another process already uses {names}: a device processes one file at a time",
                 remedy=f"Use -j {count}, or name more devices: bench.yaml#a,b",
             )
-        time.sleep(_LOOK_AGAIN_S)
-    try:
-        yield device
-    finally:
-        os.close(lock)
+        time.sleep(_LOCK_RETRY_S)
 
 
-def _lock(device: ReachableDevice) -> int | None:
+def _try_lock(device: ReachableDevice) -> int | None:
+    """The descriptor of the device's lock; None if another process has it. The lock belongs to the far end of the
+    connection, so that two names for one device are one."""
     folder = runtime_folder() / "devices"
     folder.mkdir(exist_ok=True)
     name = hashlib.sha256(far_end(device.driver, device.options, device.id).encode()).hexdigest()[:24]
@@ -143,16 +155,20 @@ def _lock(device: ReachableDevice) -> int | None:
     return file
 
 
-def _listed(bench: Bench) -> str:
+def _device_ids(bench: Bench) -> str:
     return ", ".join(device.id for device in bench.devices)
 
 
 NO_PROGRESS_S = 60.0
 """A device that acknowledges nothing for this long has hung. Drivers notice most hangs sooner."""
 BACK_WITHIN_S = 20.0
+"""Longest wait for a lost link."""
 RESTART_WITHIN_S = 10.0
-RESTART_AGAIN_S = 2.0
-_AGAIN_S = 0.005
+"""Longest wait for a restart. For this long after it, the device may refuse sound and settings."""
+RESTART_RETRY_S = 2.0
+"""A restart is sent again after this time without a report."""
+_RETRY_S = 0.005
+"""Pause before a refused sound or setting is sent again."""
 PlayedSound = tuple[seen_by.StimulusStarted, seen_by.StimulusEnded, tuple[seen_by.Wake, ...]]
 """Start and end of a sound, and the wake events in order of arrival."""
 _PCM16 = 32768.0
@@ -161,8 +177,10 @@ _PCM16 = 32768.0
 class DeviceLink:
     """Sends sound to one device. Every fault is an EngineError.
 
-    Call it from one thread only; the driver's own threads pass in observations. rate_hz: sample rate of the sound.
-    Positions are seconds on the device's audio line: all sound that it has been given, joined end to end.
+    Call it from one thread only; the driver's own threads pass in observations. Positions are seconds on the device's
+    audio line: all sound that it has been given, joined end to end.
+
+    rate_hz: sample rate of the sound.
     """
 
     def __init__(self, reached: ReachableDevice) -> None:
@@ -178,7 +196,7 @@ class DeviceLink:
         surroundings = BenchSurroundings(HostClock(), "system", 0, Path(self._scratch.name), reached.profile)
         self._driver = kind(reached.id, reached.options, surroundings)
         try:
-            self._driver.open(self._take)
+            self._driver.open(self._record)
         except HarnessError:
             self._scratch.cleanup()
             raise
@@ -194,70 +212,72 @@ class DeviceLink:
         self._driver.close()
         self._scratch.cleanup()
 
-    def ready(self) -> None:
+    def await_link(self) -> None:
         """Waits until a lost link is back. DeviceError if it does not come back within BACK_WITHIN_S."""
-        back = self._wait(lambda: not self._loss_reason, BACK_WITHIN_S)
-        if not back:
+        is_back = self._wait_for(lambda: not self._loss_reason, BACK_WITHIN_S)
+        if not is_back:
             raise DeviceError(
                 f"{self.id} is gone: {self._loss_reason}",
                 remedy="Reconnect it (docs/how-to/serial-boards.md), then continue with --resume",
             )
 
     def restart(self) -> None:
-        """Restarts the device with cleared state. Returns when the device has reported its start."""
-        mark, deadline_s = self._mark(), time.monotonic() + RESTART_WITHIN_S
+        """Restarts the device with cleared state. Returns when the device has reported its start. EngineError if it
+        does not within RESTART_WITHIN_S."""
+        mark = self._observation_count()
+        deadline_s = time.monotonic() + RESTART_WITHIN_S
         while time.monotonic() < deadline_s:
             try:
                 self._driver.restart()
             except DeviceError as error:
-                raise self._failed(f"cannot be restarted: {error.what}", error.remedy) from error
+                raise self._error(f"cannot be restarted: {error.what}", error.remedy) from error
             # The report may be lost on a noisy line.
-            if self._wait(lambda: any(map(_started, self._since(mark))), RESTART_AGAIN_S):
+            if self._wait_for(lambda: any(map(_is_start, self._since(mark))), RESTART_RETRY_S):
                 self._settling_until_s = time.monotonic() + RESTART_WITHIN_S
                 return
-        raise self._failed(f"did not restart within {exact(RESTART_WITHIN_S)} s", "Reset it by hand")
+        raise self._error(f"did not restart within {exact(RESTART_WITHIN_S)} s", "Reset it by hand")
 
     def set_sensitivity(self, value: int) -> None:
-        """Sets 0–100. A restart clears it."""
+        """Sets the sensitivity, 0–100. A restart clears it. EngineError if the device refuses it."""
         while True:
             try:
                 self._driver.set_operating_point(value)
                 return
             except DeviceError as error:
                 if time.monotonic() >= self._settling_until_s:
-                    raise self._failed(f"does not accept the sensitivity: {error.what}", error.remedy) from error
-                time.sleep(_AGAIN_S)
+                    raise self._error(f"does not accept the sensitivity: {error.what}", error.remedy) from error
+                time.sleep(_RETRY_S)
 
-    def give(self, samples: npt.NDArray[np.int16]) -> PlayedSound:
+    def play(self, samples: npt.NDArray[np.int16]) -> PlayedSound:
         """Plays sound of shape (n,), n > 0, at rate_hz. Returns when the device has acknowledged the last sample and
-        reported all events up to it."""
+        reported all events up to it. EngineError if it did not hear all of it, restarted, or dropped events."""
         waveform = Waveform((samples / _PCM16).astype(np.float32), self.rate_hz)
-        missing = self.about().lost_events
+        lost_events_before = self.about().lost_events
         while True:
-            mark = self._mark()
-            ended = self._played(waveform, mark)
+            mark = self._observation_count()
+            ended = self._play_once(waveform, mark)
             observations = self._since(mark)
-            started = next(
-                (observation for observation in observations if isinstance(observation, seen_by.StimulusStarted)), None
-            )
+            starts = (observation for observation in observations if isinstance(observation, seen_by.StimulusStarted))
+            started = next(starts, None)
             if ended is not None and ended.complete and started is not None:
                 break
             # Just after a restart a device is not ready for a moment. It then has heard nothing of this sound.
             if started is not None or time.monotonic() >= self._settling_until_s:
-                raise self._failed(*_reason(observations, self._loss_reason))
-            time.sleep(_AGAIN_S)
+                raise self._error(*_cut_off_reason(observations, self._loss_reason))
+            time.sleep(_RETRY_S)
         self._settling_until_s = 0.0
-        if any(map(_started, observations)):
-            raise self._failed("restarted in the middle of a file", "Check its power supply and its console")
-        if self.about().lost_events != missing:
-            raise self._failed("has dropped events: its event buffer is full", "Send sound in real time")
+        if any(map(_is_start, observations)):
+            raise self._error("restarted in the middle of a file", "Check its power supply and its console")
+        if self.about().lost_events != lost_events_before:
+            raise self._error("has dropped events: its event buffer is full", "Send sound in real time")
         wakes = tuple(observation for observation in observations if isinstance(observation, seen_by.Wake))
         with self._changed:
             self._seen.clear()
         return started, ended, wakes
 
-    def _played(self, waveform: Waveform, mark: int) -> seen_by.StimulusEnded | None:
-        """Plays a sound and returns its end; None if it could not begin. mark: number of earlier observations."""
+    def _play_once(self, waveform: Waveform, mark: int) -> seen_by.StimulusEnded | None:
+        """Plays a sound and returns its end; None if the device refuses it because it has just restarted. mark: number
+        of earlier observations."""
         self._plays += 1
         play_id = f"offline.{self._plays}"
         try:
@@ -265,7 +285,7 @@ class DeviceLink:
         except DeviceError as error:
             if time.monotonic() < self._settling_until_s:
                 return None
-            raise self._failed(f"does not accept sound: {error.what}", error.remedy) from error
+            raise self._error(f"does not accept sound: {error.what}", error.remedy) from error
 
         def ended() -> seen_by.StimulusEnded | None:
             endings = (
@@ -273,22 +293,21 @@ class DeviceLink:
             )
             return next((ending for ending in endings if ending.play_id == play_id), None)
 
-        progress = len(self._progress(mark))
-        while not self._wait(lambda: ended() is not None, NO_PROGRESS_S):
-            if len(self._progress(mark)) == progress:
+        progress = self._progress_count(mark)
+        while not self._wait_for(lambda: ended() is not None, NO_PROGRESS_S):
+            if self._progress_count(mark) == progress:
                 self._driver.stop()
-                raise self._failed(f"hangs: it has acknowledged nothing for {exact(NO_PROGRESS_S)} s", "Reset it")
-            progress = len(self._progress(mark))
+                raise self._error(f"hangs: it has acknowledged nothing for {exact(NO_PROGRESS_S)} s", "Reset it")
+            progress = self._progress_count(mark)
         return ended()
 
-    def _progress(self, mark: int) -> list[seen_by.Observation]:
-        return [
-            observation
-            for observation in self._since(mark)
-            if isinstance(observation, seen_by.ListeningProved | seen_by.StimulusStarted)
-        ]
+    def _progress_count(self, mark: int) -> int:
+        """Number of observations since a mark that prove that the device takes sound."""
+        signs = seen_by.ListeningProved | seen_by.StimulusStarted
+        return sum(isinstance(observation, signs) for observation in self._since(mark))
 
-    def _take(self, observation: seen_by.Observation) -> None:
+    def _record(self, observation: seen_by.Observation) -> None:
+        """Called on the driver's threads."""
         with self._changed:
             match observation:
                 case seen_by.LinkLost(what=reason):
@@ -300,7 +319,7 @@ class DeviceLink:
             self._seen.append(observation)
             self._changed.notify_all()
 
-    def _mark(self) -> int:
+    def _observation_count(self) -> int:
         with self._changed:
             return len(self._seen)
 
@@ -308,21 +327,21 @@ class DeviceLink:
         with self._changed:
             return self._seen[mark:]
 
-    def _wait(self, holds: Callable[[], bool], limit_s: float) -> bool:
+    def _wait_for(self, holds: Callable[[], bool], limit_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(holds, limit_s)
 
-    def _failed(self, problem: str, remedy: str = "") -> EngineError:
+    def _error(self, problem: str, remedy: str = "") -> EngineError:
         return EngineError(f"{self.id} {problem}", remedy=remedy)
 
 
-def _started(observation: seen_by.Observation) -> bool:
+def _is_start(observation: seen_by.Observation) -> bool:
     return isinstance(observation, seen_by.Status) and observation.state is seen_by.DeviceState.STARTED
 
 
-def _reason(observations: list[seen_by.Observation], lost: str) -> tuple[str, str]:
-    """Why a sound was cut off, from the observations during it, and the remedy. lost: why the link is
-    down now; "" if it is up."""
+def _cut_off_reason(observations: list[seen_by.Observation], lost: str) -> tuple[str, str]:
+    """Why a sound was cut off, from the observations during it, and the remedy. lost: why the link is down now; "" if
+    it is up."""
     for observation in observations:
         match observation:
             case seen_by.LinkLost(what=reason):

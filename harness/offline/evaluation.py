@@ -260,10 +260,10 @@ class EvaluationRunner:
 
     def _phrases(self, facts: EngineFacts) -> tuple[str, ...]:
         """The engine's phrases, as compared with labels. InputError if every label is of another phrase."""
-        from harness.offline.figures.phrase_matching import compared
+        from harness.offline.figures.phrase_matching import comparable_phrase
 
-        engine_phrases = tuple(dict.fromkeys(map(compared, facts.phrases)))
-        labels = Counter(compared(label.phrase) for file in self._listing.files for label in file.labels)
+        engine_phrases = tuple(dict.fromkeys(map(comparable_phrase, facts.phrases)))
+        labels = Counter(comparable_phrase(label.phrase) for file in self._listing.files for label in file.labels)
         unknown_phrases = {phrase: count for phrase, count in labels.items() if phrase and phrase not in engine_phrases}
         if engine_phrases and unknown_phrases:
             engine_texts = ", ".join(map(repr, engine_phrases))
@@ -279,12 +279,12 @@ class EvaluationRunner:
 
     def _print_events(self, outcome: FileOutcome, file: ListedFile) -> None:
         """Prints the lines of the log for one file."""
-        from harness.offline.figures.counts import judged
+        from harness.offline.figures.counts import judge_file
         from harness.offline.reports.log import file_events
         from harness.offline.wake_log import event_line
 
         assert self._header is not None
-        for event in file_events(outcome, judged(outcome, self._header.counting), file.listed):
+        for event in file_events(outcome, judge_file(outcome, self._header.counting), file.listed):
             self._screen.print_event(event_line(event))
 
     def _write_after(self, error: BaseException) -> None:

@@ -14,8 +14,8 @@ from harness.model.errors import InputError, Place
 from harness.model.offline import ListKind, Task, file_number
 from harness.model.stimulus import SoundCondition
 from harness.model.time import MeasuredDuration
-from harness.offline.figures.counts import Tally, judged
-from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, spoken_in
+from harness.offline.figures.counts import Tally, judge_file
+from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, phrases_in
 from harness.offline.figures.figures import figures_of
 from harness.offline.figures.groups import Labels, talker_of
 from harness.offline.figures.sweep import Sweep
@@ -40,7 +40,7 @@ Columns = Mapping[str, Labels]
 
 def read_engines(logs: Sequence[Path], warn: Callable[[str], None]) -> list[EvaluatedEngine]:
     """Reads evaluations by their logs or journals; InputError for a log without its journal."""
-    return list(_named([_journal(log) for log in logs], logs, warn))
+    return list(_named_engines([_journal(log) for log in logs], logs, warn))
 
 
 def _journal(log: Path) -> JournalFile:
@@ -54,24 +54,26 @@ def _journal(log: Path) -> JournalFile:
     return JournalFile(path)
 
 
-def _named(
+def _named_engines(
     journals: Sequence[JournalFile], logs: Sequence[Path], warn: Callable[[str], None]
 ) -> Iterator[EvaluatedEngine]:
-    names = _names([journal.header.evaluation.task for journal in journals], logs)
+    """The engines under short names, with their sweeps. An engine without one has the reason in `no_scores`."""
+    names = _short_names([journal.header.evaluation.task for journal in journals], logs)
     for journal, log, name in zip(journals, logs, names, strict=True):
-        header, sweep, why = journal.header, None, ""
-        cache = scores_of(journal, warn)
+        header = journal.header
+        sweep, no_scores = None, ""
+        cache = score_cache_of(journal, warn)
         try:
             if any(listing.kind is ListKind.REFERENCED for listing in header.lists):
                 raise InputError("files with references have no thresholds")
             outcomes = ((entry.outcome, entry.listed) for entry in journal.outcomes())
             sweep = sweep_of(outcomes, header, cache)
         except InputError as error:
-            why = error.what
-        yield _read(journal, log=log, name=name, sweep=sweep, no_scores=why, cache=cache)
+            no_scores = error.what
+        yield _engine_of(journal, log=log, name=name, sweep=sweep, no_scores=no_scores, cache=cache)
 
 
-def _read(
+def _engine_of(
     journal: JournalFile, log: Path, name: str, sweep: Sweep | None, no_scores: str, cache: ScoreCache
 ) -> EvaluatedEngine:
     header, rule = journal.header, journal.header.facts.rule
@@ -79,10 +81,11 @@ def _read(
     phrases = {
         phrase.key: phrase
         for journalled in journal.outcomes()
-        for phrase in spoken_in(journalled.outcome, tally.add(journalled.outcome, journalled.listed))
+        for phrase in phrases_in(journalled.outcome, tally.add(journalled.outcome, journalled.listed))
     }
 
     def missed_at(threshold: float) -> dict[SpokenKey, bool]:
+        """Whether each phrase is missed at a threshold. Without a sweep: as the engine ran."""
         if sweep is None or rule is None:
             return {key: phrase.known_s is None for key, phrase in phrases.items()}
         missed = {}
@@ -91,7 +94,7 @@ def _read(
                 continue
             tracks = cache.tracks(header.facts, entry.outcome.sha256) or ()
             outcome = replace(entry.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
-            for phrase in spoken_in(outcome, judged(outcome, header.counting)):
+            for phrase in phrases_in(outcome, judge_file(outcome, header.counting)):
                 missed[phrase.key] = phrase.known_s is None
         return missed
 
@@ -107,22 +110,26 @@ def _read(
     )
 
 
-def _names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
+def _short_names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
     """A different name for each evaluation, as short as possible: engine, model, engine and model, or log."""
-    if len(tasks) > 1:
-        engines, models = [task.engine for task in tasks], [PurePath(task.model).name or task.engine for task in tasks]
-        for names in (engines, models, [task.name for task in tasks]):
-            if len(set(names)) == len(names):
-                return names
-        return [log.name.removesuffix(".jsonl") for log in logs]
-    return [task.name for task in tasks]
+    full_names = [task.name for task in tasks]
+    if len(tasks) == 1:
+        return full_names
+    engines = [task.engine for task in tasks]
+    models = [PurePath(task.model).name or task.engine for task in tasks]
+    for names in (engines, models, full_names):
+        if len(set(names)) == len(names):
+            return names
+    return [log.name.removesuffix(".jsonl") for log in logs]
 
 
-def scores_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCache:
+def score_cache_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCache:
     """The cache with the scores of an evaluation: in the folder that it used, or beside its journal if that moved."""
     folder = Path(journal.header.evaluation.cache or f"{journal.path.stem}.scores")
-    moved = journal.path.parent / folder.name
-    return ScoreCache(folder if folder.is_dir() or not moved.is_dir() else moved, warn)
+    beside_journal = journal.path.parent / folder.name
+    if not folder.is_dir() and beside_journal.is_dir():
+        folder = beside_journal
+    return ScoreCache(folder, warn)
 
 
 def sound_path(name: str, bases: Iterable[str], condition: SoundCondition | None = None) -> str:
@@ -140,8 +147,11 @@ def sound_path(name: str, bases: Iterable[str], condition: SoundCondition | None
 
 
 def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
-    """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest. If it was
-    not, the ends of speech that the harness finds in at most MAX_TIMED recordings, spread evenly over the lists."""
+    """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest.
+
+    If it was not, the ends of speech that the harness finds in at most MAX_TIMED recordings, spread evenly over the
+    lists. Their times are those of the sound as played, so a changed speed is divided out.
+    """
     stated = {
         key: MeasuredDuration(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None
     }
@@ -150,20 +160,22 @@ def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
             stated[ListKind.INV.value, index, -1] = MeasuredDuration(float(text) / _speed(engine, index))
     if stated:
         return stated, True
-    bases = engine.journal.header.bases
-    paths = [
-        (key, sound_path(entry.listed, bases, engine.journal.header.evaluation.condition(entry.outcome.number)))
-        for entry in engine.journal.outcomes()
-        if (key := (entry.outcome.kind.value, entry.outcome.number, -1)) in engine.phrases
-    ]
+    header = engine.journal.header
+    paths: list[tuple[SpokenKey, str]] = []
+    for entry in engine.journal.outcomes():
+        kind, number = entry.outcome.kind.value, entry.outcome.number
+        if (kind, number, -1) in engine.phrases:
+            path = sound_path(entry.listed, header.bases, header.evaluation.condition(number))
+            paths.append(((kind, number, -1), path))
     if len(paths) > MAX_TIMED:
         paths = [paths[index] for index in np.linspace(0, len(paths) - 1, MAX_TIMED, dtype=int)]
-    speech_ends = ((key, _speech_end(path)) for key, path in paths)
-    return {
-        key: MeasuredDuration(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S)
-        for key, at_s in speech_ends
-        if at_s is not None
-    }, False
+    measured = {}
+    for key, path in paths:
+        end_s = _speech_end_s(path)
+        if end_s is not None:
+            _, number, _ = key
+            measured[key] = MeasuredDuration(end_s / _speed(engine, number), SPEECH_END_ERROR_S)
+    return measured, False
 
 
 def _speed(engine: EvaluatedEngine, number: int) -> float:
@@ -172,7 +184,8 @@ def _speed(engine: EvaluatedEngine, number: int) -> float:
     return 1.0 if condition is None else condition.channel.speed
 
 
-def _speech_end(path: str) -> float | None:
+def _speech_end_s(path: str) -> float | None:
+    """Where speech ends in a recording, in seconds; None if it has none or cannot be read."""
     from harness.engines import voice_activity  # imported here, since it takes a second
 
     try:
@@ -195,9 +208,12 @@ def table_of(engines: Sequence[EvaluatedEngine], target: SweepTarget | None, col
     clusters = {}
     conditions = len(header.evaluation.conditions)
     if clustered_by or conditions > 1:
-        for (kind, number, place), phrase in first.phrases.items():
-            by_file = f"{kind} {file_number(number, conditions)} {place}"
-            clusters[kind, number, place] = talker(ListKind(kind), number, phrase.label) if talker else by_file
+        for (kind, number, label_index), phrase in first.phrases.items():
+            if talker:
+                cluster = talker(ListKind(kind), number, phrase.label)
+            else:
+                cluster = f"{kind} {file_number(number, conditions)} {label_index}"
+            clusters[kind, number, label_index] = cluster
         clustered_by = clustered_by or "file"
     return engines_table(
         engines, target, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by
@@ -212,9 +228,9 @@ def write_joint(
     write_atomically(Path(f"{prefix}.json"), (json.dumps(table_json(table), indent=1) + "\n").encode())
     yield from (f"{prefix}.csv", f"{prefix}.json")
     curves = [
-        pictures.Curve(engine.name, det, engine.as_run)
+        pictures.Curve(engine.name, engine.det, engine.as_run)
         for engine in engines
-        if (det := engine.det).has_accepts and det.has_rejects
+        if engine.det.has_accepts and engine.det.has_rejects
     ]
     if not picture or not curves:
         return

@@ -22,10 +22,11 @@ from harness.model.frozen import frozen
 from harness.model.offline import LabelledPhrase
 from harness.sound.manifests import AUDIO, MANIFESTS, TEXT, column_of, read_manifest
 
-SOUNDS = (".wav", ".flac", ".aiff", ".aif", ".w64", ".caf", ".au", ".sph", ".rf64", ".bw64")
-OTHER_SOUNDS = (".mp3", ".ogg", ".opus", ".m4a", ".webm")
+SOUND_ENDINGS = (".wav", ".flac", ".aiff", ".aif", ".w64", ".caf", ".au", ".sph", ".rf64", ".bw64")
+OTHER_SOUND_ENDINGS = (".mp3", ".ogg", ".opus", ".m4a", ".webm")
 """Endings of sounds that no engine can play. They are collected too, so that the log reports them as rejected."""
 FOLDER = "folder"
+"""Name of the column that collected files have without a manifest."""
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 PHRASE_END = "phrase_end_s"
 """Column of a manifest: where the phrase ends, in seconds."""
@@ -59,8 +60,9 @@ class CollectedFiles:
         """Hash of the names, labels and texts; None if there are only names, where the hash of the list is enough."""
         if not self.labels and not self.texts:
             return None
-        more = repr(self.labels) + (repr(self.texts) if self.texts else "")
-        return hashlib.sha256(self.content() + more.encode("utf-8", "surrogatepass")).hexdigest()
+        # Texts are left out if there are none, so that journals of versions without texts can still be resumed.
+        details = repr(self.labels) + (repr(self.texts) if self.texts else "")
+        return hashlib.sha256(self.content() + details.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
@@ -69,11 +71,11 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
     encoding: encoding of a manifest; None for UTF-8.
     """
     if place == "-":
-        return _of_names(place, [line.rstrip("\r\n") for line in _standard_input() if line.strip()])
+        return _of_names(place, [line.rstrip("\r\n") for line in _standard_input_lines() if line.strip()])
     lower = place.lower()
     path = Path(place)
     if path.is_dir():
-        return _of_names(place, list(_below(place)))
+        return _of_names(place, list(_sounds_below(place)))
     if path.is_file():
         if _is_sound(place):
             return _of_names(place, [place])
@@ -85,59 +87,63 @@ def collect_files(place: str, encoding: str | None = None) -> CollectedFiles:
         remedy = f"Unpack it, and name the folder: tar xf {place}"
         raise InputError("sound in a tar archive cannot be read in place", place=Place(place), remedy=remedy)
     if glob.has_magic(place):
-        names = [name for entry in sorted(glob.glob(place, recursive=True)) for name in _each(entry)]
+        names = [name for entry in sorted(glob.glob(place, recursive=True)) for name in _sounds_of_match(entry)]
         if not names:
             raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with ls")
         return _of_names(place, names)
     if path.is_file():
-        remedy = (
-            f"Give a list with -i or --oov; here, a folder, {', '.join(SOUNDS[:2])}, .zip or {', '.join(MANIFESTS)}"
-        )
+        endings = f"{', '.join(SOUND_ENDINGS[:2])}, .zip or {', '.join(MANIFESTS)}"
+        remedy = f"Give a list with -i or --oov; here, a folder, {endings}"
         raise InputError("this is neither a folder nor a sound file", place=Place(place), remedy=remedy)
     raise InputError("there is no such file or folder", place=Place(place), remedy=similar_path(path))
 
 
 def _of_names(place: str, names: Sequence[str]) -> CollectedFiles:
+    """The recordings with their folders as a column. InputError for no names, or for one that no list can hold."""
     if not names:
-        raise InputError("no sound files were found", place=Place(place), remedy=f"Supported: {', '.join(SOUNDS)}")
-    if wrong := next((name for name in names if "\n" in name), None):
-        raise InputError(f"the name {wrong!r} contains a line break", place=Place(place), remedy="Rename the file")
+        raise InputError(
+            "no sound files were found", place=Place(place), remedy=f"Supported: {', '.join(SOUND_ENDINGS)}"
+        )
+    for name in names:
+        if "\n" in name:
+            raise InputError(f"the name {name!r} contains a line break", place=Place(place), remedy="Rename the file")
     top = place if Path(place).is_dir() else ""
     folders = (os.path.relpath(os.path.dirname(name), top) if top else os.path.dirname(name) for name in names)
     return CollectedFiles(place, tuple(names), {FOLDER: tuple("" if folder == "." else folder for folder in folders)})
 
 
-def _standard_input() -> Iterator[str]:
+def _standard_input_lines() -> Iterator[str]:
     return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="surrogateescape", newline="\n")
 
 
-def _each(name: str) -> Iterator[str]:
+def _sounds_of_match(name: str) -> Iterator[str]:
     """The sounds for one match of a pattern: the file itself if it is a sound, or all sounds below the folder."""
     if os.path.isdir(name):
-        yield from _below(name)
+        yield from _sounds_below(name)
     elif _is_sound(name):
         yield name
 
 
-def _below(folder: str) -> Iterator[str]:
+def _sounds_below(folder: str) -> Iterator[str]:
     """The sound files below a folder, in the order of their names. A folder that is reached again by a link is left
     out."""
     visited: set[str] = set()
-    for top, inside, files in os.walk(folder, followlinks=True):
+    for top, subfolders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(top)
         if real in visited:
-            inside.clear()
+            subfolders.clear()  # os.walk then does not enter them
             continue
         visited.add(real)
-        inside.sort()
+        subfolders.sort()
         yield from (os.path.join(top, name) for name in sorted(files) if _is_sound(name))
 
 
 def _is_sound(name: str) -> bool:
-    return name.lower().endswith((*SOUNDS, *OTHER_SOUNDS))
+    return name.lower().endswith((*SOUND_ENDINGS, *OTHER_SOUND_ENDINGS))
 
 
 def _of_zip(place: str) -> CollectedFiles:
+    """The sounds in an archive. Their names are addresses by which they can be read in place."""
     try:
         with zipfile.ZipFile(place) as archive:
             inside = sorted(name for name in archive.namelist() if _is_sound(name))
@@ -151,6 +157,7 @@ def _of_zip(place: str) -> CollectedFiles:
 
 
 def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
+    """The recordings of a manifest, with its other columns. InputError for a row without a recording."""
     table = read_manifest(place, encoding)
     audio, text = column_of(table.header, AUDIO), column_of(table.header, TEXT)
     if audio is None:
@@ -167,7 +174,8 @@ def _of_manifest(place: str, encoding: str | None) -> CollectedFiles:
 
 
 def demand_phrase_ends(files: CollectedFiles) -> None:
-    """InputError for a phrase that ends at no time. An empty cell means that its end is not known."""
+    """InputError for a cell of PHRASE_END that is not a time in seconds. An empty cell means that its end is not
+    known."""
     for name, text in zip(files.names, files.columns.get(PHRASE_END, ()), strict=False):
         try:
             end_s = float(text or 0)

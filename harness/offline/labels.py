@@ -22,11 +22,11 @@ from harness.model.errors import InputError, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.offline import LabelledPhrase
-from harness.offline.figures.phrase_matching import compared
+from harness.offline.figures.phrase_matching import comparable_phrase
 from harness.offline.file_sources import CollectedFiles
 from harness.sound.manifests import AUDIO
 
-LABELS = (".csv", ".tsv", ".rttm", ".textgrid", ".txt")
+LABEL_ENDINGS = (".csv", ".tsv", ".rttm", ".textgrid", ".txt")
 _START = ("start", "start_s", "begin", "begin_s", "onset", "from")
 _END = ("end", "end_s", "stop", "stop_s", "offset", "to")
 _DURATION = ("duration", "duration_s", "dur")
@@ -40,6 +40,7 @@ _RTTM_REMEDY = "Write: LEXEME FILE 1 START DURATION PHRASE lex TALKER <NA>"
 _AUDACITY_REMEDY = "Write start, end and label with tabs between: 12.3<tab>13.1<tab>okay nabu"
 _LENGTH_REMEDY = "Label the phrase from its beginning to its end"
 TIER = "tier"
+"""Name of the trait that holds the tier of a label."""
 _GRID_REMEDY = "Save it in Praat with File > Save as text file"
 _GRID_TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)|\S+')
 Labels = tuple[LabelledPhrase, ...]
@@ -47,16 +48,19 @@ Labels = tuple[LabelledPhrase, ...]
 
 @frozen
 class LabelFile:
-    """A file of labels. of: the labels of each recording in order of time, by the name of the recording in the file.
-    The name is "" if the file does not name it."""
+    """A file of labels.
+
+    labels: those of each recording in order of time, by the name of the recording in the file. The name is "" if the
+    file does not name it.
+    """
 
     path: str
-    of: dict[str, Labels]
+    labels: dict[str, Labels]
 
     @property
-    def named(self) -> bool:
+    def names_recordings(self) -> bool:
         """Whether the file names its recordings. If not, it belongs to the recording that has its own name."""
-        return "" not in self.of
+        return "" not in self.labels
 
 
 def read_labels(path: str, encoding: str | None = None, tier: str = "") -> LabelFile:
@@ -66,26 +70,31 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
     tier: the only tier of a TextGrid that is read; "" for all.
     """
     ending = PurePath(path).suffix.lower()
-    if ending not in LABELS:
+    if ending not in LABEL_ENDINGS:
         remedy = "Write CSV (.csv, .tsv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
         raise InputError("label files do not have this suffix", place=Place(path), remedy=remedy)
-    encoding = (_grid_encoding(path) if ending == ".textgrid" else None) or encoding
+    if ending == ".textgrid":
+        encoding = _grid_encoding(path) or encoding
     text = read_text(Path(path), encoding, may_be_empty=True, as_written=ending in _TABLES)
     if not text.strip():  # a recording without phrases
         return LabelFile(path, {"": ()})
     problems = Problems(path)
-    labels: dict[str, list[_LabelLine]] = {} if ending in (*_TABLES, ".rttm") else {"": []}
+    labels: dict[str, list[_LabelLine]] = {}
+    if ending not in (*_TABLES, ".rttm"):
+        labels[""] = []  # such a file never names its recording, also if it has no labels
     match ending:
         case ".csv" | ".tsv":
-            rows = _csv(text, problems)
+            rows = _csv_labels(text, problems)
         case ".rttm":
-            rows = _rttm(text, problems)
+            rows = _rttm_labels(text, problems)
         case ".textgrid":
-            rows = _grid(text, problems, tier)
+            rows = _grid_labels(text, problems, tier)
         case _:
-            rows = _audacity(text, problems)
-    for recording, label in rows:
-        labels.setdefault(recording, []).extend([] if label is None else [label])
+            rows = _audacity_labels(text, problems)
+    for recording, label_line in rows:
+        label_lines = labels.setdefault(recording, [])
+        if label_line is not None:
+            label_lines.append(label_line)
     problems.refuse()
     for label_lines in labels.values():
         label_lines.sort(key=lambda label: (label[0].start_s, label[0].end_s))
@@ -96,34 +105,39 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
 
 _TABLES = (".csv", ".tsv")
 _LabelLine = tuple[LabelledPhrase, int]
+"""A label, and the number of its line."""
 
 
 def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
     """Adds a problem for the first label that overlaps an earlier one by at least half of the shorter of the two.
     labels: in order of time."""
-    before: list[_LabelLine] = []
+    open_labels: list[_LabelLine] = []  # those that end after the beginning of the label at hand
     pairs: list[tuple[_LabelLine, _LabelLine]] = []
     for later in labels:
-        before = [earlier for earlier in before if earlier[0].end_s > later[0].start_s]
-        pairs += [(earlier, later) for earlier in before if _same_phrase(earlier[0], later[0])][:1]
-        before.append(later)
+        open_labels = [earlier for earlier in open_labels if earlier[0].end_s > later[0].start_s]
+        overlapped = next((earlier for earlier in open_labels if _overlap_by_half(earlier[0], later[0])), None)
+        if overlapped is not None:
+            pairs.append((overlapped, later))
+        open_labels.append(later)
     if not pairs:
         return
-    first, second = sorted(pairs[0], key=lambda label: label[1])
-    problem = f"this label ({_label_text(second[0])}) overlaps the label on line {first[1]} ({_label_text(first[0])})"
-    problem += f", and {counted(len(pairs) - 1, 'more label')} that overlap" if len(pairs) > 1 else ""
-    tier = _tier(first[0])
+    (first, first_line), (second, second_line) = sorted(pairs[0], key=lambda label_line: label_line[1])
+    problem = f"this label ({_label_text(second)}) overlaps the label on line {first_line} ({_label_text(first)})"
+    if len(pairs) > 1:
+        problem += f", and {counted(len(pairs) - 1, 'more label')} that overlap"
+    tier = _tier(first)
     remedy = "Remove one of them: a phrase has one label"
-    if tier != _tier(second[0]):
+    if tier != _tier(second):
         remedy = f"Choose the labels of one tier: --tier {shlex.quote(tier)}"
-    problems.add(second[1], 0, problem, remedy)
+    problems.add(second_line, 0, problem, remedy)
 
 
-def _same_phrase(earlier: LabelledPhrase, later: LabelledPhrase) -> bool:
+def _overlap_by_half(earlier: LabelledPhrase, later: LabelledPhrase) -> bool:
+    """Whether two labels may be of the same phrase, and overlap by at least half of the shorter one."""
     common_s = min(earlier.end_s, later.end_s) - later.start_s
     shorter_s = min(earlier.end_s - earlier.start_s, later.end_s - later.start_s)
-    phrases_agree = not earlier.phrase or not later.phrase or compared(earlier.phrase) == compared(later.phrase)
-    return phrases_agree and common_s >= shorter_s / 2
+    phrases = {comparable_phrase(label.phrase) for label in (earlier, later) if label.phrase}
+    return len(phrases) < 2 and common_s >= shorter_s / 2
 
 
 def _tier(label: LabelledPhrase) -> str:
@@ -131,16 +145,19 @@ def _tier(label: LabelledPhrase) -> str:
 
 
 def _label_text(label: LabelledPhrase) -> str:
+    text = f"{exact(label.start_s, 9)} to {exact(label.end_s, 9)} s"
     tier = _tier(label)
-    return f"{exact(label.start_s, 9)} to {exact(label.end_s, 9)} s" + (f", tier {shown(tier)}" if tier else "")
+    return f"{text}, tier {shown(tier)}" if tier else text
 
 
-def _label(
-    problems: Problems, line: int, start: str, end: str, phrase: str, remedy: str, *, lasts: bool = False,
+def _parse_label(
+    problems: Problems, line: int, start: str, end: str, phrase: str, remedy: str, *, is_duration: bool = False,
     traits: tuple[tuple[str, str], ...] = (),
 ) -> _LabelLine | None:  # fmt: skip
-    """A label from the texts of its fields, with its line. None after a problem, which is added to `problems`. lasts:
-    whether `end` is a duration."""
+    """A label from the texts of its fields, with its line. None after a problem, which is added to `problems`.
+
+    is_duration: whether `end` is a duration.
+    """
     times: list[float] = []
     for text in (start, end):
         try:
@@ -151,7 +168,9 @@ def _label(
             problems.add(line, 0, f"{shown(text)} is not a time in seconds", remedy)
             return None
         times.append(time_s)
-    start_s, end_s = times[0], round(times[0] + times[1], 9) if lasts else times[1]
+    start_s, end_s = times
+    if is_duration:
+        end_s = round(start_s + end_s, 9)  # without the error of adding floats
     if end_s < start_s:
         problems.add(line, 0, f"the phrase ends at {end} s, before it begins at {start} s", remedy)
         return None
@@ -161,39 +180,20 @@ def _label(
     return LabelledPhrase(start_s, end_s, " ".join(phrase.split()), traits), line
 
 
-_Read = Iterator[tuple[str, _LabelLine | None]]
+_ReadLabels = Iterator[tuple[str, _LabelLine | None]]
 """Name of a recording, and a label with its line; None instead for a recording that is named without a phrase."""
 
 
-def _csv(text: str, problems: Problems) -> _Read:
+def _csv_labels(text: str, problems: Problems) -> _ReadLabels:
     table = CsvRows.of(text, problems, separator_of(problems.file))
     rows = iter(table)
     first_line, fields = next(rows, (1, []))
     problems.refuse()
     header = [name.strip().lower() for name in fields]
-    if twice := next((name for index, name in enumerate(header) if name in header[:index] and name), None):
-        problems.add(first_line, 0, f"two columns are called {shown(twice)}", "Rename one")
+    columns = _csv_columns(header, first_line, problems)
+    if columns is None:
         return
-
-    def column(names: Sequence[str]) -> int | None:
-        return next((header.index(name) for name in names if name in header), None)
-
-    audio, start, phrase = column(AUDIO), column(_START), column(_PHRASE)
-    end, lasts = column(_END), False
-    if end is None:
-        end, lasts = column(_DURATION), True
-    if start is None or end is None:
-        problem = f"no column has the {'start' if start is None else 'end'} of the phrases"
-        problems.add(first_line, 0, problem, _CSV_REMEDY)
-        return
-    trait_columns = [
-        index for index in range(len(header)) if index not in (audio, start, end, phrase) and header[index]
-    ]
-    for name in (header[index] for index in trait_columns if phrase is None):
-        if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # misspelt: then any phrase would count
-            remedy = f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}"
-            problems.add(first_line, 0, f"the column {name!r} is not known", remedy)
-            return
+    audio = columns.audio
     for line, row in rows:
         if len(row) != len(header):
             problem = f"{counted(len(row), 'field')}, but the header has {len(header)}"
@@ -202,18 +202,64 @@ def _csv(text: str, problems: Problems) -> _Read:
         name = "" if audio is None else row[audio].strip()
         if audio is not None and not name:
             problems.add(line, 0, "the row does not name a recording", _CSV_REMEDY)
-        elif audio is not None and not (row[start].strip() or row[end].strip()):
+        elif audio is not None and not (row[columns.start].strip() or row[columns.end].strip()):
             yield name, None
         else:
-            traits = tuple((header[index], " ".join(unmarked(row[index]).split())) for index in trait_columns)
-            phrase_text = "" if phrase is None else unmarked(row[phrase])
-            times = table.number(row[start]), table.number(row[end])
-            yield name, _label(problems, line, *times, phrase_text, _CSV_REMEDY, lasts=lasts, traits=traits)
+            traits = tuple((header[index], " ".join(unmarked(row[index]).split())) for index in columns.traits)
+            phrase = "" if columns.phrase is None else unmarked(row[columns.phrase])
+            start, end = table.number(row[columns.start]), table.number(row[columns.end])
+            yield (
+                name,
+                _parse_label(
+                    problems, line, start, end, phrase, _CSV_REMEDY, is_duration=columns.end_is_duration, traits=traits
+                ),
+            )
     if audio is None:
-        yield "", None
+        yield "", None  # also if the table has no rows
 
 
-def _rttm(text: str, problems: Problems) -> _Read:
+@frozen
+class _CsvColumns:
+    """Indices of the columns of a table of labels; None without such a column."""
+
+    audio: int | None
+    start: int
+    end: int
+    end_is_duration: bool
+    phrase: int | None
+    traits: tuple[int, ...]
+
+
+def _csv_columns(header: Sequence[str], line: int, problems: Problems) -> _CsvColumns | None:
+    """The columns that a header in lower case names. None after a problem, which is added to `problems`."""
+    for index, name in enumerate(header):
+        if name and name in header[:index]:
+            problems.add(line, 0, f"two columns are called {shown(name)}", "Rename one")
+            return None
+
+    def column(names: Sequence[str]) -> int | None:
+        return next((header.index(name) for name in names if name in header), None)
+
+    audio, start, phrase, end = column(AUDIO), column(_START), column(_PHRASE), column(_END)
+    end_is_duration = end is None
+    if end is None:
+        end = column(_DURATION)
+    if start is None or end is None:
+        problem = f"no column has the {'start' if start is None else 'end'} of the phrases"
+        problems.add(line, 0, problem, _CSV_REMEDY)
+        return None
+    traits = tuple(index for index, name in enumerate(header) if name and index not in (audio, start, end, phrase))
+    if phrase is None:
+        for name in (header[index] for index in traits):
+            # A misspelt column of phrases must not be taken for a trait: any phrase would then count.
+            if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):
+                remedy = f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}"
+                problems.add(line, 0, f"the column {name!r} is not known", remedy)
+                return None
+    return _CsvColumns(audio, start, end, end_is_duration, phrase, traits)
+
+
+def _rttm_labels(text: str, problems: Problems) -> _ReadLabels:
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         if not fields or fields[0].startswith(COMMENT) or fields[0].upper() in _RTTM_OTHERS:
@@ -222,24 +268,31 @@ def _rttm(text: str, problems: Problems) -> _Read:
             problem = f"{shown(fields[0])} is not an RTTM type" if len(fields) >= 8 else f"only {len(fields)} fields"
             problems.add(number, 1, problem, _RTTM_REMEDY)
             continue
-        _, recording, _, start, lasts, words, _, talker, *_ = fields
-        # Tools that label anything but talkers write the label in the place of the talker.
-        phrase = (talker if words == _NONE else words).replace("_", " ")
-        traits = () if words == _NONE or talker == _NONE else (("talker", talker),)
-        phrase = "" if phrase == _NONE else phrase
-        yield recording, _label(problems, number, start, lasts, phrase, _RTTM_REMEDY, lasts=True, traits=traits)
+        _, recording, _, start, is_duration, words, _, talker, *_ = fields
+        traits: tuple[tuple[str, str], ...] = ()
+        if words == _NONE:
+            # Tools that label anything but talkers write the label in the place of the talker.
+            phrase = "" if talker == _NONE else talker.replace("_", " ")
+        else:
+            phrase = words.replace("_", " ")
+            if talker != _NONE:
+                traits = (("talker", talker),)
+        yield (
+            recording,
+            _parse_label(problems, number, start, is_duration, phrase, _RTTM_REMEDY, is_duration=True, traits=traits),
+        )
 
 
-def _audacity(text: str, problems: Problems) -> _Read:
+def _audacity_labels(text: str, problems: Problems) -> _ReadLabels:
     for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("\\"):  # frequencies of the label above
+        if not line.strip() or line.startswith("\\"):  # such a line has the frequencies of the label above
             continue
         fields = line.split("\t")
         if len(fields) < 2:
             problems.add(number, 1, f"{shown(line)} is not an Audacity label", _AUDACITY_REMEDY)
             continue
         times = [field.replace(",", ".") for field in fields[:2]]  # as Audacity writes them in some languages
-        yield "", _label(problems, number, times[0], times[1], " ".join(fields[2:]), _AUDACITY_REMEDY)
+        yield "", _parse_label(problems, number, times[0], times[1], " ".join(fields[2:]), _AUDACITY_REMEDY)
 
 
 def _grid_encoding(path: str) -> str | None:
@@ -251,55 +304,70 @@ def _grid_encoding(path: str) -> str | None:
         return None  # reported when it is read
 
 
-def _grid(text: str, problems: Problems, only_tier: str) -> _Read:
-    """Reads both text formats of a TextGrid: the short one has the values of the long one without their names.
-    only_tier: the tier that is read; "" for all."""
-    values = list(_grid_values(text))
-    index = 0
+class _GridReader:
+    """Takes the values of a TextGrid one by one. InputError if the next value is of another kind."""
 
-    def take(kind: type[str] | type[float]) -> tuple[int, str]:
-        nonlocal index
-        line, kind_of_value, value = (
-            values[index] if index < len(values) else (text.count("\n") + 1, None, "the end of the file")
-        )
-        if kind_of_value is not kind:
-            problem = f"{shown(value)} is not the {'text' if kind is str else 'number'} that a TextGrid has here"
-            raise InputError(problem, place=Place(problems.file, line), remedy=_GRID_REMEDY)
-        index += 1
-        return line, value
+    def __init__(self, text: str, file: str) -> None:
+        self._file = file
+        self._values = list(_grid_values(text))
+        self._index = 0
+        self._last_line = text.count("\n") + 1
 
-    def count() -> int:
-        line, value = take(float)
-        if not 0 <= float(value) <= len(values):
-            raise InputError(f"{shown(value)} is not a count", place=Place(problems.file, line), remedy=_GRID_REMEDY)
+    def text(self) -> tuple[int, str]:
+        """The next value and its line."""
+        return self._take(str, "text")
+
+    def number(self) -> tuple[int, str]:
+        """The next value, as it is written, and its line."""
+        return self._take(float, "number")
+
+    def count(self) -> int:
+        line, value = self.number()
+        if not 0 <= float(value) <= len(self._values):
+            raise InputError(f"{shown(value)} is not a count", place=Place(self._file, line), remedy=_GRID_REMEDY)
         return int(float(value))
 
+    def _take(self, kind: type[str] | type[float], noun: str) -> tuple[int, str]:
+        line, found_kind, value = self._last_line, None, "the end of the file"
+        if self._index < len(self._values):
+            line, found_kind, value = self._values[self._index]
+        if found_kind is not kind:
+            problem = f"{shown(value)} is not the {noun} that a TextGrid has here"
+            raise InputError(problem, place=Place(self._file, line), remedy=_GRID_REMEDY)
+        self._index += 1
+        return line, value
+
+
+def _grid_labels(text: str, problems: Problems, only_tier: str) -> _ReadLabels:
+    """Reads both text formats of a TextGrid: the short one has the values of the long one without their names.
+    only_tier: the tier that is read; "" for all."""
+    grid = _GridReader(text, problems.file)
     try:
-        if (take(str)[1], take(str)[1]) != ("ooTextFile", "TextGrid"):
+        if (grid.text()[1], grid.text()[1]) != ("ooTextFile", "TextGrid"):
             raise InputError("this is not a TextGrid", place=Place(problems.file, 1), remedy=_GRID_REMEDY)
-        take(float)
-        take(float)
-        tiers = count()
-        names: list[str] = []
-        intervals_seen = False
-        for _ in range(tiers):
-            line, kind = take(str)
-            tier = take(str)[1]
-            names.append(tier)
-            take(float)
-            take(float)
-            for _ in range(count()):
-                line, start = take(float)
-                end = take(float)[1] if kind == "IntervalTier" else start
-                phrase = take(str)[1]
+        grid.number()  # begin and end of the grid
+        grid.number()
+        tier_count = grid.count()
+        tiers: list[str] = []
+        has_intervals = False
+        for _ in range(tier_count):
+            is_interval = grid.text()[1] == "IntervalTier"
+            tier = grid.text()[1]
+            tiers.append(tier)
+            grid.number()  # begin and end of the tier
+            grid.number()
+            for _ in range(grid.count()):
+                line, start = grid.number()
+                end = grid.number()[1] if is_interval else start
+                phrase = grid.text()[1]
                 if only_tier not in ("", tier):
                     continue
-                intervals_seen |= kind == "IntervalTier"
-                if kind == "IntervalTier" and phrase.strip():
-                    yield "", _label(problems, line, start, end, phrase, _GRID_REMEDY, traits=((TIER, tier),))
-        if only_tier and only_tier not in names:
-            problems.add(1, 0, f"there is no tier {shown(only_tier)}", nearest(only_tier, names, listed="Tiers"))
-        elif tiers and not intervals_seen:
+                has_intervals |= is_interval
+                if is_interval and phrase.strip():
+                    yield "", _parse_label(problems, line, start, end, phrase, _GRID_REMEDY, traits=((TIER, tier),))
+        if only_tier and only_tier not in tiers:
+            problems.add(1, 0, f"there is no tier {shown(only_tier)}", nearest(only_tier, tiers, listed="Tiers"))
+        elif tier_count and not has_intervals:
             problems.add(1, 0, "no tier has intervals, and points have no end", "Label phrases as intervals in Praat")
     except InputError as error:
         problems.take(error)
@@ -318,52 +386,59 @@ def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]
 
 
 class LabelsOfRecordings:
-    """Finds the labels of recordings, in files that name the recordings or have their names. places: label files, and
-    folders with them; empty for files beside the recordings. encoding, tier: as for `read_labels`."""
+    """Finds the labels of recordings, in files that name the recordings or have their names.
+
+    places: label files, and folders with them; empty for files beside the recordings. encoding, tier: as for
+    `read_labels`.
+    """
 
     def __init__(self, places: Sequence[str], encoding: str | None = None, tier: str = "") -> None:
         self._places, self._encoding, self._tier = places, encoding, tier
-        self._files = [read_labels(path, encoding, tier) for place in places for path in _below(place)]
+        self._files = [read_labels(path, encoding, tier) for place in places for path in _label_files_in(place)]
         self._used: set[tuple[str, str]] = set()
         self._by_name: dict[str, tuple[LabelFile, str]] = {}
         for file in self._files:
-            for recording in file.of:
+            for recording in file.labels:
                 name = recording or PurePath(file.path).stem
                 if name in self._by_name:
                     problem = f"it labels {shown(name)}, and so does {self._by_name[name][0].path}"
                     raise InputError(problem, place=Place(file.path), remedy="Keep one of them")
                 self._by_name[name] = file, recording
 
-    def labels_of(self, gathered: CollectedFiles) -> tuple[Labels, ...]:
+    def labels_of(self, files: CollectedFiles) -> tuple[Labels, ...]:
         """The labels of each recording. InputError if one has none."""
-        only = len(gathered.names) == 1 and len(self._files) == 1 and not self._files[0].named
+        # One file without names belongs to one recording, whatever both are called.
+        is_pair = len(files.names) == 1 and len(self._files) == 1 and not self._files[0].names_recordings
         labels = []
-        for name in gathered.names:
-            labelled = (self._files[0], "") if only else self._label_file_of(name)
-            if labelled is None:
-                searched = (
-                    "" if self._places else f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt next to it"
+        for name in files.names:
+            source = (self._files[0], "") if is_pair else self._label_file_of(name)
+            if source is None:
+                searched = ""
+                if not self._places:
+                    searched = f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt next to it"
+                raise InputError(
+                    f"there are no labels for it{searched}",
+                    place=Place(name),
+                    remedy="Name its labels with --long-labels. "
+                    "For a recording without phrases, use --out, or an empty file",
                 )
-                remedy = (
-                    "Name its labels with --long-labels. For a recording without phrases, use --out, or an empty file"
-                )
-                raise InputError(f"there are no labels for it{searched}", place=Place(name), remedy=remedy)
-            file, recording = labelled
+            file, recording = source
             self._used.add((file.path, recording))
-            labels.append(file.of[recording])
-        self._demand_phrases(labels)
+            labels.append(file.labels[recording])
+        self._demand_phrases_of_all_or_none(labels)
         return tuple(labels)
 
     def unused(self) -> list[str]:
         """Recordings that have labels, but that `labels_of` was never given."""
-        every = [(file.path, recording) for file in self._files for recording in file.of]
-        return [recording or path for path, recording in every if (path, recording) not in self._used]
+        labelled = [(file.path, recording) for file in self._files for recording in file.labels]
+        return [recording or path for path, recording in labelled if (path, recording) not in self._used]
 
     def _label_file_of(self, name: str) -> tuple[LabelFile, str] | None:
-        path = PurePath(name.partition("::")[0])  # within an archive
+        """The file that labels a recording, and the recording's name in it; None without one."""
+        path = PurePath(name.partition("::")[0])  # of a file in an archive: its name there
         if not self._places:
-            candidates = [f"{path.with_suffix('')}{ending}" for ending in (*LABELS, ".TextGrid", ".RTTM")]
-            label_files = [candidate for candidate in candidates if os.path.isfile(candidate)]
+            paths = [f"{path.with_suffix('')}{ending}" for ending in (*LABEL_ENDINGS, ".TextGrid", ".RTTM")]
+            label_files = [candidate for candidate in paths if os.path.isfile(candidate)]
             if len(label_files) > 1:
                 remedy = "Name one with --long-labels"
                 raise InputError(
@@ -372,35 +447,37 @@ class LabelsOfRecordings:
             if not label_files:
                 return None
             file = read_labels(label_files[0], self._encoding, self._tier)
-            if not file.named:
+            if not file.names_recordings:
                 return file, ""
-            places = {recording: (file, recording) for recording in file.of}
+            candidates_by_name = {recording: (file, recording) for recording in file.labels}
         else:
-            places = self._by_name
+            candidates_by_name = self._by_name
         endings = ("/".join(path.parts[index:]) for index in range(len(path.parts)))  # the longest first
         for key in (name, *endings, path.stem):
-            if key in places:
-                return places[key]
-        same_names = [key for key in places if PurePath(key).name == path.name]
+            if key in candidates_by_name:
+                return candidates_by_name[key]
+        same_names = [key for key in candidates_by_name if PurePath(key).name == path.name]
         if len(same_names) > 1:
             problem = f"the labels of {shown(same_names[0])} and {shown(same_names[1])} may both be its"
             raise InputError(problem, place=Place(name), remedy="Name recordings in the labels as the list does")
-        return places[same_names[0]] if same_names else None
+        return candidates_by_name[same_names[0]] if same_names else None
 
-    def _demand_phrases(self, label_lists: Sequence[Labels]) -> None:
-        every = [label for labels in label_lists for label in labels]
-        named_count = sum(bool(label.phrase) for label in every)
-        if 0 < named_count < len(every):
-            nameless = next(label for label in every if not label.phrase)
-            start, nameless_count = exact(nameless.start_s, 9), len(every) - named_count
+    def _demand_phrases_of_all_or_none(self, label_lists: Sequence[Labels]) -> None:
+        all_labels = [label for labels in label_lists for label in labels]
+        named_count = sum(bool(label.phrase) for label in all_labels)
+        if 0 < named_count < len(all_labels):
+            nameless = next(label for label in all_labels if not label.phrase)
+            start, nameless_count = exact(nameless.start_s, 9), len(all_labels) - named_count
             problem = f"{named_count} labels name a phrase, and {nameless_count} do not, such as the one at {start} s"
             raise InputError(problem, remedy="Name the phrase of every label, or of none: then any phrase counts")
 
 
-def _below(place: str) -> list[str]:
+def _label_files_in(place: str) -> list[str]:
     if not os.path.isdir(place):
         return [place]
-    inside = sorted(str(path) for path in Path(place).rglob("*") if path.suffix.lower() in LABELS)
+    inside = sorted(str(path) for path in Path(place).rglob("*") if path.suffix.lower() in LABEL_ENDINGS)
     if not inside:
-        raise InputError("no label files were found", place=Place(place), remedy=f"Supported: {', '.join(LABELS)}")
+        raise InputError(
+            "no label files were found", place=Place(place), remedy=f"Supported: {', '.join(LABEL_ENDINGS)}"
+        )
     return inside

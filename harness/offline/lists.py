@@ -22,7 +22,7 @@ from harness.base.lazy_sequence import LazySequence
 from harness.base.text_file import CsvRows, Problems, separator_of
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.frozen import frozen
-from harness.model.offline import INLINE, LabelledPhrase, ListedFile, ListKind, RejectReason
+from harness.model.offline import INLINE, PHRASE, LabelledPhrase, ListedFile, ListKind, RejectReason
 from harness.model.stimulus import SoundCondition
 from harness.offline.file_sources import CollectedFiles, collect_files, demand_phrase_ends
 from harness.offline.journal_lines import ListFacts
@@ -31,26 +31,35 @@ from harness.sound.sound_stores import check_store, is_address, kind_of_store, l
 from harness.sound.wave_file import UnusableSound
 
 _REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
-_TWICE, _BOTH = 1, 2  # Places in _REASONS.
-_KEY_BYTES = 16  # With 8, two of 10⁷ files would be taken for the same in one of 400,000 lists.
+_TWICE, _BOTH = 1, 2
+"""Indices in _REASONS."""
+_KEY_BYTES = 16
+"""Length of the hash of a file's path. With 8, two of 10⁷ files would be taken for the same in one of 400,000 lists."""
 _MAX_FOLDERS = 4096
 """Number of folders whose real paths are cached."""
 _BLOCK = 1 << 18
+"""Bytes that are read at once."""
 _MAX_LINE_BYTES = 1 << 16
 """In bytes. The longest path in Linux has 4,096."""
-_MAX_PROBLEMS = 20
+_MAX_REPORTED_PROBLEMS = 20
 _SOUND_STARTS = (b"RIFF", b"RF64", b"BW64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd")
 
 
 class _FileColumns:
-    """The files of one kind of list, as columns. bases: the folders in which relative names were found, shared by all
-    kinds. A name with base 0 is absolute or an address. With references, `names` has two entries for each file."""
+    """The files of one kind of list, as columns.
+
+    - bases: the folders in which relative names were found, shared by all kinds. A name with base 0 is absolute or an
+      address.
+    - names: joined bytes of all names. With references, there are two names for each file.
+    - keys: _KEY_BYTES bytes for each file, until `_mark_repeated`; rejected: an index in _REASONS for each, after it.
+    - labels: for each file, its labelled phrases; empty without labels.
+    """
 
     def __init__(self, kind: ListKind, bases: list[bytes]) -> None:
         self.kind, self.bases = kind, bases
         self.names, self.keys, self.rejected = bytearray(), bytearray(), bytearray()
         self._ends, self._lines, self._sizes = array("Q"), array("Q"), array("Q")
-        self._in_base = array("H")
+        self._base_indices = array("H")
         self._with_reference = kind is ListKind.REFERENCED
         self.labels: list[tuple[LabelledPhrase, ...]] = []
 
@@ -69,7 +78,7 @@ class _FileColumns:
         """Adds the name of a file, or that of the reference of the file added last."""
         self.names += name
         self._ends.append(len(self.names))
-        self._in_base.append(base)
+        self._base_indices.append(base)
 
     def file(self, number: int) -> ListedFile:
         index = 2 * number if self._with_reference else number
@@ -87,8 +96,10 @@ class _FileColumns:
         )
 
     def _name(self, index: int) -> tuple[bytes, bytes]:
-        name = bytes(self.names[self._ends[index - 1] if index else 0 : self._ends[index]])
-        base = self._in_base[index]
+        """A name as listed, and its path."""
+        start = self._ends[index - 1] if index else 0
+        name = bytes(self.names[start : self._ends[index]])
+        base = self._base_indices[index]
         return name, os.path.join(self.bases[base], name) if base else name
 
 
@@ -97,17 +108,17 @@ def _files(columns: Sequence[_FileColumns], conditions: Sequence[SoundCondition]
 
     conditions: each file occurs once for each of them, one after the other. Empty: once, as it is.
     """
-    times = max(1, len(conditions))
+    repeats = max(1, len(conditions))
 
-    def at(number: int) -> ListedFile:
+    def file_at(number: int) -> ListedFile:
         for file_columns in columns:
-            if number < times * len(file_columns):
-                file = file_columns.file(number // times)
-                return _in_condition(file, number, conditions[number % times]) if conditions else file
-            number -= times * len(file_columns)
+            if number < repeats * len(file_columns):
+                file = file_columns.file(number // repeats)
+                return _in_condition(file, number, conditions[number % repeats]) if conditions else file
+            number -= repeats * len(file_columns)
         raise IndexError(number)
 
-    return LazySequence(times * sum(map(len, columns)), at)
+    return LazySequence(repeats * sum(map(len, columns)), file_at)
 
 
 def _in_condition(file: ListedFile, number: int, condition: SoundCondition) -> ListedFile:
@@ -130,44 +141,43 @@ def demand_local(files: Iterable[ListedFile]) -> None:
 
 CONDITION = "condition"
 """Name of the column with the label of the whole condition. Each axis of the conditions is a further column."""
-
-
 Columns = Mapping[str, Mapping[ListKind, Sequence[str]]]
+"""For each column and kind of list, the value for each file; "" for none."""
 
 
-def _labels_in_conditions(
+def _columns_in_conditions(
     columns: Columns, files: Mapping[ListKind, int], conditions: Sequence[SoundCondition]
 ) -> Columns:
     """The columns for files that occur once for each condition, with the columns of the conditions added. files: number
     of files of each kind, without repetitions."""
     if not conditions:
         return columns
-    times = len(conditions)
+    repeats = len(conditions)
 
-    def repeated(labels: Sequence[str]) -> Sequence[str]:
-        return LazySequence(times * len(labels), lambda index: labels[index // times])
+    def each_repeated(values: Sequence[str]) -> Sequence[str]:
+        return LazySequence(repeats * len(values), lambda index: values[index // repeats])
 
-    def cycled(count: int, labels: Sequence[str]) -> Sequence[str]:
-        return LazySequence(times * count, lambda index: labels[index % times])
+    def all_repeated(count: int, values: Sequence[str]) -> Sequence[str]:
+        return LazySequence(repeats * count, lambda index: values[index % repeats])
 
     all_columns = {
-        name: {kind: repeated(labels) for kind, labels in by_kind.items()} for name, by_kind in columns.items()
+        name: {kind: each_repeated(values) for kind, values in by_kind.items()} for name, by_kind in columns.items()
     }
     condition_columns = {CONDITION: [condition.label() for condition in conditions]}
     condition_columns |= {
         name: [dict(condition.axes).get(name, "") for condition in conditions] for name, _ in conditions[0].axes
     }
     return all_columns | {
-        name: {kind: cycled(count, labels) for kind, count in files.items()}
-        for name, labels in condition_columns.items()
+        name: {kind: all_repeated(count, values) for kind, count in files.items()}
+        for name, values in condition_columns.items()
     }
 
 
-def _seal(parts: Sequence[_FileColumns]) -> None:
+def _mark_repeated(kinds: Sequence[_FileColumns]) -> None:
     """Rejects later entries of a file that is listed twice, and all entries of a file that is both in and out of
-    vocabulary. parts: all kinds, of which the last two are out of vocabulary and labelled. Frees the keys: call it
+    vocabulary. kinds: all kinds, of which the last two are out of vocabulary and labelled. Frees the keys: call it
     last."""
-    keys = np.frombuffer(b"".join(part.keys for part in parts), dtype=np.uint64).reshape(-1, 2)
+    keys = np.frombuffer(b"".join(columns.keys for columns in kinds), dtype=np.uint64).reshape(-1, 2)
     marks = np.zeros(len(keys), np.uint8)
     if len(keys):
         order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in list order
@@ -175,27 +185,32 @@ def _seal(parts: Sequence[_FileColumns]) -> None:
         marks[order[repeated]] = _TWICE
         firsts = np.flatnonzero(~repeated)
         lasts = np.append(firsts[1:], len(order)) - 1
-        vocabulary = sum(map(len, parts[:-2]))
-        in_both = (order[firsts] < vocabulary) & (order[lasts] >= vocabulary)
+        in_vocabulary = sum(map(len, kinds[:-2]))
+        # Of the entries of one file, in list order, the first is in vocabulary and the last is not.
+        in_both = (order[firsts] < in_vocabulary) & (order[lasts] >= in_vocabulary)
         marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
     start = 0
-    for part in parts:
-        part.rejected, part.keys = bytearray(marks[start : start + len(part)].tobytes()), bytearray()
-        start += len(part)
+    for columns in kinds:
+        columns.rejected = bytearray(marks[start : start + len(columns)].tobytes())
+        columns.keys = bytearray()
+        start += len(columns)
 
 
 class _FileLocation(NamedTuple):
-    """Where a name was looked up. base: index of the folder for a relative name; 0 for another name. exists: whether
-    there is a file. link: whether it is a symbolic link. size: in bytes; 0 if unknown."""
+    """Where a name was looked up.
+
+    base: index of the folder for a relative name; 0 for another name. exists: whether there is a file. is_link: whether
+    it is a symbolic link. size: in bytes; 0 if unknown.
+    """
 
     base: int
     exists: bool
-    link: bool
+    is_link: bool
     path: bytes
     size: int = 0
 
 
-class _Places:
+class _FileFinder:
     """Finds files by the names in lists. bases: all folders in which relative names are looked up. Index 0 stands for
     no folder."""
 
@@ -220,20 +235,21 @@ class _Places:
         lstat per folder, and none for an address. InputError for an unsupported kind of address."""
         if _is_listed_address(name):
             address = os.fsdecode(name)
-            if (kind := kind_of_store(address)) not in self._stores:
+            kind = kind_of_store(address)
+            if kind not in self._stores:
                 check_store(address)
                 self._stores.add(kind)
             return _FileLocation(0, True, False, name)
         if name.startswith(b"/"):
-            exists, link, size = _file_status(name)
-            return _FileLocation(0, exists, link, name, size)
+            exists, is_link, size = _file_status(name)
+            return _FileLocation(0, exists, is_link, name, size)
         for base in folders:
             path = self.bases[base] + b"/" + name
             if _is_listed_address(path):
                 return _FileLocation(base, True, False, path)
-            exists, link, size = _file_status(path)
+            exists, is_link, size = _file_status(path)
             if exists:
-                return _FileLocation(base, True, link, path, size)
+                return _FileLocation(base, True, is_link, path, size)
         return _FileLocation(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
     def key(self, file: _FileLocation) -> bytes:
@@ -242,19 +258,20 @@ class _Places:
         path = file.path
         if _is_listed_address(path):
             local = local_path(os.fsdecode(path))
-            return _digest(path if local is None else os.fsencode(os.path.realpath(local)))
+            return _path_digest(path if local is None else os.fsencode(os.path.realpath(local)))
         folder, _, name = path.rpartition(b"/")
-        if file.link or name in (b"", b".", b".."):
-            return _digest(os.path.realpath(path))
+        if file.is_link or name in (b"", b".", b".."):
+            return _path_digest(os.path.realpath(path))
         real = self._real_folders.get(folder)
         if real is None:
             if len(self._real_folders) >= _MAX_FOLDERS:
                 self._real_folders.clear()
             real = os.path.realpath(folder or b"/").rstrip(b"/")
             self._real_folders[folder] = real
-        return _digest(real + b"/" + name)
+        return _path_digest(real + b"/" + name)
 
     def _base(self, folder: bytes) -> int:
+        """Index of a folder in `bases`, to which it is added if it is new."""
         if folder not in self.bases:
             self.bases.append(folder)
         return self.bases.index(folder)
@@ -270,24 +287,26 @@ def _file_status(path: bytes) -> tuple[bool, bool, int]:
         file_status = os.lstat(path)
     except OSError:  # reported when the file is opened
         return False, False, 0
-    link = stat.S_ISLNK(file_status.st_mode)
-    return True, link, 0 if link else file_status.st_size
+    is_link = stat.S_ISLNK(file_status.st_mode)
+    return True, is_link, 0 if is_link else file_status.st_size
 
 
-def _digest(path: bytes) -> bytes:
+def _path_digest(path: bytes) -> bytes:
     return hashlib.blake2b(path, digest_size=_KEY_BYTES).digest()
 
 
 @frozen
 class Listing:
-    """What an evaluation plays. files, lists: those in vocabulary or with references first, then those out of
-    vocabulary. bases: the folders in which relative names were found."""
+    """What an evaluation plays.
+
+    files, lists: those in vocabulary or with references first, then those out of vocabulary. bases: the folders in
+    which relative names were found.
+    """
 
     files: Sequence[ListedFile]
     lists: tuple[ListFacts, ...]
     bases: tuple[str, ...]
     columns: Columns
-    """For each column and kind of list, the value for each file; "" for none."""
     label_columns: tuple[str, ...] = ()
     """Names of the columns that labelled phrases have: `phrase`, and the names of their traits."""
 
@@ -309,47 +328,75 @@ def read_lists(
     follow the files of the lists. long: long recordings with their labels. conditions: every file is listed once in
     each; empty for files as they are. encoding: encoding of tables; None for UTF-8.
     """
-    places = _Places()
-    columns: list[_FileColumns] = []
-    lists: list[ListFacts] = []
-    bases: dict[str, None] = {}
-    labels: dict[str, dict[ListKind, list[str]]] = {}
+    finder = _FileFinder()
     sources: tuple[tuple[ListKind, Sequence[str | CollectedFiles]], ...] = (
         (ListKind.INV, [*(_table_or_list(path, encoding) for path in inv), *inside]),
         (ListKind.REFERENCED, [_referenced_table_or_list(path, encoding) for path in referenced]),
         (ListKind.OOV, [*(_table_or_list(path, encoding) for path in oov), *outside]),
         (ListKind.LABELLED, long),
     )
-    gathered = [source for _, of_kind in sources for source in of_kind if isinstance(source, CollectedFiles)]
-    for source in sources[0][1]:
+    _, in_vocabulary = sources[0]
+    for source in in_vocabulary:
         if isinstance(source, CollectedFiles):
             demand_phrase_ends(source)
-    names = dict.fromkeys(name for source in gathered for name in source.columns)
-    for kind, places_of_kind in sources:
-        columns.append(_FileColumns(kind, places.bases))
-        for place in places_of_kind:
-            before = len(columns[-1])
-            lists.append((reading := _ListReader(place, places, columns[-1])).read())
-            columns[-1].labels += place.labels if isinstance(place, CollectedFiles) else ()
-            place_columns = place.columns if isinstance(place, CollectedFiles) else {}
-            blank = ("",) * (len(columns[-1]) - before)
+    files_by_kind: list[_FileColumns] = []
+    lists: list[ListFacts] = []
+    bases: dict[str, None] = {}
+    for kind, kind_sources in sources:
+        columns = _FileColumns(kind, finder.bases)
+        files_by_kind.append(columns)
+        for source in kind_sources:
+            reader = _ListReader(source, finder, columns)
+            lists.append(reader.read())
+            if isinstance(source, CollectedFiles):
+                columns.labels += source.labels
+            used_bases = [base for base in reader.folders if base in reader.used]
+            bases |= dict.fromkeys(os.fsdecode(finder.bases[base]) for base in used_bases)
+    _mark_repeated(files_by_kind)
+    counts = {columns.kind: len(columns) for columns in files_by_kind}
+    columns_of_all = _collected_columns(sources, lists)
+    repeats = max(1, len(conditions))
+    return Listing(
+        files=_files(files_by_kind, conditions),
+        lists=tuple(replace(list_facts, files=repeats * list_facts.files) for list_facts in lists),
+        bases=tuple(bases),
+        columns=_columns_in_conditions(columns_of_all, counts, conditions),
+        label_columns=_label_columns(long),
+    )
+
+
+def _collected_columns(
+    sources: Sequence[tuple[ListKind, Sequence[str | CollectedFiles]]], lists: Sequence[ListFacts]
+) -> dict[str, dict[ListKind, list[str]]]:
+    """The columns that collected files have, over all lists of each kind; "" for files of other lists. lists: the facts
+    of each source, in the same order."""
+    collected = [source for _, kind_sources in sources for source in kind_sources if isinstance(source, CollectedFiles)]
+    names = dict.fromkeys(name for source in collected for name in source.columns)
+    columns: dict[str, dict[ListKind, list[str]]] = {}
+    remaining_lists = iter(lists)
+    for kind, kind_sources in sources:
+        for source in kind_sources:
+            blank = ("",) * next(remaining_lists).files
+            source_columns = source.columns if isinstance(source, CollectedFiles) else {}
             for name in names:
-                labels.setdefault(name, {}).setdefault(kind, []).extend(place_columns.get(name, blank))
-            bases |= dict.fromkeys(os.fsdecode(places.bases[base]) for base in reading.folders if base in reading.used)
-    _seal(columns)
-    label_names: dict[str, None] = {}
-    for labels_of_file in (labels_of_file for source in long for labels_of_file in source.labels):
-        for label in labels_of_file:
-            label_names |= dict.fromkeys(("phrase", *(name for name, _ in label.traits)))
-    counts = {kind: len(files) for (kind, _), files in zip(sources, columns, strict=True)}
-    played = tuple(replace(list_facts, files=list_facts.files * max(1, len(conditions))) for list_facts in lists)
-    labels_of_all = _labels_in_conditions(labels, counts, conditions)
-    return Listing(_files(columns, conditions), played, tuple(bases), labels_of_all, tuple(label_names))
+                columns.setdefault(name, {}).setdefault(kind, []).extend(source_columns.get(name, blank))
+    return columns
+
+
+def _label_columns(long: Sequence[CollectedFiles]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for source in long:
+        for labels in source.labels:
+            for label in labels:
+                names |= dict.fromkeys((PHRASE, *(name for name, _ in label.traits)))
+    return tuple(names)
 
 
 def _table_or_list(name: str, encoding: str | None) -> str | CollectedFiles:
     """The recordings of a table of another tool, or the name of a list of paths."""
-    return collect_files(name, encoding) if name.lower().endswith(FOREIGN_LISTS) and os.path.isfile(name) else name
+    if name.lower().endswith(FOREIGN_LISTS) and os.path.isfile(name):
+        return collect_files(name, encoding)
+    return name
 
 
 def _referenced_table_or_list(name: str, encoding: str | None) -> str | CollectedFiles:
@@ -369,77 +416,90 @@ def _referenced_table_or_list(name: str, encoding: str | None) -> str | Collecte
 
 
 _TABLES = tuple(ending for ending in MANIFESTS if ending != ".csv")
+"""Endings of lists that are read as tables. CSV is a list of pairs, which needs no header."""
 
 
 class _ListReader:
-    def __init__(self, place: str | CollectedFiles, places: _Places, columns: _FileColumns) -> None:
-        self._gathered = place if isinstance(place, CollectedFiles) else None
-        self._name = place.place if isinstance(place, CollectedFiles) else place
-        self._places, self._columns = places, columns
+    """Reads one list, or collected files, into columns. used: indices of the folders in which names were found."""
+
+    def __init__(self, source: str | CollectedFiles, finder: _FileFinder, columns: _FileColumns) -> None:
+        self._collected = source if isinstance(source, CollectedFiles) else None
+        self._name = source.place if isinstance(source, CollectedFiles) else source
+        self._finder, self._columns = finder, columns
         self._digest = hashlib.sha256()
         self.folders: tuple[int, ...] = ()
         self.used: set[int] = set()
         self._problems: list[InputError] = []
 
     def read(self) -> ListFacts:
-        before = len(self._columns)
-        with self._opened() as file:
-            if self._columns.kind is ListKind.REFERENCED and self._gathered is None:
-                self._take_pairs(file)
+        """Adds the files of the list to the columns. InputError or InputProblems if it is not a list."""
+        count_before = len(self._columns)
+        with self._open() as file:
+            if self._columns.kind is ListKind.REFERENCED and self._collected is None:
+                self._add_pairs(file)
             else:
-                for number, line in self._lines(file):
-                    if not line.strip():
-                        continue
-                    self._take(number, line)
-                    if self._columns.kind is ListKind.REFERENCED and self._gathered is not None:
-                        self._take_text(self._gathered.texts[number - 1].encode("utf-8", "surrogatepass"))
-                    if len(self._problems) >= _MAX_PROBLEMS:
-                        break
+                self._add_names(file)
         if self._problems:
             raise InputProblems(self._problems) if len(self._problems) > 1 else self._problems[0]
-        files = len(self._columns) - before
-        if not files:
+        count = len(self._columns) - count_before
+        if not count:
             raise InputError("this list contains no files", place=Place(self._name), remedy="Write one path per line")
-        sha256 = None if self._gathered is None else self._gathered.sha256()
-        return ListFacts(self._name, sha256 or self._digest.hexdigest(), self._columns.kind, files)
+        sha256 = None if self._collected is None else self._collected.sha256()
+        return ListFacts(self._name, sha256 or self._digest.hexdigest(), self._columns.kind, count)
 
-    def _opened(self) -> BinaryIO:
-        if self._gathered is None:
-            file = _opened(self._name)
-            self.folders = self._places.of_list(_folder(self._name))
+    def _open(self) -> BinaryIO:
+        """Opens the list, or the names of collected files as a list. Sets `folders`."""
+        if self._collected is None:
+            file = _open_list(self._name)
+            self.folders = self._finder.of_list(_folder_of_list(self._name))
             return file
-        folder = self._gathered.folder
-        self.folders = self._places.of_list(None if folder is None else os.fsencode(folder))
-        return io.BytesIO(self._gathered.content())
+        folder = self._collected.folder
+        self.folders = self._finder.of_list(None if folder is None else os.fsencode(folder))
+        return io.BytesIO(self._collected.content())
 
-    def _take(self, number: int, line: bytes) -> None:
+    def _add_names(self, file: BinaryIO) -> None:
+        """Adds the file on each line; collected files with references get their texts."""
+        texts: tuple[str, ...] = ()
+        if self._columns.kind is ListKind.REFERENCED and self._collected is not None:
+            texts = self._collected.texts
+        for number, line in self._lines(file):
+            if not line.strip():
+                continue
+            self._add_file(number, line)
+            if texts:
+                self._add_text(texts[number - 1].encode("utf-8", "surrogatepass"))
+            if len(self._problems) >= _MAX_REPORTED_PROBLEMS:
+                break
+
+    def _add_file(self, number: int, line: bytes) -> None:
         file = self._locate(number, line)
-        self._columns.add(number, line, file.base, self._places.key(file), file.size)
+        self._columns.add(number, line, file.base, self._finder.key(file), file.size)
 
     def _locate(self, number: int, name: bytes) -> _FileLocation:
         """Where a file is. Adds a problem if the file exists only under the name without its surrounding blanks."""
         try:
-            file = self._places.find(name, self.folders)
+            file = self._finder.find(name, self.folders)
         except InputError as error:
             raise InputError(error.what, place=Place(self._name, number), remedy=error.remedy) from error
-        if not file.exists and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).exists:
-            shown = trimmed.decode("utf-8", "backslashreplace")
-            self._refuse(number, f"there are blanks around {shown}", "Remove them: they count as part of the name")
+        if not file.exists:
+            trimmed = name.strip()
+            if trimmed != name and self._finder.find(trimmed, self.folders).exists:
+                shown = trimmed.decode("utf-8", "backslashreplace")
+                self._refuse(number, f"there are blanks around {shown}", "Remove them: they count as part of the name")
         if file.base and file.exists:
             self.used.add(file.base)
         return file
 
-    def _take_pairs(self, file: BinaryIO) -> None:
-        """Takes the rows `audio,reference`. The header `audio,text` says that the second field is the text itself."""
+    def _add_pairs(self, file: BinaryIO) -> None:
+        """Adds the rows `audio,reference`. The header `audio,text` says that the second field is the text itself."""
         from harness.transcripts.files.lists import is_header, is_text_column  # imported here, since few lists need it
 
         problems = Problems(self._name)
         lines = (f"{line.decode('utf-8', 'surrogateescape')}\n" for _, line in self._lines(file))
-        first, texts = True, False
-        for number, fields in CsvRows(lines, problems, separator_of(self._name)):
-            is_first, first = first, False
-            if is_first and is_header(fields):
-                texts = is_text_column(fields[1])
+        has_texts = False
+        for row, (number, fields) in enumerate(CsvRows(lines, problems, separator_of(self._name))):
+            if row == 0 and is_header(fields):
+                has_texts = is_text_column(fields[1])
                 continue
             if len(fields) != 2:
                 problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'} instead of the two audio,reference"
@@ -450,23 +510,25 @@ class _ListReader:
                 self._refuse(number, "a field contains a line break", "Close its quote on the same line")
             else:
                 audio, reference = (field.encode("utf-8", "surrogateescape") for field in fields)
-                self._take(number, audio)
-                if texts:
-                    self._take_text(reference)
+                self._add_file(number, audio)
+                if has_texts:
+                    self._add_text(reference)
                 else:
                     self._columns.add_name(reference, self._locate(number, reference).base)
-            if len(self._problems) >= _MAX_PROBLEMS:
+            if len(self._problems) >= _MAX_REPORTED_PROBLEMS:
                 break
         self._problems += problems.listed
 
-    def _take_text(self, text: bytes) -> None:
+    def _add_text(self, text: bytes) -> None:
+        """Adds a text as the reference of the file added last."""
         self._columns.add_name(INLINE.encode() + b" ".join(text.split()), 0)
 
     def _refuse(self, number: int, problem: str, remedy: str) -> None:
         self._problems.append(InputError(problem, place=Place(self._name, number), remedy=remedy))
 
     def _lines(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        """Number and bytes of each line, without its end."""
+        """Number and bytes of each line, without its end. InputError for what cannot be a list. Every byte goes into
+        the hash of the list."""
         tail, number, has_begun = b"", 0, False
         while True:
             try:
@@ -476,7 +538,7 @@ class _ListReader:
             self._digest.update(block)
             if not has_begun:
                 has_begun = True
-                self._check_start(block)
+                self._demand_text(block)
                 block = block.removeprefix(b"\xef\xbb\xbf")
             if b"\0" in block:
                 line_number = number + 1 + block[: block.index(b"\0")].count(b"\n")
@@ -488,26 +550,28 @@ class _ListReader:
             for line in lines:
                 number += 1
                 if len(line) > _MAX_LINE_BYTES:
-                    raise self._too_long(number)
+                    raise self._too_long_error(number)
                 yield number, line.removesuffix(b"\r")
             if len(tail) > _MAX_LINE_BYTES:
-                raise self._too_long(number + 1)
+                raise self._too_long_error(number + 1)
             if not block:
                 return
 
-    def _check_start(self, block: bytes) -> None:
+    def _demand_text(self, block: bytes) -> None:
+        """InputError for UTF-16 and for sound files, by the first bytes."""
         if block.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError("this is UTF-16", place=Place(self._name), remedy="Save the list as UTF-8")
         if block.startswith(_SOUND_STARTS) and b"\0" in block[:64]:
             remedy = f"Give sound files with --in (with the phrase) or --out (without): --in {self._name}"
             raise InputError("this is a sound file, not a list", place=Place(self._name), remedy=remedy)
 
-    def _too_long(self, number: int) -> InputError:
+    def _too_long_error(self, number: int) -> InputError:
         problem = f"a line of more than {_MAX_LINE_BYTES >> 10} KiB: this is not a list of files"
         return InputError(problem, place=Place(self._name, number))
 
 
-def _folder(name: str) -> bytes | None:
+def _folder_of_list(name: str) -> bytes | None:
+    """The folder of a list, or the part of an address before its last slash; None for a pipe."""
     if is_address(name):
         return os.fsencode(name.rpartition("/")[0])
     if not os.path.isfile(name):
@@ -515,7 +579,7 @@ def _folder(name: str) -> bytes | None:
     return os.path.dirname(os.path.abspath(os.fsencode(name)))
 
 
-def _opened(name: str) -> BinaryIO:
+def _open_list(name: str) -> BinaryIO:
     """Opens a list: a file, a pipe such as the shell's <(find …), or a file in a store."""
     try:
         if is_address(name):

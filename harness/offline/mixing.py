@@ -28,20 +28,26 @@ from harness.sound.recordings import read as read_recording
 from harness.sound.stimuli.ambience import read_piece
 from harness.sound.stimuli.renderer import cut_speech
 
-QUIETEST_DBFS = -60.0
+MIN_BACKGROUND_DBFS = -60.0
 """A quieter background counts as having this level when the SNR is set, so that a phrase in silence can be heard."""
-AFTER_S = 2.0
+MIN_TAIL_S = 2.0
 """Least background after the last phrase of a recording, so that its detection still lies in the recording."""
+MIN_GAIN = 0.05
+"""Where background and phrase would be clipped, a phrase is not made quieter than this."""
 _MAX_CACHED = 256
+"""Number of phrases that are kept in memory."""
 
 
 @frozen
 class MixRequest:
     """How phrases are mixed into background.
 
-    hours: length of all mixed recordings together; None to use all background once. gap_s, snr_db: least and most gap
-    between phrases, least and most SNR; both are drawn uniformly. file_s: length of each mixed recording. phrase: the
-    phrase that all recordings contain, unless a column of a manifest names it.
+    - rate_hz: sample rate of the mixed recordings.
+    - hours: length of all mixed recordings together; None to use all background once.
+    - gap_s, snr_db: least and most gap between phrases, least and most SNR; both are drawn uniformly.
+    - file_s: length of each mixed recording.
+    - phrase: the phrase that all recordings contain, unless a column of a manifest names it.
+    - seed: of all random choices.
     """
 
     rate_hz: int = 16_000
@@ -53,27 +59,45 @@ class MixRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, (least, most) in (("gap", self.gap_s), ("snr", self.snr_db)):
-            if least > most:
+        for name, (low, high) in (("gap", self.gap_s), ("snr", self.snr_db)):
+            if low > high:
                 raise InputError(
-                    f"--{name} {exact(least)} {exact(most)}: the first value is larger than the second",
+                    f"--{name} {exact(low)} {exact(high)}: the first value is larger than the second",
                     remedy="Swap them",
                 )
 
 
-PlantedPhrase = tuple[int, int, int, float]
-"""Index of the phrase's recording, start and end of its speech in the mix (in samples), and its SNR in dB."""
+@frozen
+class PlantedPhrase:
+    """A phrase in a mix. recording: index of the phrase's recording. start, end: of its speech, in samples of the
+    mix."""
+
+    recording: int
+    start: int
+    end: int
+    snr_db: float
+
+
+@frozen
+class _Speech:
+    """A phrase, cut to its speech with a margin. start, end: of the speech, in samples. level_dbfs: active speech
+    level."""
+
+    samples: Samples
+    start: int
+    end: int
+    level_dbfs: float
 
 
 class Mixer:
     """Mixes phrases into background; both are recordings on this computer. InputError, before any is mixed, for a
-    recording that cannot be used."""
+    recording that cannot be used. hours: length of all mixed recordings together."""
 
     def __init__(
         self, request: MixRequest, phrases: Sequence[CollectedFiles], background: Sequence[CollectedFiles]
     ) -> None:
         self._request = request
-        self._chance = np.random.Generator(np.random.PCG64(request.seed))
+        self._random = np.random.Generator(np.random.PCG64(request.seed))
         self._names = [name for recordings in phrases for name in recordings.names]
         self._phrases = [_path(name, recordings.folder) for recordings in phrases for name in recordings.names]
         blank_row = {name: "" for recordings in phrases for name in recordings.columns}
@@ -86,42 +110,43 @@ class Mixer:
         self._lengths_s = [check(path) for path in self._background]
         for path in self._phrases:
             check(path)
-            if self._speech(path) is None:
+            if _speech(path, request.rate_hz) is None:
                 raise InputError("it contains no speech", place=Place(path), remedy="Remove it")
         self.hours = sum(self._lengths_s) / 3600 if request.hours is None else request.hours
         if round(self.hours * 3600) < 1:
             raise InputError("there is less than a second of background", remedy="Add recordings, or increase --hours")
-        self._waiting: list[int] = []
+        self._unused_phrases: list[int] = []
 
     def write(self, folder: Path) -> Iterator[tuple[int, int]]:
         """Writes mix-001.wav with its labels in mix-001.csv, and so on. Yields for each the number of samples and the
         number of phrases. OSError if a file cannot be written."""
-        remaining_samples, number = round(self.hours * 3600 * self._request.rate_hz), 0
-        pieces = self._pieces()
+        remaining_samples = round(self.hours * 3600 * self._request.rate_hz)
+        number = 0
+        pieces = self._background_pieces()
         while remaining_samples > 0:
             number += 1
             count = min(remaining_samples, round(self._request.file_s * self._request.rate_hz))
             remaining_samples -= count
-            sound = self._stretch(pieces, count)
-            planted = tuple(self._plant(sound))
+            sound = self._next_background(pieces, count)
+            planted_phrases = tuple(self._plant(sound))
             path = folder / f"mix-{number:03}.wav"
             with atomic_stream(path) as file:
                 samples = np.clip(np.rint(sound * 32768), -32768, 32767).astype(np.int16)
                 soundfile.write(file, samples, self._request.rate_hz, format="WAV", subtype="PCM_16")
-            write_atomically(path.with_suffix(".csv"), self._labels(planted).encode())
-            yield count, len(planted)
+            write_atomically(path.with_suffix(".csv"), self._labels(planted_phrases).encode())
+            yield count, len(planted_phrases)
 
-    def _pieces(self) -> Iterator[RecordingPiece]:
+    def _background_pieces(self) -> Iterator[RecordingPiece]:
         """The background in random order, again and again, in pieces that fit into memory."""
         while True:
-            for index in self._chance.permutation(len(self._background)):
+            for index in self._random.permutation(len(self._background)):
                 offset_s = 0.0
                 while offset_s < self._lengths_s[index]:
                     length_s = min(self._request.file_s, self._lengths_s[index] - offset_s)
                     yield RecordingPiece(self._background[index], offset_s, length_s)
                     offset_s += length_s
 
-    def _stretch(self, pieces: Iterator[RecordingPiece], count: int) -> Samples:
+    def _next_background(self, pieces: Iterator[RecordingPiece], count: int) -> Samples:
         """The next `count` samples of background."""
         sound = np.zeros(count, dtype=np.float32)
         filled = 0
@@ -132,66 +157,64 @@ class Mixer:
         return sound
 
     def _plant(self, sound: Samples) -> Iterator[PlantedPhrase]:
-        """Adds phrases to the background, from the first to the last that fits."""
-        request, place = self._request, 0
+        """Adds phrases to the background in place, until the next one does not fit. Yields each."""
+        request, position = self._request, 0
         while True:
-            place += round(self._chance.uniform(*request.gap_s) * request.rate_hz)
-            snr_db = float(self._chance.uniform(*request.snr_db))
-            if not self._waiting:
-                self._waiting = self._chance.permutation(len(self._phrases)).tolist()
-            phrase = self._speech(self._phrases[self._waiting[-1]])
-            assert phrase is not None, self._phrases[self._waiting[-1]]
-            speech, start, end, level_dbfs = phrase
-            if place - start < 0:
-                place = start
-            first = place - start
-            if first + len(speech) + round(AFTER_S * request.rate_hz) > len(sound):
-                return
-            background = sound[first : first + len(speech)]
-            noise_dbfs = max(QUIETEST_DBFS, rms_dbfs(background[start:end]))
-            gain = 10 ** ((noise_dbfs + snr_db - level_dbfs) / 20)
-            most = float(np.abs(background).max(initial=0.0)) + gain * float(np.abs(speech).max())
-            if most > 1.0:  # it would be clipped, so make it quieter; its label has the resulting SNR
-                quieter = (
-                    max(0.05, (1.0 - float(np.abs(background).max(initial=0.0))) / float(np.abs(speech).max())) / gain
-                )
-                gain, snr_db = gain * quieter, snr_db + 20 * float(np.log10(quieter))
-            background += np.float32(gain) * speech
-            yield self._waiting.pop(), place, place + end - start, snr_db
-            place += end - start
+            position += round(self._random.uniform(*request.gap_s) * request.rate_hz)
+            snr_db = float(self._random.uniform(*request.snr_db))
+            if not self._unused_phrases:
+                self._unused_phrases = self._random.permutation(len(self._phrases)).tolist()
+            recording = self._unused_phrases[-1]
+            speech = _speech(self._phrases[recording], request.rate_hz)
+            assert speech is not None, self._phrases[recording]
+            position = max(position, speech.start)
+            first = position - speech.start
+            length = len(speech.samples)
+            if first + length + round(MIN_TAIL_S * request.rate_hz) > len(sound):
+                return  # the phrase stays the next one, for the next recording
+            background = sound[first : first + length]
+            noise_dbfs = max(MIN_BACKGROUND_DBFS, rms_dbfs(background[speech.start : speech.end]))
+            gain = 10 ** ((noise_dbfs + snr_db - speech.level_dbfs) / 20)
+            background_peak = float(np.abs(background).max(initial=0.0))
+            speech_peak = float(np.abs(speech.samples).max())
+            if background_peak + gain * speech_peak > 1.0:
+                # The sum would be clipped, so make the phrase quieter. Its label has the resulting SNR.
+                factor = max(MIN_GAIN, (1.0 - background_peak) / speech_peak) / gain
+                gain, snr_db = gain * factor, snr_db + 20 * float(np.log10(factor))
+            background += np.float32(gain) * speech.samples
+            self._unused_phrases.pop()
+            end = position + speech.end - speech.start
+            yield PlantedPhrase(recording, position, end, snr_db)
+            position = end
 
-    def _speech(self, path: str) -> tuple[Samples, int, int, float] | None:
-        return _speech(path, self._request.rate_hz)
-
-    def _labels(self, planted: Sequence[PlantedPhrase]) -> str:
+    def _labels(self, planted_phrases: Sequence[PlantedPhrase]) -> str:
         """The labels as CSV: start and end of each phrase, its SNR, the name of its recording and its columns."""
         rate_hz = self._request.rate_hz
-        own = ("start", "end", PHRASE, "snr_db", "source")
+        own_columns = ("start", "end", PHRASE, "snr_db", "source")
         names = [name for name in dict.fromkeys(name for traits in self._traits for name in traits) if name != PHRASE]
-        # Others of these names would be taken for the recording's own, or for the recording that is labelled.
-        titles = [f"source_{name}" if name.lower() in (*own, *AUDIO) else name for name in names]
+        # A column with one of these names would be taken for that of the mix.
+        titles = [f"source_{name}" if name.lower() in (*own_columns, *AUDIO) else name for name in names]
         rows = [
             [
-                f"{start / rate_hz:.4f}", f"{end / rate_hz:.4f}",
-                self._traits[number].get(PHRASE) or self._request.phrase, f"{snr_db:.2f}",
-                self._names[number], *(self._traits[number][name] for name in names),
+                f"{planted.start / rate_hz:.4f}", f"{planted.end / rate_hz:.4f}",
+                self._traits[planted.recording].get(PHRASE) or self._request.phrase, f"{planted.snr_db:.2f}",
+                self._names[planted.recording], *(self._traits[planted.recording][name] for name in names),
             ]
-            for number, start, end, snr_db in planted
+            for planted in planted_phrases
         ]  # fmt: skip
-        return safe_csv([[*own, *titles], *rows])
+        return safe_csv([[*own_columns, *titles], *rows])
 
 
 @lru_cache(maxsize=_MAX_CACHED)
-def _speech(path: str, rate_hz: int) -> tuple[Samples, int, int, float] | None:
-    """A phrase, cut to its speech with a margin. Returns its samples, where speech begins and ends in them, and the
-    active speech level in dBFS; None for silence."""
+def _speech(path: str, rate_hz: int) -> _Speech | None:
+    """The phrase in a recording, at rate_hz; None for silence."""
     sound = at_rate(read_recording(path), rate_hz)
     cut = cut_speech(sound, recorded=True)
     if cut is None:
         return None
     samples, start, end = cut
     level = active_speech_level(Waveform(samples, rate_hz))
-    return None if level is None else (samples, start, end, level.level_dbfs)
+    return None if level is None else _Speech(samples, start, end, level.level_dbfs)
 
 
 def _path(name: str, folder: str | None) -> str:

@@ -22,6 +22,7 @@ from harness.model.stimulus import SoundCondition
 from harness.offline.journal_lines import Shard
 
 MAX_NAME_CHARS = 120
+"""Longest name of a task in file names."""
 TASK_HOURS = 1.0
 BESIDE_LOG = ""
 """The prefix of a sweep whose files stand beside the log."""
@@ -35,56 +36,72 @@ _ENGINE_NOUNS = {
 
 @frozen
 class EvaluationRequest:
-    """What an evaluation plays, where, and how it counts.
-
-    - inside, outside: places of recordings with and without the phrase, see `file_sources.py`.
-    - inv, oov, referenced: names of lists of recordings with the phrase, without it, and with references.
-    - encoding: encoding of manifests and labels; None for UTF-8.
-    - long: places of long recordings, in which phrases are labelled.
-    - labels: places of these labels; () if they are beside the recordings.
-    - tier: the tier of TextGrids with the labels; "" for all.
-    - conditions: name of a file of sound conditions, in each of which every file is played; "" for none.
-    - by: columns to group results by; several in one entry are crossed.
-    - clustered_by: name of the column whose values are clusters; None for a column of talkers if there is one, "" for
-      none.
-    - words: whether words, not commands, are compared with the references.
-    - cluster: a scheduler's address, or "" for `jobs` local processes.
-    """
+    """What an evaluation plays, where, and how it counts."""
 
     inside: tuple[str, ...] = ()
+    """Places of recordings with the phrase; see `file_sources.py`."""
     outside: tuple[str, ...] = ()
+    """Places of recordings without the phrase."""
     inv: tuple[str, ...] = ()
+    """Names of lists of recordings with the phrase."""
     oov: tuple[str, ...] = ()
+    """Names of lists of recordings without the phrase."""
     referenced: tuple[str, ...] = ()
+    """Names of lists of recordings with references."""
     encoding: str | None = None
+    """Encoding of manifests and labels; None for UTF-8."""
 
     long: tuple[str, ...] = ()
+    """Places of long recordings, in which phrases are labelled."""
     labels: tuple[str, ...] = ()
+    """Places of these labels; () if they are beside the recordings."""
     tier: str = ""
+    """The tier of TextGrids with the labels; "" for all."""
     tolerance_s: float = TOLERANCE_S
+    """Time after a labelled phrase within which its detection counts."""
 
     conditions: str = ""
+    """Name of a file of sound conditions, in each of which every file is played; "" for none."""
     vad: bool = False
+    """Whether recognisers get only the speech in a recording."""
     resample: bool = False
+    """Whether recordings at other rates than the engine's are used."""
     tail_s: float = 0.0
+    """Silence after each recording with the phrase or a reference."""
     continuous: bool = False
+    """Whether the recordings without the phrase are played as one sound."""
     lead_in_ref: LeadInRef = LeadInRef.END
+    """Which edge of a detection must follow the lead-in."""
 
     by: tuple[tuple[str, ...], ...] = ()
+    """Columns to group results by; several in one entry are crossed."""
     clustered_by: str | None = None
+    """Name of the column whose values are clusters; None for a column of talkers if there is one, "" for none."""
     words: bool = False
+    """Whether words, not commands, are compared with the references."""
     normalise: bool = False
+    """Whether texts are compared in lower case and without punctuation."""
     count_in_vocabulary: bool = False
+    """Whether false accepts in recordings with the phrase count in the rate."""
 
     log: str | None = None
+    """Name of the log; None for a name that is made from the task."""
     resume: bool = False
+    """Whether to continue the log's journal, if there is one."""
     force: bool = False
+    """Whether to replace an existing log."""
     cache: str = ""
+    """Folder of stored scores; "" if no option names one."""
     shard: Shard | None = None
+    """The shard of the lists that is played; None for whole lists."""
     jobs: int = 1
+    """Number of worker processes on this computer, or of devices."""
     cluster: str = ""
+    """Address of a cluster's scheduler; "" for `jobs` local processes."""
     task_hours: float = TASK_HOURS
+    """Hours of sound in a task of the cluster."""
     hang_after_s: float = HANG_AFTER_S
+    """Time allowed for a file beyond what its length explains."""
 
     def __post_init__(self) -> None:
         if not (self.with_phrase or self.without_phrase or self.referenced):
@@ -183,17 +200,17 @@ class EvaluationRequest:
                     f"{task} carries its state from file to file, and {option} would break the order",
                     remedy=f"Leave {option} out",
                 )
-        wake = facts.kind is EngineKind.WAKE
-        if wake and self.words:
+        is_wake = facts.kind is EngineKind.WAKE
+        if is_wake and self.words:
             raise InputError(f"{name}, and -w needs transcripts", remedy="Omit -w, or use a recogniser")
-        if wake and self.vad:
+        if is_wake and self.vad:
             raise InputError(f"{name}, and -a is for recognisers only", remedy="Leave -a out")
-        if not wake and self.with_phrase:
+        if not is_wake and self.with_phrase:
             raise InputError(
                 f"{name}, and -i and --in are for wake engines only",
                 remedy="Give audio with references: -c list.csv, with -w for words",
             )
-        if not wake and self.without_phrase:
+        if not is_wake and self.without_phrase:
             raise InputError(
                 f"{name}, and --oov and --out are for wake engines only: a recogniser does not listen continuously",
                 remedy="Omit it",
@@ -204,8 +221,11 @@ class EvaluationRequest:
 
 @frozen
 class PageOptions:
-    """Files to write from the results. report: name of an HTML page; junit: name of an XML file; "" for none. audio:
-    where the page gets its sounds from (`embed`, `beside` or `none`)."""
+    """Files to write from the results.
+
+    report: name of an HTML page; "" for none. junit: name of an XML file; "" for none. audio: where the page gets its
+    sounds from (`embed`, `beside` or `none`).
+    """
 
     report: str = ""
     junit: str = ""
@@ -253,7 +273,8 @@ def _known_ending(name: str) -> str:
 
 @frozen
 class DeclaredLimits:
-    """Upper limits: false accepts per hour, false rejects in per cent, WER as a share 0–1."""
+    """Upper limits: false accepts per hour, false rejects in per cent, WER as a share 0–1. on: whether the estimate or
+    the upper end of its interval is compared."""
 
     false_accepts_per_hour: float | None = None
     false_rejects_percent: float | None = None
@@ -280,11 +301,13 @@ class SweepCriterion(StrEnum):
 
 @frozen
 class SweepTarget:
-    """A target by which a threshold is chosen. limit: the most false accepts per hour, or the largest share of false
-    rejects (0–1).
+    """A target by which a threshold is chosen.
 
-    miss_cost, accept_cost: cost of a false reject and of a false accept. uses_per_hour: how often the phrase is spoken.
-    These three apply to COST only, which ignores `limit` and `basis`."""
+    - limit: the most false accepts per hour, or the largest share of false rejects (0–1).
+    - basis: whether the estimate or the upper end of its interval must keep the limit.
+    - miss_cost, accept_cost: cost of a false reject and of a false accept. uses_per_hour: how often the phrase is
+      spoken. These three apply to COST only, which ignores `limit` and `basis`.
+    """
 
     criterion: SweepCriterion
     limit: float = 0.0
@@ -296,23 +319,32 @@ class SweepTarget:
 
 @frozen
 class SweepRequest:
-    """A sweep of thresholds. prefix: beginning of the names of its files; None for no sweep, "" for files beside the
-    log.
-
-    target_cost: cost of a false reject, cost of a false accept, and uses per hour."""
+    """A sweep of thresholds, and how a point is chosen."""
 
     prefix: str | None = None
+    """Beginning of the names of its files; None for no sweep, BESIDE_LOG for files beside the log."""
     dev_inv: tuple[str, ...] = ()
+    """Lists and places of development recordings with the phrase."""
     dev_oov: tuple[str, ...] = ()
+    """Lists and places of development recordings without the phrase."""
     target_fa_per_hour: float | None = None
+    """Most false accepts per hour. At most one of the three targets is given."""
     target_fr_percent: float | None = None
+    """Largest share of false rejects, in per cent."""
     target_cost: tuple[float, float, float] | None = None
+    """Cost of a false reject, cost of a false accept, and uses per hour; the least cost is the target."""
     choose_by: TargetBasis = TargetBasis.ESTIMATE
+    """Whether the estimate or the upper end of its interval must meet the target."""
     twv: bool = False
+    """Whether to compute term-weighted values."""
     beta: float = TWV_BETA
+    """Weight of false accepts in them."""
     speech_s: float | None = None
+    """Seconds of speech in them; None for the time in which false accepts are counted."""
     refractory_ms: float | None = None
+    """Refractory time; None for that of the run."""
     no_picture: bool = False
+    """Whether to draw no picture."""
 
     def __post_init__(self) -> None:
         targets = (self.target_fa_per_hour, self.target_fr_percent, self.target_cost)
@@ -330,6 +362,7 @@ class SweepRequest:
 
     @property
     def target(self) -> SweepTarget | None:
+        """The one target that is given; None without."""
         if self.target_fa_per_hour is not None:
             return SweepTarget(SweepCriterion.FALSE_ACCEPTS, self.target_fa_per_hour, self.choose_by)
         if self.target_fr_percent is not None:
@@ -341,7 +374,7 @@ class SweepRequest:
 
     def beside(self, prefix: str) -> SweepRequest:
         """The same request with this prefix, if its files stand beside the log; else the request unchanged."""
-        return replace(self, prefix=prefix) if self.prefix == "" else self
+        return replace(self, prefix=prefix) if self.prefix == BESIDE_LOG else self
 
     def files(self, log_files: Sequence[Path]) -> Iterator[Path]:
         """The files that a sweep may write; none if it is not wanted.

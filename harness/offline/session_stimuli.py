@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,10 +29,11 @@ from harness.sound.stimuli.renderer import renderer
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 
-WEAK = 0.3
+MIN_CORRELATION = 0.3
 """Below this correlation, the stimulus is hardly present in the microphone's recording."""
 _MAX_NOTES = 6
-RunProgress = Callable[[int, int], None]
+"""Most remarks for a trial."""
+StimulusProgress = Callable[[int, int], None]
 """Called with the number of stimuli that are done, and the number of all."""
 
 
@@ -39,8 +41,9 @@ RunProgress = Callable[[int, int], None]
 class SessionStimuli:
     """What a session played, from its log.
 
-    clips: recorded stimuli, by the sha256 of the stimulus. order: play_id → number of the row at which its attempt
-    began. notes: trial → remarks that may explain its result, such as an interrupted attempt.
+    - clips: recorded stimuli, by the sha256 of the stimulus.
+    - order: play_id → number of the row at which its attempt began.
+    - notes: trial → remarks that may explain its result, such as an interrupted attempt.
     """
 
     folder: SessionFolder
@@ -68,24 +71,25 @@ class SessionStimuli:
     def sound(self, play: Play, renders: Renders) -> Waveform:
         """The sound that was played: rendered again sample for sample, or else its clip (16 bits). LogError if there
         is neither."""
-        why = "the result differs: a voice or a recording has changed"
+        reason = "the result differs: a voice or a recording has changed"
         try:
             stimulus = renders.render(play.trial.recipe)
             if stimulus.sha256 == play.row.stimulus_sha256:
                 return stimulus.waveform
         except HarnessError as error:
-            why = error.what
+            reason = error.what
         clip = self.clips.get(play.row.stimulus_sha256)
         if clip is None:
             raise LogError(
-                f"its sound cannot be rendered again ({why}), and no clip is stored",
+                f"its sound cannot be rendered again ({reason}), and no clip is stored",
                 remedy="Run the command where the session ran, with its voices and recordings",
             )
         return read_clip(self.folder.clips, clip)
 
 
 def read_stimuli(folder: Path) -> SessionStimuli:
-    """Reads a session from its folder, also while it runs. LogError; InputError if it has no listening trials."""
+    """Reads a session from its folder, also while it runs. LogError if the log cannot be read; InputError if it has no
+    listening trials."""
     stimuli: SessionStimuli | None = None
     figures = WakeFigures()
     with LogReader(folder) as reader:
@@ -101,10 +105,10 @@ def read_stimuli(folder: Path) -> SessionStimuli:
                 case AttemptStarted() as row:
                     stimuli.order[row.play_id] = entry.seq
                 case _:
-                    for trial_id, text in _notes(entry.record):
-                        of_trial = stimuli.notes.setdefault(trial_id, [])
-                        if text not in of_trial and len(of_trial) < _MAX_NOTES:
-                            of_trial.append(text)
+                    for trial_id, text in _notes_in(entry.record):
+                        trial_notes = stimuli.notes.setdefault(trial_id, [])
+                        if text not in trial_notes and len(trial_notes) < _MAX_NOTES:
+                            trial_notes.append(text)
     if stimuli is None or not stimuli.devices:
         raise InputError(
             "the session has no wake, command or ambient trials",
@@ -113,13 +117,13 @@ def read_stimuli(folder: Path) -> SessionStimuli:
     return stimuli
 
 
-def hear(
+def detect_in_session(
     engine: OfflineEngine,
     stimuli: SessionStimuli,
     devices: Sequence[str],
     *,
     continuous: bool = False,
-    progress: RunProgress = lambda done, total: None,
+    progress: StimulusProgress = lambda done, total: None,
 ) -> tuple[dict[str, OfflineDetections], dict[str, str]]:
     """What an engine detects in each stimulus, by play_id; and why other stimuli were left out, by play_id.
 
@@ -133,10 +137,10 @@ def hear(
         )
     plays = stimuli.plays(devices)
     renders = renderer()
-    failed: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     if continuous:
-        return _hear_continuously(engine, stimuli, plays, renders, progress, failed), failed
-    heard: dict[str, OfflineDetections] = {}
+        return _detect_continuously(engine, stimuli, plays, renders, progress, left_out), left_out
+    detections: dict[str, OfflineDetections] = {}
     rate_hz = engine.facts.rate_hz
     for done, play in enumerate(plays):
         progress(done, len(plays))
@@ -144,23 +148,26 @@ def hear(
             samples = quantised(stimuli.sound(play, renders), rate_hz)
             spots, tracks = _play_with_retries(engine, samples)
         except (EngineError, LogError) as error:
-            failed[play.row.play_id] = str(error)
+            left_out[play.row.play_id] = str(error)
             continue
-        heard[play.row.play_id] = OfflineDetections(spots, rate_hz, _peak(tracks, play, 0, len(samples), rate_hz))
+        detections[play.row.play_id] = OfflineDetections(
+            spots, rate_hz, _peak_score(tracks, play, 0, len(samples), rate_hz)
+        )
     progress(len(plays), len(plays))
-    return heard, failed
+    return detections, left_out
 
 
-def _hear_continuously(
+def _detect_continuously(
     engine: OfflineEngine,
     stimuli: SessionStimuli,
     plays: Sequence[Play],
     renders: Renders,
-    progress: RunProgress,
-    failed: dict[str, str],
+    progress: StimulusProgress,
+    left_out: dict[str, str],
 ) -> dict[str, OfflineDetections]:
+    """The detections in all stimuli as one sound. Adds the stimuli without a sound to `left_out`, with the reason."""
     rate_hz = engine.facts.rate_hz
-    spans: list[tuple[Play, int, int]] = []
+    spans: list[tuple[Play, int, int]] = []  # where each stimulus lies in the whole sound, in samples
 
     def sounds() -> Iterator[npt.NDArray[np.int16]]:
         offset = 0
@@ -169,7 +176,7 @@ def _hear_continuously(
             try:
                 samples = quantised(stimuli.sound(play, renders), rate_hz)
             except LogError as error:
-                failed[play.row.play_id] = str(error)
+                left_out[play.row.play_id] = str(error)
                 continue
             spans.append((play, offset, offset + len(samples)))
             offset += len(samples)
@@ -177,20 +184,22 @@ def _hear_continuously(
         progress(len(plays), len(plays))
 
     spots, tracks = detect_spots(engine, sounds())
-    heard: dict[str, OfflineDetections] = {}
+    detections: dict[str, OfflineDetections] = {}
+    _, _, sound_end = spans[-1] if spans else (None, 0, 0)
     for play, start, end in spans:
-        before = [spot.end for spot in spots if spot.end <= start]
-        heard[play.row.play_id] = OfflineDetections(
-            tuple(
-                OfflineSpot(spot.phrase, max(0, spot.start - start), spot.end - start, spot.score)
-                for spot in spots
-                if start < spot.end <= end or (end == spans[-1][2] and spot.end > end)
+        earlier_ends = [spot.end for spot in spots if spot.end <= start]
+        # A spot that the engine reports beyond the end of the sound belongs to the last stimulus.
+        last_end = math.inf if end == sound_end else end
+        inside = [spot for spot in spots if start < spot.end <= last_end]
+        detections[play.row.play_id] = OfflineDetections(
+            spots=tuple(
+                OfflineSpot(spot.phrase, max(0, spot.start - start), spot.end - start, spot.score) for spot in inside
             ),
-            rate_hz,
-            _peak(tracks, play, start, end, rate_hz),
-            (before[-1] - start) / rate_hz if before else None,
+            rate_hz=rate_hz,
+            peak=_peak_score(tracks, play, start, end, rate_hz),
+            before_s=(earlier_ends[-1] - start) / rate_hz if earlier_ends else None,
         )
-    return heard
+    return detections
 
 
 def _play_with_retries(
@@ -204,28 +213,31 @@ def _play_with_retries(
     return detect_spots(engine, [samples])
 
 
-def _peak(tracks: Sequence[ScoreTrack], play: Play, start: int, end: int, rate_hz: int) -> float | None:
+def _peak_score(tracks: Sequence[ScoreTrack], play: Play, start: int, end: int, rate_hz: int) -> float | None:
     """The highest score in the window of the phrase, from `window_before_s` before it to `window_after_s` after it. Of
     ambient sound, the highest in all of it. start, end: place of the stimulus, in samples. None without scores."""
     low, high = start, end
     if play.kind is not TrialKind.AMBIENT:
         low = start + round((play.row.query_start_s - play.settings.window_before_s) * rate_hz)
         high = min(end, start + round((play.row.query_end_s + play.settings.window_after_s) * rate_hz))
-    best: float | None = None
+    peaks: list[float] = []
     for track in tracks:
-        first = max(0, -(-(low - track.first_end) // track.step))
+        first = max(0, -(-(low - track.first_end) // track.step))  # rounded up
         last = (high - track.first_end) // track.step + 1
         inside = track.scores[first : max(first, last)]
         if len(inside):
-            best = max(float(inside.max()), best if best is not None else float("-inf"))
-    return best
+            peaks.append(float(inside.max()))
+    return max(peaks, default=None)
 
 
-def _notes(record: object) -> Iterator[tuple[str, str]]:
+def _notes_in(record: object) -> Iterator[tuple[str, str]]:
+    """Remarks in a record of the log that may explain the result of a trial, with the trial."""
     match record:
         case AttemptFinished(outcome=Outcome.INTERRUPTED) as row:
             yield row.trial_id, f"a previous attempt was interrupted ({row.cause or 'no cause reported'})"
-        case Observed(observation=StimulusHeard(correlation=correlation), trial_id=str(trial_id)) if correlation < WEAK:
+        case Observed(observation=StimulusHeard(correlation=correlation), trial_id=str(trial_id)) if (
+            correlation < MIN_CORRELATION
+        ):
             yield trial_id, f"the microphone barely recorded it (correlation {fixed(correlation, 2)})"
         case Observed(observation=LogLine(source=source, text=text), trial_id=str(trial_id)) if "missing" in text:
             yield trial_id, f"{source}: {text}"

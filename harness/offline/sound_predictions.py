@@ -47,24 +47,25 @@ def read_sound_list(path: Path) -> dict[str, Path]:
         raise InputError(f"the header has no column {AUDIO}", place=Place(str(path), 1), remedy=plain_text(remedy, 300))
     sounds: dict[str, Path] = {}
     missing: list[InputError] = []
-    for id_, line, name in zip(groups.ids, groups.lines, columns[AUDIO], strict=True):
+    for utterance_id, line, name in zip(groups.ids, groups.lines, columns[AUDIO], strict=True):
+        candidates = (Path(name), path.parent / name) if name else ()
         # Unlike that of Path, this isfile answers no for a name that is too long.
-        file = next((place for place in (Path(name), path.parent / name) if name and os.path.isfile(place)), None)
+        file = next((candidate for candidate in candidates if os.path.isfile(candidate)), None)
         if file is None:
             problem = f"there is no file {plain_text(name, 200)!r}" if name else "the row does not name an audio file"
             missing.append(
                 InputError(problem, place=Place(str(path), line), remedy="Correct its name, or remove the row")
             )
         else:
-            sounds[id_] = file
+            sounds[utterance_id] = file
     if missing:
         raise InputProblems(missing)
     return sounds
 
 
 def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Iterator[SoundPrediction]:
-    """A prediction for each sound, in their order. InputError for a wake engine. Errors of loading the engine are
-    raised."""
+    """Loads the engine and yields a prediction for each sound, in their order. InputError for a wake engine; raises the
+    engine's own error if it does not load."""
     with closing(load_engine(task)) as engine:
         if engine.facts.kind is EngineKind.WAKE:
             raise InputError(
@@ -72,23 +73,28 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
                 remedy="Name a system of intents and slots, or a recogniser; `harness evaluate` measures wake engines",
             )
         player = FilePlayer(engine, Evaluation(task, resample))
-        for number, (id_, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):
+        for number, (utterance_id, path) in enumerate(tracked(sounds.items(), "Listening to sounds")):
             # Files of this kind are played even if they are silent.
             file = ListedFile(ListKind.OOV, number, str(path), str(path.absolute()))
             program_s, began_s = descendants_cpu_s(), time.perf_counter()
             outcome = player.play(file)
             elapsed_s = time.perf_counter() - began_s
             cpu_s = outcome.cpu_s + max(0.0, descendants_cpu_s() - program_s)
-            yield _prediction(id_, outcome, engine.facts.kind, cpu_s, elapsed_s)
+            yield _prediction_of(utterance_id, outcome, engine.facts.kind, cpu_s, elapsed_s)
 
 
-def _prediction(id_: str, outcome: FileOutcome, kind: EngineKind, cpu_s: float, elapsed_s: float) -> SoundPrediction:
+def _prediction_of(
+    utterance_id: str, outcome: FileOutcome, kind: EngineKind, cpu_s: float, elapsed_s: float
+) -> SoundPrediction:
     if outcome.rejected is not None:
-        return SoundPrediction(Utterance(id_), f"{outcome.rejected}: {outcome.detail or outcome.error}".rstrip(": "))
+        return SoundPrediction(
+            Utterance(utterance_id), f"{outcome.rejected}: {outcome.detail or outcome.error}".rstrip(": ")
+        )
     answer = outcome.said
     words = () if answer is None else tuple(answer.text.split())
     cost = SoundCost(round(cpu_s, 4), round(elapsed_s, 4), outcome.seconds)
     if kind is not EngineKind.FRAME:
-        return SoundPrediction(Utterance(id_, words, cost=cost))
-    intents, slots = (None, None) if answer is None else (answer.intents, answer.slots)
-    return SoundPrediction(Utterance(id_, words, intents or (), slots=slots or (), cost=cost))
+        return SoundPrediction(Utterance(utterance_id, words, cost=cost))
+    if answer is None:
+        return SoundPrediction(Utterance(utterance_id, cost=cost))
+    return SoundPrediction(Utterance(utterance_id, words, answer.intents or (), slots=answer.slots or (), cost=cost))

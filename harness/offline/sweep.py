@@ -17,6 +17,7 @@ from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
 from harness.offline.figures.counts import Tally
+from harness.offline.figures.det import Det
 from harness.offline.figures.groups import talker_of
 from harness.offline.figures.sweep import ChosenPoint, Sweep, choose, term_weighted
 from harness.offline.journal import Journal, JournalFile
@@ -28,8 +29,9 @@ from harness.offline.request import SweepRequest
 from harness.offline.run import OpenJournal, RunPace
 from harness.offline.score_cache import ScoreCache
 
-Plays = Callable[[Evaluation, Sequence[ListedFile], OpenJournal], RunPace]
-MAX_NAMED = 3
+PlayFiles = Callable[[Evaluation, Sequence[ListedFile], OpenJournal], RunPace]
+"""Plays files into a journal that it opens."""
+MAX_NAMED_FILES = 3
 
 
 def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
@@ -41,12 +43,13 @@ def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
             remedy="Run it once per value of its sensitivity setting, and compare the logs: harness report compare",
         )
     if evaluation.continuous or facts.carries_state:
-        with_what = "with --continuous" if evaluation.continuous else f"with {evaluation.task.engine}"
+        if evaluation.continuous:
+            circumstance, remedy = "with --continuous", "Sweep without --continuous"
+        else:
+            circumstance = f"with {evaluation.task.engine}"
+            remedy = "Sweep an engine that keeps no state between files"
         raise InputError(
-            f"{with_what}, scores depend on earlier files, so they are not stored and cannot be swept",
-            remedy="Sweep without --continuous"
-            if evaluation.continuous
-            else "Sweep an engine that keeps no state between files",
+            f"{circumstance}, scores depend on earlier files, so they are not stored and cannot be swept", remedy=remedy
         )
     return facts.rule
 
@@ -84,7 +87,8 @@ def sweep_of(
             tracks = cache.tracks(facts, outcome.sha256) if outcome.sha256 else None
             if tracks is None:
                 unscored_count += 1
-                missing += [name] if len(missing) < MAX_NAMED else []
+                if len(missing) < MAX_NAMED_FILES:
+                    missing.append(name)
                 continue
         sweep.add(outcome, tracks or ())
     if unscored_count:
@@ -97,29 +101,34 @@ def sweep_of(
 
 
 def _file_name(phrase: str) -> str:
+    """A phrase as part of a file name."""
     return re.sub(r"[^\w-]+", "_", phrase)
 
 
 class SweepRun:
-    """The sweep of a complete journal with stored scores: its counts, files and printed lines. warn: takes warnings.
-    InputError, LogError."""
+    """The sweep of a complete journal with stored scores: its counts, files and printed lines. InputError if scores are
+    missing.
+
+    warn: takes warnings. developed: the sweep of the development lists, after `develop`. chosen: the point that meets
+    the target, after `write`; None without.
+    """
 
     def __init__(self, options: SweepRequest, journal: JournalFile, warn: Callable[[str], None]) -> None:
         self._options, self._journal, self._warn = options, journal, warn
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
-        self._report, self._reported = self._counted(journal)
+        self._report, self._reported_hashes = self._count(journal)
         self.developed: Sweep | None = None
         self.chosen: ChosenPoint | None = None
 
-    def develop(self, listing: Listing, play: Plays, talkers: Talkers) -> bool:
+    def develop(self, listing: Listing, play: PlayFiles, talkers: Talkers) -> bool:
         """Evaluates the development lists with the settings of the reported ones. Returns False if a file or the engine
         had a fault. InputError if a list has no usable file; KeyboardInterrupt if the run was stopped."""
         header, path = self._header, self._journal.path
         path = path.with_name(f"{path.stem}.dev{path.suffix}")
 
-        def opens(facts: EngineFacts) -> Journal:
-            dev = replace(
+        def open_journal(facts: EngineFacts) -> Journal:
+            dev_header = replace(
                 header,
                 facts=facts,
                 lists=listing.lists,
@@ -128,12 +137,12 @@ class SweepRun:
                 bases=(),
                 talkers=talkers,
             )
-            return Journal.create(path, dev)
+            return Journal.create(path, dev_header)
 
-        if play(header.evaluation, listing.files, opens).partial:
+        if play(header.evaluation, listing.files, open_journal).partial:
             raise KeyboardInterrupt
         journal = JournalFile(path)
-        self.developed, on_dev = self._counted(journal)
+        self.developed, dev_hashes = self._count(journal)
         tally = Tally(header.counting)
         for entry in journal.outcomes():
             tally.add(entry.outcome, entry.listed)
@@ -146,12 +155,12 @@ class SweepRun:
                     f"no file of {option} could be used, so no point can be chosen", place=Place(str(path)),
                     remedy="Give readable recordings; the log gives the reason for each rejection",
                 )  # fmt: skip
-        if shared := len(self._reported & on_dev):
+        if shared := len(self._reported_hashes & dev_hashes):
             files = counted(shared, "development file")
             self._warn(f"{files} with the same bytes as reported files: the lists are not independent")
         return not counts.has_faults
 
-    def _counted(self, journal: JournalFile, phrase: str | None = None) -> tuple[Sweep, set[bytes]]:
+    def _count(self, journal: JournalFile, phrase: str | None = None) -> tuple[Sweep, set[bytes]]:
         """The sweep of a journal, and the first 12 bytes of the sha256 of its files. phrase: the only phrase that
         counts; files of -i, which do not name their phrase, are then left out. None for all phrases and files."""
         header, hashes = journal.header, set[bytes]()
@@ -177,66 +186,82 @@ class SweepRun:
         return phrases if labelled and len(phrases) > 1 else ()
 
     def write(self, prefix: str) -> Iterator[str]:
-        """Writes tables, JSON and pictures to PREFIX.*. Yields lines for people."""
+        """Chooses a point if there is a target, and writes tables, JSON and pictures to PREFIX.*. Yields lines for
+        people."""
         options, header, report, developed = self._options, self._header, self._report, self.developed
         points, target = header.facts.operating_points, options.target
-        target_det = (developed or report).det_at()
-        chosen = None
-        if target is not None:
-            chosen = choose(target, target_det, points, None if developed is None else report)
-        if chosen is not None:
-            chosen = replace(chosen, chosen=(developed or report).figures_at(chosen.chosen.threshold))
-        self.chosen = chosen
-        chosen_thresholds = [] if chosen is None else [chosen.chosen.threshold]
-        det = report.det_at(report.thresholds(chosen_thresholds))
+        self.chosen = chosen = self._choose()
+        chosen_threshold = None if chosen is None else chosen.chosen.threshold
+        added_thresholds = [] if chosen_threshold is None else [chosen_threshold]
+        det = report.det_at(report.thresholds(added_thresholds))
+        phrase_dets = self._phrase_dets(added_thresholds)
         twv = (options.beta, options.speech_s) if options.twv else None
-        chosen_threshold = chosen_thresholds[0] if chosen_thresholds else None
+        term_weighted_values = term_weighted(report, det, *twv) if twv is not None else None
+
         files = {f"{prefix}.csv": pictures.det_csv(det, points, chosen_threshold, twv)}
-        summary = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
-        summary["task"], summary["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if developed is not None:
             files[f"{prefix}.dev.csv"] = pictures.det_csv(
-                developed.det_at(developed.thresholds(chosen_thresholds)), points, chosen_threshold, twv
+                developed.det_at(developed.thresholds(added_thresholds)), points, chosen_threshold, twv
             )
+        summary = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
+        summary["task"], summary["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if target is not None:
             summary["choice"] = pictures.chosen_json(target, chosen)
-        values = term_weighted(report, det, *twv) if twv is not None else None
-        if values is not None:
-            summary["term_weighted"] = pictures.twv_json(values)
+        if term_weighted_values is not None:
+            summary["term_weighted"] = pictures.twv_json(term_weighted_values)
         files[f"{prefix}.json"] = json.dumps(summary, indent=1) + "\n"
-        of_phrases = {phrase: self._counted(self._journal, phrase=phrase)[0] for phrase in self._phrases()}
-        dets = {
-            phrase: det_of_phrase.det_at(det_of_phrase.thresholds(chosen_thresholds))
-            for phrase, det_of_phrase in of_phrases.items()
-        }
-        for phrase, det_of_phrase in dets.items():
-            files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(det_of_phrase, points, chosen_threshold, twv)
+        for phrase, phrase_det in phrase_dets.items():
+            files[f"{prefix}.{_file_name(phrase)}.csv"] = pictures.det_csv(phrase_det, points, chosen_threshold, twv)
         for name, text in files.items():
             write_atomically(Path(name), text.encode())
-        drawn = [*files]
+        written = [*files]
         if not options.no_picture and det.has_accepts and det.has_rejects:
-            rule_point = report.figures_at(report.rule.threshold)
-            curves = [pictures.Curve("list" if developed is None else "reported list", det, rule_point)]
-            if developed is not None:
-                curves.append(pictures.Curve("development list", target_det))
-            for ending in pictures.ENDINGS:
-                pictures.draw(Path(f"{prefix}.{ending}"), header.evaluation.task.name, curves, points, chosen)
-                drawn.append(f"{prefix}.{ending}")
-            for phrase, det_of_phrase in dets.items():
-                if det_of_phrase.has_accepts and det_of_phrase.has_rejects:
-                    for ending in pictures.ENDINGS:
-                        path = Path(f"{prefix}.{_file_name(phrase)}.{ending}")
-                        pictures.draw(
-                            path,
-                            f"{header.evaluation.task.name}, {phrase}",
-                            [pictures.Curve("list", det_of_phrase)],
-                            points,
-                        )
-                        drawn.append(str(path))
-        yield f"Sweep: {len(det):,} thresholds, in {', '.join(drawn)}"
+            written += self._draw(prefix, det, phrase_dets)
+        yield f"Sweep: {len(det):,} thresholds, in {', '.join(written)}"
         if target is not None:
             yield from pictures.chosen_lines(target, chosen)
-        if values is not None:
-            yield from pictures.twv_lines(values)
+        if term_weighted_values is not None:
+            yield from pictures.twv_lines(term_weighted_values)
         size = self._cache.size(header.facts.fingerprint)
         self._warn(f"scores of this and earlier runs are kept in {self._cache.folder}: {size}")
+
+    def _choose(self) -> ChosenPoint | None:
+        """The point that meets the target, chosen on the development lists if there are some; None without a target,
+        or if no point meets it."""
+        target, developed, report = self._options.target, self.developed, self._report
+        if target is None:
+            return None
+        target_sweep = developed or report
+        points = self._header.facts.operating_points
+        chosen = choose(target, target_sweep.det_at(), points, None if developed is None else report)
+        if chosen is None:
+            return None
+        return replace(chosen, chosen=target_sweep.figures_at(chosen.chosen.threshold))
+
+    def _phrase_dets(self, added_thresholds: list[float]) -> dict[str, Det]:
+        """A curve for each phrase that gets its own. added_thresholds: as of `Sweep.thresholds`."""
+        dets = {}
+        for phrase in self._phrases():
+            sweep, _ = self._count(self._journal, phrase=phrase)
+            dets[phrase] = sweep.det_at(sweep.thresholds(added_thresholds))
+        return dets
+
+    def _draw(self, prefix: str, det: Det, phrase_dets: dict[str, Det]) -> list[str]:
+        """Draws the curve of all phrases, and those of single phrases. Returns the names of the files."""
+        report, developed, name = self._report, self.developed, self._header.evaluation.task.name
+        points = self._header.facts.operating_points
+        rule_point = report.figures_at(report.rule.threshold)
+        curves = [pictures.Curve("list" if developed is None else "reported list", det, rule_point)]
+        if developed is not None:
+            curves.append(pictures.Curve("development list", developed.det_at()))
+        written = []
+        for ending in pictures.ENDINGS:
+            written.append(f"{prefix}.{ending}")
+            pictures.draw(Path(written[-1]), name, curves, points, self.chosen)
+        for phrase, phrase_det in phrase_dets.items():
+            if not (phrase_det.has_accepts and phrase_det.has_rejects):
+                continue
+            for ending in pictures.ENDINGS:
+                written.append(f"{prefix}.{_file_name(phrase)}.{ending}")
+                pictures.draw(Path(written[-1]), f"{name}, {phrase}", [pictures.Curve("list", phrase_det)], points)
+        return written

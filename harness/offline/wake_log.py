@@ -44,24 +44,24 @@ def wake_totals(
     lines. Source: seed snsr-eval-batch, log file format.
     """
 
-    def of(*keys: str) -> int:
+    def count(*keys: str) -> int:
         return sum(lines.get(key, 0) for key in keys)
 
-    missed, accepted = of(*MISSED), of(*ACCEPTED)
-    wrong = missed + of(*SUBSTITUTED)
+    missed, accepted = count(*MISSED), count(*ACCEPTED)
+    wrong = missed + count(*SUBSTITUTED)
     files = wrong + accepted
-    false = of("OOVFA", "INVFA") if count_in_vocabulary else of("OOVFA")
+    false_accepts = count("OOVFA", "INVFA") if count_in_vocabulary else count("OOVFA")
     totals: dict[str, float] = {}
-    if hours or of("OOVFA"):
-        totals["FACOUNT"] = false
+    if hours or count("OOVFA"):
+        totals["FACOUNT"] = false_accepts
     if hours:
-        totals["FARATE"] = false / hours
+        totals["FARATE"] = false_accepts / hours
     if files:
         totals |= {"FRCOUNT": missed, "FRRATIO": 100 * missed / files}
-        if of(*WITH_REFERENCE):
+        if count(*WITH_REFERENCE):
             totals |= {"FR+SBCOUNT": wrong, "FR+SBRATIO": 100 * wrong / files}
         totals["TACOUNT"] = accepted
-    if of(*WITH_WORDS):
+    if count(*WITH_WORDS):
         if words.words:
             totals["WER"] = 100 * (words.substitutions + words.insertions + words.deletions) / words.words
         totals |= {
@@ -74,6 +74,7 @@ def wake_totals(
 
 
 Extras = tuple[tuple[str, str], ...]
+"""(name, value) of our additions to a line, as in `x-label=3`."""
 
 
 @frozen
@@ -125,9 +126,13 @@ class CommandSpot:
 
 @frozen
 class TranscriptLine:
-    """A transcript without mismatches (STTTA) or with some (STTSB). phrase: the transcript. words: number of words in
-    the reference. additions: number of inserted words. wer: the number as printed, in per cent or as a share; None if
-    the reference has no words."""
+    """A transcript without mismatches (STTTA) or with some (STTSB).
+
+    - phrase: the transcript.
+    - words: number of words in the reference.
+    - additions: number of inserted words.
+    - wer: the number as printed, in per cent or as a share; None if the reference has no words.
+    """
 
     key: Literal["STTTA", "STTSB"]
     file: str
@@ -155,6 +160,8 @@ class RejectedFile:
 
 @frozen
 class ErrorLine:
+    """An error of the engine, in its own words."""
+
     text: str
     key: Literal["ERROR"] = "ERROR"
 
@@ -162,18 +169,24 @@ class ErrorLine:
 WakeLogEvent = Spot | MissedFile | SpotCount | CommandSpot | TranscriptLine | RejectedFile | ErrorLine
 TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
           "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
-_WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
+_FLAGS_WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
 """-u, alone or among other flags."""
 FORMULA = "OOVFA / oov-hours"
 FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
-MAX_MISSED = 5
+MAX_MISSED_NAMES = 5
+"""Number of missed files whose names are kept."""
 DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
+"""Number of decimals with which these totals are written."""
 
 
 @frozen
 class WakeLog:
-    """A whole log. info: names and texts of the INFO lines, in their order; names may repeat. totals: key and value of
-    its total lines. decimals: key and number of decimals of each total that was read from a file."""
+    """A whole log.
+
+    - info: names and texts of the INFO lines, in their order; names may repeat.
+    - totals: key and value of its total lines.
+    - decimals: key and number of decimals of each total that was read from a file.
+    """
 
     info: Extras = ()
     events: tuple[WakeLogEvent, ...] = ()
@@ -181,15 +194,16 @@ class WakeLog:
     decimals: tuple[tuple[str, int], ...] = ()
 
     def about(self, name: str) -> str | None:
+        """The text of the first INFO line of a name; None without one."""
         return next((detail for key, detail in self.info if key == name), None)
 
-    def seconds(self, part: str) -> float:
-        """Seconds of audio. part: `inv`, `oov` or `inv/oov`. Taken from the INFO line with hours, which has
+    def seconds(self, kind: str) -> float:
+        """Seconds of audio. kind: `inv`, `oov` or `inv/oov`. Taken from the INFO line with hours, which has
         milliseconds; without one, from the line with seconds."""
-        hours = self.about(f"{part}-hours")
+        hours = self.about(f"{kind}-hours")
         if hours is not None:
             return seconds_of(hours)
-        return float(self.about(f"{part}-seconds") or 0)
+        return float(self.about(f"{kind}-seconds") or 0)
 
     @property
     def counts_in_vocabulary(self) -> bool:
@@ -202,7 +216,7 @@ class WakeLog:
             words = shlex.split(command_line, posix=False)
         except ValueError:
             words = command_line.split()
-        return any(_WITH_U.fullmatch(word) for word in words)
+        return any(_FLAGS_WITH_U.fullmatch(word) for word in words)
 
 
 class LineSums:
@@ -211,7 +225,7 @@ class LineSums:
 
     - lines: number of lines with each key.
     - rejected: number of rejected files by reason.
-    - missed: names of the first MAX_MISSED missed files.
+    - missed: names of the first MAX_MISSED_NAMES missed files.
     - said: sums of the words and their errors.
     - word_errors, words: for each file with words, its number of word errors, and of reference words.
     """
@@ -227,19 +241,19 @@ class LineSums:
 
     def add(self, event: WakeLogEvent) -> None:
         self.lines[event.key] += 1
-        if isinstance(event, MissedFile) and len(self.missed) < MAX_MISSED:
+        if isinstance(event, MissedFile) and len(self.missed) < MAX_MISSED_NAMES:
             self.missed.append(event.file)
         match event:
             case RejectedFile():
                 self.rejected[event.reason] += 1
             case TranscriptLine():
-                self._add(event.words, event.substitutions, event.additions, event.deletions)
+                self._add_words(event.words, event.substitutions, event.additions, event.deletions)
             case MissedFile(key="STTFR"):
                 # Without a result every word of the reference is a deletion.
                 words = len(event.reference.split())
-                self._add(words, 0, 0, words)
+                self._add_words(words, 0, 0, words)
 
-    def _add(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
+    def _add_words(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
         before = self.said
         self.said = StatedWords(
             before.words + words,
@@ -251,27 +265,32 @@ class LineSums:
         self.words.append(words)
 
 
-def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
+def computed_totals(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
     """The totals computed from the log's own lines. Rates without data are left out. sums: the sums of the lines, if
     `log` does not contain its events.
 
     The rate of false accepts divides by the hours of out-of-vocabulary audio. With -u, the hours of in-vocabulary audio
     outside true accepts are added.
     """
-    hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
+    exposure_s = log.seconds("oov")
+    if log.counts_in_vocabulary:
+        exposure_s += log.seconds("inv/oov")
     line_sums = sums if sums is not None else LineSums(log.events)
-    return wake_totals(line_sums.lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=line_sums.said)
+    return wake_totals(
+        line_sums.lines, exposure_s / 3600, count_in_vocabulary=log.counts_in_vocabulary, words=line_sums.said
+    )
 
 
 def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
     """Totals that differ from the sum of the log's lines, in words for people; empty for a correct log."""
-    totals = computed(log, sums)
+    totals = computed_totals(log, sums)
     written_decimals = dict(log.decimals)
     wrong: list[str] = []
     for key, stated in log.totals:
         by_lines = totals.get(key)
-        decimals = min(DECIMALS.get(key, 0), written_decimals.get(key, DECIMALS.get(key, 0)))
-        # half of the last decimal, and the rounding of floats
+        usual_decimals = DECIMALS.get(key, 0)
+        decimals = min(usual_decimals, written_decimals.get(key, usual_decimals))
+        # Half of the last decimal, and the rounding of floats.
         allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
         if by_lines is None:
             if stated:
@@ -286,8 +305,8 @@ def _total_text(value: float) -> str:
 
 
 def summary(log: WakeLog, sums: LineSums | None = None) -> str:
-    """The console's last line, in the manual's form; n/a without data, and no speed where all scores were stored."""
-    totals = computed(log, sums) | dict(log.totals)
+    """The console's last line, in the manual's form: n/a for a rate without data, no speed if the log states none."""
+    totals = computed_totals(log, sums) | dict(log.totals)
     files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
     hours = (log.seconds("inv") + log.seconds("oov")) / 3600
     factor = log.about("real-time-factor")
@@ -296,14 +315,14 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
         return (
             f"{files} files, {hours:.3f} hr, {totals['WER_WORDS']:.0f} Words, "
             f"{totals['WER_SUBSTITUTIONS']:.0f} Substitutions, {totals['WER_INSERTIONS']:.0f} Insertions, "
-            f"{totals['WER_DELETIONS']:.0f} Deletions, {_shown(totals, 'WER', 3)}% WER{speed and f'{speed} xRT'}"
+            f"{totals['WER_DELETIONS']:.0f} Deletions, {_rounded_text(totals, 'WER', 3)}% WER{speed and f'{speed} xRT'}"
         )
     # With references the percentage covers all errors.
     ratio = "FR+SBRATIO" if "FR+SBRATIO" in totals else "FRRATIO"
     nothing = "all in-vocabulary files rejected" if _all_rejected(log) else "no in-vocabulary files"
-    rejects = f"{_shown(totals, ratio, 2)}% FR" if ratio in totals else nothing
+    rejects = f"{_rounded_text(totals, ratio, 2)}% FR" if ratio in totals else nothing
     return (
-        f"{files} files, {hours:.3f} hr, {totals.get('FACOUNT', 0):.0f} FA {_shown(totals, 'FARATE', 2)}/hr, "
+        f"{files} files, {hours:.3f} hr, {totals.get('FACOUNT', 0):.0f} FA {_rounded_text(totals, 'FARATE', 2)}/hr, "
         f"{rejects}, {totals.get('TACOUNT', 0):.0f} TA{speed and f'{speed}x RT'}"
     )
 
@@ -315,15 +334,15 @@ def _all_rejected(log: WakeLog) -> bool:
     return has_list and not is_part and log.about("inv-files") == "0" and log.about("rejected-files") != "0"
 
 
-def _shown(totals: dict[str, float], key: str, decimals: int) -> str:
+def _rounded_text(totals: dict[str, float], key: str, decimals: int) -> str:
     """A total as text. It is first rounded as in the log, so that the last digits of console and log agree."""
     return f"{round(totals[key], DECIMALS[key]):.{decimals}f}" if key in totals else NOTHING
 
 
 def hours_text(seconds: float) -> str:
-    thousandths = round(seconds * 1000)
-    minutes, rest = divmod(thousandths, 60_000)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest // 1000:02d}.{rest % 1000:03d}"
+    """Seconds as H:MM:SS.sss."""
+    minutes, rest_ms = divmod(round(seconds * 1000), 60_000)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest_ms // 1000:02d}.{rest_ms % 1000:03d}"
 
 
 def seconds_of(hours: str) -> float:
@@ -334,7 +353,8 @@ def seconds_of(hours: str) -> float:
     return int(parts[0]) * 3600 + int(parts[1]) * 60 + float(parts[2])
 
 
-def moment(wall_s: float) -> str:
+def utc_text(wall_s: float) -> str:
+    """A Unix time as `2024-03-01 10:00:00.123 UTC`."""
     return datetime.fromtimestamp(round(wall_s, 3), UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
 
 
@@ -342,7 +362,8 @@ NAMES = "x-names"
 ESCAPED = "escaped"
 """A log with the line `INFO x-names escaped` has escapes in names and phrases. In other logs they are literal."""
 UNITS = {"FARATE": "/ hr", "FRRATIO": "%", "FR+SBRATIO": "%", "WER": "%"}
-DOUBLES = frozenset({"FRCOUNT", "FR+SBCOUNT"})
+KEYS_WITH_DECIMAL = frozenset({"FRCOUNT", "FR+SBCOUNT"})
+"""Counts that the original tool writes with one decimal, though they are whole."""
 
 _PLAIN = re.compile(r"[\w.:+/-]+", re.ASCII)
 SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -360,7 +381,7 @@ def total_line(key: str, value: float) -> str:
     """One line of the totals, with the decimals and units of its key."""
     if key in DECIMALS:
         return f"{key} {value:.{DECIMALS[key]}f} {UNITS[key]}"
-    return f"{key} {value:.1f}" if key in DOUBLES else f"{key} {value:.0f}"
+    return f"{key} {value:.1f}" if key in KEYS_WITH_DECIMAL else f"{key} {value:.0f}"
 
 
 def info_line(name: str, detail: str) -> str:
@@ -408,6 +429,7 @@ def quoted(text: str) -> str:
 
 
 def _bare(text: str) -> str:
+    """A text outside of quotes, escaped as in `quoted`, but with its quotes and backslashes as they are."""
     return "".join(character if character in '"\\' else _safe(character) for character in text)
 
 

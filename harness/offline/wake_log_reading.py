@@ -36,13 +36,14 @@ from harness.offline.wake_log import (
 )
 
 MAX_LINES_OF_A_NAME = 4
+"""Most lines into which line breaks in names may have split a line."""
 MAX_LINE_CHARS = 1 << 24
 MAX_WORDS = 10**9
 """Largest number of words that a line may state; a larger one is an error."""
 Lines = Iterable[tuple[int, str]]
 """Lines without their ends, each after the byte at which it begins."""
 
-_LONG = {text: sign for sign, text in SHORT.items()}
+_LONG = {text: character for character, text in SHORT.items()}
 _ESCAPE = re.compile(r'\\(?:[\\"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{4})')
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _EXTRAS = r'(?P<extras>(?: x-[\w-]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*))*)'
@@ -50,11 +51,13 @@ _SCORE = rf"(?: +sv-score +(?P<score>{_NUMBER}))?"
 _COUNTS = "[ ,]+".join(
     [*(rf"(?P<{name}>{_NUMBER})" for name in ("n", "subs", "adds", "dels")), rf"(?P<wer>{_NUMBER}|{NOTHING})%?"]
 )
-_SAYS_ESCAPED = f"INFO {NAMES} {ESCAPED}"
+_ESCAPED_NAMES_LINE = f"INFO {NAMES} {ESCAPED}"
 
 
 @frozen
 class InfoLine:
+    """A line of the settings: `INFO name detail`."""
+
     name: str
     detail: str
 
@@ -71,24 +74,26 @@ class TotalLine:
 WakeLogLine = WakeLogEvent | InfoLine | TotalLine
 
 
-def names_escaped(path: Path, name: str) -> bool:
+def has_escaped_names(path: Path, name: str) -> bool:
     """Whether the log says that its names are escaped. OSError and InputError as for `entries`."""
     with path.open("rb") as file:
-        return any(line == _SAYS_ESCAPED for _, line in _lines(file, name))
+        return any(line == _ESCAPED_NAMES_LINE for _, line in _lines(file, name))
 
 
 def entries(path: Path, name: str, *, escaped: bool) -> Iterator[tuple[int, WakeLogLine]]:
-    """The entries of a log, each with the byte at which its line begins. name: name of the log in errors. escaped:
-    whether names are escaped, from `names_escaped`. OSError if it cannot be read, InputError with the line if a line
-    is invalid."""
+    """The entries of a log, each with the byte at which its line begins. OSError if it cannot be read, InputError with
+    the line if a line is invalid.
+
+    name: name of the log in errors. escaped: whether names are escaped, from `has_escaped_names`.
+    """
     with path.open("rb") as file:
         yield from _entries(_lines(file, name), name, escaped=escaped)
 
 
-def entry_at(path: Path, begins: int, *, escaped: bool) -> WakeLogLine | None:
-    """The entry of the line that begins at byte `begins`; None at the end of the file."""
+def entry_at(path: Path, line_offset: int, *, escaped: bool) -> WakeLogLine | None:
+    """The entry of the line that begins at a byte; None at the end of the file."""
     with path.open("rb") as file:
-        file.seek(begins)
+        file.seek(line_offset)
         first = next(_entries(_lines(file, path.name), path.name, escaped=escaped), None)
         return None if first is None else first[1]
 
@@ -96,7 +101,7 @@ def entry_at(path: Path, begins: int, *, escaped: bool) -> WakeLogLine | None:
 def read(text: str, name: str = "log") -> WakeLog:
     """A whole log. InputError with the line that cannot be read."""
     lines = text.split("\n")
-    escaped = any(line.rstrip("\r") == _SAYS_ESCAPED for line in lines)
+    escaped = any(line.rstrip("\r") == _ESCAPED_NAMES_LINE for line in lines)
     events: list[WakeLogEvent] = []
     log_entries = _entries(((0, line) for line in lines), name, escaped=escaped)
     log = without_events(log_entries, lambda event, _: events.append(event))
@@ -104,19 +109,19 @@ def read(text: str, name: str = "log") -> WakeLog:
 
 
 def without_events(
-    log_entries: Iterable[tuple[int, WakeLogLine]], take: Callable[[WakeLogEvent, int], None]
+    log_entries: Iterable[tuple[int, WakeLogLine]], on_event: Callable[[WakeLogEvent, int], None]
 ) -> WakeLog:
-    """A log without its events. `take` is called with each event and the byte at which its line begins."""
+    """A log without its events. `on_event` is called with each event and the byte at which its line begins."""
     info: list[tuple[str, str]] = []
     totals: list[TotalLine] = []
-    for begins, entry in log_entries:
+    for line_offset, entry in log_entries:
         match entry:
             case InfoLine():
                 info.append((entry.name, entry.detail))
             case TotalLine():
                 totals.append(entry)
             case _:
-                take(entry, begins)
+                on_event(entry, line_offset)
     stated = tuple((total.key, total.value) for total in totals)
     return WakeLog(tuple(info), (), stated, tuple((total.key, total.decimals) for total in totals))
 
@@ -149,19 +154,19 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
         number += 1
         if len(line) == MAX_LINE_CHARS and not line.endswith(b"\n"):
             raise _unreadable(f"the line is longer than {MAX_LINE_CHARS >> 20} MB", Place(name, number))
-        begins, offset = offset, offset + len(line)
+        line_offset, offset = offset, offset + len(line)
         body = line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
-        if not begins and body.startswith(BOM_UTF8):
-            begins, body = len(BOM_UTF8), body.removeprefix(BOM_UTF8)
+        if not line_offset and body.startswith(BOM_UTF8):
+            line_offset, body = len(BOM_UTF8), body.removeprefix(BOM_UTF8)
         if b"\r" not in body:
-            yield begins, body.decode("utf-8", "surrogateescape")  # names need not be UTF-8
+            yield line_offset, body.decode("utf-8", "surrogateescape")  # names need not be UTF-8
             continue
         for piece in body.split(b"\r"):
-            yield begins, piece.decode("utf-8", "surrogateescape")
-            begins += len(piece) + 1
+            yield line_offset, piece.decode("utf-8", "surrogateescape")
+            line_offset += len(piece) + 1
 
 
-def _grammars(name: Callable[[str], str], first: str) -> dict[str, re.Pattern[str]]:
+def _line_patterns(name: Callable[[str], str], first: str) -> dict[str, re.Pattern[str]]:
     """The regular expression of each key's lines. name: returns the expression for a quoted text, as a group with the
     name that it is given. first: the expression for a file name that an unquoted reference may follow.
     """
@@ -182,65 +187,69 @@ def _escaped(name: str) -> str:
     return rf'"(?P<{name}>(?:[^"\\]|\\.)*)"'
 
 
-_ESCAPED_LINES = _grammars(_escaped, _escaped("file"))
-_RAW_LINES = _grammars(lambda name: rf'"(?P<{name}>.*)"', r'"(?P<file>.*?)(?<!\\)"(?= |$)')
+_ESCAPED_LINES = _line_patterns(_escaped, _escaped("file"))
+_RAW_LINES = _line_patterns(lambda name: rf'"(?P<{name}>.*)"', r'"(?P<file>.*?)(?<!\\)"(?= |$)')
 
 
-def _as_it_stands(text: str) -> str:
+def _unescape_if_quoted(text: str) -> str:
+    """A name of a log that does not say whether names are escaped."""
     # The writer has probably escaped a quote. (A literal backslash before a quote is therefore misread.)
     return unescaped(text) if '\\"' in text else text
 
 
 def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, WakeLogLine]]:
-    grammars, clean = (_ESCAPED_LINES, unescaped) if escaped else (_RAW_LINES, _as_it_stands)
-    for number, begins, line, form in _logical_lines(iter(lines), grammars):
+    patterns, clean = (_ESCAPED_LINES, unescaped) if escaped else (_RAW_LINES, _unescape_if_quoted)
+    for number, line_offset, line, line_match in _logical_lines(iter(lines), patterns):
         try:
-            entry = _entry(line, form, clean)
+            entry = _parse_entry(line, line_match, clean)
         except ValueError as error:
             raise _unreadable(str(error), Place(name, number)) from error
         if not (isinstance(entry, InfoLine) and entry.name == NAMES):
-            yield begins, entry
+            yield line_offset, entry
 
 
-def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -> WakeLogLine:
-    """The entry in a line. form: match of the line with the expression of its key; None if there is none. ValueError
-    for an invalid line."""
+def _parse_entry(line: str, line_match: re.Match[str] | None, clean: Callable[[str], str]) -> WakeLogLine:
+    """The entry in a line. line_match: match of the line with the expression of its key; None if there is none.
+    ValueError for an invalid line."""
     key, _, detail = line.partition(" ")
-    if form is not None:
-        return _parse_event(key, form, clean)
+    if line_match is not None:
+        return _parse_event(key, line_match, clean)
     if key == "INFO":
         subkey, _, rest = detail.strip().partition(" ")
         return InfoLine(subkey, rest.strip())
     if key == "ERROR":
         return ErrorLine(detail)
     if key in TOTALS:
-        return _total(key, detail)
+        return _parse_total(key, detail)
     if key in _RAW_LINES:
         raise ValueError(f"{key} does not have the form of its key")
     raise ValueError(f"unknown key {key[:40]!r}")
 
 
 def _logical_lines(
-    lines: Iterator[tuple[int, str]], grammars: dict[str, re.Pattern[str]]
+    lines: Iterator[tuple[int, str]], patterns: dict[str, re.Pattern[str]]
 ) -> Iterator[tuple[int, int, str, re.Match[str] | None]]:
     """Number, first byte and text of each line, and its match with the expression of its key (None without). A line
     that a line break in a name has split is joined again."""
     next_lines: deque[tuple[int, str]] = deque()
     number = 1
     while next_lines := next_lines or deque(islice(lines, 1)):
-        begins, line = next_lines.popleft()
-        line, length, form = line.rstrip("\r"), 1, None
-        grammar = grammars.get(line.partition(" ")[0])
-        if grammar is not None and (form := grammar.fullmatch(line)) is None:
-            next_lines.extend(islice(lines, MAX_LINES_OF_A_NAME - 1 - len(next_lines)))
-            line, length, form = _joined(line, next_lines, grammar)
+        line_offset, line = next_lines.popleft()
+        line = line.rstrip("\r")
+        length, line_match = 1, None
+        pattern = patterns.get(line.partition(" ")[0])
+        if pattern is not None:
+            line_match = pattern.fullmatch(line)
+            if line_match is None:
+                next_lines.extend(islice(lines, MAX_LINES_OF_A_NAME - 1 - len(next_lines)))
+                line, length, line_match = _join_name_lines(line, next_lines, pattern)
         if line.strip():
-            yield number, begins, line, form
+            yield number, line_offset, line, line_match
         number += length
 
 
-def _joined(
-    line: str, next_lines: deque[tuple[int, str]], grammar: re.Pattern[str]
+def _join_name_lines(
+    line: str, next_lines: deque[tuple[int, str]], pattern: re.Pattern[str]
 ) -> tuple[str, int, re.Match[str] | None]:
     """Joins a line with as many of `next_lines` as are needed to match its expression, and removes these from
     `next_lines`. Returns the text, the number of lines in it, and the match (None without)."""
@@ -248,10 +257,11 @@ def _joined(
     for length, (_, following) in enumerate(next_lines, 2):
         longer += "\n" + following
         complete = longer.rstrip("\r")
-        if (form := grammar.fullmatch(complete)) is not None:
+        line_match = pattern.fullmatch(complete)
+        if line_match is not None:
             for _ in range(length - 1):
                 next_lines.popleft()
-            return complete, length, form
+            return complete, length, line_match
     return line, 1, None
 
 
@@ -259,20 +269,22 @@ def _unreadable(problem: str, place: Place) -> InputError:
     return InputError(problem, place=place, remedy="docs/reference/wake-log.md lists the keys and their forms")
 
 
-def _total(key: str, detail: str) -> TotalLine:
+def _parse_total(key: str, detail: str) -> TotalLine:
+    """The total in a line: its first number, with or without a unit behind it. ValueError for another detail."""
     number = re.match(rf"\s*({_NUMBER})", detail)
     if number is None:
         raise ValueError("a total has no number")
     if math.isinf(float(number[1])):
         raise ValueError("a total is too large")
     mantissa, _, exponent = number[1].lower().partition("e")
-    return TotalLine(key, float(number[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
+    fraction = mantissa.partition(".")[2]
+    return TotalLine(key, float(number[1]), max(0, len(fraction) - int(exponent or 0)))
 
 
 def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> WakeLogEvent:
     """The event in a matched line. clean: turns a quoted text into the original. ValueError for an invalid count."""
     groups = line_match.groupdict()
-    file, extras = clean(groups["file"]), _extras(groups["extras"])
+    file, extras = clean(groups["file"]), _parse_extras(groups["extras"])
 
     def number(name: str) -> float:
         return float(groups[name] or 0)
@@ -285,18 +297,23 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
     def text(name: str) -> str:
         return clean(groups[name] or "")
 
-    def place() -> tuple[str, float, float, str]:
-        return file, number("start"), number("end"), text("phrase")
-
     match key:
         case "INVTA" | "INVFA" | "OOVFA":
-            return Spot(key, *place(), sv_score=number("score"), extras=extras)
+            return Spot(
+                key, file, number("start"), number("end"), text("phrase"), sv_score=number("score"), extras=extras
+            )
         case "CMDTA" | "CMDSB":
-            return CommandSpot(key, *place(), text("reference"), sv_score=number("score"), extras=extras)
+            return CommandSpot(
+                key, file, number("start"), number("end"), text("phrase"), text("reference"),
+                sv_score=number("score"), extras=extras,
+            )  # fmt: skip
         case "STTTA" | "STTSB":
             return TranscriptLine(
                 key,
-                *place(),
+                file,
+                number("start"),
+                number("end"),
+                text("phrase"),
                 text("reference"),
                 words=count("n"),
                 substitutions=count("subs"),
@@ -315,7 +332,7 @@ def _parse_event(key: str, line_match: re.Match[str], clean: Callable[[str], str
             return RejectedFile(file, groups["reason"].strip(), extras)
 
 
-def _extras(text: str) -> Extras:
+def _parse_extras(text: str) -> Extras:
     if not text:
         return ()
     fields = re.findall(r'(x-[\w-]+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))', text)

@@ -17,10 +17,10 @@ from harness.model.errors import HarnessError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, moment
 from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
-from harness.offline.evaluation_results import scores_of, sound_path
-from harness.offline.figures.counts import MISSED, SUBSTITUTED, LogKey, judged
+from harness.offline.evaluation_results import score_cache_of, sound_path
+from harness.offline.figures.counts import MISSED, SUBSTITUTED, LogKey, judge_file
 from harness.offline.figures.engines import EvaluatedEngine
-from harness.offline.figures.phrase_matching import compared
+from harness.offline.figures.phrase_matching import comparable_phrase
 from harness.offline.journal import JournalFile
 from harness.offline.score_cache import ScoreCache
 from harness.report.charts import PICTURE
@@ -75,7 +75,7 @@ def errors_of(journal: JournalFile) -> tuple[list[FileError], list[FileError], l
     counting, missed, accepted, mistaken = journal.header.counting, list[FileError](), list[FileError](), []
     for entry in journal.outcomes():
         outcome = entry.outcome
-        for fact in judged(outcome, counting).facts:
+        for fact in judge_file(outcome, counting).facts:
             spot = fact.spot
             if fact.key is LogKey.OOVFA or (fact.key is LogKey.INVFA and counting.count_in_vocabulary):
                 accepted.append(FileError(entry.listed, outcome, spot, score=None if spot is None else spot.score))
@@ -121,7 +121,7 @@ def _track(error: FileError, journal: JournalFile, scores: ScoreCache | None) ->
     tracks = scores.tracks(journal.header.facts, error.outcome.sha256) or ()
     phrase_source = error.spot if error.spot is not None else error.label
     phrase = "" if phrase_source is None else phrase_source.phrase
-    of_phrase = [track for track in tracks if compared(track.phrase) == compared(phrase)]
+    of_phrase = [track for track in tracks if comparable_phrase(track.phrase) == comparable_phrase(phrase)]
     return max(of_phrase or tracks, key=lambda track: float(track.scores.max(initial=0.0)), default=None)
 
 
@@ -130,7 +130,7 @@ class EvaluationCases:
 
     def __init__(self, engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int = MAX_LISTED) -> None:
         self._engine, self._number, self._sounds, self._most = engine, number, sounds, most
-        self._scores: ScoreCache | None = scores_of(engine.journal, lambda line: None) if engine.sweep else None
+        self._scores: ScoreCache | None = score_cache_of(engine.journal, lambda line: None) if engine.sweep else None
         self._renderer = Renderer(None)
 
     def listed(self) -> Iterator[Cases]:

@@ -27,10 +27,10 @@ from harness.offline.wake_log import (
     TranscriptLine,
     WakeLog,
     WakeLogEvent,
-    computed,
+    computed_totals,
     hours_text,
-    moment,
     quoted,
+    utc_text,
 )
 from harness.report.session import WholeSession
 from harness.statistics.intervals import Share, garwood
@@ -66,7 +66,7 @@ class _Writer:
         lines = [(play, tuple(self._lines(play))) for play in self._plays]
         events = tuple(line for _, of_play in lines for line in of_play)
         bare = WakeLog(tuple(self._info(command_line)), events)
-        sums = computed(bare)
+        sums = computed_totals(bare)
         keys = [(play.trial.speaker, frozenset[str](line.key for line in of_play)) for play, of_play in lines]
         intervals = tuple(self._intervals(bare, sums, keys))
         totals = tuple((key, sums[key]) for key in TOTALS if key in sums)
@@ -141,7 +141,7 @@ class _Writer:
         oov_s = sum(play.reading.exposure_s for play in ambient)
         rest_s = sum(play.end_s - play.start_s - play.reading.spot_s for play in spoken)
         yield from (
-            ("start-time", moment(session.first_s)),
+            ("start-time", utc_text(session.first_s)),
             ("sdk-name", "voice-harness"),
             ("sdk-version", __version__),
             ("command-line", command_line),
@@ -182,7 +182,7 @@ class _Writer:
             ("x-suppressed-events", str(sum(play.reading.suppressed for play in self._plays))),
             *(("x-oov-file", f"{quoted(self._file(play))} {play.reading.exposure_s:.3f}") for play in ambient),
             *(("x-not-counted", f"{quoted(name)} {outcome.value}") for name, outcome in session.not_counted.items()),
-            ("completion-time", moment(session.last_s)),
+            ("completion-time", utc_text(session.last_s)),
             ("duration", f"{took_s:.3f}"),
         )
         if took_s > 0:
@@ -222,7 +222,7 @@ class _Writer:
                 continue
             kind = (event.word if self._reviewed else event.rule) or "outside_exposure"
             trial_name = quoted(event.trial_id or "between trials")
-            yield "x-event", f"{trial_name} {moment(event.wall_s)} {quoted(event.phrase)} {kind} {event.why}".rstrip()
+            yield "x-event", f"{trial_name} {utc_text(event.wall_s)} {quoted(event.phrase)} {kind} {event.why}".rstrip()
 
 
 def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> TranscriptLine:

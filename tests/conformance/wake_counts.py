@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.model.record import Entry
 from harness.model.scenario import TrialKind
-from harness.offline.wake_log import MissedFile, Spot, SpotCount, WakeLog, computed, differences
+from harness.offline.wake_log import MissedFile, Spot, SpotCount, WakeLog, computed_totals, differences
 from harness.offline.wake_log_reading import read
 from harness.wake.wake import WakeFigures
 from tests.command import harness
@@ -74,7 +74,7 @@ def log_agrees(folder: Path, device: str, true: Truth, output: Path) -> None:
     _plain_totals(text, true)
     log = read(text)
     assert differences(log) == ()
-    totals, stated = computed(log), dict(log.totals)
+    totals, stated = computed_totals(log), dict(log.totals)
     assert set(totals) == set(stated)
     assert all(abs(totals[key] - stated[key]) <= 0.51e-4 for key in stated)
     _lines_agree(log, true)

@@ -66,8 +66,8 @@ class Fact:
     - spots: number of detections in the file (INVTX).
     - text: message of the engine (ERROR).
     - label: the labelled phrase (long recordings).
-    - place: index of the label among those of the file, -1 without a label. Unlike the label's times, the index is the
-      same in all conditions.
+    - label_index: index of the label among those of the file, -1 without a label. Unlike the label's times, the index
+      is the same in all conditions.
     """
 
     key: LogKey
@@ -77,39 +77,47 @@ class Fact:
     spots: int = 0
     text: str = ""
     label: LabelledPhrase | None = None
-    place: int = -1
+    label_index: int = -1
 
 
 @frozen
 class FileVerdict:
-    """The facts of one file, in the order of their lines in the log. rejected: why the file is in no count, or None.
-    accepted: the detection that is the true accept; None without one, and in long recordings."""
+    """The facts of one file, in the order of their lines in the log.
+
+    rejected: why the file is in no count, or None. accepted: the detection that is the true accept; None without one,
+    and in long recordings.
+    """
 
     facts: tuple[Fact, ...]
     rejected: RejectReason | None = None
     accepted: OfflineSpot | None = None
 
 
-def judged(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
+def judge_file(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """Turns the outcome of a file into facts. An in-vocabulary file that is shorter than the lead-in is rejected here,
     since the lead-in is a rule of counting."""
-    errors = (Fact(LogKey.ERROR, text=outcome.error),) if outcome.error else ()
-    reason = _rejected(outcome, counting)
+    errors: tuple[Fact, ...] = ()
+    if outcome.error:
+        errors = (Fact(LogKey.ERROR, text=outcome.error),)
+    reason = _reject_reason(outcome, counting)
     if reason is not None:
         return FileVerdict((*errors, Fact(LogKey.REJECT)), reason)
     match outcome.kind:
         case ListKind.OOV:
-            return FileVerdict((*errors, *(Fact(LogKey.OOVFA, spot) for spot in _in_time(outcome.spots))))
+            return FileVerdict((*errors, *(Fact(LogKey.OOVFA, spot) for spot in _sort_spots(outcome.spots))))
         case ListKind.LABELLED:
-            return FileVerdict((*errors, *_labelled(outcome, counting)))
+            return FileVerdict((*errors, *_judge_labelled(outcome, counting)))
         case ListKind.REFERENCED if counting.words:
-            verdict = _words(outcome, counting)
+            verdict = _judge_words(outcome, counting)
         case ListKind.REFERENCED | ListKind.INV:
-            verdict = _spots(outcome, counting)
-    return FileVerdict((*errors, *verdict.facts), accepted=verdict.accepted) if errors else verdict
+            verdict = _judge_spots(outcome, counting)
+    if not errors:
+        return verdict
+    return FileVerdict((*errors, *verdict.facts), accepted=verdict.accepted)
 
 
-def _rejected(outcome: FileOutcome, counting: CountingRules) -> RejectReason | None:
+def _reject_reason(outcome: FileOutcome, counting: CountingRules) -> RejectReason | None:
+    """Why a file counts nowhere, by its outcome or by the rules of counting; None if it counts."""
     if outcome.rejected is not None:
         return outcome.rejected
     if outcome.rate_hz <= 0 or outcome.samples <= 0:
@@ -118,23 +126,23 @@ def _rejected(outcome: FileOutcome, counting: CountingRules) -> RejectReason | N
         return None
     if outcome.samples * 1000 < counting.lead_in_ms * outcome.rate_hz:
         return RejectReason.SHORT
-    if outcome.kind is ListKind.REFERENCED and not counting.words and not as_compared(outcome.reference, counting):
+    if outcome.kind is ListKind.REFERENCED and not counting.words and not comparable_words(outcome.reference, counting):
         return RejectReason.REFERENCE  # it names no command; with words it could mean silence
     return None
 
 
-def as_compared(text: str, counting: CountingRules) -> tuple[str, ...]:
+def comparable_words(text: str, counting: CountingRules) -> tuple[str, ...]:
     """The words of a text, normalised for comparison: with -n in lower case and without punctuation, else unchanged."""
     from harness.transcripts.words import normalise  # imported here, since it takes long and wake words need no texts
 
     return normalise(text, Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM)
 
 
-def _spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
+def _judge_spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """The first spot after the lead-in is the true accept; every other spot is a false accept."""
-    commands = outcome.kind is ListKind.REFERENCED
-    spots = _in_time(outcome.spots)
-    if commands and not spots and outcome.said is not None and as_compared(outcome.said.text, counting):
+    has_command = outcome.kind is ListKind.REFERENCED
+    spots = _sort_spots(outcome.spots)
+    if has_command and not spots and outcome.said is not None and comparable_words(outcome.said.text, counting):
         transcript = outcome.said  # all that a recogniser wrote counts as one spot
         spots = (OfflineSpot(transcript.text, transcript.start, transcript.end, transcript.score),)
     facts: list[Fact] = []
@@ -145,11 +153,11 @@ def _spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
             facts.append(Fact(LogKey.INVFA, spot))
             continue
         first_spot = spot
-        fact = _command(spot, outcome.reference, counting) if commands else Fact(LogKey.INVTA, spot)
+        fact = _command_fact(spot, outcome.reference, counting) if has_command else Fact(LogKey.INVTA, spot)
         accepted = spot if fact.key in ACCEPTED else None
         facts.append(fact)
-    if first_spot is None and commands:
-        facts.append(Fact(LogKey.CMDFR, reference=" ".join(as_compared(outcome.reference, counting))))
+    if first_spot is None and has_command:
+        facts.append(Fact(LogKey.CMDFR, reference=" ".join(comparable_words(outcome.reference, counting))))
     elif first_spot is None:
         facts.append(Fact(LogKey.INVFR))
     if len(spots) > 1:
@@ -157,35 +165,39 @@ def _spots(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     return FileVerdict(tuple(facts), accepted=accepted)
 
 
-def _labelled(outcome: FileOutcome, counting: CountingRules) -> tuple[Fact, ...]:
+def _judge_labelled(outcome: FileOutcome, counting: CountingRules) -> tuple[Fact, ...]:
     """True accepts, misses and false accepts of a long recording, in order of time."""
-    labels, spots = counting_labels(outcome, counting), _in_time(outcome.spots)
+    labels, spots = counting_labels(outcome, counting), _sort_spots(outcome.spots)
     pairs = match_labels([*labels.values()], spots, outcome.engine_rate_hz, counting.tolerance_s)
-    places = [*labels]
-    place_of = {spot: places[label] for label, spot in pairs}
-    missed = labels.keys() - place_of.values()
-    facts: list[tuple[float, Fact]] = []
-    for index, spot in enumerate(spots):
-        place = place_of.get(index)
-        fact = Fact(LogKey.OOVFA, spot) if place is None else Fact(LogKey.INVTA, spot, label=labels[place], place=place)
-        facts.append((spot.end / outcome.engine_rate_hz, fact))
-    facts += [(labels[place].end_s, Fact(LogKey.INVFR, label=labels[place], place=place)) for place in sorted(missed)]
-    return tuple(fact for _, fact in sorted(facts, key=lambda timed_fact: timed_fact[0]))
+    label_indices = [*labels]
+    label_of_spot = {spot_index: label_indices[row] for row, spot_index in pairs}
+    timed_facts: list[tuple[float, Fact]] = []
+    for spot_index, spot in enumerate(spots):
+        index = label_of_spot.get(spot_index)
+        if index is None:
+            fact = Fact(LogKey.OOVFA, spot)
+        else:
+            fact = Fact(LogKey.INVTA, spot, label=labels[index], label_index=index)
+        timed_facts.append((spot.end / outcome.engine_rate_hz, fact))
+    for index in sorted(labels.keys() - label_of_spot.values()):
+        timed_facts.append((labels[index].end_s, Fact(LogKey.INVFR, label=labels[index], label_index=index)))
+    return tuple(fact for _, fact in sorted(timed_facts, key=lambda timed_fact: timed_fact[0]))
 
 
-def _command(spot: OfflineSpot, reference: str, counting: CountingRules) -> Fact:
-    expected, words = as_compared(reference, counting), as_compared(spot.phrase, counting)
-    compared = OfflineSpot(" ".join(words), spot.start, spot.end, spot.score)
-    return Fact(LogKey.CMDTA if expected == words else LogKey.CMDSB, compared, " ".join(expected))
+def _command_fact(spot: OfflineSpot, reference: str, counting: CountingRules) -> Fact:
+    """Whether a spot is the expected command, with both texts as compared."""
+    expected, words = comparable_words(reference, counting), comparable_words(spot.phrase, counting)
+    key = LogKey.CMDTA if expected == words else LogKey.CMDSB
+    return Fact(key, OfflineSpot(" ".join(words), spot.start, spot.end, spot.score), " ".join(expected))
 
 
-def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
+def _judge_words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     """A transcript against its reference. Without a transcript every word is a deletion."""
     from harness.transcripts.words import word_counts
 
-    expected = as_compared(outcome.reference, counting)
+    expected = comparable_words(outcome.reference, counting)
     transcript = outcome.said
-    words = as_compared(transcript.text, counting) if transcript is not None else ()
+    words = comparable_words(transcript.text, counting) if transcript is not None else ()
     reference = " ".join(expected)
     counts = word_counts(expected, words)
     if transcript is None or not words:
@@ -198,7 +210,7 @@ def _words(outcome: FileOutcome, counting: CountingRules) -> FileVerdict:
     return FileVerdict((Fact(LogKey.STTTA, spot, reference, counts),), accepted=spot)
 
 
-def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
+def _sort_spots(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
     """The spots in the order in which the engine detected them, whatever their phrases."""
     if len(spots) < 2:
         return spots
@@ -224,44 +236,44 @@ MAX_REJECTS_NAMED = 3
 
 @dataclass(slots=True)
 class OfflineCounts:
-    """Sums over the lines of a log and over the sound of its files, so far.
-
-    - lines: number of lines with each key.
-    - rejected: number of rejected files, by reason.
-    - rejected_names: names of the first MAX_REJECTS_NAMED rejected files.
-    - first_rejected, first_error: name of the first rejected file, of the first with an error, and what is wrong.
-    - first_copy: name of the first file that has the same bytes as an earlier one, and the name of the earlier one.
-    - inv_files, oov_files: numbers of usable files in and out of vocabulary. Files with a reference count as in
-      vocabulary, long recordings with labels as out of vocabulary.
-    - inv, oov: samples of these files, by their rate in Hz. As integers, they add up to the same sum in any order.
-    - phrases: number of labelled phrases that count.
-    - accepted: samples of the detections that are true accepts, by rate.
-    - words: word errors of the STT lines.
-    - cpu_s: processor time, in seconds.
-    - silent_phrases: number of labelled phrases whose recording has no sound there; no other number includes them.
-    - missed_tails: number of falsely rejected files without any detection, by the quiet at their end in ms.
-    - heard_tails: the same for a sample of files with a true accept.
-    - wrong_lengths: number of files whose header states another length than they have.
-    """
+    """Sums over the lines of a log and over the sound of its files, so far."""
 
     lines: Counter[LogKey] = field(default_factory=Counter)
+    """Number of lines with each key."""
     rejected: Counter[RejectReason] = field(default_factory=Counter)
+    """Number of rejected files, by reason."""
     rejected_names: list[str] = field(default_factory=list)
+    """Names of the first MAX_REJECTS_NAMED rejected files."""
     first_rejected: tuple[str, str] | None = None
+    """Name of the first rejected file, and the reason in words."""
     first_error: tuple[str, str] | None = None
+    """Name of the first file with an error of the engine, and the error."""
     first_copy: tuple[str, str] | None = None
+    """Name of the first file that has the same bytes as an earlier one, and the name of the earlier one."""
     inv_files: int = 0
+    """Number of usable files in vocabulary. Files with a reference count as such."""
     oov_files: int = 0
+    """Number of usable files out of vocabulary. Long recordings with labels count as such."""
     phrases: int = 0
+    """Number of labelled phrases that count."""
     inv: Counter[int] = field(default_factory=Counter)
+    """Samples of the files in vocabulary, by rate in Hz. As integers, they add up to the same sum in any order."""
     oov: Counter[int] = field(default_factory=Counter)
+    """Samples of the files out of vocabulary, by rate in Hz."""
     accepted: Counter[int] = field(default_factory=Counter)
+    """Samples of the detections that are true accepts, by the engine's rate in Hz."""
     words: WordCounts = field(default_factory=WordCounts)
+    """Word errors of the STT lines."""
     cpu_s: float = 0.0
+    """Processor time."""
     missed_tails: Counter[int] = field(default_factory=Counter)
+    """Number of falsely rejected files without any detection, by the quiet at their end in ms."""
     heard_tails: Counter[int] = field(default_factory=Counter)
+    """The same for a sample of files with a true accept."""
     wrong_lengths: int = 0
+    """Number of files whose header states another length than they have."""
     silent_phrases: int = 0
+    """Number of labelled phrases whose recording has no sound there. No other number includes them."""
 
     def count(self, *keys: LogKey) -> int:
         return sum(self.lines[key] for key in keys)
@@ -272,11 +284,12 @@ class OfflineCounts:
 
     @property
     def false_rejects(self) -> int:
-        """Files without a result, or without a true accept."""
+        """Files or phrases without a detection that could be a true accept, or without words."""
         return self.count(*MISSED)
 
     @property
     def rejects_and_substitutions(self) -> int:
+        """Files or phrases without a true accept. For wake words, these are the false rejects."""
         return self.count(*MISSED, *SUBSTITUTED)
 
     @property
@@ -293,10 +306,10 @@ class OfflineCounts:
         short = sorted(tail for tail in self.missed_tails.elements() if tail < NEEDED_TAIL_MS)
         if not short:
             return 0
-        middle = short[len(short) // 2]
+        median = short[len(short) // 2]
 
         def early_share(tails: Counter[int]) -> float:
-            return sum(count for tail, count in tails.items() if tail <= middle) / max(1, tails.total())
+            return sum(count for tail, count in tails.items() if tail <= median) / max(1, tails.total())
 
         return len(short) if early_share(self.missed_tails) >= 2 * early_share(self.heard_tails) else 0
 
@@ -316,7 +329,9 @@ class OfflineCounts:
 
     def false_accepts(self, counting: CountingRules) -> int:
         """Number of false accepts that the rate per hour counts: with -u, also those in in-vocabulary files."""
-        return self.count(LogKey.OOVFA, LogKey.INVFA) if counting.count_in_vocabulary else self.count(LogKey.OOVFA)
+        if counting.count_in_vocabulary:
+            return self.count(LogKey.OOVFA, LogKey.INVFA)
+        return self.count(LogKey.OOVFA)
 
     @property
     def inv_ms(self) -> int:
@@ -325,16 +340,21 @@ class OfflineCounts:
 
     @property
     def oov_ms(self) -> int:
+        """Milliseconds of out-of-vocabulary sound, rounded once."""
         return rounded_ms(exact_seconds(self.oov))
 
     @property
     def inv_oov_ms(self) -> int:
+        """Milliseconds of in-vocabulary sound outside true accepts, rounded once."""
         return rounded_ms(exact_seconds(self.inv) - exact_seconds(self.accepted))
 
     def exposure_hours(self, counting: CountingRules) -> float:
         """The hours by which the false-accept rate divides: out-of-vocabulary sound, and with -u also in-vocabulary
         sound outside true accepts."""
-        return (self.oov_ms + (self.inv_oov_ms if counting.count_in_vocabulary else 0)) / 3_600_000
+        exposure_ms = self.oov_ms
+        if counting.count_in_vocabulary:
+            exposure_ms += self.inv_oov_ms
+        return exposure_ms / 3_600_000
 
 
 TalkerOf = Callable[[ListKind, int, LabelledPhrase | None], str]
@@ -370,7 +390,7 @@ class Tally:
         self.counts = OfflineCounts()
         self._by_talker: defaultdict[str, PhraseCounts] = defaultdict(PhraseCounts)
         self._by_file: defaultdict[tuple[ListKind, int, int], PhraseCounts] = defaultdict(PhraseCounts)
-        """Keys: kind and number of the file, and place of the labelled phrase. Empty without several conditions."""
+        """Keys: kind and number of the file, and index of the labelled phrase. Empty without several conditions."""
         self.false_accepts, self.exposure_s = array("I"), array("d")
         """For each file that the false-accept rate includes: its number of false accepts, and its seconds of
         exposure."""
@@ -392,7 +412,7 @@ class Tally:
 
     def add(self, outcome: FileOutcome, name: str = "") -> FileVerdict:
         """Counts a file; returns its verdict. name: the name of the file in the list."""
-        verdict, counts = judged(outcome, self._counting), self.counts
+        verdict, counts = judge_file(outcome, self._counting), self.counts
         counts.cpu_s += outcome.cpu_s
         file = outcome.kind, file_number(outcome.number, self._conditions)
         for fact in verdict.facts:
@@ -424,7 +444,7 @@ class Tally:
         if self._talker_of:
             self._by_talker[self._talker_of(outcome.kind, outcome.number, fact.label)].add(fact.key)
         if self._conditions > 1:
-            self._by_file[(*file, fact.place)].add(fact.key)
+            self._by_file[(*file, fact.label_index)].add(fact.key)
 
     def _add_words(self, words: WordCounts, file: tuple[ListKind, int]) -> None:
         self.counts.words += words

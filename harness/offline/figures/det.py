@@ -59,6 +59,7 @@ class Det:
 
     @property
     def has_accepts(self) -> bool:
+        """Whether false accepts were counted at every threshold. Without hours there is no rate."""
         return bool(len(self) and self.hours.min() > 0)
 
     def false_rejects(self) -> Floats:
@@ -92,11 +93,11 @@ class Det:
         return low, gammaincinv(counts + 1, 1 - tail) / hours
 
 
-def so_far(values: Floats) -> Floats:
+def running_maximum(values: Floats) -> Floats:
     """The maximum over all thresholds that are as strict or stricter. Points are chosen by it, since counts mislead at
     low thresholds. A detector there fires nearly all the time, and its false accepts merge into one."""
-    most: Floats = np.maximum.accumulate(values)
-    return most
+    maximum: Floats = np.maximum.accumulate(values)
+    return maximum
 
 
 def at_most_false_accepts(det: Det, per_hour: float, basis: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
@@ -104,7 +105,7 @@ def at_most_false_accepts(det: Det, per_hour: float, basis: TargetBasis = Target
     of equal ones, the strictest. basis: whether the estimate or the upper end of its interval must keep the limit. None
     if no threshold does, or without data."""
     rates = det.per_hour() if basis is TargetBasis.ESTIMATE else det.per_hour_band()[1]
-    return _least_of(det, det.misses.astype(np.float64), so_far(rates) <= per_hour)
+    return _least_if_complete(det, det.misses.astype(np.float64), running_maximum(rates) <= per_hour)
 
 
 def at_most_false_rejects(det: Det, share: float, basis: TargetBasis = TargetBasis.ESTIMATE) -> int | None:
@@ -113,16 +114,16 @@ def at_most_false_rejects(det: Det, share: float, basis: TargetBasis = TargetBas
     `at_most_false_accepts`."""
     shares = det.false_rejects() if basis is TargetBasis.ESTIMATE else det.false_reject_band()[1]
     is_met = shares <= share
-    rates = so_far(det.per_hour())
-    return _least_of(det, det.misses.astype(np.float64), is_met & (rates <= rates[is_met].min(initial=np.inf)))
+    rates = running_maximum(det.per_hour())
+    return _least_if_complete(det, det.misses.astype(np.float64), is_met & (rates <= rates[is_met].min(initial=np.inf)))
 
 
-def least_cost(det: Det, of_miss: float, of_false_accept: float, uses_per_hour: float) -> int | None:
-    """Index of the threshold with the least expected cost per hour: uses · FR · of_miss + FA/h · of_false_accept; of
+def least_cost(det: Det, miss_cost: float, accept_cost: float, uses_per_hour: float) -> int | None:
+    """Index of the threshold with the least expected cost per hour: uses · FR · miss_cost + FA/h · accept_cost; of
     equal ones, the strictest. Source: the detection cost function of Martin et al. (1997), with rates in place of
     trials."""
-    costs = uses_per_hour * det.false_rejects() * of_miss + so_far(det.per_hour()) * of_false_accept
-    return _least_of(det, costs, np.isfinite(costs))
+    costs = uses_per_hour * det.false_rejects() * miss_cost + running_maximum(det.per_hour()) * accept_cost
+    return _least_if_complete(det, costs, np.isfinite(costs))
 
 
 def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> Floats:
@@ -134,8 +135,9 @@ def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None
     MTWV is the maximum; the ATWV is the value at a threshold set beforehand. All phrases of a detector are one term.
     Source: NIST, OpenKWS13 Keyword Search Evaluation Plan, section on term-weighted value; Fiscus et al. (2007).
     """
-    chances = (det.hours * 3600 if speech_s is None else np.full(len(det), float(speech_s))) - det.targets
-    accepts = np.divide(so_far(det.false_accepts.astype(np.float64)), chances,
+    exposure_s = det.hours * 3600 if speech_s is None else np.full(len(det), float(speech_s))
+    chances = exposure_s - det.targets
+    accepts = np.divide(running_maximum(det.false_accepts.astype(np.float64)), chances,
                         out=np.full(len(det), np.nan), where=chances > 0)  # fmt: skip
     values: Floats = 1 - (det.false_rejects() + beta * accepts)
     return values
@@ -146,12 +148,13 @@ def best_twv(values: Floats) -> int | None:
     return _least(-values, np.isfinite(values))
 
 
-def _least_of(det: Det, values: Floats, allowed: npt.NDArray[np.bool_]) -> int | None:
+def _least_if_complete(det: Det, values: Floats, allowed: npt.NDArray[np.bool_]) -> int | None:
     """Index of the least allowed value. None unless there are files with the phrase and hours without it."""
     return _least(values, allowed) if det.has_accepts and det.has_rejects else None
 
 
 def _least(values: Floats, allowed: npt.NDArray[np.bool_]) -> int | None:
+    """Index of the least allowed value; of equal ones, the first. None if none is allowed."""
     if not allowed.any():
         return None
     return int(np.argmin(np.where(allowed, values, np.inf)))

@@ -24,7 +24,8 @@ from harness.statistics.intervals import Interval, LatencyFigures, latency_figur
 from harness.statistics.significance import Difference
 
 SpokenKey = tuple[str, int, int]
-"""Identifies a phrase: kind and number of the recording, and the label's place as in `Fact` (-1 without labels)."""
+"""Identifies a phrase: kind and number of the recording, and the index of the label as in `Fact` (-1 without
+labels)."""
 Ends = Mapping[SpokenKey, MeasuredDuration]
 """Where phrases, or speech, end in their recordings, in seconds."""
 
@@ -42,21 +43,21 @@ class SpokenPhrase:
     label: LabelledPhrase | None = None
 
 
-def spoken_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhrase]:
+def phrases_in(outcome: FileOutcome, verdict: FileVerdict) -> Iterator[SpokenPhrase]:
     """The phrases of a recording that count. Empty for out-of-vocabulary and rejected recordings."""
     if outcome.kind is ListKind.OOV or verdict.rejected is not None:
         return
     if outcome.kind is not ListKind.LABELLED:
-        right = any(fact.key in ACCEPTED for fact in verdict.facts)
-        spot = verdict.accepted
-        known_s = 0.0 if right else None
-        if spot is not None:
-            known_s = spot.end / outcome.engine_rate_hz
+        known_s = None
+        if verdict.accepted is not None:
+            known_s = verdict.accepted.end / outcome.engine_rate_hz
+        elif any(fact.key in ACCEPTED for fact in verdict.facts):
+            known_s = 0.0
         yield SpokenPhrase((outcome.kind.value, outcome.number, -1), known_s)
         return
     for fact in verdict.facts:
         if fact.label is not None:
-            key = outcome.kind.value, outcome.number, fact.place
+            key = outcome.kind.value, outcome.number, fact.label_index
             known_s = None if fact.spot is None else fact.spot.end / outcome.engine_rate_hz
             yield SpokenPhrase(key, known_s, fact.label)
 
@@ -196,50 +197,63 @@ def engines_table(
     clusters: for each phrase, the value of the column clustered_by, such as its talker; empty for independent phrases.
     InputError if an engine and the first one have no phrase in common.
     """
-    rows = []
-    own_rate = engines[0].as_run.per_hour
+    first = engines[0]
+    own_rate = first.as_run.per_hour
     if target is None and own_rate is not None:
         target = SweepTarget(SweepCriterion.FALSE_ACCEPTS, own_rate)
-    first: MissedPhrases = {}
-    for place, engine in enumerate(engines):
-        if place and engine.phrases and not (engines[0].phrases.keys() & engine.phrases.keys()):
-            raise InputError(
-                f"{engines[0].name} and {engine.name} have no file in common", remedy="Give the same lists"
-            )
+    rows: list[EngineRow] = []
+    first_missed: MissedPhrases = {}
+    for engine in engines:
+        if engine is not first and engine.phrases and not (first.phrases.keys() & engine.phrases.keys()):
+            raise InputError(f"{first.name} and {engine.name} have no file in common", remedy="Give the same lists")
         choice = None if target is None else engine.choice(target)
         equal = None if choice is None else choice.shown
         missed = {} if equal is None else engine.missed_at(equal.threshold)
-        difference = _missed_difference(missed, first, clusters) if place and first and missed else None
-        first = first if place else missed
-        counts, used = engine.counted.counts, engine.journal.used
-        heard_s = (counts.inv_ms + counts.oov_ms) / 1000
-        played_s = heard_s - used.cached_s
-        cpu_s = counts.cpu_s + used.programs_cpu_s
-        errors = engine.counted.totals.get("WER")
-        delays = [
-            MeasuredDuration(phrase.known_s - ends[key].value_s, ends[key].error_s)
-            for key, phrase in engine.phrases.items()
-            if key in ends and phrase.known_s
-        ]
-        rows.append(
-            EngineRow(
-                name=engine.name,
-                own=engine.as_run,
-                equal=equal,
-                equal_interval=None if equal is None else _interval(equal, missed, clusters),
-                difference=difference,
-                wer=None if errors is None else errors / 100,
-                delays=latency_figures(delays),
-                cpu_s_per_hour=cpu_s * 3600 / played_s if played_s > heard_s / 2 else None,
-                memory_mb=used.memory_mb or None,
-            )
-        )
+        difference = None
+        if engine is first:
+            first_missed = missed
+        elif first_missed and missed:
+            difference = _missed_difference(missed, first_missed, clusters)
+        equal_interval = None if equal is None else _equal_interval(equal, missed, clusters)
+        rows.append(_engine_row(engine, equal, equal_interval, difference, ends))
     swept = [engine for engine in engines if engine.sweep is not None]
-    one_list = any(engine.developed is None for engine in swept) if target is not None and swept else None
+    one_list = None
+    if target is not None and swept:
+        one_list = any(engine.developed is None for engine in swept)
     return EnginesTable(tuple(rows), target, one_list, clustered_by if clusters else "", ends_are_labels)
 
 
-def _interval(equal: PointFigures, missed: MissedPhrases, clusters: Mapping[SpokenKey, str]) -> Interval | None:
+def _engine_row(
+    engine: EvaluatedEngine,
+    equal: PointFigures | None,
+    equal_interval: Interval | None,
+    difference: Difference | None,
+    ends: Ends,
+) -> EngineRow:
+    counts, used = engine.counted.counts, engine.journal.used
+    usable_s = (counts.inv_ms + counts.oov_ms) / 1000
+    played_s = usable_s - used.cached_s
+    cpu_s = counts.cpu_s + used.programs_cpu_s
+    wer_percent = engine.counted.totals.get("WER")
+    delays = [
+        MeasuredDuration(phrase.known_s - ends[key].value_s, ends[key].error_s)
+        for key, phrase in engine.phrases.items()
+        if key in ends and phrase.known_s
+    ]
+    return EngineRow(
+        name=engine.name,
+        own=engine.as_run,
+        equal=equal,
+        equal_interval=equal_interval,
+        difference=difference,
+        wer=None if wer_percent is None else wer_percent / 100,
+        delays=latency_figures(delays),
+        cpu_s_per_hour=cpu_s * 3600 / played_s if played_s > usable_s / 2 else None,
+        memory_mb=used.memory_mb or None,
+    )
+
+
+def _equal_interval(equal: PointFigures, missed: MissedPhrases, clusters: Mapping[SpokenKey, str]) -> Interval | None:
     if not clusters:
         return equal.false_reject_interval
     return _missed_columns(missed, missed, clusters).share_interval
@@ -248,10 +262,11 @@ def _interval(equal: PointFigures, missed: MissedPhrases, clusters: Mapping[Spok
 def _missed_difference(
     missed: MissedPhrases, first: MissedPhrases, clusters: Mapping[SpokenKey, str]
 ) -> Difference | None:
+    """The difference in the share of misses, over the phrases that both engines have."""
     shared_keys = [key for key in first if key in missed]
-    return difference_of(
-        MeasureKind.SHARE, *(_missed_columns(side, shared_keys, clusters) for side in (missed, first)), paired=True
-    )
+    columns = _missed_columns(missed, shared_keys, clusters)
+    first_columns = _missed_columns(first, shared_keys, clusters)
+    return difference_of(MeasureKind.SHARE, columns, first_columns, paired=True)
 
 
 def _missed_columns(

@@ -19,36 +19,40 @@ from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import wer_interval
 
 CLUSTERED_P = 0.05
-BOOTSTRAP_SEED = 1  # Any fixed one: the same files then give the same interval.
+"""Largest p-value with which false accepts are said to come in clusters."""
+BOOTSTRAP_SEED = 1
+"""Any fixed seed: the same files then give the same interval."""
 
 
 @frozen
 class Figures:
-    """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
-
-    - false_rejects, with_substitutions: intervals of the share of missed phrases, and of missed or substituted ones
-      (only with references). The fields `…_wilson` are the same by Wilson's method; None with clusters.
-    - clustering: a test of whether false accepts cluster in files; None without files.
-    - by_file: whether the intervals of false rejects take all plays of a file as one cluster.
-    - talkers: number of talkers that they take as clusters instead (all unknown talkers are one); 0 for none.
-    - unknown_talkers: whether there are phrases without a known talker.
-    - copies: number of files with the same bytes as another; 0 if no file was hashed.
-    """
+    """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1."""
 
     counts: OfflineCounts
     counting: CountingRules
     totals: dict[str, float]
     false_accepts: Interval | None = None
+    """Interval of the false accepts per hour (Garwood)."""
     false_rejects: Interval | None = None
+    """Interval of the share of missed phrases."""
     false_rejects_wilson: Interval | None = None
+    """The same by Wilson's method; None with clusters."""
     with_substitutions: Interval | None = None
+    """Interval of the share of missed or substituted phrases; only with references."""
     with_substitutions_wilson: Interval | None = None
+    """The same by Wilson's method; None with clusters."""
     word_errors: Interval | None = None
+    """Interval of the word error rate."""
     clustering: Clustering | None = None
+    """A test of whether false accepts cluster in files; None without files."""
     by_file: bool = False
+    """Whether the intervals of false rejects take all plays of a file as one cluster."""
     talkers: int = 0
+    """Number of talkers that these intervals take as clusters instead (all unknown talkers are one); 0 for none."""
     unknown_talkers: bool = False
+    """Whether there are phrases without a known talker."""
     copies: int = 0
+    """Number of files with the same bytes as another; 0 if no file was hashed."""
 
     @property
     def clustered(self) -> bool:
@@ -74,28 +78,32 @@ def figures_of(tally: Tally, counting: CountingRules) -> Figures:
     referenced = counts.has_references
     by_talker = tally.talkers
     clusters = list(by_talker.values()) or tally.files
-    talkers, by_file = len(by_talker), bool(clusters) and not by_talker
 
-    def rejects(count: int, rejected: Callable[[PhraseCounts], int]) -> Interval | None:
+    def share_interval(count: int, count_in: Callable[[PhraseCounts], int]) -> Interval | None:
+        """Interval of the share of `count` in all phrases. count_in: the part of it in one cluster."""
         if not clusters:
             return clopper_pearson(count, phrases)
-        return over_clusters([rejected(cluster) for cluster in clusters], [cluster.total for cluster in clusters])
+        return over_clusters([count_in(cluster) for cluster in clusters], [cluster.total for cluster in clusters])
 
+    with_substitutions = accept_clustering = None
+    if referenced:
+        with_substitutions = share_interval(wrong, lambda cluster: cluster.missed + cluster.substituted)
+    if tally.false_accepts:
+        exposure_hours = np.asarray(tally.exposure_s) / 3600
+        accept_clustering = clustering(np.asarray(tally.false_accepts), exposure_hours, seed=BOOTSTRAP_SEED)
     return Figures(
         counts=counts,
         counting=counting,
         totals=totals_of(counts, counting),
         false_accepts=garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
-        false_rejects=rejects(missed, lambda cluster: cluster.missed),
+        false_rejects=share_interval(missed, lambda cluster: cluster.missed),
         false_rejects_wilson=None if clusters else wilson(missed, phrases),
-        with_substitutions=rejects(wrong, lambda cluster: cluster.missed + cluster.substituted) if referenced else None,
+        with_substitutions=with_substitutions,
         with_substitutions_wilson=wilson(wrong, phrases) if referenced and not clusters else None,
         word_errors=wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
-        clustering=clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)
-        if tally.false_accepts
-        else None,
-        by_file=by_file,
-        talkers=talkers,
+        clustering=accept_clustering,
+        by_file=bool(clusters) and not by_talker,
+        talkers=len(by_talker),
         unknown_talkers="" in by_talker,
         copies=len(tally.contents) - len(np.unique(np.asarray(tally.contents))),
     )
@@ -111,26 +119,30 @@ def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, 
         # The interval by file is rough where files are few; a verdict must hold by both.
         low, high = figures.clustering.interval
         accepts = min(accepts[0], low), max(accepts[1], high)
-    rejects = figures.with_substitutions if with_substitutions else figures.false_rejects
-    most, ratio = limits.false_rejects_percent, "FR+SBRATIO" if with_substitutions else "FRRATIO"
-    declared = (
-        ("--max-fa-per-hour", "false accepts per hour", limits.false_accepts_per_hour, totals.get("FARATE"), accepts),
-        ("--max-fr", "false rejects", None if most is None else most / 100, _share(totals, ratio), rejects),
-        ("--max-wer", "WER", limits.wer, _share(totals, "WER"), figures.word_errors),
+    rejects, reject_total = figures.false_rejects, "FRRATIO"
+    if with_substitutions:
+        rejects, reject_total = figures.with_substitutions, "FR+SBRATIO"
+    max_reject_share = None if limits.false_rejects_percent is None else limits.false_rejects_percent / 100
+    max_rate = limits.false_accepts_per_hour
+    results = (
+        ("--max-fa-per-hour", "false accepts per hour", RATE, max_rate, totals.get("FARATE"), accepts),
+        ("--max-fr", "false rejects", SHARE, max_reject_share, _share(totals, reject_total), rejects),
+        ("--max-wer", "WER", SHARE, limits.wer, _share(totals, "WER"), figures.word_errors),
     )
+    on_bound = limits.on is LimitBasis.BOUND
     return tuple(
         DeclaredLimit(
             option,
-            words,
+            result,
             limit,
             value,
-            unit=RATE if option == "--max-fa-per-hour" else SHARE,
+            unit=unit,
             interval=interval,
-            of=f"compared: the {'upper end' if limits.on is LimitBasis.BOUND else 'estimate'}",
+            of=f"compared: the {'upper end' if on_bound else 'estimate'}",
             has_interval=True,
-            on_bound=limits.on is LimitBasis.BOUND,
+            on_bound=on_bound,
         )
-        for option, words, limit, value, interval in declared
+        for option, result, unit, limit, value, interval in results
         if limit is not None
     )
 
@@ -145,4 +157,5 @@ def limit_failures(limits: DeclaredLimits, figures: Figures) -> Iterator[str]:
 
 
 def _share(totals: dict[str, float], percentage: str) -> float | None:
+    """A total in per cent as a share 0–1; None without data."""
     return None if percentage not in totals else totals[percentage] / 100

@@ -12,8 +12,8 @@ from harness.base.grouping import group_by
 from harness.base.table import NO_LABEL
 from harness.model.frozen import frozen
 from harness.model.offline import PHRASE, CountingRules, FileOutcome, LabelledPhrase, ListKind, file_number
-from harness.offline.figures.counts import LogKey, OfflineCounts, TalkerOf, Tally, judged
-from harness.offline.figures.phrase_matching import compared
+from harness.offline.figures.counts import LogKey, OfflineCounts, TalkerOf, Tally, judge_file
+from harness.offline.figures.phrase_matching import comparable_phrase
 from harness.offline.journal_lines import Talkers
 from harness.statistics.comparison import ComparedColumns, MeasureKind, difference_of
 from harness.statistics.intervals import Interval, Share, garwood
@@ -89,61 +89,41 @@ def breakdown(
     whose values are clusters; "" for each file by itself. conditions: number of conditions in which each file is
     played, one after the other; 0 for none. All plays of a file are one cluster.
     """
-    tallies: defaultdict[tuple[str, str], Tally] = defaultdict(lambda: Tally(counting))
-    clustered_by = "" if clustered_by in by else clustered_by  # a group that is one talker varies by its files
-    clusters = bool(clustered_by)
-    labelled = False
+    if clustered_by in by:  # a group that is one talker varies by its files
+        clustered_by = ""
+    tallies = _GroupTallies(counting, columns, by, clustered_by, conditions)
     for outcome in outcomes:
-        value = partial(label_of, outcome.kind, outcome.number, columns)
-        # All files of no known talker are one cluster.
-        cluster = value(clustered_by) if clustered_by else f"{outcome.kind} {file_number(outcome.number, conditions)}"
-        if outcome.kind is ListKind.LABELLED:
-            labelled = True
-            _add_labelled(
-                tallies,
-                outcome=outcome,
-                counting=counting,
-                columns=columns,
-                by=by,
-                clustered_by=clustered_by,
-                conditions=conditions,
+        tallies.add(outcome)
+    counts_by_group = tallies.counts_by_group()
+    rejects = {label: _reject_shares(counts) for label, counts in counts_by_group.items()}
+    rates = {label: _accept_rate(counts, counting) for label, counts in counts_by_group.items()}
+    rejects_p = _holm_corrected(_share_differences(rejects))
+    accepts_p = _holm_corrected(_rate_differences(rates))
+    groups = []
+    for label, shares in rejects.items():
+        accepts, hours = rates[label]
+        has_clusters = bool(clustered_by) or any(share.total > 1 for share in shares)
+        groups.append(
+            FileGroup(
+                label=label,
+                rejects=sum(shares, Share()),
+                rejects_interval=ComparedColumns.of_shares(shares, clustered=has_clusters).share_interval,
+                rejects_p=rejects_p[label],
+                clusters=len(shares) if clustered_by else 0,
+                accepts=accepts,
+                hours=hours,
+                accepts_interval=garwood(accepts, hours) if hours else None,
+                accepts_p=accepts_p[label],
             )
-        else:
-            tallies[", ".join(value(name) or NO_LABEL for name in by), cluster].add(outcome)
-    parts = group_by((label, tally.counts) for (label, _), tally in sorted(tallies.items()))
-    rejects = {label: _rejects(part) for label, part in parts.items()}
-    accepts = {label: sum(counts.false_accepts(counting) for counts in part) for label, part in parts.items()}
-    hours = {label: sum(counts.exposure_hours(counting) for counts in part) for label, part in parts.items()}
-    all_accepts, all_hours = sum(accepts.values()), sum(hours.values())
-    share_differences: dict[str, Difference | None] = {}
-    rate_differences: dict[str, Difference | None] = {}
-    for label in parts:
-        rest = [share for other in parts if other != label for share in rejects[other]]
-        share_differences[label] = _share_difference(rejects[label], rest)
-        group_rate = accepts[label], hours[label]
-        rest_rate = all_accepts - accepts[label], max(0.0, all_hours - hours[label])
-        has_rest = 0 < hours[label] < all_hours - 1e-9
-        rate_differences[label] = _rate_difference(group_rate, rest_rate) if has_rest else None
-    rejects_p, accepts_p = _corrected(share_differences), _corrected(rate_differences)
-    groups = [
-        FileGroup(
-            label=label,
-            rejects=sum(rejects[label], Share()),
-            rejects_interval=ComparedColumns.of_shares(
-                rejects[label], clustered=clusters or any(share.total > 1 for share in rejects[label])
-            ).share_interval,
-            rejects_p=rejects_p[label],
-            clusters=len(rejects[label]) if clusters else 0,
-            accepts=accepts[label],
-            hours=hours[label],
-            accepts_interval=garwood(accepts[label], hours[label]) if hours[label] else None,
-            accepts_p=accepts_p[label],
         )
-        for label in parts
-    ]
-    groups.sort(key=_badness)
+    groups.sort(key=_worst_first)
     return FileBreakdown(
-        ", ".join(by), clustered_by, labelled, tuple(groups), _rejects_gap(groups, rejects), _accepts_gap(groups)
+        by=", ".join(by),
+        clustered_by=clustered_by,
+        labelled=tallies.labelled,
+        groups=tuple(groups),
+        rejects_gap=_rejects_gap(groups, rejects),
+        accepts_gap=_accepts_gap(groups),
     )
 
 
@@ -151,10 +131,12 @@ def label_of(
     kind: ListKind, number: int, columns: Mapping[str, Labels], name: str, label: LabelledPhrase | None = None
 ) -> str:
     """The value of a column for a file, or for a labelled phrase in it; "" if there is none."""
-    if label is not None and (of_label := (dict(label.traits) | {PHRASE: label.phrase}).get(name)):
-        return of_label
-    of_kind = columns.get(name, {}).get(kind, ())
-    return of_kind[number] if of_kind else ""
+    if label is not None:
+        label_value = label.phrase if name == PHRASE else dict(label.traits).get(name)
+        if label_value:
+            return label_value
+    file_values = columns.get(name, {}).get(kind, ())
+    return file_values[number] if file_values else ""
 
 
 def talker_of(talkers: Talkers) -> TalkerOf | None:
@@ -165,70 +147,127 @@ def talker_of(talkers: Talkers) -> TalkerOf | None:
     return lambda kind, number, label: label_of(kind, number, columns, talkers.column, label)
 
 
-def _add_labelled(
-    tallies: defaultdict[tuple[str, str], Tally],
-    outcome: FileOutcome,
-    counting: CountingRules,
-    columns: Mapping[str, Labels],
-    by: Sequence[str],
-    clustered_by: str,
-    conditions: int,
-) -> None:
-    """Adds a long recording. Each labelled phrase counts in its own group; false accepts and hours count in the group
-    of the recording.
+class _GroupTallies:
+    """Counts of each group, apart for each cluster in it. Arguments as of `breakdown`.
 
-    If results are grouped by phrase, a false accept counts in the group of the detected phrase. The hours then count
-    in the group of every phrase, since the engine always listened for each.
+    labelled: whether a file was a long recording with labels.
     """
-    verdict = judged(outcome, counting)
-    if verdict.rejected is not None:
-        return
-    phrases = counting.phrases if PHRASE in by else ("",)
-    value = partial(label_of, outcome.kind, outcome.number, columns)
 
-    def of(label: LabelledPhrase | None, place: int, phrase: str) -> OfflineCounts:
-        """The counts of the group and cluster of a label, or of the recording."""
-        values = [phrase if name == PHRASE else value(name, label) for name in by]
-        cluster = value(clustered_by, label) if clustered_by else None
-        by_itself = f"{outcome.kind} {file_number(outcome.number, conditions)} {place}"
-        return tallies[", ".join(part or NO_LABEL for part in values), by_itself if cluster is None else cluster].counts
+    def __init__(
+        self,
+        counting: CountingRules,
+        columns: Mapping[str, Labels],
+        by: Sequence[str],
+        clustered_by: str,
+        conditions: int,
+    ) -> None:
+        self._counting, self._columns, self._by = counting, columns, by
+        self._clustered_by, self._conditions = clustered_by, conditions
+        self._tallies: defaultdict[tuple[str, str], Tally] = defaultdict(lambda: Tally(counting))
+        self.labelled = False
 
-    for phrase in phrases:
-        of(None, -1, phrase).oov[outcome.rate_hz] += outcome.samples
-    for fact in verdict.facts:
-        if fact.key in (LogKey.INVTA, LogKey.INVFR) and fact.label is not None:
-            of(fact.label, fact.place, compared(fact.label.phrase)).lines[fact.key] += 1
-        elif fact.key is LogKey.OOVFA and fact.spot is not None:
-            of(None, -1, compared(fact.spot.phrase)).lines[fact.key] += 1
+    def add(self, outcome: FileOutcome) -> None:
+        if outcome.kind is ListKind.LABELLED:
+            self.labelled = True
+            self._add_labelled(outcome)
+            return
+        value = partial(label_of, outcome.kind, outcome.number, self._columns)
+        if self._clustered_by:
+            cluster = value(self._clustered_by)  # all files of no known talker are one cluster
+        else:
+            cluster = f"{outcome.kind} {file_number(outcome.number, self._conditions)}"
+        self._tallies[", ".join(value(name) or NO_LABEL for name in self._by), cluster].add(outcome)
+
+    def counts_by_group(self) -> dict[str, list[OfflineCounts]]:
+        """The counts of each cluster, by the label of its group. Groups and clusters are in alphabetical order."""
+        return group_by((label, tally.counts) for (label, _), tally in sorted(self._tallies.items()))
+
+    def _add_labelled(self, outcome: FileOutcome) -> None:
+        """Adds a long recording. Each labelled phrase counts in its own group; false accepts and hours count in the
+        group of the recording.
+
+        If results are grouped by phrase, a false accept counts in the group of the detected phrase. The hours then
+        count in the group of every phrase, since the engine always listened for each.
+        """
+        verdict = judge_file(outcome, self._counting)
+        if verdict.rejected is not None:
+            return
+        phrases = self._counting.phrases if PHRASE in self._by else ("",)
+        for phrase in phrases:
+            self._counts_of(outcome, None, -1, phrase).oov[outcome.rate_hz] += outcome.samples
+        for fact in verdict.facts:
+            if fact.key in (LogKey.INVTA, LogKey.INVFR) and fact.label is not None:
+                phrase = comparable_phrase(fact.label.phrase)
+                self._counts_of(outcome, fact.label, fact.label_index, phrase).lines[fact.key] += 1
+            elif fact.key is LogKey.OOVFA and fact.spot is not None:
+                phrase = comparable_phrase(fact.spot.phrase)
+                self._counts_of(outcome, None, -1, phrase).lines[fact.key] += 1
+
+    def _counts_of(
+        self, outcome: FileOutcome, label: LabelledPhrase | None, label_index: int, phrase: str
+    ) -> OfflineCounts:
+        """The counts of the group and cluster of a label; without a label, those of the recording."""
+        value = partial(label_of, outcome.kind, outcome.number, self._columns)
+        values = [phrase if name == PHRASE else value(name, label) for name in self._by]
+        if self._clustered_by:
+            cluster = value(self._clustered_by, label)
+        else:
+            cluster = f"{outcome.kind} {file_number(outcome.number, self._conditions)} {label_index}"
+        return self._tallies[", ".join(text or NO_LABEL for text in values), cluster].counts
 
 
-def _badness(group: FileGroup) -> tuple[bool, float, float, str]:
+def _share_differences(rejects: Mapping[str, Sequence[Share]]) -> dict[str, Difference | None]:
+    """The share of false rejects of each group, against all other groups together."""
+    differences = {}
+    for label, shares in rejects.items():
+        rest = [share for other, other_shares in rejects.items() if other != label for share in other_shares]
+        differences[label] = _share_difference(shares, rest)
+    return differences
+
+
+def _rate_differences(rates: Mapping[str, tuple[int, float]]) -> dict[str, Difference | None]:
+    """The rate of false accepts of each group, against all other groups together. rates: (false accepts, hours)."""
+    all_accepts = sum(accepts for accepts, _ in rates.values())
+    all_hours = sum(hours for _, hours in rates.values())
+    differences: dict[str, Difference | None] = {}
+    for label, (accepts, hours) in rates.items():
+        rest = all_accepts - accepts, max(0.0, all_hours - hours)
+        has_rest = 0 < hours < all_hours - 1e-9  # sums of the same hours may differ by a rounding error
+        differences[label] = _rate_difference((accepts, hours), rest) if has_rest else None
+    return differences
+
+
+def _worst_first(group: FileGroup) -> tuple[bool, float, float, str]:
+    """Key by which groups are sorted. Groups without phrases come last."""
     return not group.rejects.total, -(group.rejects.value or 0.0), -(group.accepts_per_hour or 0.0), group.label
 
 
-def _rejects(clusters: Iterable[OfflineCounts]) -> list[Share]:
+def _reject_shares(clusters: Iterable[OfflineCounts]) -> list[Share]:
     """The share of false rejects in each cluster that has a phrase."""
     rejected = [(counts.rejects_and_substitutions, counts.true_accepts) for counts in clusters]
     return [Share(rejects, rejects + accepts) for rejects, accepts in rejected if rejects + accepts]
 
 
+def _accept_rate(clusters: Iterable[OfflineCounts], counting: CountingRules) -> tuple[int, float]:
+    """The false accepts of some clusters, and the hours in which they were counted."""
+    counted = [(counts.false_accepts(counting), counts.exposure_hours(counting)) for counts in clusters]
+    return sum(accepts for accepts, _ in counted), sum(hours for _, hours in counted)
+
+
 def _share_difference(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
-    return difference_of(MeasureKind.SHARE, *map(ComparedColumns.of_shares, (first, second)), paired=False)
+    first_columns, second_columns = ComparedColumns.of_shares(first), ComparedColumns.of_shares(second)
+    return difference_of(MeasureKind.SHARE, first_columns, second_columns, paired=False)
 
 
 def _rate_difference(first: tuple[int, float], second: tuple[int, float]) -> Difference | None:
-    sides = (ComparedColumns([accepts], [hours]) for accepts, hours in (first, second))
-    return difference_of(MeasureKind.RATE, *sides, paired=False)
+    first_columns, second_columns = (ComparedColumns([accepts], [hours]) for accepts, hours in (first, second))
+    return difference_of(MeasureKind.RATE, first_columns, second_columns, paired=False)
 
 
-def _corrected(differences: Mapping[str, Difference | None]) -> dict[str, float | None]:
-    return dict(
-        zip(
-            differences,
-            holm([None if difference is None else difference.p for difference in differences.values()]),
-            strict=True,
-        )
-    )
+def _holm_corrected(differences: Mapping[str, Difference | None]) -> dict[str, float | None]:
+    """The p-value of each difference, corrected for their number (Holm)."""
+    p_values = [None if difference is None else difference.p for difference in differences.values()]
+    return dict(zip(differences, holm(p_values), strict=True))
 
 
 def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Share]]) -> GroupGap | None:

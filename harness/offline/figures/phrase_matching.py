@@ -17,7 +17,7 @@ from harness.wake.counting import Window, match_events
 
 
 @lru_cache(maxsize=4096)
-def compared(phrase: str) -> str:
+def comparable_phrase(phrase: str) -> str:
     """The form of a phrase for comparisons: lower case, no punctuation, single spaces. `okay_nabu` gives `okay
     nabu`."""
     from harness.transcripts.words import normalise  # imported here, since it takes long
@@ -30,27 +30,32 @@ def counting_labels(outcome: FileOutcome, counting: CountingRules) -> dict[int, 
     recording has sound there."""
     labels = enumerate(outcome.labels)
     return {
-        index: label for index, label in labels if index not in outcome.silent_labels and _is_of_engine(label, counting)
+        index: label
+        for index, label in labels
+        if index not in outcome.silent_labels and _names_engine_phrase(label, counting)
     }
 
 
 def silent_labels(outcome: FileOutcome, counting: CountingRules) -> list[LabelledPhrase]:
     """The labels that would count if the recording had sound there."""
-    labels = (outcome.labels[place] for place in outcome.silent_labels)
-    return [label for label in labels if _is_of_engine(label, counting)]
+    labels = (outcome.labels[index] for index in outcome.silent_labels)
+    return [label for label in labels if _names_engine_phrase(label, counting)]
 
 
-def _is_of_engine(label: LabelledPhrase, counting: CountingRules) -> bool:
-    return not counting.phrases or not label.phrase or compared(label.phrase) in counting.phrases
+def _names_engine_phrase(label: LabelledPhrase, counting: CountingRules) -> bool:
+    """Whether a label names a phrase that the engine detects. True for a label without a phrase."""
+    return not counting.phrases or not label.phrase or comparable_phrase(label.phrase) in counting.phrases
 
 
-def by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:
+def labels_by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:
     """Phrases as compared, each with the indices of its labels. The phrase "" has the labels that name none."""
-    indices = group_by((compared(label.phrase) if label.phrase else "", index) for index, label in enumerate(labels))
+    phrases = (comparable_phrase(label.phrase) if label.phrase else "" for label in labels)
+    indices = group_by((phrase, index) for index, phrase in enumerate(phrases))
     yield from indices.items()
 
 
-def window(label: LabelledPhrase, tolerance_s: float) -> Window:
+def label_window(label: LabelledPhrase, tolerance_s: float) -> Window:
+    """The time in which the detection of a labelled phrase must end."""
     return Window(label.start_s, label.end_s + tolerance_s, label.end_s)
 
 
@@ -60,9 +65,9 @@ def match_labels(
     """(label, spot) pairs, as indices, in the order of the labels. labels: in order of their starts."""
     pairs: list[tuple[int, int]] = []
     ends = sorted(range(len(spots)), key=lambda index: spots[index].end)
-    for phrase, label_indices in by_phrase(labels):
-        heard = [index for index in ends if not phrase or compared(spots[index].phrase) == phrase]
-        windows = [window(labels[index], tolerance_s) for index in label_indices]
-        matching = match_events(windows, [spots[index].end / rate_hz for index in heard], 0.0)
-        pairs += [(label_indices[row], heard[event]) for row, event in matching.pairs]
+    for phrase, label_indices in labels_by_phrase(labels):
+        spot_indices = [index for index in ends if not phrase or comparable_phrase(spots[index].phrase) == phrase]
+        windows = [label_window(labels[index], tolerance_s) for index in label_indices]
+        matching = match_events(windows, [spots[index].end / rate_hz for index in spot_indices], 0.0)
+        pairs += [(label_indices[row], spot_indices[event]) for row, event in matching.pairs]
     return tuple(sorted(pairs))

@@ -27,12 +27,12 @@ TOGETHER_S = 1.0
 
 @frozen
 class OfflineDetections:
-    """What an engine detected in one stimulus. spots: their places are samples at rate_hz from its start.
+    """What an engine detected in one stimulus.
 
-    peak: highest score within the window in which the event of the phrase must lie; None without scores.
-
-    before_s: place of the last spot in earlier stimuli, in seconds from the start of this one (negative). None without
-    one, and if the engine began each stimulus with fresh state.
+    - spots: their places are samples at rate_hz from its start.
+    - peak: highest score within the window in which the event of the phrase must lie; None without scores.
+    - before_s: place of the last spot in earlier stimuli, in seconds from the start of this one (negative). None
+      without one, and if the engine began each stimulus with fresh state.
     """
 
     spots: tuple[OfflineSpot, ...]
@@ -57,8 +57,10 @@ class Side:
 
 @frozen
 class ComparedTrial:
-    """A wake or command trial on both sides. clip: file name of the recorded stimulus; "" if there is none. notes:
-    possible explanations of a difference."""
+    """A wake or command trial on both sides.
+
+    clip: file name of the recorded stimulus; "" if there is none. notes: possible explanations of a difference.
+    """
 
     trial_id: str
     kind: TrialKind
@@ -75,8 +77,11 @@ class ComparedTrial:
 
 @frozen
 class AmbientEvent:
-    """A false accept in ambient sound. offset_s: its place in the segment, in seconds from the start. live, offline:
-    whether it occurred on that side; at least one is True."""
+    """A false accept in ambient sound.
+
+    offset_s: its place in the segment, in seconds from the start. live, offline: whether it occurred on that side; at
+    least one is True.
+    """
 
     trial_id: str
     offset_s: float
@@ -87,8 +92,11 @@ class AmbientEvent:
 
 @frozen
 class AmbientCounts:
-    """False accepts on the same segments of ambient sound. segments: number of segments. live_s: time in which the
-    device demonstrably listened. offline_s: length of the sound."""
+    """False accepts on the same segments of ambient sound.
+
+    segments: number of segments. live_s: time in which the device demonstrably listened. offline_s: length of the
+    sound.
+    """
 
     segments: int = 0
     live_s: float = 0.0
@@ -105,6 +113,7 @@ class AmbientCounts:
 class DeviceComparison:
     """One device against the engine.
 
+    - ambient: false accepts in ambient sound.
     - live_delays, offline_delays: over trials whose delays on both sides are known well enough.
     - delay_differences: live minus offline, over the same trials.
     - through_air: whether a stimulus was played by a loudspeaker.
@@ -126,39 +135,41 @@ class DeviceComparison:
 
     def counts(self, kind: TrialKind) -> Discordance:
         """Numbers of trials of a kind by the side that woke. In the Discordance, live is the first side."""
-        return _counts(trial for trial in self.trials if trial.kind is kind)
+        return _discordance(trial for trial in self.trials if trial.kind is kind)
 
 
 def compare_device(
     figures: WakeFigures,
     device: str,
-    heard: Mapping[str, OfflineDetections],
+    detections_by_play: Mapping[str, OfflineDetections],
     *,
     clips: Mapping[str, str],
     notes: Mapping[str, Sequence[str]],
-    why_not: Mapping[str, str],
+    reasons_left_out: Mapping[str, str],
     threshold: float | None = None,
 ) -> DeviceComparison:
     """Compares a device with an engine, trial by trial.
 
-    heard: the engine's detections, by play_id. why_not: why the engine did not process a stimulus, by play_id. clips:
-    file names of recorded stimuli, by the sha256 of the stimulus. notes: remarks from the session, by trial. threshold:
-    the engine's; None without scores.
+    - detections_by_play: the engine's detections, by play_id.
+    - clips: file names of recorded stimuli, by the sha256 of the stimulus.
+    - notes: remarks from the session, by trial.
+    - reasons_left_out: why the engine did not process a stimulus, by play_id.
+    - threshold: the engine's; None without scores.
     """
     trials: list[ComparedTrial] = []
     segments: list[tuple[Play, PlayReading]] = []
     left_out: list[tuple[str, str]] = []
     plays = [play for play in figures.plays(device) if play.kind is not TrialKind.PROBE]
     for play in plays:
-        hearing = heard.get(play.row.play_id)
-        if hearing is None:
-            left_out.append((play.trial.id, why_not.get(play.row.play_id, "the engine did not process it")))
+        detections = detections_by_play.get(play.row.play_id)
+        if detections is None:
+            left_out.append((play.trial.id, reasons_left_out.get(play.row.play_id, "the engine did not process it")))
             continue
-        offline = read_offline(play, hearing)
+        offline = read_offline(play, detections)
         if play.kind is TrialKind.AMBIENT:
             segments.append((play, offline))
             continue
-        trials.append(_trial(play, offline, hearing, clips, notes.get(play.trial.id, ()), threshold))
+        trials.append(_compare_trial(play, offline, detections, clips, notes.get(play.trial.id, ()), threshold))
     delays = [
         (trial.live.delay, trial.offline.delay)
         for trial in trials
@@ -168,7 +179,7 @@ def compare_device(
     return DeviceComparison(
         device=device,
         trials=tuple(trials),
-        ambient=_ambient(figures, device, segments),
+        ambient=_ambient_counts(figures, device, segments),
         live_delays=latency_figures([live for live, _ in delays]),
         offline_delays=latency_figures([offline for _, offline in delays]),
         delay_differences=latency_figures(differences),
@@ -179,9 +190,10 @@ def compare_device(
     )
 
 
-def read_offline(play: Play, hearing: OfflineDetections) -> PlayReading:
+def read_offline(play: Play, detections: OfflineDetections) -> PlayReading:
     """Counts the engine's spots in a stimulus, by the rules for sound that is injected into a device."""
     duration_s = play.row.duration_s
+    # The same play, as if the device had been given the sound directly, from second 0 of its audio line.
     shadow = Play(
         play.trial,
         replace(play.target, player=play.target.connection),
@@ -194,33 +206,39 @@ def read_offline(play: Play, hearing: OfflineDetections) -> PlayReading:
         audio_end_s=duration_s,
         state=PlayState.COUNTED,
     )
-    for number, spot in enumerate(hearing.spots):
-        at_s = spot.end / hearing.rate_hz
+    for number, spot in enumerate(detections.spots):
+        at_s = spot.end / detections.rate_hz
         shadow.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
-    shadow.assignment = assign([shadow], (), hearing.before_s if hearing.before_s is not None else -math.inf)[shadow]
+    before_s = -math.inf if detections.before_s is None else detections.before_s
+    shadow.assignment = assign([shadow], (), before_s)[shadow]
     return read(shadow, [(0.0, duration_s)])
 
 
-def _trial(
+def _compare_trial(
     play: Play,
     offline: PlayReading,
-    hearing: OfflineDetections,
+    detections: OfflineDetections,
     clips: Mapping[str, str],
     trial_notes: Sequence[str],
     threshold: float | None,
 ) -> ComparedTrial:
+    """The trial of a play on both sides. Its notes are filled in only if the sides differ."""
     live = play.reading
     trial = ComparedTrial(
-        play.trial.id,
-        play.kind,
-        play.trial.conditions,
-        _side(live),
-        _side(offline, hearing.peak),
-        clips.get(play.row.stimulus_sha256, ""),
+        trial_id=play.trial.id,
+        kind=play.kind,
+        conditions=play.trial.conditions,
+        live=_side(live),
+        offline=_side(offline, detections.peak),
+        clip=clips.get(play.row.stimulus_sha256, ""),
     )
     if not trial.differs:
         return trial
-    notes = [*trial_notes, *_outside("live", play, live), *_outside("offline", play, offline, of_line=False)]
+    notes = [
+        *trial_notes,
+        *_notes_on_unmatched("live", play, live),
+        *_notes_on_unmatched("offline", play, offline, is_live=False),
+    ]
     score = trial.offline.score
     if score is not None and threshold is not None:
         side = "above" if score > threshold else "below"
@@ -230,49 +248,55 @@ def _trial(
 
 def _side(reading: PlayReading, peak: float | None = None) -> Side:
     hit = reading.hit
-    score = hit.score if hit is not None else peak
-    return Side(hit is not None, reading.delay, score, len(reading.unmatched))
+    score = peak if hit is None else hit.score
+    return Side(woke=hit is not None, delay=reading.delay, score=score, extra=len(reading.unmatched))
 
 
-def _outside(side: str, play: Play, reading: PlayReading, *, of_line: bool = True) -> list[str]:
+def _notes_on_unmatched(side: str, play: Play, reading: PlayReading, *, is_live: bool = True) -> list[str]:
+    """Remarks on a missed phrase: where events lie that do not match it. side: "live" or "offline"."""
     if reading.hit is not None:
         return []
-    near_s = play.row.query_end_s
-    places = [(play.place(event) - play.start_s) if of_line else (event.audio_s or 0.0) for event in reading.unmatched]
-    notes = [
-        f"{side} an event lies {signed(place - near_s, 2)} s from the phrase's end, outside its window"
-        for place in places
-    ]
+    notes = []
+    for event in reading.unmatched:
+        # The offline sound begins at second 0 of its audio line.
+        event_s = play.place(event) - play.start_s if is_live else event.audio_s or 0.0
+        offset = signed(event_s - play.row.query_end_s, 2)
+        notes.append(f"{side} an event lies {offset} s from the phrase's end, outside its window")
     if reading.suppressed:
         notes.append(f"{side} {reading.suppressed} events were within the refractory time of another event")
     return notes
 
 
-def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, PlayReading]]) -> AmbientCounts:
-    of_trial: dict[str, list[tuple[float, float | None]]] = {}
-    faults: dict[str, list[float]] = {}
+def _ambient_counts(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, PlayReading]]) -> AmbientCounts:
+    """Counts the false accepts of both sides in the same segments, and pairs those that are the same event."""
+    live_events: dict[str, list[tuple[float, float | None]]] = {}  # (offset_s, score) by trial
+    faults: dict[str, list[float]] = {}  # offset_s of phrases that reviewers heard in the recording, by trial
     for event in figures.unmatched(device):
         if event.trial_id is None or event.offset_s is None:
             continue
         if figures.false_accept(event, True):
-            of_trial.setdefault(event.trial_id, []).append((event.offset_s, event.score))
+            live_events.setdefault(event.trial_id, []).append((event.offset_s, event.score))
         elif event.word is ReviewVerdict.STIMULUS_FAULT:
             faults.setdefault(event.trial_id, []).append(event.offset_s)
     events: list[AmbientEvent] = []
     for play, offline in segments:
-        live = sorted(of_trial.get(play.trial.id, []), key=lambda wake: wake[0])
+        live = sorted(live_events.get(play.trial.id, []), key=lambda wake: wake[0])
         # The phrase that was heard in the recording is in the recording offline, too.
         fault_times = faults.get(play.trial.id, ())
-        wakes = sorted(((wake.audio_s or 0.0, wake.score) for wake in offline.unmatched), key=lambda wake: wake[0])
-        spots = [wake for wake in wakes if not any(abs(wake[0] - place) <= TOGETHER_S for place in fault_times)]
+        detected = sorted(((wake.audio_s or 0.0, wake.score) for wake in offline.unmatched), key=lambda wake: wake[0])
+        spots = [
+            (at_s, score)
+            for at_s, score in detected
+            if not any(abs(at_s - fault_s) <= TOGETHER_S for fault_s in fault_times)
+        ]
         windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
         pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
-        paired = set(pairs.values())
-        for number, (at_s, score) in enumerate(live):
-            events.append(AmbientEvent(play.trial.id, at_s, True, number in pairs, score))
-        for number, (at_s, score) in enumerate(spots):
-            if number not in paired:
-                events.append(AmbientEvent(play.trial.id, at_s, False, True, score))
+        paired_spots = set(pairs.values())
+        for index, (at_s, score) in enumerate(live):
+            events.append(AmbientEvent(play.trial.id, at_s, live=True, offline=index in pairs, score=score))
+        for index, (at_s, score) in enumerate(spots):
+            if index not in paired_spots:
+                events.append(AmbientEvent(play.trial.id, at_s, live=False, offline=True, score=score))
     return AmbientCounts(
         segments=len(segments),
         live_s=sum(play.reading.exposure_s for play, _ in segments),
@@ -282,17 +306,18 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, P
 
 
 def _by_condition(trials: Iterable[ComparedTrial]) -> tuple[tuple[str, Discordance], ...]:
+    """The counts in each condition, in the order in which axes and labels first occur."""
     cells: dict[str, dict[str, list[ComparedTrial]]] = {}
     for trial in trials:
         for axis, label in trial.conditions:
             cells.setdefault(axis, {}).setdefault(label, []).append(trial)
     return tuple(
-        (f"{axis}={label}", _counts(trials_of_label))
+        (f"{axis}={label}", _discordance(trials_of_label))
         for axis, labels in cells.items()
         for label, trials_of_label in labels.items()
     )
 
 
-def _counts(trials: Iterable[ComparedTrial]) -> Discordance:
+def _discordance(trials: Iterable[ComparedTrial]) -> Discordance:
     sides = [(trial.live.woke, trial.offline.woke) for trial in trials]
     return Discordance.of([live for live, _ in sides], [offline for _, offline in sides])

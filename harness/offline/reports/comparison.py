@@ -24,17 +24,25 @@ from harness.offline.figures.comparison import (
     SpokenFile,
     SpokenFiles,
 )
-from harness.offline.figures.counts import ACCEPTED, FileVerdict, LogKey, Tally, judged
+from harness.offline.figures.counts import ACCEPTED, FileVerdict, LogKey, Tally, judge_file
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.offline.reports.log import host_info, label_span
-from harness.offline.wake_log import CommandSpot, LineSums, MissedFile, Spot, TranscriptLine, WakeLogEvent, computed
+from harness.offline.wake_log import (
+    CommandSpot,
+    LineSums,
+    MissedFile,
+    Spot,
+    TranscriptLine,
+    WakeLogEvent,
+    computed_totals,
+)
 from harness.offline.wake_log_reading import (
     WakeLogLine,
     demand_numbers,
     entries,
     entry_at,
-    names_escaped,
+    has_escaped_names,
     without_events,
 )
 from harness.statistics.comparison import MeasureKind, sentence
@@ -167,7 +175,7 @@ def _of_journal_again(path: Path, counting: CountingRules, place: int) -> tuple[
             entry = outcome_of(file.readline())
     except (OSError, ValueError) as error:
         raise _changed(path) from error
-    verdict = judged(entry.outcome, counting)
+    verdict = judge_file(entry.outcome, counting)
     if entry.outcome.kind is ListKind.LABELLED:
         return _labelled(verdict, entry.listed)[label_number]
     return entry.listed, _spoken(verdict)
@@ -211,7 +219,7 @@ def _name(entry: Spot | MissedFile) -> str:
 
 
 def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvaluation:
-    escaped = names_escaped(path, called)
+    escaped = has_escaped_names(path, called)
     spoken = SpokenFiles(partial(_of_log_again, path, escaped), clusters)
     sums = LineSums()
 
@@ -222,7 +230,7 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvalu
 
     log = without_events(entries(path, called, escaped=escaped), take)
     demand_numbers(log, called)
-    totals = computed(log, sums)
+    totals = computed_totals(log, sums)
     rejected = sums.lines["REJECT"]
     hours = log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)
     settings = {words: setting for key, words in _SETTINGS.items() if (setting := log.about(key)) is not None}

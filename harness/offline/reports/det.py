@@ -18,7 +18,7 @@ from harness.model.choices import TargetBasis
 from harness.model.errors import LogError, PluginError
 from harness.model.numbers import NOTHING, exact, exposure, fixed, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
-from harness.offline.figures.det import Det, so_far, term_weighted_value
+from harness.offline.figures.det import Det, running_maximum, term_weighted_value
 from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, point_figures, point_of
 from harness.offline.request import SweepCriterion, SweepTarget
 from harness.statistics.text import basis, number_interval, percent_interval
@@ -155,7 +155,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
         return
     yield f"  on the development list: {figures_text(choice.chosen)}"
     yield f"  on the reported list:    {figures_text(choice.reported)}"
-    met = choice.reported.keeps(target)
+    met = choice.reported.meets(target)
     if met is not None:
         yield f"  The target is {'' if met else 'NOT '}met on the reported list."
 
@@ -199,7 +199,7 @@ def chosen_json(target: SweepTarget, choice: ChosenPoint | None) -> dict[str, An
         "target": target_json,
         "chosen": figures_json(choice.chosen),
         "reported": figures_json(choice.reported) if choice.reported is not None else None,
-        "kept": choice.reported.keeps(target) if choice.reported is not None else None,
+        "kept": choice.reported.meets(target) if choice.reported is not None else None,
         "one_list": choice.reported is None,
     }
 
@@ -329,7 +329,7 @@ class DetScales:
         # At thresholds below that of the most false accepts, a detector is stuck rather than lenient.
         rows = turning(det, ())
         rows = rows[rows <= int(np.argmax(det.per_hour()))]
-        x = self.x(so_far(det.per_hour())[rows])
+        x = self.x(running_maximum(det.per_hour())[rows])
         shares, (lows, highs) = det.false_rejects()[rows], det.false_reject_band()
         best = np.minimum.accumulate(shares)
         firsts = np.maximum.accumulate(np.where(shares == best, np.arange(len(rows)), 0))

@@ -183,7 +183,7 @@ def stored_lines(run: EvaluationRun) -> Iterator[str]:
 def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     header, facts, counting = run.header, run.header.facts, run.header.counting
     evaluation = header.evaluation
-    yield "start-time", wake_log.moment(header.started_s)
+    yield "start-time", wake_log.utc_text(header.started_s)
     yield "sdk-name", SDK_NAME
     yield "sdk-version", dict(header.versions).get(SDK_NAME, __version__)
     yield "command-line", shlex.join(header.command_line)
@@ -258,7 +258,7 @@ def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
 
 def _ending(run: EvaluationRun, figures: Figures) -> Iterator[tuple[str, str]]:
     counts = figures.counts
-    yield "completion-time", wake_log.moment(run.ended_s)
+    yield "completion-time", wake_log.utc_text(run.ended_s)
     yield "duration", f"{run.duration_s:.3f}"
     speed = real_time_factor(run, counts)
     if speed is not None:
@@ -451,8 +451,8 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
         "evaluation_summary": SUMMARY_FORMAT,
         "partial": run.partial,
         "planned_files": header.planned,
-        "start_time": wake_log.moment(header.started_s),
-        "completion_time": wake_log.moment(run.ended_s),
+        "start_time": wake_log.utc_text(header.started_s),
+        "completion_time": wake_log.utc_text(run.ended_s),
         "duration_s": round(run.duration_s, 3),
         "cpu_s": round(counts.cpu_s + run.used.programs_cpu_s, 3),
         "peak_memory_mb": run.used.memory_mb or None,

@@ -13,8 +13,8 @@ import numpy as np
 from harness.model.frozen import frozen
 from harness.model.offline import ListKind
 from harness.offline.reports.log import sound_lines
-from harness.offline.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
-from harness.offline.wake_log_reading import entries, names_escaped, without_events
+from harness.offline.wake_log import TOTALS, LineSums, WakeLog, computed_totals, differences, summary
+from harness.offline.wake_log_reading import entries, has_escaped_names, without_events
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.text import number_interval, percent_interval
 from harness.statistics.word_intervals import wer_interval
@@ -58,13 +58,13 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
     """A log without its events, and their sums. Memory does not grow with the log. name: name of the log in errors.
     OSError if it cannot be read, InputError with the line if a line is invalid."""
     sums = LineSums()
-    log_entries = entries(path, name, escaped=names_escaped(path, name))
+    log_entries = entries(path, name, escaped=has_escaped_names(path, name))
     return without_events(log_entries, lambda event, _: sums.add(event)), sums
 
 
 def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
     """Summarises a log. sums: from `read_sums`."""
-    totals = computed(log, sums)
+    totals = computed_totals(log, sums)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
     files = int(totals.get("TACOUNT", 0)) + wrong

@@ -19,7 +19,7 @@ from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import DeviceComparison, compare_device
 from harness.offline.reports.session import lines
 from harness.offline.reports.session import table as table_of
-from harness.offline.session_stimuli import hear, read_stimuli
+from harness.offline.session_stimuli import detect_in_session, read_stimuli
 from harness.scenario.bench import load_bench
 from harness.session.engine.prepare import prepare
 from tests.conformance.boards import PosixBoard, posix_board
@@ -83,12 +83,12 @@ def compared(session: Path, bench: Path, *settings: tuple[str, str], continuous:
     stimuli = read_stimuli(session)
     engine = load_engine(task_of(f"device:{bench}#wired", settings))
     try:
-        heard, failed = hear(engine, stimuli, stimuli.devices, continuous=continuous)
+        heard, failed = detect_in_session(engine, stimuli, stimuli.devices, continuous=continuous)
     finally:
         engine.close()
     assert failed == {}
     clips = {sha256: clip.name for sha256, clip in stimuli.clips.items()}
-    return compare_device(stimuli.figures, "wired", heard, clips=clips, notes=stimuli.notes, why_not=failed)
+    return compare_device(stimuli.figures, "wired", heard, clips=clips, notes=stimuli.notes, reasons_left_out=failed)
 
 
 @pytest.mark.speech
@@ -120,9 +120,9 @@ def an_engine_with_scores_says_how_far_it_was_off(session: Path) -> None:
     stimuli = read_stimuli(session)
     engine = load_engine(task_of("microwakeword:alexa"))
     rule = known(engine.facts.rule)
-    fresh, failed = hear(engine, stimuli, stimuli.devices)
+    fresh, failed = detect_in_session(engine, stimuli, stimuli.devices)
     steps: list[tuple[int, int]] = []
-    in_one_go, failed_too = hear(
+    in_one_go, failed_too = detect_in_session(
         engine, stimuli, stimuli.devices, continuous=True, progress=lambda done, total: steps.append((done, total))
     )
     engine.close()
@@ -130,7 +130,7 @@ def an_engine_with_scores_says_how_far_it_was_off(session: Path) -> None:
     assert set(fresh) == set(in_one_go) == {play.row.play_id for play in stimuli.plays(stimuli.devices)}
     assert steps[-1] == (len(fresh), len(fresh))
     comparison = compare_device(
-        stimuli.figures, "wired", fresh, clips={}, notes={}, why_not={}, threshold=rule.threshold
+        stimuli.figures, "wired", fresh, clips={}, notes={}, reasons_left_out={}, threshold=rule.threshold
     )
     wake = [trial for trial in comparison.trials if trial.kind is TrialKind.WAKE]
     assert any(trial.offline.woke for trial in wake)

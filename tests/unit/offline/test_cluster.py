@@ -29,7 +29,7 @@ from harness.model.offline import (
 from harness.offline.cluster import MAX_FILES, MIN_TASK_S, TaskPiece, TaskSplitter
 from harness.offline.cluster_worker import ClusterOrder, facts_hash, probes_of, shortened_list
 from harness.offline.device_engine import DeviceEngine
-from harness.offline.device_link import first_free, task_devices
+from harness.offline.device_link import lock_free_device, task_devices
 from harness.offline.pool import WorkerLimits
 from tests.unit.offline.figures.outcomes import sized
 
@@ -215,11 +215,11 @@ def test_each_device_runs_one_job(bench: str) -> None:
 
 def test_a_device_stays_reserved_until_released(bench: str) -> None:
     devices = task_devices(f"{bench}#kitchen,radio", {})
-    with first_free(devices) as device, first_free(devices) as other:
+    with lock_free_device(devices) as device, lock_free_device(devices) as other:
         assert {device.id, other.id} == {"kitchen", "radio"}
-        with pytest.raises(InputError, match="another process"), first_free(devices[:1]):
+        with pytest.raises(InputError, match="another process"), lock_free_device(devices[:1]):
             pass
-    with first_free(devices[:1]) as released:
+    with lock_free_device(devices[:1]) as released:
         assert released.id == "kitchen"
 
 

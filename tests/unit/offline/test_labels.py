@@ -182,7 +182,7 @@ def test_either_all_labels_or_none_name_a_phrase(tmp_path: Path) -> None:
 )
 def test_labels_of_several_phrases_may_meet(tmp_path: Path, name: str, content: str, labels: int) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    assert sum(map(len, read_labels(str(tmp_path / name)).of.values())) == labels
+    assert sum(map(len, read_labels(str(tmp_path / name)).labels.values())) == labels
 
 
 def test_one_tier_of_several_annotators_is_selected(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_one_tier_of_several_annotators_is_selected(tmp_path: Path) -> None:
     assert message in str(refused.value)
     assert "--tier wake" in str(refused.value)
     for name in ("wake", "ben s"):
-        assert [label.traits for label in read_labels(str(path), tier=name).of[""]] == [(("tier", name),)] * 2
+        assert [label.traits for label in read_labels(str(path), tier=name).labels[""]] == [(("tier", name),)] * 2
     with pytest.raises(InputError, match=r"there is no tier 'bin s'.*Did you mean 'ben s'"):
         read_labels(str(path), tier="bin s")
 
@@ -208,13 +208,13 @@ def test_label_tables_saved_by_spreadsheets_are_read(tmp_path: Path) -> None:
     path.write_bytes(table.encode("cp1252"))
     with pytest.raises(InputError, match=r"a.csv:3:\d+: byte 0xf6 is not UTF-8.*--encoding"):
         read_labels(str(path))
-    ((label,),) = read_labels(str(path), "cp1252").of.values()
+    ((label,),) = read_labels(str(path), "cp1252").labels.values()
     assert (label.start_s, label.end_s, label.phrase) == (1.5, 2.25, "okay nabu")
     assert label.traits == (("talker", "J\u00f6rg M."),)
     (tmp_path / "a.tsv").write_text("start\tend\tphrase\n1,5\t2.25\tokay nabu\n", "utf-8")
-    assert read_labels(str(tmp_path / "a.tsv")).of[""] == SAID[:1]
+    assert read_labels(str(tmp_path / "a.tsv")).labels[""] == SAID[:1]
     (tmp_path / "a.txt").write_text("1,500000\t2,250000\tokay nabu\n", "utf-8")  # by Audacity in German
-    assert read_labels(str(tmp_path / "a.txt")).of[""] == SAID[:1]
+    assert read_labels(str(tmp_path / "a.txt")).labels[""] == SAID[:1]
     (tmp_path / "b.csv").write_text('start,end\n"1,234","1,235"\n', "utf-8")  # thousands, or a decimal comma
     with pytest.raises(InputError, match="'1,234' is not a time"):
         read_labels(str(tmp_path / "b.csv"))

@@ -20,16 +20,24 @@ from harness.offline.wake_log import (
     TranscriptLine,
     WakeLog,
     WakeLogEvent,
-    computed,
+    computed_totals,
     differences,
     hours_text,
-    moment,
     seconds_of,
     summary,
     total_line,
+    utc_text,
     write,
 )
-from harness.offline.wake_log_reading import MAX_LINE_CHARS, InfoLine, TotalLine, entries, entry_at, names_escaped, read
+from harness.offline.wake_log_reading import (
+    MAX_LINE_CHARS,
+    InfoLine,
+    TotalLine,
+    entries,
+    entry_at,
+    has_escaped_names,
+    read,
+)
 
 # The manual's example: 2612 in-vocabulary files with 2525 true accepts, 118 false accepts in 142.984 h.
 MANUAL = WakeLog(
@@ -66,8 +74,8 @@ def test_word_error_summary_matches_the_manual() -> None:
 
 
 def test_rates_without_audio_are_undefined() -> None:
-    assert computed(WakeLog()) == {}
-    assert computed(read('OOVFA "a" 1 2 "alexa" sv-score 0\n')) == {"FACOUNT": 1}
+    assert computed_totals(WakeLog()) == {}
+    assert computed_totals(read('OOVFA "a" 1 2 "alexa" sv-score 0\n')) == {"FACOUNT": 1}
     assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, no in-vocabulary files, 0 TA"
 
 
@@ -79,9 +87,9 @@ def test_summaries_of_run_and_log_round_alike() -> None:
 
 
 def test_in_vocabulary_false_accepts_count_only_with_u() -> None:
-    assert computed(MANUAL)["FACOUNT"] == 118
+    assert computed_totals(MANUAL)["FACOUNT"] == 118
     log = replace(MANUAL, info=(*MANUAL.info, ("x-count-in-vocabulary", "yes"), ("inv/oov-hours", "20:00:00.000")))
-    totals = computed(log)
+    totals = computed_totals(log)
     assert totals["FACOUNT"] == 121
     assert totals["FARATE"] == pytest.approx(121 / (seconds_of("142:59:01.345") / 3600 + 20))
 
@@ -90,7 +98,7 @@ def test_hours_and_times_are_formatted_like_the_manual() -> None:
     assert hours_text(83259.285) == "23:07:39.285"
     assert hours_text(3599.9996) == "1:00:00.000"
     assert seconds_of("142:59:01.345") == pytest.approx(514741.345)
-    assert moment(1709287200.1234) == "2024-03-01 10:00:00.123 UTC"
+    assert utc_text(1709287200.1234) == "2024-03-01 10:00:00.123 UTC"
     with pytest.raises(ValueError, match="H:MM:SS"):
         seconds_of("12:30")
 
@@ -170,7 +178,7 @@ def test_a_file_is_read_line_by_line_and_any_line_again(tmp_path: Path, ends: st
     path = tmp_path / "old.log"
     text = ORIGINAL.replace("a.wav", "\udce4.wav")  # a name that is no UTF-8
     path.write_bytes(mark + text.replace("\n", ends).encode("utf-8", "surrogateescape"))
-    assert not names_escaped(path, "old.log")
+    assert not has_escaped_names(path, "old.log")
     pairs = [*entries(path, "old.log", escaped=False)]
     whole = read(text)
     assert [entry for _, entry in pairs if not isinstance(entry, InfoLine | TotalLine)] == [*whole.events]
@@ -209,11 +217,11 @@ events = st.one_of(
 def test_wake_log_survives_writing_and_reading(lines: list[WakeLogEvent], thousandths: int, with_u: bool) -> None:
     info = (("oov-hours", hours_text(thousandths / 1000)), ("x-count-in-vocabulary", "yes" if with_u else "no"))
     log = WakeLog(info, tuple(lines))
-    log = replace(log, totals=tuple(computed(log).items()))
+    log = replace(log, totals=tuple(computed_totals(log).items()))
     back = read(write(log))
     assert back.events == log.events
     assert back.info == log.info
     assert differences(back) == ()
-    assert [total_line(key, value) for key, value in computed(back).items()] == [
+    assert [total_line(key, value) for key, value in computed_totals(back).items()] == [
         total_line(key, value) for key, value in log.totals
     ]

@@ -16,7 +16,7 @@ from harness.model.record import EventReviewed, ReviewVerdict, StimulusStored, T
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Trial
-from harness.offline.wake_log import CommandSpot, MissedFile, Spot, computed, differences, summary, write
+from harness.offline.wake_log import CommandSpot, MissedFile, Spot, computed_totals, differences, summary, write
 from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_json import as_json
@@ -168,9 +168,9 @@ def test_a_log_read_back_gives_the_same_totals(
         log = wake_log(session, device, reviewed=reviewed)
         back = read(write(log))
         assert differences(back) == ()
-        assert computed(back) == pytest.approx(dict(log.totals))
+        assert computed_totals(back) == pytest.approx(dict(log.totals))
         figures = rows.device(device)
-        totals = computed(back)
+        totals = computed_totals(back)
         assert totals.get("FACOUNT", 0) == figures.false_accepts.count
         keys = [event.key for event in back.events]
         assert (keys.count("INVTA"), keys.count("INVFR")) == (figures.hits, figures.false_rejects.share.count)

@@ -315,7 +315,7 @@ def compared(
         offline,
         clips={"sha-wake-2": "00002.flac"},
         notes=notes or {},
-        why_not={"p9": "its recording is gone"},
+        reasons_left_out={"p9": "its recording is gone"},
         threshold=threshold,
     )
 

@@ -18,7 +18,7 @@ from harness.model.offline import (
     ScoreTrack,
     SpotRule,
 )
-from harness.offline.figures.counts import LogKey, PhraseCounts, Tally, judged
+from harness.offline.figures.counts import LogKey, PhraseCounts, Tally, judge_file
 from harness.offline.figures.figures import figures_of
 from harness.offline.figures.groups import breakdown, talker_of
 from harness.offline.figures.phrase_matching import match_labels
@@ -52,7 +52,7 @@ def test_each_detection_belongs_to_one_phrase_at_most() -> None:
         spot(40.2, 41.2, JARVIS),
     ]
     outcome = recording(labels, *heard)
-    facts = judged(outcome, BOTH).facts
+    facts = judge_file(outcome, BOTH).facts
     assert [(fact.key, fact.spot.end / RATE_HZ if fact.spot else None) for fact in facts] == [
         (LogKey.INVTA, 10.9), (LogKey.OOVFA, 11.3), (LogKey.INVFR, None), (LogKey.OOVFA, 21.31), (LogKey.OOVFA, 31.2),
         (LogKey.INVTA, 31.2), (LogKey.OOVFA, 41.2),

@@ -22,10 +22,10 @@ from harness.model.offline import (
     ScoreTrack,
     SpotRule,
 )
-from harness.offline.figures.counts import LogKey, OfflineCounts, Tally, judged
+from harness.offline.figures.counts import LogKey, OfflineCounts, Tally, judge_file
 from harness.offline.figures.det import Det
 from harness.offline.figures.figures import figures_of, totals_of
-from harness.offline.figures.sweep import Grid, Steps, Sweep, joined, spans
+from harness.offline.figures.sweep import Grid, Steps, Sweep, spans_of_track, union_of_spans
 from harness.offline.one_file import crossings, spots_in, spots_of_track
 from harness.statistics.intervals import clopper_pearson
 from tests.known import known
@@ -44,7 +44,7 @@ def test_score_spans_give_the_spots_of_every_threshold(
     levels: list[int], refractory_samples: int, step: int, threshold: float
 ) -> None:
     track = ScoreTrack("hey", LEVELS[levels] if levels else np.zeros(0, np.float32), 7, step)
-    low, high, ends = spans(track, refractory_samples)
+    low, high, ends = spans_of_track(track, refractory_samples)
     spot_ends = ends[(low <= np.float32(threshold)) & (np.float32(threshold) < high)]
     indices = crossings(track.scores, threshold, refractory_samples / step)
     assert spot_ends.tolist() == (track.first_end + indices * step).tolist()
@@ -56,25 +56,25 @@ def test_score_spans_give_the_spots_of_every_threshold(
 def test_a_grid_keeps_its_own_thresholds_exact() -> None:
     random = np.random.default_rng(4)
     thresholds = np.array([0.5, 0.97, 0.123456789], np.float32)
-    exact, coarse = Steps(Grid(thresholds)), Steps(Grid(thresholds, size=50), most=100)
+    exact, is_coarse = Steps(Grid(thresholds)), Steps(Grid(thresholds, size=50), max_steps=100)
     for _ in range(4):
         low = random.random(40_000, np.float32)
         high = (low + 0.1 * random.random(40_000, np.float32)).astype(np.float32)
         exact.add(low, high)
-        coarse.add(low, high)
-    assert coarse.counts_at(thresholds).tolist() == exact.counts_at(thresholds).tolist()
-    assert coarse.coarse
-    assert len(coarse.values()) < 60
+        is_coarse.add(low, high)
+    assert is_coarse.counts_at(thresholds).tolist() == exact.counts_at(thresholds).tolist()
+    assert is_coarse.is_coarse
+    assert len(is_coarse.values()) < 60
     grid = Grid(thresholds, size=50).values
-    assert coarse.counts_at(grid).tolist() == exact.counts_at(grid).tolist()
+    assert is_coarse.counts_at(grid).tolist() == exact.counts_at(grid).tolist()
 
 
 def test_spans_are_joined_where_they_meet() -> None:
-    low, high = joined(np.array([5, 1, 2, 8], np.float32), np.array([6, 2, 4, 9], np.float32))
+    low, high = union_of_spans(np.array([5, 1, 2, 8], np.float32), np.array([6, 2, 4, 9], np.float32))
     assert (low.tolist(), high.tolist()) == ([1, 5, 8], [4, 6, 9])
-    low, high = joined(np.array([1, 2], np.float32), np.array([9, 3], np.float32))
+    low, high = union_of_spans(np.array([1, 2], np.float32), np.array([9, 3], np.float32))
     assert (low.tolist(), high.tolist()) == ([1], [9])
-    assert not len(joined(np.zeros(0, np.float32), np.zeros(0, np.float32))[0])
+    assert not len(union_of_spans(np.zeros(0, np.float32), np.zeros(0, np.float32))[0])
 
 
 POINTS = operating_points(0.97)
@@ -109,8 +109,8 @@ def counted(files: Scored, counting: CountingRules, rule: SpotRule) -> OfflineCo
     return tally.counts
 
 
-def swept(files: Scored, counting: CountingRules, rule: SpotRule, most: int = 2_000_000) -> Sweep:
-    sweep = Sweep(counting, rule, POINTS, most)
+def swept(files: Scored, counting: CountingRules, rule: SpotRule, max_steps: int = 2_000_000) -> Sweep:
+    sweep = Sweep(counting, rule, POINTS, max_steps)
     for file_outcome, tracks in files:
         sweep.add(file_outcome, tracks)
     return sweep
@@ -180,9 +180,9 @@ def test_too_many_values_for_all_leave_operating_points_exact() -> None:
     counting, rule = CountingRules(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
     thresholds = np.array([point.threshold for point in POINTS], np.float32)
     exact = swept(scored(3), counting, rule).det_at(thresholds)
-    coarse = swept(scored(3), counting, rule, most=10).det_at(thresholds)
+    is_coarse = swept(scored(3), counting, rule, max_steps=10).det_at(thresholds)
     for name in ("misses", "false_accepts", "hours"):
-        assert getattr(exact, name).tolist() == getattr(coarse, name).tolist()
+        assert getattr(exact, name).tolist() == getattr(is_coarse, name).tolist()
 
 
 def test_totals_without_files_have_no_rates() -> None:
@@ -208,7 +208,7 @@ PLAIN_WORDS = CountingRules(words=True, normalise=True, lead_in_ms=0)
 
 
 def keys(file_outcome: FileOutcome, counting: CountingRules = DEFAULT) -> str:
-    return " ".join(fact.key.value for fact in judged(file_outcome, counting).facts)
+    return " ".join(fact.key.value for fact in judge_file(file_outcome, counting).facts)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_u_option_changes_totals_but_not_log_lines() -> None:
 
 
 def test_the_words_of_a_text_that_was_missed_are_deletions() -> None:
-    (fact,) = judged(outcome(REF, reference="Well-known: three words!"), PLAIN_WORDS).facts
+    (fact,) = judge_file(outcome(REF, reference="Well-known: three words!"), PLAIN_WORDS).facts
     assert fact.key is LogKey.STTFR
     assert fact.reference == "well known three words"
     assert fact.words is not None
@@ -282,7 +282,7 @@ def test_the_words_of_a_text_that_was_missed_are_deletions() -> None:
 
 
 def test_texts_are_logged_as_normalised() -> None:
-    (fact,) = judged(outcome(REF, said=said("Light, ON"), reference="light off."), PLAIN).facts
+    (fact,) = judge_file(outcome(REF, said=said("Light, ON"), reference="light off."), PLAIN).facts
     assert (known(fact.spot).phrase, fact.reference) == ("light on", "light off")
 
 

@@ -41,7 +41,7 @@ from harness.offline.reports.log import (
     write_log,
     writing_line,
 )
-from harness.offline.wake_log import WakeLog, computed, differences, summary
+from harness.offline.wake_log import WakeLog, computed_totals, differences, summary
 from harness.offline.wake_log_reading import read
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
@@ -303,7 +303,7 @@ def test_a_written_log_reads_back_with_its_totals(of: list[FileOutcome], countin
     text, figures = written(of, counting)
     back = read(text)
     assert differences(back) == ()
-    assert list(computed(back)) == [key for key, _ in back.totals]
-    assert computed(back) == pytest.approx(figures.totals)
+    assert list(computed_totals(back)) == [key for key, _ in back.totals]
+    assert computed_totals(back) == pytest.approx(figures.totals)
     assert summary_line(run(counting, 1), figures).split(", ")[:-1] == summary(back).split(", ")[:-1]
     assert head_of(run(counting, 1), figures).seconds("inv") == back.seconds("inv")

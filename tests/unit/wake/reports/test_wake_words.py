@@ -14,7 +14,15 @@ from harness.cli import group
 from harness.model.bench import ObservationKind
 from harness.model.scenario import RecognitionRule, TrialKind
 from harness.model.trial import Trial
-from harness.offline.wake_log import CommandSpot, MissedFile, TranscriptLine, computed, differences, summary, write
+from harness.offline.wake_log import (
+    CommandSpot,
+    MissedFile,
+    TranscriptLine,
+    computed_totals,
+    differences,
+    summary,
+    write,
+)
 from harness.offline.wake_log_reading import read
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
@@ -116,7 +124,7 @@ def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> 
     log = wake_log(session, "kitchen", words=True)
     back = read(write(log))
     assert differences(back) == ()
-    totals = computed(back)
+    totals = computed_totals(back)
     assert totals == pytest.approx(dict(log.totals))
     counts = words_of(heard_in((), session.wake)).final.counts
     unheard = sum(len(event.reference.split()) for event in back.events if isinstance(event, MissedFile))
