@@ -85,13 +85,14 @@ def command(
         for name in devices
     ]
     if printed.as_json:
-        document = reports.document(folder.name, task.name, facts, comparisons, continuous=continuous)
+        document = reports.comparison_json(folder.name, task.name, facts, comparisons, continuous=continuous)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     elif printed.as_csv:
-        text = reports.table(comparisons)
+        text = reports.comparison_csv(comparisons)
     else:
         blocks = (
-            "\n".join(reports.lines(comparison, facts, task.name, continuous=continuous)) for comparison in comparisons
+            "\n".join(reports.comparison_lines(comparison, facts, task.name, continuous=continuous))
+            for comparison in comparisons
         )
         text = "\n\n".join(blocks) + "\n"
     print_pieces([text])

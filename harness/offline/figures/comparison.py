@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import PurePath
 
@@ -30,8 +31,9 @@ Digests = npt.NDArray[np.uint64]
 class SpokenFile:
     """The outcome of an in-vocabulary file.
 
-    right: the file was a true accept; with a text, the transcript has no mismatch. errors: number of word errors.
-    words: number of words in the reference; both are 0 without a text. said: what the engine reported, for people.
+    - right: whether it was a true accept; with a text, whether the transcript has no mismatch.
+    - errors, words: number of word errors, and of words in the reference; both are 0 without a text.
+    - said: what the engine reported, for people.
     """
 
     right: bool
@@ -45,7 +47,8 @@ FileLookup = Callable[[int], tuple[str, SpokenFile]]
 
 
 class Clusters:
-    """Assigns files to clusters: by folder, or by the part of the name that a regular expression matches."""
+    """Assigns files to clusters: by folder, or by the part of the name that a regular expression matches. by: FOLDER,
+    or the expression."""
 
     def __init__(self, by: str) -> None:
         self.by = by
@@ -84,17 +87,21 @@ class _NamedFiles:
 
     @property
     def names(self) -> Digests:
-        return _pairs(self._names)
+        return _as_pairs(self._names)
 
     def clusters(self, rows: Rows) -> Rows | None:
         """The cluster of each of some rows, as a number; None without clusters. Clusters are numbered from 0 in order
         of first occurrence."""
-        return None if self._cluster_rule is None else _numbers(_pairs(self._clusters)[rows])
+        if self._cluster_rule is None:
+            return None
+        return _group_numbers(_as_pairs(self._clusters)[rows])
 
 
 class SpokenFiles(_NamedFiles):
-    """In-vocabulary files: 33 bytes each, 49 with clusters. lookup: reads a file's outcome again; only needed for the
-    few files that differ."""
+    """In-vocabulary files: 33 bytes each, 49 with clusters. Columns right, errors, words: as in SpokenFile.
+
+    lookup: reads a file's outcome again; only needed for the few files that differ.
+    """
 
     def __init__(self, lookup: FileLookup, clusters: Clusters | None = None) -> None:
         super().__init__(clusters)
@@ -123,7 +130,8 @@ class SpokenFiles(_NamedFiles):
 
 
 class AmbientFiles(_NamedFiles):
-    """Out-of-vocabulary files: 28 bytes each, 44 with clusters."""
+    """Out-of-vocabulary files: 28 bytes each, 44 with clusters. Columns false_accepts, hours: numbers of false accepts,
+    and hours of sound."""
 
     def __init__(self, clusters: Clusters | None = None) -> None:
         super().__init__(clusters)
@@ -147,38 +155,40 @@ class FileKeys:
     repeated: int
 
 
-def keys(files: SpokenFiles | AmbientFiles) -> FileKeys:
+def file_keys_of(files: SpokenFiles | AmbientFiles) -> FileKeys:
     """The key of each row. If two lists contain the same name, only the order of the rows distinguishes them."""
     names = files.names
-    order, begins = _groups(names)
+    order, begins = _group_rows(names)
     nth = np.zeros(len(names), np.int64)
     nth[order] = np.arange(len(names)) - np.repeat(begins, np.diff(begins, append=len(names)))
     return FileKeys(names, nth, len(names) - len(begins))
 
 
-def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
+def shared_rows(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
     """Rows of the files that both have: in the first and in the second, both in the order of the first."""
     if np.array_equal(first.names, second.names):
-        every = np.arange(len(first.names), dtype=np.int64)
-        return every, every
+        all_rows = np.arange(len(first.names), dtype=np.int64)
+        return all_rows, all_rows
     names = np.concatenate([first.names, second.names])
     nth = np.concatenate([first.nth, second.nth])
     order = np.lexsort((nth, names[:, 1], names[:, 0]))
     names, nth = names[order], nth[order]
-    twice = np.flatnonzero(np.all(names[1:] == names[:-1], axis=1) & (nth[1:] == nth[:-1]))
+    equal_neighbours = np.flatnonzero(np.all(names[1:] == names[:-1], axis=1) & (nth[1:] == nth[:-1]))
     # Among equal keys the first's row comes first.
-    first_rows, other = order[twice], order[twice + 1] - len(first.names)
+    first_rows = order[equal_neighbours]
+    second_rows = order[equal_neighbours + 1] - len(first.names)
     order_of_first = np.argsort(first_rows)
-    return first_rows[order_of_first], other[order_of_first]
+    return first_rows[order_of_first], second_rows[order_of_first]
 
 
-def others(file_keys: FileKeys, rows: Rows) -> Rows:
+def remaining_rows(file_keys: FileKeys, rows: Rows) -> Rows:
+    """All rows but those given, in order."""
     is_other = np.ones(len(file_keys.names), np.bool_)
     is_other[rows] = False
     return np.flatnonzero(is_other)
 
 
-def renumbered(numbers: Rows) -> Rows:
+def renumber_groups(numbers: Rows) -> Rows:
     """The same groups with other numbers: from 0 in order of first occurrence, so that sums over them keep that
     order."""
     _, begins, group_of = np.unique(numbers, return_index=True, return_inverse=True)
@@ -186,14 +196,15 @@ def renumbered(numbers: Rows) -> Rows:
 
 
 def _digest(text: str) -> bytes:
+    """The hash of a name, _DIGEST_BYTES bytes."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
-def _pairs(digests: array[int]) -> Digests:
+def _as_pairs(digests: array[int]) -> Digests:
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 
 
-def _groups(digests: Digests) -> tuple[Rows, Rows]:
+def _group_rows(digests: Digests) -> tuple[Rows, Rows]:
     """An order of rows that puts equal ones side by side, each group in row order; and where each group begins."""
     order = np.lexsort((digests[:, 1], digests[:, 0]))
     sorted_digests = digests[order]
@@ -201,8 +212,9 @@ def _groups(digests: Digests) -> tuple[Rows, Rows]:
     return order, np.concatenate([np.zeros(min(1, len(sorted_digests)), np.int64), begins])
 
 
-def _numbers(digests: Digests) -> Rows:
-    order, begins = _groups(digests)
+def _group_numbers(digests: Digests) -> Rows:
+    """For each row, the number of its group of equal rows, from 0 in order of first occurrence."""
+    order, begins = _group_rows(digests)
     begins_group = np.zeros(len(digests), np.int64)
     begins_group[begins[1:]] = 1
     numbers = np.empty(len(digests), np.int64)
@@ -221,11 +233,12 @@ def _by_occurrence(first_rows: Rows) -> Rows:
 class ComparedEvaluation:
     """An evaluation as comparisons need it.
 
-    spoken, ambient: the files that count, in and out of vocabulary. Either both have clusters or neither has. Without a
-    journal, ambient is None: a log alone does not name files without a false accept.
-
-    hours: hours of sound in which false accepts were counted. settings: values by name, of settings that make a
-    comparison unfair if they differ. has_words: whether there are word errors. notes: lines for people.
+    - spoken, ambient: the files that count, in and out of vocabulary. Either both have clusters or neither has. Without
+      a journal, ambient is None: a log alone does not name files without a false accept.
+    - hours: hours of sound in which false accepts were counted.
+    - settings: values by name, of settings that make a comparison unfair if they differ.
+    - has_words: whether there are word errors.
+    - notes: lines for people.
     """
 
     name: str
@@ -240,38 +253,39 @@ class ComparedEvaluation:
 
 @frozen
 class SharedFilesResult:
-    """Results on the files that both evaluations have.
-
-    - discordance: number of files that both, only one or neither got right.
-    - only_first, only_second: names of files that only one of them has. Names are read from disk on access.
-    - differing: files that only one got right: the name, and the outcome in each.
-    - first, second: interval of the share of wrong files in each; exact, or over clusters with `--cluster-by`.
-    - difference: the share of wrong files in the first minus that in the second.
-    - words: the difference of the word error rates, on files with the same number of reference words; None without
-      words.
-    - word_errors: on those files, the word errors of the first, those of the second, and the words of the references.
-    - other_references: number of files whose references have different numbers of words.
-    - clusters: number of clusters; 0 without.
-    """
+    """Results on the files that both evaluations have."""
 
     discordance: Discordance
+    """Number of files that both, only one or neither got right."""
     only_first: Sequence[str]
+    """Names of files that only the first evaluation has. They are read from disk on access."""
     only_second: Sequence[str]
+    """The same for the second."""
     differing: Sequence[tuple[str, SpokenFile, SpokenFile]]
+    """Files that only one got right: the name, and the outcome in each. They are read from disk on access."""
     first: Interval | None
+    """Interval of the share of wrong files in the first; exact, or over clusters with `--cluster-by`."""
     second: Interval | None
+    """The same for the second."""
     difference: Difference | None
+    """The share of wrong files in the first minus that in the second."""
     words: Difference | None
+    """The difference of the word error rates, on files with the same number of reference words; None without words."""
     word_errors: tuple[int, int, int] = (0, 0, 0)
+    """On those files, the word errors of the first, those of the second, and the words of the references."""
     other_references: int = 0
+    """Number of files whose references have different numbers of words."""
     clusters: int = 0
+    """Number of clusters; 0 without."""
 
     @property
     def first_errors(self) -> int:
+        """Number of files that the first got wrong."""
         return self.discordance.only_second + self.discordance.neither
 
     @property
     def second_errors(self) -> int:
+        """Number of files that the second got wrong."""
         return self.discordance.only_first + self.discordance.neither
 
 
@@ -279,9 +293,11 @@ class SharedFilesResult:
 class FalseAccepts:
     """False accepts per hour of two evaluations.
 
-    first, second: number of false accepts, and hours. poisson_difference: the first rate minus the second, taking
-    events as independent. difference: the same over files that both have; None unless both have the same files, and
-    some of their counts differ. same_audio: whether both have the same files.
+    - first, second: number of false accepts, and hours.
+    - poisson_difference: the first rate minus the second, taking events as independent.
+    - difference: the same over files that both have. None unless both have the same files, and some of their counts
+      differ.
+    - same_audio: whether both have the same files.
     """
 
     first: tuple[int, float]
@@ -290,8 +306,15 @@ class FalseAccepts:
     difference: Difference | None = None
     same_audio: bool = False
 
-    def interval(self, second: bool = False) -> Interval | None:
-        count, hours = self.second if second else self.first
+    @property
+    def first_interval(self) -> Interval | None:
+        """95 % interval of the rate of the first (Garwood)."""
+        count, hours = self.first
+        return garwood(count, hours)
+
+    @property
+    def second_interval(self) -> Interval | None:
+        count, hours = self.second
         return garwood(count, hours)
 
 
@@ -308,119 +331,144 @@ class EvaluationComparison:
 
 def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> EvaluationComparison:
     """Compares two evaluations. InputError if they have nothing in common."""
-    spoken = keys(first.spoken), keys(second.spoken)
+    spoken = file_keys_of(first.spoken), file_keys_of(second.spoken)
     ambient = None
     if first.ambient is not None and second.ambient is not None:
-        ambient = keys(first.ambient), keys(second.ambient)
-    shared = _same_files(first, second, *spoken) if len(first.spoken) and len(second.spoken) else None
-    rates = _false_accepts(first, second, ambient) if first.hours and second.hours else None
+        ambient = file_keys_of(first.ambient), file_keys_of(second.ambient)
+    shared = rates = None
+    if len(first.spoken) and len(second.spoken):
+        shared = _compare_shared_files(first, second, *spoken)
+    if first.hours and second.hours:
+        rates = _compare_false_accepts(first, second, ambient)
     if shared is None and rates is None:
         raise InputError(
             f"{first.name} and {second.name} have no kind of file in common",
             remedy="Compare evaluations that both have in-vocabulary files, or out-of-vocabulary ones",
         )
-    warnings = [*_named_twice(first, second, spoken, ambient), *_warnings(first, second, shared, rates)]
+    warnings = [*_name_warnings(first, second, spoken, ambient), *_comparison_warnings(first, second, shared, rates)]
     return EvaluationComparison(first.name, second.name, shared, rates, tuple(warnings))
 
 
-def _same_files(
-    first: ComparedEvaluation, second: ComparedEvaluation, first_keys: FileKeys, other: FileKeys
+def _compare_shared_files(
+    first: ComparedEvaluation, second: ComparedEvaluation, first_keys: FileKeys, second_keys: FileKeys
 ) -> SharedFilesResult:
-    rows = in_both(first_keys, other)
-    sides = [(side.spoken, side_rows) for side, side_rows in zip((first, second), rows, strict=True)]
-    right = [np.frombuffer(files.right, np.bool_)[side_rows] for files, side_rows in sides]
-    groups = first.spoken.clusters(rows[0])
-    wrong = [ComparedColumns((~is_right).astype(np.int64), clusters=groups) for is_right in right]
-    errors = [np.asarray(files.errors, np.uint32)[side_rows] for files, side_rows in sides]
-    references = [np.asarray(files.words, np.uint32)[side_rows] for files, side_rows in sides]
-    same_references = references[0] == references[1]
-    words, sums = None, (0, 0, 0)
+    first_rows, second_rows = shared_rows(first_keys, second_keys)
+    first_right = np.frombuffer(first.spoken.right, np.bool_)[first_rows]
+    second_right = np.frombuffer(second.spoken.right, np.bool_)[second_rows]
+    differs = first_right != second_right
+    groups = first.spoken.clusters(first_rows)
+    first_wrong = ComparedColumns((~first_right).astype(np.int64), clusters=groups)
+    second_wrong = ComparedColumns((~second_right).astype(np.int64), clusters=groups)
+    first_words = np.asarray(first.spoken.words, np.uint32)[first_rows]
+    second_words = np.asarray(second.spoken.words, np.uint32)[second_rows]
+    same_references = first_words == second_words
+    words, word_errors = None, (0, 0, 0)
     if first.has_words and second.has_words:
-        clusters = None if groups is None else renumbered(groups[same_references])
-        texts = [
-            ComparedColumns(counts[same_references], references[0][same_references], clusters) for counts in errors
-        ]
-        words = difference_of(MeasureKind.WORDS, *texts, paired=True)
-        sums = (
-            int(errors[0][same_references].sum()),
-            int(errors[1][same_references].sum()),
-            int(references[0][same_references].sum()),
+        first_errors = np.asarray(first.spoken.errors, np.uint32)[first_rows][same_references]
+        second_errors = np.asarray(second.spoken.errors, np.uint32)[second_rows][same_references]
+        reference_words = first_words[same_references]
+        clusters = None if groups is None else renumber_groups(groups[same_references])
+        words = difference_of(
+            MeasureKind.WORDS,
+            ComparedColumns(first_errors, reference_words, clusters),
+            ComparedColumns(second_errors, reference_words, clusters),
+            paired=True,
         )
+        word_errors = int(first_errors.sum()), int(second_errors.sum()), int(reference_words.sum())
     return SharedFilesResult(
-        discordance=Discordance.of(*right),
-        only_first=_only(first, others(first_keys, rows[0])),
-        only_second=_only(second, others(other, rows[1])),
-        differing=_differing(first, second, *(side_rows[right[0] != right[1]] for side_rows in rows)),
-        first=wrong[0].share_interval,
-        second=wrong[1].share_interval,
-        difference=difference_of(MeasureKind.SHARE, *wrong, paired=True),
+        discordance=Discordance.of(first_right, second_right),
+        only_first=_names_of_rows(first, remaining_rows(first_keys, first_rows)),
+        only_second=_names_of_rows(second, remaining_rows(second_keys, second_rows)),
+        differing=_differing_files(first, second, first_rows[differs], second_rows[differs]),
+        first=first_wrong.share_interval,
+        second=second_wrong.share_interval,
+        difference=difference_of(MeasureKind.SHARE, first_wrong, second_wrong, paired=True),
         words=words,
-        word_errors=sums,
+        word_errors=word_errors,
         other_references=len(same_references) - int(same_references.sum()),
         clusters=0 if groups is None else int(groups.max(initial=-1)) + 1,
     )
 
 
-def _only(side: ComparedEvaluation, rows: Rows) -> Sequence[str]:
+def _names_of_rows(side: ComparedEvaluation, rows: Rows) -> Sequence[str]:
+    """The names of in-vocabulary files, each read from disk on access."""
     return LazySequence(len(rows), lambda index: side.spoken.outcome_of(int(rows[index]))[0])
 
 
-def _differing(
+def _differing_files(
     first: ComparedEvaluation, second: ComparedEvaluation, first_rows: Rows, second_rows: Rows
 ) -> Sequence[tuple[str, SpokenFile, SpokenFile]]:
     def differing_file(index: int) -> tuple[str, SpokenFile, SpokenFile]:
-        return *first.spoken.outcome_of(int(first_rows[index])), second.spoken.outcome_of(int(second_rows[index]))[1]
+        name, first_file = first.spoken.outcome_of(int(first_rows[index]))
+        _, second_file = second.spoken.outcome_of(int(second_rows[index]))
+        return name, first_file, second_file
 
     return LazySequence(len(first_rows), differing_file)
 
 
-def _false_accepts(
+def _compare_false_accepts(
     first: ComparedEvaluation, second: ComparedEvaluation, ambient: tuple[FileKeys, FileKeys] | None
 ) -> FalseAccepts:
-    counts = (first.false_accepts, first.hours), (second.false_accepts, second.hours)
-    rates = difference_of(
-        MeasureKind.RATE, *(ComparedColumns([count], [hours]) for count, hours in counts), paired=False
+    """The rates of both, and if both have the same files, the difference over these. ambient: the keys of both, if both
+    have a journal."""
+    rates = FalseAccepts(
+        first=(first.false_accepts, first.hours),
+        second=(second.false_accepts, second.hours),
+        poisson_difference=difference_of(
+            MeasureKind.RATE,
+            ComparedColumns([first.false_accepts], [first.hours]),
+            ComparedColumns([second.false_accepts], [second.hours]),
+            paired=False,
+        ),
     )
     if ambient is None or first.ambient is None or second.ambient is None:
-        return FalseAccepts(*counts, rates)
-    rows = in_both(*ambient)
-    if not len(rows[0]) == len(first.ambient) == len(second.ambient):
-        return FalseAccepts(*counts, rates)
-    sides = zip((first.ambient, second.ambient), rows, strict=True)
-    events = [np.asarray(files.false_accepts, np.uint32)[side_rows] for files, side_rows in sides]
+        return rates
+    first_rows, second_rows = shared_rows(*ambient)
+    if not len(first_rows) == len(first.ambient) == len(second.ambient):
+        return rates
+    first_accepts = np.asarray(first.ambient.false_accepts, np.uint32)[first_rows]
+    second_accepts = np.asarray(second.ambient.false_accepts, np.uint32)[second_rows]
     difference = None
-    if np.any(events[0] != events[1]):  # without a difference its variance is unknown
-        hours, clusters = np.asarray(first.ambient.hours, np.float64)[rows[0]], first.ambient.clusters(rows[0])
+    if np.any(first_accepts != second_accepts):  # without a difference its variance is unknown
+        hours = np.asarray(first.ambient.hours, np.float64)[first_rows]
+        clusters = first.ambient.clusters(first_rows)
         difference = difference_of(
-            MeasureKind.RATE, *(ComparedColumns(accepts, hours, clusters) for accepts in events), paired=True
+            MeasureKind.RATE,
+            ComparedColumns(first_accepts, hours, clusters),
+            ComparedColumns(second_accepts, hours, clusters),
+            paired=True,
         )
-    return FalseAccepts(*counts, rates, difference, same_audio=True)
+    return replace(rates, difference=difference, same_audio=True)
 
 
-def _named_twice(
+def _name_warnings(
     first: ComparedEvaluation,
     second: ComparedEvaluation,
     spoken: tuple[FileKeys, FileKeys],
     ambient: tuple[FileKeys, FileKeys] | None,
 ) -> Iterator[str]:
-    for side, evaluated in enumerate((first, second)):
-        repeats = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
+    """A warning for each evaluation in which names occur twice."""
+    for side, evaluation in enumerate((first, second)):
+        repeats = spoken[side].repeated
+        if ambient is not None:
+            repeats += ambient[side].repeated
         if repeats:
             files = "1 file has" if repeats == 1 else f"{repeats:,} files have"
-            yield f"{evaluated.name}: {files} the same name as another one; such files are paired in list order"
+            yield f"{evaluation.name}: {files} the same name as another one; such files are paired in list order"
 
 
-def _warnings(
+def _comparison_warnings(
     first: ComparedEvaluation, second: ComparedEvaluation, shared: SharedFilesResult | None, rates: FalseAccepts | None
 ) -> Sequence[str]:
-    warnings = [f"{evaluated.name}: {note}" for evaluated in (first, second) for note in evaluated.notes]
+    """Warnings about settings and files that make the comparison unfair."""
+    warnings = [f"{evaluation.name}: {note}" for evaluation in (first, second) for note in evaluation.notes]
     for name in dict.fromkeys([*first.settings, *second.settings]):
-        before, after = first.settings.get(name), second.settings.get(name)
-        if before is None or after is None:
-            reporting = first.name if before is not None else second.name
+        first_value, second_value = first.settings.get(name), second.settings.get(name)
+        if first_value is None or second_value is None:
+            reporting = second.name if first_value is None else first.name
             warnings.append(f"only {reporting} reports {name}: the other may differ")
-        elif before != after:
-            warnings.append(f"{name} differs: {before} and {after}")
+        elif first_value != second_value:
+            warnings.append(f"{name} differs: {first_value} and {second_value}")
     if shared is not None:
         if not shared.discordance.total:
             warnings.append("no in-vocabulary file is in both: names must be the same in both lists")

@@ -24,7 +24,7 @@ from harness.offline.figures.comparison import (
     SpokenFile,
     SpokenFiles,
 )
-from harness.offline.figures.counts import ACCEPTED, FileVerdict, LogKey, Tally, judge_file
+from harness.offline.figures.counts import ACCEPTED, TARGETS, FileVerdict, LogKey, Tally, judge_file
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
 from harness.offline.reports.log import host_info, label_span
@@ -66,49 +66,52 @@ _SETTINGS = {
     "x-instruction-set": "the instruction set",
     "x-threads": "the number of threads",
 }
-
-
+"""Settings that make a comparison unfair if they differ: the key of each in a log, and its name for people."""
 _LABEL_BITS = 16
 """The low bits of a place hold the number of the phrase in its recording. The others hold the byte at which its line in
 the journal begins."""
 
 
 def journal_of(log: Path) -> Path:
+    """The path of the journal beside a log."""
     return log.with_name(log.name + JOURNAL) if log.name else log
 
 
 def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "") -> ComparedEvaluation:
     """Reads a journal, a log with its journal beside it, or a log alone. InputError for anything else. Names and texts
-    stay in the file and are read again on access. called: what people call it; "" for its path."""
+    stay in the file and are read again on access.
+
+    called: what people call it; "" for its path.
+    """
     called = called or str(path)
     if path.suffix == JOURNAL:
-        return _of_journal(JournalFile(path), path.name, clusters)
+        return _read_journal(JournalFile(path), path.name, clusters)
     journal = journal_of(path)
     if journal.is_file():
-        return _of_journal(JournalFile(journal), path.name, clusters)
+        return _read_journal(JournalFile(journal), path.name, clusters)
     try:
-        return _of_log(path, called, clusters)
+        return _read_log(path, called, clusters)
     except OSError as error:
         raise InputError(f"{called} cannot be read: {error.strerror or error}") from error
 
 
-def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> ComparedEvaluation:
+def _read_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> ComparedEvaluation:
     header = journal.header
     counting, tally = header.counting, Tally(header.counting)
-    spoken = SpokenFiles(partial(_of_journal_again, journal.path, counting), clusters)
+    spoken = SpokenFiles(partial(_reread_journal, journal.path, counting), clusters)
     ambient = AmbientFiles(clusters)
     for offset, entry in zip(journal.offsets, journal.outcomes(), strict=True):
         verdict = tally.add(entry.outcome)
         if verdict.rejected is not None:
             continue
         if entry.outcome.kind is ListKind.LABELLED:
-            for label_number, (phrase, file) in enumerate(_labelled(verdict, entry.listed)):
+            for label_number, (phrase, file) in enumerate(_labelled_phrases(verdict, entry.listed)):
                 spoken.add(phrase, file, int(offset) << _LABEL_BITS | label_number)
         if entry.outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             accepts = sum(fact.key is LogKey.OOVFA for fact in verdict.facts)
             ambient.add(entry.listed, accepts, entry.outcome.seconds / 3600)
         else:
-            spoken.add(entry.listed, _spoken(verdict), int(offset) << _LABEL_BITS)
+            spoken.add(entry.listed, _spoken_file(verdict), int(offset) << _LABEL_BITS)
     notes = [] if journal.complete else [f"it is partial, {len(journal):,} of {header.planned:,} files"]
     counts = tally.counts
     if counts.rejected_files:
@@ -140,15 +143,14 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> C
     )
 
 
-def _spoken(verdict: FileVerdict) -> SpokenFile:
-    fact = next(
-        candidate for candidate in verdict.facts if candidate.key not in (LogKey.INVFA, LogKey.INVTX, LogKey.ERROR)
-    )
+def _spoken_file(verdict: FileVerdict) -> SpokenFile:
+    """The outcome of an in-vocabulary file that is not a long recording. Exactly one of its facts is its result."""
+    [fact] = [fact for fact in verdict.facts if fact.key in TARGETS]
     words = fact.words or WordCounts()
     return SpokenFile(fact.key in ACCEPTED, words.errors, words.words, fact.spot.phrase if fact.spot else "")
 
 
-def _labelled(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
+def _labelled_phrases(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
     """The labelled phrases of a long recording in order of time. Each is compared like a file of its own."""
     facts = [(fact.label, fact) for fact in verdict.facts if fact.label is not None]
     facts.sort(key=lambda pair: (pair[0].start_s, pair[0].end_s, pair[0].phrase))
@@ -166,41 +168,43 @@ def phrase_name(file: str, label_ms: str) -> str:
     return f"{file} at {label_ms} ms"
 
 
-def _of_journal_again(path: Path, counting: CountingRules, place: int) -> tuple[str, SpokenFile]:
-    """Reads an outcome of a journal again. place: see _LABEL_BITS."""
-    begins, label_number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
+def _reread_journal(path: Path, counting: CountingRules, place: int) -> tuple[str, SpokenFile]:
+    """Name and outcome of a file or phrase of a journal. place: see _LABEL_BITS. InputError if the journal has
+    changed."""
+    line_offset, label_number = place >> _LABEL_BITS, place & ((1 << _LABEL_BITS) - 1)
     try:
         with path.open("rb") as file:
-            file.seek(begins)
+            file.seek(line_offset)
             entry = outcome_of(file.readline())
     except (OSError, ValueError) as error:
-        raise _changed(path) from error
+        raise _changed_error(path) from error
     verdict = judge_file(entry.outcome, counting)
     if entry.outcome.kind is ListKind.LABELLED:
-        return _labelled(verdict, entry.listed)[label_number]
-    return entry.listed, _spoken(verdict)
+        return _labelled_phrases(verdict, entry.listed)[label_number]
+    return entry.listed, _spoken_file(verdict)
 
 
-def _of_log_again(path: Path, escaped: bool, begins: int) -> tuple[str, SpokenFile]:
+def _reread_log(path: Path, escaped: bool, line_offset: int) -> tuple[str, SpokenFile]:
+    """Name and outcome of a file of a log. InputError if the log has changed."""
     try:
-        entry = entry_at(path, begins, escaped=escaped)
+        entry = entry_at(path, line_offset, escaped=escaped)
     except OSError as error:
-        raise _changed(path) from error
-    spoken_file = None if entry is None else _spoken_line(entry)
+        raise _changed_error(path) from error
+    spoken_file = None if entry is None else _spoken_in_line(entry)
     if spoken_file is None:
-        raise _changed(path)
+        raise _changed_error(path)
     return spoken_file
 
 
-def _changed(path: Path) -> InputError:
+def _changed_error(path: Path) -> InputError:
     return InputError(f"{path} changed while it was being compared", remedy="Compare when its evaluation has ended")
 
 
-def _spoken_line(entry: WakeLogLine) -> tuple[str, SpokenFile] | None:
+def _spoken_in_line(entry: WakeLogLine) -> tuple[str, SpokenFile] | None:
     """The name and outcome of the in-vocabulary file that a line reports; None for another line."""
     match entry:
         case Spot(key="INVTA"):
-            return _name(entry), SpokenFile(True, said=entry.phrase)
+            return _phrase_or_file_name(entry), SpokenFile(True, said=entry.phrase)
         case CommandSpot():
             return entry.file, SpokenFile(entry.key == "CMDTA", said=entry.phrase)
         case TranscriptLine():
@@ -208,36 +212,43 @@ def _spoken_line(entry: WakeLogLine) -> tuple[str, SpokenFile] | None:
             return entry.file, SpokenFile(entry.key == "STTTA", errors, entry.words, entry.phrase)
         case MissedFile():
             words = len(entry.reference.split()) if entry.key == "STTFR" else 0
-            return _name(entry), SpokenFile(False, words, words)
+            return _phrase_or_file_name(entry), SpokenFile(False, words, words)
         case _:
             return None
 
 
-def _name(entry: Spot | MissedFile) -> str:
+def _phrase_or_file_name(entry: Spot | MissedFile) -> str:
+    """The name of the file; for a labelled phrase, its own."""
     label_ms = dict(entry.extras).get("x-label-ms")
     return entry.file if label_ms is None else phrase_name(entry.file, label_ms)
 
 
-def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvaluation:
+def _read_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvaluation:
     escaped = has_escaped_names(path, called)
-    spoken = SpokenFiles(partial(_of_log_again, path, escaped), clusters)
+    spoken = SpokenFiles(partial(_reread_log, path, escaped), clusters)
     sums = LineSums()
 
-    def take(event: WakeLogEvent, begins: int) -> None:
+    def add_event(event: WakeLogEvent, line_offset: int) -> None:
         sums.add(event)
-        if (spoken_file := _spoken_line(event)) is not None:
-            spoken.add(*spoken_file, begins)
+        named_file = _spoken_in_line(event)
+        if named_file is not None:
+            name, file = named_file
+            spoken.add(name, file, line_offset)
 
-    log = without_events(entries(path, called, escaped=escaped), take)
+    log = without_events(entries(path, called, escaped=escaped), add_event)
     demand_numbers(log, called)
     totals = computed_totals(log, sums)
     rejected = sums.lines["REJECT"]
-    hours = log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)
-    settings = {words: setting for key, words in _SETTINGS.items() if (setting := log.about(key)) is not None}
+    exposure_s = log.seconds("oov")
+    if log.counts_in_vocabulary:
+        exposure_s += log.seconds("inv/oov")
+    stated_settings = {name: log.about(key) for key, name in _SETTINGS.items()}
+    settings = {name: setting for name, setting in stated_settings.items() if setting is not None}
     # Logs of other tools do not say these two.
     settings.setdefault(_SETTINGS["x-count-in-vocabulary"], "yes" if log.counts_in_vocabulary else "no")
     settings.setdefault(_SETTINGS["x-tail-s"], "0")
-    notes = [f"it is partial, {part}"] if (part := log.about("x-partial")) else []
+    part = log.about("x-partial")
+    notes = [f"it is partial, {part}"] if part else []
     if rejected:
         notes.append(f"rejected: {counted(rejected, 'file')}")
     return ComparedEvaluation(
@@ -245,14 +256,15 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvalu
         spoken=spoken,
         ambient=None,
         false_accepts=int(totals.get("FACOUNT", sums.lines["OOVFA"])),
-        hours=hours / 3600,
+        hours=exposure_s / 3600,
         settings=settings,
         has_words="WER_WORDS" in totals,
         notes=tuple(notes),
     )
 
 
-MAX_NAMED = 5
+MAX_DIFFERING_NAMED = 5
+"""Number of differing files that are listed."""
 
 
 def lines(comparison: EvaluationComparison) -> Iterator[str]:
@@ -262,19 +274,20 @@ def lines(comparison: EvaluationComparison) -> Iterator[str]:
     for warning in comparison.warnings:
         yield f"Warning: {plain_text(warning)}"
     if comparison.same_files is not None and comparison.same_files.discordance.total:
-        yield from _same(comparison.same_files)
+        yield from _shared_lines(comparison.same_files)
     if comparison.false_accepts is not None:
-        yield from _rates(comparison.false_accepts)
+        yield from _rate_lines(comparison.false_accepts)
 
 
-def _same(shared: SharedFilesResult) -> Iterator[str]:
+def _shared_lines(shared: SharedFilesResult) -> Iterator[str]:
     discordance = shared.discordance
     yield f"On {discordance.total:,} files in both:"
     for name, errors, interval in (
         ("A", shared.first_errors, shared.first),
         ("B", shared.second_errors, shared.second),
     ):
-        yield f"  {name}: {errors:,} wrong, {percent(errors / discordance.total)}{_between(percent_interval, interval)}"
+        share = f"{percent(errors / discordance.total)}{_interval_text(percent_interval, interval)}"
+        yield f"  {name}: {errors:,} wrong, {share}"
     p = "they never differ" if discordance.p is None else f"McNemar's exact {p_is(discordance.p)}"
     yield (
         f"  both right {discordance.both:,}, only A {discordance.only_first:,}, only B {discordance.only_second:,}, "
@@ -282,45 +295,46 @@ def _same(shared: SharedFilesResult) -> Iterator[str]:
     )
     if shared.difference is not None:
         units = f"over {shared.clusters:,} clusters" if shared.clusters else "over files"
-        yield f"  {_sentence(shared.difference, MeasureKind.SHARE)}, {units}"
+        yield f"  {_difference_text(shared.difference, MeasureKind.SHARE)}, {units}"
         if shared.clusters:
             yield "  (McNemar's test assumes independent files; if clusters matter, use the line above)"
     if shared.words is not None:
         first, second, words = shared.word_errors
         yield (
             f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words: "
-            f"{_sentence(shared.words, MeasureKind.WORDS)}"
+            f"{_difference_text(shared.words, MeasureKind.WORDS)}"
         )
-    for name, first_file, second_file in shared.differing[:MAX_NAMED]:
-        yield f"  differs: {plain_text(name, 120)}  A {_word(first_file)}, B {_word(second_file)}"
-    if len(shared.differing) > MAX_NAMED:
-        yield f"  and {len(shared.differing) - MAX_NAMED:,} more; --csv FILE lists all"
+    for name, first_file, second_file in shared.differing[:MAX_DIFFERING_NAMED]:
+        yield f"  differs: {plain_text(name, 120)}  A {_outcome_text(first_file)}, B {_outcome_text(second_file)}"
+    if len(shared.differing) > MAX_DIFFERING_NAMED:
+        yield f"  and {len(shared.differing) - MAX_DIFFERING_NAMED:,} more; --csv FILE lists all"
 
 
-def _rates(rates: FalseAccepts) -> Iterator[str]:
+def _rate_lines(rates: FalseAccepts) -> Iterator[str]:
     yield "False accepts per hour:"
     for name, (count, hours), interval in (
-        ("A", rates.first, rates.interval()),
-        ("B", rates.second, rates.interval(second=True)),
+        ("A", rates.first, rates.first_interval),
+        ("B", rates.second, rates.second_interval),
     ):
-        rate = f"{number(count / hours)}/h{_between(number_interval, interval)}"
+        rate = f"{number(count / hours)}/h{_interval_text(number_interval, interval)}"
         yield f"  {name}: {count:,} in {exposure(hours)}, {rate}"
     audio = "the same audio" if rates.same_audio else "the audio may differ"
     if rates.poisson_difference is not None:
-        yield f"  {_sentence(rates.poisson_difference, MeasureKind.RATE)} (two Poisson rates; {audio})"
+        yield f"  {_difference_text(rates.poisson_difference, MeasureKind.RATE)} (two Poisson rates; {audio})"
     if rates.difference is not None:
-        yield f"  {_sentence(rates.difference, MeasureKind.RATE)}, over the same files"
+        yield f"  {_difference_text(rates.difference, MeasureKind.RATE)}, over the same files"
 
 
-def _sentence(difference: Difference, measure: MeasureKind) -> str:
-    return sentence("A", "B", difference, measure, more_is_better=False) + (" (exact)" if difference.exact else "")
+def _difference_text(difference: Difference, measure: MeasureKind) -> str:
+    text = sentence("A", "B", difference, measure, more_is_better=False)
+    return f"{text} (exact)" if difference.exact else text
 
 
-def _between(as_text: Callable[[Interval], str], interval: Interval | None) -> str:
+def _interval_text(as_text: Callable[[Interval], str], interval: Interval | None) -> str:
     return "" if interval is None else f" (95 % interval {as_text(interval)})"
 
 
-def _word(spoken_file: SpokenFile) -> str:
+def _outcome_text(spoken_file: SpokenFile) -> str:
     phrase = f" {plain_text(spoken_file.said, 60)!r}" if spoken_file.said else ""
     return ("right" if spoken_file.right else "wrong") + phrase
 
@@ -368,8 +382,8 @@ def as_json(comparison: EvaluationComparison) -> dict[str, Any]:
             }  # fmt: skip
     if rates is not None:
         document["false_accepts"] = {
-            "a": {"count": rates.first[0], "hours": rates.first[1], "per_hour_95": rates.interval()},
-            "b": {"count": rates.second[0], "hours": rates.second[1], "per_hour_95": rates.interval(second=True)},
+            "a": {"count": rates.first[0], "hours": rates.first[1], "per_hour_95": rates.first_interval},
+            "b": {"count": rates.second[0], "hours": rates.second[1], "per_hour_95": rates.second_interval},
             "p": None if rates.poisson_difference is None else rates.poisson_difference.p,
             "same_audio": rates.same_audio,
             "difference_per_hour": _difference_json(rates.difference),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 MAX_ROWS = 4000
+"""Up to this many thresholds, all are written."""
 COLUMNS = ("threshold", "operating_point", "chosen", "files", "false_rejects", "fr", "fr_low", "fr_high",
            "false_accepts", "hours", "fa_per_hour", "fa_per_hour_low", "fa_per_hour_high")  # fmt: skip
 TWV_COLUMN = "twv"
@@ -52,22 +53,24 @@ def threshold_text(threshold: np.float32 | float) -> str:
     return np.format_float_positional(np.float32(threshold), unique=True, trim="-")
 
 
-def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = None) -> npt.NDArray[np.intp]:
+def written_rows(det: Det, points: Sequence[OperatingPoint], chosen: float | None = None) -> npt.NDArray[np.intp]:
     """Indices of the rows to write: all, or above MAX_ROWS an even selection of the curve's corners, with `points` and
     `chosen`."""
     if len(det) <= MAX_ROWS:
         return np.arange(len(det))
-    thresholds = np.array([point.threshold for point in points] + ([chosen] if chosen is not None else []), np.float32)
-    mask = np.isin(det.thresholds, thresholds)
-    mask[[0, -1]] = True
+    required = [point.threshold for point in points]
+    if chosen is not None:
+        required.append(chosen)
+    is_written = np.isin(det.thresholds, np.array(required, np.float32))
+    is_written[[0, -1]] = True
     # Corners: the first and last row of each count of misses, then of each count of false accepts.
     for values in (det.misses, det.false_accepts):
         turns = np.flatnonzero(np.diff(values))
         corners = np.union1d(turns, turns + 1)
         if len(corners):
-            mask[corners[np.unique(np.linspace(0, len(corners) - 1, MAX_ROWS // 4).astype(int))]] = True
-            mask[corners[: MAX_ROWS // 8]] = True  # few events: every corner matters
-    return np.flatnonzero(mask)
+            is_written[corners[np.unique(np.linspace(0, len(corners) - 1, MAX_ROWS // 4).astype(int))]] = True
+            is_written[corners[: MAX_ROWS // 8]] = True  # few events: every corner matters
+    return np.flatnonzero(is_written)
 
 
 def det_cells(
@@ -81,7 +84,7 @@ def det_cells(
     share_band, rate_band = det.false_reject_band(), det.per_hour_band()
     values = term_weighted_value(det, *twv) if twv is not None else None
     chosen_threshold = None if chosen is None else np.float32(chosen)
-    for index in turning(det, points, chosen):
+    for index in written_rows(det, points, chosen):
         operating_point = point_of(det.thresholds[index], points)
         row = [
             threshold_text(det.thresholds[index]),
@@ -89,15 +92,16 @@ def det_cells(
             "yes" if det.thresholds[index] == chosen_threshold else "",
             str(det.files),
             str(det.misses[index]),
-            *(_number(column[index]) for column in (shares, *share_band)),
+            *(_cell_text(column[index]) for column in (shares, *share_band)),
             str(det.false_accepts[index]),
             fixed(det.hours[index], 6),
-            *(_number(column[index]) for column in (rates, *rate_band)),
+            *(_cell_text(column[index]) for column in (rates, *rate_band)),
         ]
-        yield [*row, _number(values[index])] if values is not None else row
+        yield [*row, _cell_text(values[index])] if values is not None else row
 
 
-def _number(value: np.float64) -> str:
+def _cell_text(value: np.float64) -> str:
+    """A number in a cell of CSV; n/a without data."""
     return f"{value:.6g}" if np.isfinite(value) else "n/a"
 
 
@@ -106,10 +110,11 @@ ONE_LIST = (
     "Choose on another list: --dev-inv, --dev-oov"
 )
 NOT_MET = "No threshold meets this target. Use more recordings, another target or another model"
-FLATTERS = f"The point was {ONE_LIST}"
+FLATTERING_POINT = f"The point was {ONE_LIST}"
 
 
 def target_text(target: SweepTarget) -> str:
+    """A target in words."""
     basis_text = "the estimate" if target.basis is TargetBasis.ESTIMATE else "the upper end of its 95 % interval"
     match target.criterion:
         case SweepCriterion.FALSE_ACCEPTS:
@@ -136,6 +141,7 @@ def figures_text(figures: PointFigures) -> str:
 
 
 def point_text(figures: PointFigures) -> str:
+    """The threshold of a point, with the number of its operating point if it has one."""
     point = f" (operating point {figures.point})" if figures.point is not None else ""
     return f"threshold {threshold_text(figures.threshold)}{point}"
 
@@ -151,7 +157,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
     yield f"Results, with 95 % intervals that treat files as independent{except_voices}:"
     if choice.reported is None:
         yield f"  on the same list: {figures_text(choice.chosen)}"
-        yield FLATTERS
+        yield FLATTERING_POINT
         return
     yield f"  on the development list: {figures_text(choice.chosen)}"
     yield f"  on the reported list:    {figures_text(choice.reported)}"
@@ -161,6 +167,7 @@ def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[st
 
 
 def twv_lines(twv: TermWeighted) -> Iterator[str]:
+    """Lines with the term-weighted values, and the thresholds to which they belong."""
     denominator = "the hours of false accepts" if twv.speech_s is None else f"{exact(twv.speech_s)} s of speech"
     if twv.best is None or twv.best_at is None:
         yield f"MTWV n/a (beta {exact(twv.beta)}, over {denominator})"
@@ -241,8 +248,11 @@ ENDINGS = ("png", "svg")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A curve with its name in the legend. own: the point at which the engine ran, to be marked; None for none. chosen:
-    the recommended point, which a page marks; None for none."""
+    """A curve with its name in the legend.
+
+    own: the point at which the engine ran, to be marked; None for none. chosen: the recommended point, which a page
+    marks; None for none.
+    """
 
     name: str
     det: Det
@@ -293,96 +303,105 @@ class DetScales:
     def __init__(self, dets: Sequence[Det]) -> None:
         rates = np.concatenate([det.per_hour()[det.false_accepts > 0] for det in dets])
         shares = np.concatenate([det.false_rejects()[det.misses > 0] for det in dets])
-        fewest = min((1 / det.hours.max() for det in dets), default=1.0)
-        self.left = math.floor(math.log10(min(rates.min(initial=fewest), fewest)) - 0.05)
+        one_accept = min((1 / det.hours.max() for det in dets), default=1.0)  # the rate of a single false accept
+        self.left = math.floor(math.log10(min(rates.min(initial=one_accept), one_accept)) - 0.05)
         # Choices lie below 200 per hour; beyond that the curve only trails off.
         self.right = max(self.left + 2.0, math.log10(min(rates.max(initial=10.0), 200.0) * 1.2))
         self.zero_x = self.left - 0.35
-        least = min(shares.min(initial=0.5), 0.2)
-        low = next((tick for tick in reversed(TICKS) if tick <= least), TICKS[0])
+        least_share = min(shares.min(initial=0.5), 0.2)
+        low = next((tick for tick in reversed(TICKS) if tick <= least_share), TICKS[0])
         high = next((tick for tick in TICKS if tick >= min(0.9, shares.max(initial=0.4))), 0.9)
         self.zero_y = float(ndtri(low)) - 0.22
         self.all_y = float(ndtri(high)) + 0.22
         decades = [float(decade) for decade in range(math.ceil(self.left), math.floor(self.right) + 1)]
         self.x_ticks = [(self.zero_x, "0"), *((decade, exact(10**decade)) for decade in decades)]
-        small = [decade + math.log10(more) for decade in [decades[0] - 1, *decades] for more in range(2, 10)]
-        self.small_ticks = [tick for tick in small if self.left <= tick <= self.right]
+        small_ticks = [decade + math.log10(digit) for decade in [decades[0] - 1, *decades] for digit in range(2, 10)]
+        self.small_ticks = [tick for tick in small_ticks if self.left <= tick <= self.right]
         ticks = [(float(ndtri(tick)), exact(100 * tick)) for tick in TICKS if low <= tick <= high]
         self.y_ticks = [(self.zero_y, "0"), *ticks, (self.all_y, "100")]
 
     def x(self, rates: Floats) -> Floats:
+        """The places of false accepts per hour."""
         with np.errstate(divide="ignore"):
             return np.where(rates > 0, np.maximum(np.log10(rates), self.zero_x), self.zero_x)
 
     def y(self, shares: Floats) -> Floats:
+        """The places of shares of false rejects."""
         with np.errstate(divide="ignore"):
             places: Floats = np.where(shares > 0, np.clip(ndtri(shares), self.zero_y, self.all_y), self.zero_y)
         return places
 
     def place(self, figures: PointFigures) -> tuple[float, float]:
-        x, y = self.x(np.array([figures.per_hour or 0.0]))[0], self.y(np.array([figures.false_rejects or 0.0]))[0]
+        """The place of a point: x and y."""
+        x = self.x(np.array([figures.per_hour or 0.0]))[0]
+        y = self.y(np.array([figures.false_rejects or 0.0]))[0]
         return float(x), float(y)
 
     def steps(self, det: Det) -> tuple[Floats, Floats, Floats, Floats]:
         """The curve as places: x, y, and the ends of the 95 % interval of y. At each x, y is the least share of false
         rejects at no more false accepts."""
         # At thresholds below that of the most false accepts, a detector is stuck rather than lenient.
-        rows = turning(det, ())
+        rows = written_rows(det, ())
         rows = rows[rows <= int(np.argmax(det.per_hour()))]
         x = self.x(running_maximum(det.per_hour())[rows])
         shares, (lows, highs) = det.false_rejects()[rows], det.false_reject_band()
         best = np.minimum.accumulate(shares)
         firsts = np.maximum.accumulate(np.where(shares == best, np.arange(len(rows)), 0))
         columns = x, self.y(best), self.y(lows[rows][firsts]), self.y(highs[rows][firsts])
+        # The curve goes on to the right edge of the picture.
         x, best, low, high = (np.append(column, column[-1]) for column in columns)
         x[-1] = max(x[-1], self.right + 1)
         return x, best, low, high
 
 
 class _Picture:
+    """Draws curves and points into a picture."""
+
     def __init__(self, figure: Figure, curves: Sequence[Curve]) -> None:
         self._figure = figure
         self._axes: Axes = figure.add_subplot()
         self._curves = curves
-        self._at = DetScales([curve.det for curve in curves])
+        self._places = DetScales([curve.det for curve in curves])
 
     def draw(self, title: str, points: Sequence[OperatingPoint], chosen: ChosenPoint | None) -> None:
-        for place in range(len(self._curves)):
-            self._curve(place)
-        self._points(self._curves[0].det, points)
+        for index in range(len(self._curves)):
+            self._draw_curve(index)
+        self._draw_points(self._curves[0].det, points)
         if chosen is not None:
-            self._chosen(chosen, two=len(self._curves) > 1)
-        self._scales()
+            self._draw_chosen(chosen, is_on_other_list=len(self._curves) > 1)
+        self._draw_scales()
         self._axes.set_title(title, loc="left", fontsize=12)
         self._figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=10)
 
-    def _curve(self, place: int) -> None:
-        curve, above = self._curves[place], 3 - place / 100  # the main one above the others
-        det, colour = curve.det, COLOURS[place % len(COLOURS)]
+    def _draw_curve(self, index: int) -> None:
+        curve = self._curves[index]
+        layer = 3 - index / 100  # the main curve lies above the others
+        det, colour = curve.det, COLOURS[index % len(COLOURS)]
         hours = f"{number(det.hours.max())} h"
         label = f"{curve.name}: {det.files} utterances, {hours} (band: 95 %)"
         if curve.own is not None:
-            own_x, own_y = self._at.place(curve.own)
+            own_x, own_y = self._places.place(curve.own)
             self._axes.plot(
-                min(own_x, self._at.right), own_y, "o", color=colour, markersize=8, clip_on=False, zorder=4,
-                label=None if place else f"as run: threshold {threshold_text(curve.own.threshold)}",
+                min(own_x, self._places.right), own_y, "o", color=colour, markersize=8, clip_on=False, zorder=4,
+                label=None if index else f"as run: threshold {threshold_text(curve.own.threshold)}",
             )  # fmt: skip
-        x, best, low, high = self._at.steps(det)
+        x, best, low, high = self._places.steps(det)
         self._axes.fill_between(x, low, high, step="post", color=colour, alpha=0.18, linewidth=0)
-        self._axes.step(x, best, where="post", color=colour, linestyle=STYLES[place % len(STYLES)],
-                        linewidth=2, label=label, zorder=above)  # fmt: skip
+        self._axes.step(x, best, where="post", color=colour, linestyle=STYLES[index % len(STYLES)],
+                        linewidth=2, label=label, zorder=layer)  # fmt: skip
 
-    def _points(self, det: Det, points: Sequence[OperatingPoint]) -> None:
+    def _draw_points(self, det: Det, points: Sequence[OperatingPoint]) -> None:
         label_places: list[tuple[float, float]] = []
         label: str | None = "operating points"
-        lenient = int(np.argmax(det.per_hour()))
+        # As in `DetScales.steps`: at lower thresholds, a detector is stuck rather than lenient.
+        most_lenient = int(np.argmax(det.per_hour()))
         for point in points:
             rows = np.flatnonzero(det.thresholds == np.float32(point.threshold))
-            if not len(rows) or rows[0] > lenient:
+            if not len(rows) or rows[0] > most_lenient:
                 continue
             marked = point_figures(det, int(rows[0]), points)
-            x, y = self._at.place(marked)
-            if x > self._at.right or y >= self._at.all_y:
+            x, y = self._places.place(marked)
+            if x > self._places.right or y >= self._places.all_y:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
             label = None
@@ -393,38 +412,38 @@ class _Picture:
                     str(point.number), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=9, color=BLUE
                 )
 
-    def _chosen(self, chosen: ChosenPoint, *, two: bool) -> None:
+    def _draw_chosen(self, chosen: ChosenPoint, *, is_on_other_list: bool) -> None:
         shown = chosen.shown
-        if two:
-            x, y = self._at.place(chosen.chosen)
+        if is_on_other_list:
+            x, y = self._places.place(chosen.chosen)
             self._axes.plot(x, y, "D", color=ORANGE, markeredgecolor="black", markersize=9, zorder=5, clip_on=False,
                             label=f"chosen here: threshold {threshold_text(shown.threshold)}")  # fmt: skip
-        x, y = self._at.place(shown)
+        x, y = self._places.place(shown)
         rates, shares = shown.per_hour_interval, shown.false_reject_interval
         if rates is not None and shares is not None:
-            across, up = self._at.x(np.array(rates)), self._at.y(np.array(shares))
+            across, up = self._places.x(np.array(rates)), self._places.y(np.array(shares))
             self._axes.errorbar(
                 [x], [y], xerr=[[max(0.0, x - across[0])], [max(0.0, across[1] - x)]],
                 yerr=[[max(0.0, y - up[0])], [max(0.0, up[1] - y)]],
                 color=RED, linewidth=2, capsize=5, zorder=5,
             )  # fmt: skip
-        words = "reported" if chosen.reported is not None else f"chosen: threshold {threshold_text(shown.threshold)}"
-        label = f"{words}: {shown.false_accepts} FA in {exposure(shown.hours)}, {shown.misses} of {shown.files} FR"
+        name = "reported" if chosen.reported is not None else f"chosen: threshold {threshold_text(shown.threshold)}"
+        label = f"{name}: {shown.false_accepts} FA in {exposure(shown.hours)}, {shown.misses} of {shown.files} FR"
         self._axes.plot(x, y, "*", color=RED, markeredgecolor="black", markersize=16, zorder=6, clip_on=False,
                         linestyle="none", label=label)  # fmt: skip
 
-    def _scales(self) -> None:
+    def _draw_scales(self) -> None:
         axes = self._axes
-        scale = self._at
+        scale = self._places
         axes.set_xticks(*zip(*scale.x_ticks, strict=True))
         axes.set_xticks(scale.small_ticks, minor=True)
         axes.set_xlim(scale.zero_x - 0.12, scale.right)
         axes.set_yticks(*zip(*scale.y_ticks, strict=True))
         axes.set_ylim(scale.zero_y - 0.08, scale.all_y + 0.08)
         # There is no scale between an edge for zero and the axis.
-        axes.axvspan(self._at.zero_x - 0.12, self._at.zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
-        axes.axhspan(self._at.zero_y - 0.08, self._at.zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
-        axes.axhspan(self._at.all_y - 0.08, self._at.all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.axvspan(self._places.zero_x - 0.12, self._places.zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
+        axes.axhspan(self._places.zero_y - 0.08, self._places.zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.axhspan(self._places.all_y - 0.08, self._places.all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
         axes.grid(color="#cccccc", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_xlabel("false accepts per hour")

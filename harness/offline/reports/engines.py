@@ -17,13 +17,16 @@ from harness.statistics.intervals import LatencyFigures, values_needed
 from harness.statistics.text import points_interval, voices_interval
 
 
-def accuracy(table: EnginesTable) -> Table[EngineRow]:
+def accuracy_table(table: EnginesTable) -> Table[EngineRow]:
     """False rejects as run, and at one rate of false accepts with the difference from the first engine."""
-    chosen: list[Field[EngineRow]] = []
-    equal = "FR" if table.target is None else f"FR at ≤ {number(table.target.limit)} FA/h"
+    chosen_rate: list[Field[EngineRow]] = []
     if table.one_list is False:
-        equal = "FR as chosen"
-        chosen = [Field("", "FA/h as chosen", lambda row: number(row.equal.per_hour) if row.equal else NOTHING)]
+        equal_title = "FR as chosen"
+        chosen_rate = [Field("", "FA/h as chosen", lambda row: number(row.equal.per_hour) if row.equal else NOTHING)]
+    elif table.target is None:
+        equal_title = "FR"
+    else:
+        equal_title = f"FR at ≤ {number(table.target.limit)} FA/h"
     return Table(
         (
             Field("engine", "engine", lambda row: row.name),
@@ -38,7 +41,7 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
             Field("", "threshold", _threshold, gives_way=4),
             Field(
                 "at_most",
-                equal,
+                equal_title,
                 lambda row: figures_json(row.equal) | {"fr_95": row.equal_interval} if row.equal else None,
                 lambda row: percent(row.equal.false_rejects) if row.equal else NOTHING,
             ),
@@ -48,7 +51,7 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
                 lambda row: voices_interval(row.equal_interval) if row.equal else NOTHING,
                 gives_way=2,
             ),
-            *chosen,
+            *chosen_rate,
             Field(
                 "less_the_first",
                 "difference",
@@ -69,20 +72,23 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
 
 
 def _threshold(row: EngineRow) -> str:
+    """The threshold of the compared point. Engines without thresholds have a 0 there."""
     return threshold_text(row.equal.threshold) if row.equal and row.equal.threshold else NOTHING
 
 
-def _p95(delays: LatencyFigures) -> str:
+def _p95_text(delays: LatencyFigures) -> str:
     if delays.p95 is None:
         return NOTHING
-    return TOO_FEW if delays.total < values_needed(delays.p95.share) else seconds(delays.p95.value_s)
+    if delays.total < values_needed(delays.p95.share):
+        return TOO_FEW
+    return seconds(delays.p95.value_s)
 
 
-COST: tuple[Field[EngineRow], ...] = (
+COST_FIELDS: tuple[Field[EngineRow], ...] = (
     Field("", "engine", lambda row: row.name),
     Field("delay", "detections timed", lambda row: row.delays, lambda row: f"{row.delays.total:,}"),
     Field("", "delay p50", lambda row: seconds(row.delays.p50.value_s if row.delays.p50 else None)),
-    Field("", "p95", lambda row: _p95(row.delays)),
+    Field("", "p95", lambda row: _p95_text(row.delays)),
     Field("cpu_s_per_hour", "CPU s/h", lambda row: row.cpu_s_per_hour, lambda row: number(row.cpu_s_per_hour)),
     Field("peak_memory_mb", "memory", lambda row: row.memory_mb, lambda row: fixed(row.memory_mb, 0, "MB")),
 )
@@ -90,7 +96,7 @@ COST: tuple[Field[EngineRow], ...] = (
 
 def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
     """Two tables with their notes: accuracy, then delays and cost."""
-    parts = (accuracy(table), Table(COST, table.rows), Notes([*point_notes(table), *notes(table)]))
+    parts = (accuracy_table(table), Table(COST_FIELDS, table.rows), Notes([*point_notes(table), *notes(table)]))
     yield ""
     yield from separated(*(part.lines(width) for part in parts))
 
@@ -115,14 +121,13 @@ def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
 
 def table_json(table: EnginesTable) -> dict[str, Any]:
     """The same as plain JSON values: shares 0–1, null without data."""
+    accuracy, cost = accuracy_table(table).json(), Table(COST_FIELDS, table.rows).json()
     return {
         "fa_per_hour_at_most": None if table.target is None else table.target.limit,
         "one_list": table.one_list,
         "clustered_by": table.clustered_by or None,
         "delay_from": "label" if table.ends_are_labels else "end of speech",
-        "engines": [
-            row | cost for row, cost in zip(accuracy(table).json(), Table(COST, table.rows).json(), strict=True)
-        ],
+        "engines": [figures | costs for figures, costs in zip(accuracy, cost, strict=True)],
     }
 
 

@@ -12,6 +12,7 @@ from harness.statistics.comparison import MeasureKind, sentence
 from harness.statistics.text import number_interval, voices_interval
 
 _MAX_GROUPS = 40
+"""Most rows of the table."""
 P_OF_GROUPS = (
     "of the difference from all other groups together, corrected for all groups (Holm); "
     "of the largest gap, for all pairs (Bonferroni)"
@@ -31,11 +32,11 @@ def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
     characters."""
     rejects = any(group.rejects.total for group in breakdown.groups)
     accepts = any(group.hours for group in breakdown.groups)
-    trials = "phrases" if breakdown.labelled else "files"
+    nouns = "phrases" if breakdown.labelled else "files"
     fields: list[Field[FileGroup]] = [Field("", shown(breakdown.by, 40), lambda group: shown(group.label, 40))]
     if rejects:
         fields += [
-            Field("", trials, lambda group: f"{group.rejects.total:,}"),
+            Field("", nouns, lambda group: f"{group.rejects.total:,}"),
             Field("", "FR", lambda group: percent(group.rejects.value)),
             Field(
                 "",
@@ -54,7 +55,7 @@ def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
         ]
     pairs: list[tuple[str, str]] = []
     if rejects:
-        pairs.append(("intervals of FR", clusters_text(breakdown.clustered_by, trials)))
+        pairs.append(("intervals of FR", clusters_text(breakdown.clustered_by, nouns)))
     pairs.append(("p", P_OF_GROUPS))
     yield ""
     yield from Section("", "", (Table(fields, breakdown.groups), Notes([*pairs, *gap_texts(breakdown)]))).lines(
@@ -65,7 +66,7 @@ def group_lines(breakdown: FileBreakdown, width: int) -> Iterator[str]:
 def gap_texts(breakdown: FileBreakdown) -> Iterator[tuple[str, str]]:
     """The gaps between the worst group and the best, as pairs (name of the result, gap in words)."""
     gaps = (("FR", breakdown.rejects_gap, MeasureKind.SHARE), ("FA/h", breakdown.accepts_gap, MeasureKind.RATE))
-    for name, gap, counted in gaps:
+    for name, gap, measure in gaps:
         if gap is not None:
             names = shown(gap.worst, 40), shown(gap.best, 40)
-            yield f"largest gap, {name}", sentence(*names, gap.difference, counted, more_is_better=False)
+            yield f"largest gap, {name}", sentence(*names, gap.difference, measure, more_is_better=False)

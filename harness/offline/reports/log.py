@@ -32,10 +32,13 @@ from harness.statistics.text import TOO_FEW_VOICES, basis
 
 SUMMARY_FORMAT = 1
 SDK_NAME = "voice-harness"
-ROUNDED_S = 0.01
+"""The line `sdk-name` has this name in place of that of the original tool's SDK."""
+LOG_PRECISION_S = 0.01
 """Sums of audio that differ by less are equal, since the log rounds each to milliseconds."""
-_MAX_PATH_BYTES = 4096  # PATH_MAX of Linux.
+_MAX_PATH_BYTES = 4096
+"""PATH_MAX of Linux."""
 _MAX_COMMAND_CHARS = 20_000
+"""Most characters of a command line that is printed."""
 
 
 def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.WakeLogEvent]:
@@ -46,22 +49,34 @@ def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterat
 
 def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.WakeLogEvent:
     spot = fact.spot or OfflineSpot("", 0, 0)  # for the keys without a spot, whose lines have no times
-    span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
-    extras: wake_log.Extras = () if spot.score is None else (("x-score", f"{spot.score:g}"),)
-    if (label := fact.label) is not None:
-        extras += (("x-label-ms", label_span(label)),)
-        extras += (("x-label", label.phrase),) if label.phrase else ()
+    start_ms, end_ms = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
+    extras: wake_log.Extras = ()
+    if spot.score is not None:
+        extras += (("x-score", f"{spot.score:g}"),)
+    if fact.label is not None:
+        extras += (("x-label-ms", label_span(fact.label)),)
+        if fact.label.phrase:
+            extras += (("x-label", fact.label.phrase),)
     match fact.key.value:  # as text, which is the type of a line's key
         case "INVTA" | "INVFA" | "OOVFA" as key:
-            return wake_log.Spot(key, file, *span, spot.phrase, extras=extras)
+            return wake_log.Spot(key, file, start_ms, end_ms, spot.phrase, extras=extras)
         case "CMDTA" | "CMDSB" as key:
-            return wake_log.CommandSpot(key, file, *span, spot.phrase, fact.reference, extras=extras)
+            return wake_log.CommandSpot(key, file, start_ms, end_ms, spot.phrase, fact.reference, extras=extras)
         case "STTTA" | "STTSB" as key:
             words = fact.words or WordCounts()
-            counts = words.words, words.substitutions, words.insertions, words.deletions
-            wer = None if words.wer is None else 100 * words.wer
             return wake_log.TranscriptLine(
-                key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras
+                key,
+                file,
+                start_ms,
+                end_ms,
+                spot.phrase,
+                fact.reference,
+                words=words.words,
+                substitutions=words.substitutions,
+                additions=words.insertions,
+                deletions=words.deletions,
+                wer=None if words.wer is None else 100 * words.wer,
+                extras=extras,
             )
         case "INVFR" | "CMDFR" | "STTFR" as key:
             if outcome.tail_ms is not None and not outcome.spots:
@@ -118,6 +133,7 @@ class EvaluationRun:
 
 
 def run_of(journal: JournalFile) -> EvaluationRun:
+    """What a journal states about its run, without breakdowns and limits."""
     return EvaluationRun(
         journal.header,
         len(journal),
@@ -133,7 +149,7 @@ def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledO
     """Writes the log, and returns its results. outcomes: in list order. OSError if the stream cannot be written."""
     counting = run.header.counting
     # The first line says that file names in the log are escaped.
-    for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
+    for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_setting_info(run)):
         stream.write(wake_log.info_line(name, detail) + "\n")
     tally = Tally(counting, len(run.header.evaluation.conditions), talker_of(run.header.talkers))
     for entry in outcomes:
@@ -147,7 +163,7 @@ def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledO
             silent_span = f"{wake_log.quoted(entry.listed)} {label_span(label)}"
             stream.write(wake_log.info_line("x-no-sound", silent_span) + "\n")
     run_figures = figures_of(tally, counting)
-    for name, detail in (*sound_info(run_figures.counts), *_ending(run, run_figures), *interval_info(run_figures)):
+    for name, detail in (*sound_info(run_figures.counts), *_ending_info(run, run_figures), *interval_info(run_figures)):
         stream.write(wake_log.info_line(name, detail) + "\n")
     for warning in recording_warnings(run_figures):
         stream.write(wake_log.info_line("x-warning", warning) + "\n")
@@ -165,14 +181,15 @@ def real_time_factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
     if run.duration_s <= 0:
         return None
     is_all_timed = run.untimed_s == 0 and cached_s == 0
-    if not is_all_timed and played_s <= max(cached_s, ROUNDED_S):
+    if not is_all_timed and played_s <= max(cached_s, LOG_PRECISION_S):
         return None
     return played_s / run.duration_s
 
 
 def stored_lines(run: EvaluationRun) -> Iterator[str]:
     """A line that says how many files' results rest on stored scores; nothing if none do."""
-    if files := run.used.cached_files:
+    files = run.used.cached_files
+    if files:
         folder = shown(run.header.evaluation.cache, 200)
         yield (
             f"scores of {counted(files, 'file')} came from {folder}, not from the engine: its speed does not include "
@@ -180,7 +197,8 @@ def stored_lines(run: EvaluationRun) -> Iterator[str]:
         )
 
 
-def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
+def _setting_info(run: EvaluationRun) -> Iterator[tuple[str, str]]:
+    """The INFO lines before the events: the run, the engine, the rules of counting, the lists."""
     header, facts, counting = run.header, run.header.facts, run.header.counting
     evaluation = header.evaluation
     yield "start-time", wake_log.utc_text(header.started_s)
@@ -240,15 +258,15 @@ def host_info(used: WorkerUse) -> Iterator[tuple[str, str]]:
 
 def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
     """The lines of the original tool's manual with the number of files and their hours."""
-    for part, files, ms in (
+    for kind, files, ms in (
         ("inv", counts.inv_files, counts.inv_ms),
         ("oov", counts.oov_files, counts.oov_ms),
         ("inv/oov", None, counts.inv_oov_ms),
     ):
         if files is not None:
-            yield f"{part}-files", str(files)
-        yield f"{part}-seconds", f"{ms / 1000:.0f}"
-        yield f"{part}-hours", wake_log.hours_text(ms / 1000)
+            yield f"{kind}-files", str(files)
+        yield f"{kind}-seconds", f"{ms / 1000:.0f}"
+        yield f"{kind}-hours", wake_log.hours_text(ms / 1000)
     yield "rejected-files", str(counts.rejected_files)
     if counts.phrases:
         yield "x-phrases", str(counts.phrases)
@@ -256,7 +274,8 @@ def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
         yield "x-no-sound-phrases", str(counts.silent_phrases)
 
 
-def _ending(run: EvaluationRun, figures: Figures) -> Iterator[tuple[str, str]]:
+def _ending_info(run: EvaluationRun, figures: Figures) -> Iterator[tuple[str, str]]:
+    """The INFO lines with times, resources and exposure."""
     counts = figures.counts
     yield "completion-time", wake_log.utc_text(run.ended_s)
     yield "duration", f"{run.duration_s:.3f}"
@@ -313,6 +332,7 @@ def _yes_or_no(value: bool) -> str:
 
 
 def writing_line(log: str) -> str:
+    """The console's line before the run, as the original tool prints it."""
     return f'Writing log to "{plain_text(log, _MAX_PATH_BYTES)}"'
 
 
@@ -320,9 +340,10 @@ def sound_lines(log: wake_log.WakeLog, *, inv: bool = True, oov: bool = True) ->
     """The lines INV:, OOV: and Total: with numbers of files and hours. inv, oov: whether there was a list of that
     kind."""
     total_files, total_s = 0, 0.0
-    for name, part, is_listed in (("INV", "inv", inv), ("OOV", "oov", oov)):
-        files, seconds = int(log.about(f"{part}-files") or 0), log.seconds(part)
-        total_files, total_s = total_files + files, total_s + seconds
+    for name, kind, is_listed in (("INV", "inv", inv), ("OOV", "oov", oov)):
+        files, seconds = int(log.about(f"{kind}-files") or 0), log.seconds(kind)
+        total_files += files
+        total_s += seconds
         if is_listed:
             yield _sound_line(name, files, seconds)
     yield _sound_line("Total", total_files, total_s)
@@ -356,16 +377,17 @@ def fault_lines(
         reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejections)
         line = f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
         if log and counts.first_rejected:
-            line += f". The REJECT lines of {log} list each; the first is {_fault_of(*counts.first_rejected)}"
+            line += f". The REJECT lines of {log} list each; the first is {_fault_text(*counts.first_rejected)}"
         elif counts.rejected_names:
             unnamed = counts.rejected_files - len(counts.rejected_names)
             line += ": " + ", ".join(plain_text(name, 100) for name in counts.rejected_names)
-            line += f" and {unnamed} more" if unnamed else ""
+            if unnamed:
+                line += f" and {unnamed} more"
         yield line
     if errors := counts.count(LogKey.ERROR):
         line = f"{counted(errors, 'error')}: {log_text} what went wrong"
         if log and counts.first_error:
-            line += f" ({log}). The first is {_fault_of(*counts.first_error)}"
+            line += f" ({log}). The first is {_fault_text(*counts.first_error)}"
         yield line
 
 
@@ -385,7 +407,7 @@ def corrected_command(header: JournalHeader, counts: OfflineCounts) -> str:
     return plain_text(shlex.join([*command, *options, "--force"]), _MAX_COMMAND_CHARS)
 
 
-def _fault_of(name: str, problem: str) -> str:
+def _fault_text(name: str, problem: str) -> str:
     return f"{shown(name, 200)}: {plain_text(problem, 1000)}"
 
 
@@ -430,7 +452,7 @@ def recording_warnings(figures: Figures) -> Iterator[str]:
 
 def head_of(run: EvaluationRun, figures: Figures) -> wake_log.WakeLog:
     """The log without its events: enough for the console's lines."""
-    info = [pair for pair in _settings(run) if pair[0] in ("x-list", "x-partial", "x-shard")]
+    info = [pair for pair in _setting_info(run) if pair[0] in ("x-list", "x-partial", "x-shard")]
     info += sound_info(figures.counts)
     speed = real_time_factor(run, figures.counts)
     if speed is not None:
@@ -439,6 +461,7 @@ def head_of(run: EvaluationRun, figures: Figures) -> wake_log.WakeLog:
 
 
 def summary_line(run: EvaluationRun, figures: Figures) -> str:
+    """The console's last line."""
     return wake_log.summary(head_of(run, figures))
 
 

@@ -22,29 +22,31 @@ from harness.statistics.word_intervals import wer_interval
 
 @frozen
 class LogSummary:
-    """The results of a log, computed from its own lines.
-
-    - log: the log without the events of files.
-    - summary: the last line of the console.
-    - totals: totals by their keys.
-    - false_accepts: 95 % interval of the rate per hour. The other intervals are of shares 0–1. None without data.
-    - rejected: number of rejected files by reason.
-    - differences: totals that the log states and that differ from the sum of its lines, in words.
-    - stated_rejects: the interval of false rejects in the words of the log; "" if it can be computed. It cannot if
-      talkers or files were clusters, since lines of files do not show these.
-    """
+    """The results of a log, computed from its own lines. Intervals are None without data."""
 
     log: WakeLog
+    """The log without the events of files."""
     summary: str
+    """The last line of the console."""
     totals: dict[str, float]
+    """Totals by their keys."""
     false_accepts: Interval | None
+    """95 % interval of the rate per hour."""
     false_rejects: Interval | None
+    """95 % interval of the share 0–1."""
     false_rejects_wilson: Interval | None
+    """The same by Wilson's method; None if the log states the interval."""
     word_errors: Interval | None
+    """95 % interval of the word error rate, 0–1."""
     rejected: dict[str, int]
+    """Number of rejected files by reason."""
     errors: int
+    """Number of errors of the engine."""
     differences: tuple[str, ...]
+    """Totals that the log states and that differ from the sum of its lines, in words."""
     stated_rejects: str
+    """The interval of false rejects in the words of the log; "" if it can be computed. It cannot if talkers or files
+    were clusters, since lines of files do not show these."""
     missed: tuple[str, ...]
     """The first false rejects, in words."""
 
@@ -65,12 +67,16 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
 def summarise_log(log: WakeLog, sums: LineSums) -> LogSummary:
     """Summarises a log. sums: from `read_sums`."""
     totals = computed_totals(log, sums)
-    hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
+    exposure_s = log.seconds("oov")
+    if log.counts_in_vocabulary:
+        exposure_s += log.seconds("inv/oov")
+    hours = exposure_s / 3600
     wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
     files = int(totals.get("TACOUNT", 0)) + wrong
     name = "x-fr+sbratio-interval" if "FR+SBCOUNT" in totals else "x-frratio-interval"
     stated = log.about(name) or ""
-    stated = "" if "Clopper-Pearson" in stated else stated
+    if "Clopper-Pearson" in stated:  # it can be computed
+        stated = ""
     return LogSummary(
         log=log,
         summary=summary(log, sums),
@@ -97,8 +103,8 @@ def lines(report: LogSummary) -> Iterator[str]:
         yield f"Shard {shard}."
     yield from sound_lines(
         log,
-        inv=_has(log, "inv", ListKind.INV, ListKind.REFERENCED),
-        oov=_has(log, "oov", ListKind.OOV, ListKind.LABELLED),
+        inv=_has_list(log, "inv", ListKind.INV, ListKind.REFERENCED),
+        oov=_has_list(log, "oov", ListKind.OOV, ListKind.LABELLED),
     )
     point = log.about("operating-point")
     if point is not None:
@@ -134,21 +140,20 @@ def as_json(report: LogSummary) -> dict[str, Any]:
     """The summary for programs. A total without data is null. Rates are per hour, ratios and WER in per cent as in the
     log."""
     log = report.log
+    reject_ratio = "FR+SBRATIO" if report.with_substitutions else "FRRATIO"
     return {
         "summary": report.summary,
         "partial": log.about("x-partial"),
         "shard": log.about("x-shard"),
         "info": [list(pair) for pair in log.info],
-        "seconds": {part: log.seconds(part) for part in ("inv", "oov", "inv/oov")},
+        "seconds": {kind: log.seconds(kind) for kind in ("inv", "oov", "inv/oov")},
         "counts_in_vocabulary": log.counts_in_vocabulary,
         "totals": {key: report.totals.get(key) for key in TOTALS},
         "stated_totals": dict(log.totals),
         "intervals_95": {
             "FARATE": report.false_accepts,
-            "FR+SBRATIO" if report.with_substitutions else "FRRATIO": _per_cent(report.false_rejects),
-            "FR+SBRATIO_wilson" if report.with_substitutions else "FRRATIO_wilson": _per_cent(
-                report.false_rejects_wilson
-            ),
+            reject_ratio: _per_cent(report.false_rejects),
+            f"{reject_ratio}_wilson": _per_cent(report.false_rejects_wilson),
             "WER": _per_cent(report.word_errors),
         },
         "rejected": report.rejected,
@@ -157,23 +162,23 @@ def as_json(report: LogSummary) -> dict[str, Any]:
     }
 
 
-def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
+def _file_differences(log: WakeLog, line_counts: Counter[str]) -> Iterator[str]:
     """Differences between the numbers of files that a log of `harness evaluate` states and its lines per file."""
     if log.about("x-task") is None:
         return
-    outcomes = sum(kinds[key] for key in ("INVTA", "INVFR", "CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"))
+    outcomes = sum(line_counts[key] for key in ("INVTA", "INVFR", "CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"))
     outcomes -= int(log.about("x-phrases") or 0)
-    for name, by_lines in (("inv-files", outcomes), ("rejected-files", kinds["REJECT"])):
+    for name, by_lines in (("inv-files", outcomes), ("rejected-files", line_counts["REJECT"])):
         stated = log.about(name)
         if stated is not None and int(stated) != by_lines:
             yield f"{name} is {stated}, but its lines add up to {by_lines}"
 
 
-def _has(log: WakeLog, part: str, *kinds: ListKind) -> bool:
-    """Whether there was a list of these kinds, even if all of its files were rejected. part: its name in the log's
+def _has_list(log: WakeLog, kind: str, *line_counts: ListKind) -> bool:
+    """Whether there was a list of these kinds, even if all of its files were rejected. kind: its name in the log's
     lines of hours, `inv` or `oov`."""
-    in_lists = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
-    return in_lists or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
+    in_lists = any(name == "x-list" and detail.partition(" ")[0] in line_counts for name, detail in log.info)
+    return in_lists or bool(int(log.about(f"{kind}-files") or 0)) or log.seconds(kind) > 0
 
 
 def _stated_interval(stated: str) -> Interval | None:

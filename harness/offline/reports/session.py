@@ -22,8 +22,9 @@ TRIAL_NOUNS = {
     TrialKind.WAKE: ("wake trial", "wake trials"),
     TrialKind.COMMAND: ("wake phrase of a command", "wake phrases of commands"),
 }
-WOKEN_COLUMNS = (Column(""), Column("offline woke"), Column("did not"), Column("live"))
+WOKE_COLUMNS = (Column(""), Column("offline woke"), Column("did not"), Column("live"))
 MAX_DIFFERING = 50
+"""Number of differing trials that are listed."""
 # Of the two sides of a Discordance, live is the first: the live device missed what only the second side woke to.
 DISCORDANCE_FIELDS: tuple[Field[tuple[str, Discordance]], ...] = (
     Field("condition", "condition", lambda row: row[0]),
@@ -44,24 +45,25 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def lines(
-    comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MAX_DIFFERING
+def comparison_lines(
+    comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, max_trials: int = MAX_DIFFERING
 ) -> Iterator[str]:
-    """One device against the engine, in lines. most: number of differing trials to list; the rest are only counted."""
+    """One device against the engine, in lines. max_trials: number of differing trials to list; the rest are only
+    counted."""
     yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
     yield from separated(
-        *(_woken_lines(comparison.counts(kind), nouns) for kind, nouns in TRIAL_NOUNS.items()),
-        _conditions(comparison),
-        _ambient(comparison.ambient),
-        _delays(comparison),
-        _differing(comparison, most),
-        _left_out(comparison),
-        _meaning(comparison, continuous),
+        *(_woke_lines(comparison.counts(kind), nouns) for kind, nouns in TRIAL_NOUNS.items()),
+        _condition_lines(comparison),
+        _ambient_lines(comparison.ambient),
+        _delay_lines(comparison),
+        _differing_lines(comparison, max_trials),
+        _left_out_lines(comparison),
+        _explanation_lines(comparison, continuous),
     )
 
 
-def _woken_lines(counts: Discordance, nouns: tuple[str, str]) -> Iterator[str]:
+def _woke_lines(counts: Discordance, nouns: tuple[str, str]) -> Iterator[str]:
     if not counts.total:
         return
     yield f"  {counted(counts.total, *nouns)}"
@@ -69,71 +71,71 @@ def _woken_lines(counts: Discordance, nouns: tuple[str, str]) -> Iterator[str]:
     rows = [
         (name, str(woke), str(not_woke), f"{woke + not_woke} of {counts.total}") for name, woke, not_woke in live_rows
     ]
-    yield from (f"    {line}" for line in text_table(WOKEN_COLUMNS, rows, TABLE_WIDTH))
+    yield from (f"    {line}" for line in text_table(WOKE_COLUMNS, rows, TABLE_WIDTH))
     difference = sentence("live", "offline", counts.difference, MeasureKind.SHARE, more_is_better=True)
     yield f"    share that woke: {difference} (McNemar)"
 
 
-def _conditions(comparison: DeviceComparison) -> Iterator[str]:
+def _condition_lines(comparison: DeviceComparison) -> Iterator[str]:
     if comparison.conditions:
         yield from (f"  {line}" for line in Table(DISCORDANCE_FIELDS, comparison.conditions).lines(TABLE_WIDTH))
 
 
-def _ambient(ambient: AmbientCounts) -> Iterator[str]:
+def _ambient_lines(ambient: AmbientCounts) -> Iterator[str]:
     counts = ambient.counts
     if not ambient.segments:
         return
     yield f"  false accepts in {counted(ambient.segments, 'ambient segment')}, on the same audio"
-    yield f"    live     {_rate(counts.both + counts.only_first, ambient.live_s)}, of proven exposure, after review"
-    yield f"    offline  {_rate(counts.both + counts.only_second, ambient.offline_s)}"
+    live_rate = _rate_text(counts.both + counts.only_first, ambient.live_s)
+    yield f"    live     {live_rate}, of proven exposure, after review"
+    yield f"    offline  {_rate_text(counts.both + counts.only_second, ambient.offline_s)}"
     yield (
         f"    of {counts.total} events, both had {counts.both}, only live {counts.only_first}, only offline "
         f"{counts.only_second}; equally many: {p_is(counts.p)}"
     )
 
 
-def _delays(comparison: DeviceComparison) -> Iterator[str]:
+def _delay_lines(comparison: DeviceComparison) -> Iterator[str]:
     if not comparison.live_delays.total:
         return
     yield f"  wake delay, {counted(comparison.live_delays.total, 'trial')} that both woke to"
-    yield f"    live                 {_quantiles(comparison.live_delays)}"
-    yield f"    offline              {_quantiles(comparison.offline_delays)}"
-    yield f"    live minus offline   {_quantiles(comparison.delay_differences)}"
+    yield f"    live                 {_quantiles_text(comparison.live_delays)}"
+    yield f"    offline              {_quantiles_text(comparison.offline_delays)}"
+    yield f"    live minus offline   {_quantiles_text(comparison.delay_differences)}"
 
 
-def _differing(comparison: DeviceComparison, most: int) -> Iterator[str]:
+def _differing_lines(comparison: DeviceComparison, max_trials: int) -> Iterator[str]:
     differing = [trial for trial in comparison.trials if trial.differs]
     if not differing:
         return
     yield f"  {counted(len(differing), 'trial')} on which they differ"
-    for trial in differing[:most]:
-        yield from _trial(trial)
-    if len(differing) > most:
-        yield f"    and {len(differing) - most} more; --csv and --json list all"
+    for trial in differing[:max_trials]:
+        yield from _trial_lines(trial)
+    if len(differing) > max_trials:
+        yield f"    and {len(differing) - max_trials} more; --csv and --json list all"
 
 
-def _trial(trial: ComparedTrial) -> Iterator[str]:
+def _trial_lines(trial: ComparedTrial) -> Iterator[str]:
     side = "live" if trial.live.woke else "offline"
     conditions = ", ".join(f"{axis}={label}" for axis, label in trial.conditions)
     within = f" ({shown(conditions, 200)})" if conditions else ""
     clip = f"  clips/{trial.clip}" if trial.clip else ""
     yield f"    only {side}: {shown(trial.trial_id, 80)}{within}{shown(clip, 120)}"
-    scores = [
-        f"{name} {score}" for name, score in (("live", _score(trial.live)), ("offline", _score(trial.offline))) if score
-    ]
-    notes = [f"scores: {', '.join(scores)}", *trial.notes] if scores else trial.notes
+    scores = [(name, _score_text(side)) for name, side in (("live", trial.live), ("offline", trial.offline))]
+    score_texts = [f"{name} {score}" for name, score in scores if score]
+    notes = [f"scores: {', '.join(score_texts)}", *trial.notes] if score_texts else trial.notes
     for note in notes:
         yield f"      {shown(note, 300)}"
 
 
-def _left_out(comparison: DeviceComparison) -> Iterator[str]:
+def _left_out_lines(comparison: DeviceComparison) -> Iterator[str]:
     reasons = [f"{shown(trial_id, 80)}: {shown(why, 300)}" for trial_id, why in comparison.left_out]
     if reasons:
         yield f"  {counted(len(reasons), 'trial')} left out"
     yield from (f"    {line}" for line in shortened(reasons, 10))
 
 
-def _meaning(comparison: DeviceComparison, continuous: bool) -> Iterator[str]:
+def _explanation_lines(comparison: DeviceComparison, continuous: bool) -> Iterator[str]:
     if comparison.through_air:
         yield "  Live, the sound went through the air. If the device and the engine run the same model, the difference"
         yield "  shows the effect of loudspeaker, room and microphones. If not, it also includes that of the models."
@@ -147,7 +149,7 @@ def _meaning(comparison: DeviceComparison, continuous: bool) -> Iterator[str]:
         yield "  device does."
 
 
-def _rate(count: int, exposure_s: float) -> str:
+def _rate_text(count: int, exposure_s: float) -> str:
     hours = exposure_s / 3600
     if not hours:
         return f"{count} in 0 h: {NOTHING}"
@@ -155,15 +157,15 @@ def _rate(count: int, exposure_s: float) -> str:
     return f"{count} in {exposure(hours)} = {number(count / hours)}/h (95 % exact interval {interval})"
 
 
-def _quantiles(latency: LatencyFigures) -> str:
+def _quantiles_text(latency: LatencyFigures) -> str:
     return f"median {quantile(latency.p50)}, p95 {percentile(latency.p95, latency.total)}"
 
 
-def _score(side: Side) -> str:
+def _score_text(side: Side) -> str:
     return "" if side.score is None else fixed(side.score, 3)
 
 
-def document(
+def comparison_json(
     session: str, task: str, facts: EngineFacts, comparisons: list[DeviceComparison], *, continuous: bool
 ) -> dict[str, object]:
     """Counts, intervals and every trial. A share, a rate or a p without data is null."""
@@ -259,16 +261,18 @@ def _trial_json(trial: ComparedTrial) -> dict[str, object]:
     }
 
 
-def table(comparisons: Iterable[DeviceComparison]) -> str:
+def comparison_csv(comparisons: Iterable[DeviceComparison]) -> str:
     """CSV with a row for each trial and each event in ambient sound. at_s: place of the event in its segment. live,
     offline: 1 if that side woke, 0 if it did not, "" if it is unknown."""
     rows = (
-        {"device": plain_text(comparison.device, 80)} | row for comparison in comparisons for row in _rows(comparison)
+        {"device": plain_text(comparison.device, 80)} | row
+        for comparison in comparisons
+        for row in _csv_rows(comparison)
     )
     return safe_csv([CSV_COLUMNS, *([row.get(name, "") for name in CSV_COLUMNS] for row in rows)])
 
 
-def _rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
+def _csv_rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
     """Cells by their column; absent ones are empty."""
     for trial in comparison.trials:
         row = {
@@ -284,7 +288,7 @@ def _rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
             if side.delay is not None:
                 row[f"{name}_delay_ms"] = f"{side.delay.value_s * 1000:.1f}"
             if side.score is not None:
-                row[f"{name}_score"] = f"{side.score:.6g}"
+                row[f"{name}_score_text"] = f"{side.score:.6g}"
         yield row
     for event in comparison.ambient.events:
         row = {"trial": event.trial_id, "kind": "ambient", "at_s": f"{event.offset_s:.4f}"}

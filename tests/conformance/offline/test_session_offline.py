@@ -17,8 +17,8 @@ from harness.model.numbers import p_is
 from harness.model.offline import EngineFacts, EngineKind
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import DeviceComparison, compare_device
-from harness.offline.reports.session import lines
-from harness.offline.reports.session import table as table_of
+from harness.offline.reports.session import comparison_csv as table_of
+from harness.offline.reports.session import comparison_lines as lines
 from harness.offline.session_stimuli import detect_in_session, read_stimuli
 from harness.scenario.bench import load_bench
 from harness.session.engine.prepare import prepare

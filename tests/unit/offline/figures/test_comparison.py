@@ -33,10 +33,10 @@ from harness.offline.figures.comparison import (
     SpokenFile,
     SpokenFiles,
     compare,
-    in_both,
-    keys,
-    others,
-    renumbered,
+    file_keys_of,
+    remaining_rows,
+    renumber_groups,
+    shared_rows,
 )
 from harness.offline.figures.session_comparison import (
     AmbientCounts,
@@ -47,7 +47,7 @@ from harness.offline.figures.session_comparison import (
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, WorkerUse
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
-from harness.offline.reports.session import lines as session_lines
+from harness.offline.reports.session import comparison_lines as session_lines
 from harness.statistics.intervals import latency_figures
 from harness.statistics.significance import Discordance, mcnemar, poisson_rates
 from tests.known import known
@@ -65,22 +65,22 @@ def test_repeated_file_names_are_paired_in_order() -> None:
     drawn = random.Random(5)
     for size in (0, 1, 2, 40):
         first, second = ([f"{drawn.randrange(30)}.wav" for _ in range(size)] for _ in range(2))
-        first_keys, other = keys(ambient(first)), keys(ambient(second))
+        first_keys, other = file_keys_of(ambient(first)), file_keys_of(ambient(second))
         left, right = (
             {(name, names[:row].count(name)): row for row, name in enumerate(names)} for names in (first, second)
         )
-        rows = in_both(first_keys, other)
+        rows = shared_rows(first_keys, other)
         assert [*zip(*rows, strict=True)] == [(row, right[key]) for key, row in left.items() if key in right]
-        assert others(first_keys, rows[0]).tolist() == [row for key, row in left.items() if key not in right]
+        assert remaining_rows(first_keys, rows[0]).tolist() == [row for key, row in left.items() if key not in right]
         assert first_keys.repeated == size - len(set(first))
-        assert in_both(first_keys, keys(ambient(first)))[1].tolist() == [*range(size)]
+        assert shared_rows(first_keys, file_keys_of(ambient(first)))[1].tolist() == [*range(size)]
 
 
 def test_clusters_are_numbered_in_order_of_appearance() -> None:
     files = ambient(["b/1", "a/1", "b/2", "c/1", "a/2"], Clusters("folder"))
     every = known(files.clusters(np.arange(5)))
     assert every.tolist() == [0, 1, 0, 2, 1]
-    assert renumbered(every[1:]).tolist() == [0, 1, 2, 0]
+    assert renumber_groups(every[1:]).tolist() == [0, 1, 2, 0]
     assert ambient(["a"]).clusters(np.arange(1)) is None
 
 

@@ -25,7 +25,7 @@ from harness.offline.figures.det import (
 )
 from harness.offline.figures.sweep import PointFigures, Sweep, SweepCriterion, SweepTarget, choose, point_figures
 from harness.offline.reports.det import (
-    FLATTERS,
+    FLATTERING_POINT,
     MAX_ROWS,
     Curve,
     chosen_json,
@@ -227,7 +227,7 @@ def test_chosen_point_is_shown_for_development_and_reported_lists() -> None:
     assert re.search("The target is (NOT )?met on the reported list.$", lines[5])
     assert choice.chosen.threshold == known(choice.reported).threshold
     single = choose(target, dev.det_at(), POINTS, None)
-    assert list(chosen_lines(target, single))[-1] == FLATTERS
+    assert list(chosen_lines(target, single))[-1] == FLATTERING_POINT
     assert chosen_json(target, single)["one_list"] is True
     assert "No threshold" in list(chosen_lines(target, None))[1]
     by_bound = known(
