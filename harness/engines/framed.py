@@ -39,29 +39,32 @@ class FrameCutter:
 class FrameSpotStream:
     """A stream of an engine that reports which phrases end with a frame.
 
-    spot_samples: assumed length of a phrase. hear: takes a frame, and returns the phrases that end with it.
-    finish: takes the samples after the last frame at the end of a file, and also returns phrases; None ignores them.
+    spot_samples: assumed length of a phrase. phrases_in: takes a frame, and returns the phrases that end with it.
+    phrases_at_end: takes the samples after the last frame at the end of a file, and also returns phrases; None ignores
+    them.
     """
 
     def __init__(
         self,
         frame_samples: int,
         spot_samples: int,
-        hear: Callable[[Pcm], Iterable[str]],
-        finish: Callable[[Pcm], Iterable[str]] | None = None,
+        phrases_in: Callable[[Pcm], Iterable[str]],
+        phrases_at_end: Callable[[Pcm], Iterable[str]] | None = None,
     ) -> None:
         self._frames, self._spot_samples = FrameCutter(frame_samples), spot_samples
-        self._hear, self._finish = hear, finish
+        self._phrases_in, self._phrases_at_end = phrases_in, phrases_at_end
         self._spots: list[OfflineSpot] = []
 
     def feed(self, samples: Pcm) -> None:
         for frame in self._frames.cut(samples):
-            self._add_spots(self._hear(frame), self._frames.taken)
+            self._add_spots(self._phrases_in(frame), self._frames.taken)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        if flush and self._finish is not None:
-            rest, finish, self._finish = self._frames.rest, self._finish, None
-            self._add_spots(finish(rest), self._frames.taken + len(rest))
+        """The spots since the last take. flush: whether the file has ended."""
+        if flush and self._phrases_at_end is not None:
+            rest = self._frames.rest
+            self._add_spots(self._phrases_at_end(rest), self._frames.taken + len(rest))
+            self._phrases_at_end = None  # a file ends once
         spots, self._spots = tuple(self._spots), []
         return spots
 
@@ -81,13 +84,14 @@ def sha256_of(*files: Path) -> str:
 
 
 def model_folder(model: str, engine: str, file_names: Iterable[str]) -> Path:
-    """The folder of a model, with a file for each pattern; InputError, which names what is missing, without."""
+    """The folder of a model, with a file for each pattern. InputError, which names what is missing, for another
+    folder."""
     folder = Path(model)
     if not model or not folder.is_dir():
-        raise InputError(
-            f"{engine} needs a model folder" + (f", but {model!r} is not a folder" if model else ""),
-            remedy=f"Download a model, unpack it, and name its folder: -t {engine}:FOLDER",
-        )
+        problem = f"{engine} needs a model folder"
+        if model:
+            problem += f", but {model!r} is not a folder"
+        raise InputError(problem, remedy=f"Download a model, unpack it, and name its folder: -t {engine}:FOLDER")
     missing = [pattern for pattern in file_names if not any(folder.glob(pattern))]
     if missing:
         problem = f"this is not a {engine} model: it has no {', '.join(missing)}"

@@ -13,8 +13,10 @@ from harness.engines.framed import FrameCutter
 from harness.model.errors import PluginError, did_you_mean
 from harness.model.frozen import frozen
 
-RATE_HZ = 16000  # What the package's features take.
-_FRAME_SAMPLES = 160  # 10 ms, by which the windows of the features advance.
+RATE_HZ = 16000
+"""Sample rate that the package's features take."""
+_FRAME_SAMPLES = 160
+"""10 ms, by which the windows of the features advance."""
 
 
 @frozen
@@ -81,9 +83,10 @@ class MicroWakeWord:
         self._last_above: int | None = None
 
     def _judge(self, score: float | None) -> Hit | None:
+        """The hit at the current frame, if the score begins one. score: None while the package has too few frames."""
         if score is None or score <= self._threshold:
             return None
         position = self._frames.taken
-        fresh = self._last_above is None or position - self._last_above >= max(self._refractory_samples, 1)
+        is_new = self._last_above is None or position - self._last_above >= max(self._refractory_samples, 1)
         self._last_above = position
-        return Hit(self._phrase, position, float(score)) if fresh else None
+        return Hit(self._phrase, position, float(score)) if is_new else None

@@ -20,16 +20,8 @@ import numpy.typing as npt
 from harness.base.plugins import import_extra
 from harness.engines.framed import FrameCutter
 from harness.engines.microwakeword import RATE_HZ
-from harness.engines.microwakeword_kernel.native import (
-    HOP_SAMPLES,
-    WIDTH,
-    WINDOW_SAMPLES,
-    KernelNetwork,
-    Listener,
-    UnsupportedModel,
-    network_of,
-    processor,
-)
+from harness.engines.microwakeword_kernel.native import HOP_SAMPLES, WIDTH, WINDOW_SAMPLES, Listener, processor
+from harness.engines.microwakeword_kernel.network import KernelNetwork, UnsupportedModel, network_of
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.engines.tflite_file import Graph, InvalidModelFile, Op, read_model, with_output
@@ -85,7 +77,7 @@ def find_model(text: str) -> ModelFile:
                 raise InputError(f"the model {text} does not exist", remedy="Check the path")
             return _with_manifest(path)
         case ".json":
-            model_file = _manifest(path)
+            model_file = _read_manifest(path)
             if not model_file.path.is_file():
                 raise InputError(
                     f"{text} names the model {model_file.path}, which does not exist",
@@ -103,13 +95,15 @@ def find_model(text: str) -> ModelFile:
 
 
 def _with_manifest(path: Path) -> ModelFile:
+    """A model file with the content of the manifest beside it, if there is one."""
     manifest_path = path.with_suffix(".json")
     if manifest_path.is_file():
-        return replace(_manifest(manifest_path), path=path)
+        return replace(_read_manifest(manifest_path), path=path)
     return ModelFile(path, path.stem.replace("_", " "))
 
 
-def _manifest(path: Path) -> ModelFile:
+def _read_manifest(path: Path) -> ModelFile:
+    """The model of a manifest. InputError for another file, and for values with which nothing can be detected."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         micro = content["micro"]
@@ -150,8 +144,9 @@ class Streaming:
         self._blocks = FrameCutter(HOP_SAMPLES)
         self._frames = 0
 
-    def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
-        """Takes samples, shape (n,), any n. Returns the probabilities of the steps that are now complete."""
+    def feed(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
+        """Takes samples, shape (n,), any n. Returns the probabilities of the steps that are now complete, shape
+        (m,)."""
         probabilities: list[float] = []
         for block in self._blocks.cut(samples):
             for features in self._features.process_streaming(block.tobytes()):
@@ -191,8 +186,10 @@ def logged_features(samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
     return np.round(np.array(frames).reshape(len(frames), -1) / _SCALE).astype(np.uint16)
 
 
-_STEPS = 120
-_SAMPLES = 24_000  # 24 stretches of different levels, three of them silent.
+_CHECKED_STEPS = 120
+"""Number of steps on which the kernel is compared with the package."""
+_CHECKED_SAMPLES = 24_000
+"""Number of samples on which features are compared: 24 stretches of different levels, three of them silent."""
 
 
 def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
@@ -202,12 +199,12 @@ def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
     """
     rng = np.random.default_rng(1)
     listener = Listener(replace(network, answer=np.arange(256, dtype=np.uint8)))
-    levels = 10 ** rng.uniform(0, 5, _SAMPLES // 1000).repeat(1000)
+    levels = 10 ** rng.uniform(0, 5, _CHECKED_SAMPLES // 1000).repeat(1000)
     levels[5000:8000] = 0
-    sound = np.clip(rng.normal(0, 1, _SAMPLES) * levels, -32768, 32767).astype(np.int16)
+    sound = np.clip(rng.normal(0, 1, _CHECKED_SAMPLES) * levels, -32768, 32767).astype(np.int16)
     if not np.array_equal(listener.features(sound), logged_features(sound)):
         return "features differ from the package's on this machine"
-    steps = np.clip(rng.normal(-40, 60, (_STEPS, network.stride, network.width)), -128, 127).astype(np.int8)
+    steps = np.clip(rng.normal(-40, 60, (_CHECKED_STEPS, network.stride, network.width)), -128, 127).astype(np.int8)
     sums_tensor = next(op.inputs[0] for op in graph.operators if op.code == Op.LOGISTIC)
     with tempfile.TemporaryDirectory(prefix="microwakeword-") as folder:
         path = Path(folder) / "sums.tflite"
@@ -218,8 +215,10 @@ def disagreement(content: bytes, graph: Graph, network: KernelNetwork) -> str:
     return ""
 
 
-_PIECE = 1 << 21
-_CUTOFF, _SLIDING = 0.5, 5
+_MAX_FEED_SAMPLES = 1 << 21
+"""Most samples that are scored at once, so that the intermediate results fit into memory."""
+_DEFAULT_CUTOFF, _DEFAULT_WINDOW = 0.5, 5
+"""For a model without a manifest."""
 _LOG = logging.getLogger(__name__)
 
 PATH = Setting(
@@ -241,10 +240,10 @@ WAKE_WORD = Setting(
 
 
 class _StepModel(Protocol):
-    """Maps samples to probabilities of steps, shape (m,), float32."""
+    """Takes samples, shape (n,), and returns the probabilities of the steps that are now complete, shape (m,)."""
 
     def restart(self) -> None: ...
-    def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]: ...
+    def feed(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]: ...
 
 
 class MicroWakeWordOffline:
@@ -260,18 +259,19 @@ class MicroWakeWordOffline:
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         file = find_model(model)
         content = file.path.read_bytes()
-        graphs = _graphs(file, content)
-        entry = graphs[0].tensors[graphs[0].inputs[0]]
-        self._stride = entry.shape[1]
-        cutoff = float(settings.get(CUTOFF.name) or file.cutoff or _CUTOFF)
-        self._window = int(settings.get(SLIDING_WINDOW.name) or file.window or _SLIDING)
+        graphs = _read_graphs(file, content)
+        model_input = graphs[0].tensors[graphs[0].inputs[0]]
+        self._stride = model_input.shape[1]
+        cutoff = float(settings.get(CUTOFF.name) or file.cutoff or _DEFAULT_CUTOFF)
+        self._window = int(settings.get(SLIDING_WINDOW.name) or file.window or _DEFAULT_WINDOW)
         self._phrase = settings.get(WAKE_WORD.name) or file.phrase
-        self._hears, path, why = _path(settings.get(PATH.name, PATH.default), file, content, graphs)
+        choice = settings.get(PATH.name, PATH.default)
+        self._step_model, path, reason = _load_step_model(choice, file, content, graphs)
         rule, point = spot_rule(settings, cutoff, RATE_HZ)
         version = importlib.metadata.version("pymicro-wakeword")
         all_settings = {**settings, SLIDING_WINDOW.name: str(self._window), PATH.name: path}
-        if why:
-            all_settings["path-because"] = why
+        if reason:
+            all_settings["path-because"] = reason
         self.facts = EngineFacts(
             kind=EngineKind.WAKE,
             version=f"pymicro-wakeword {version}",
@@ -299,8 +299,8 @@ class MicroWakeWordOffline:
         """A fresh state; ends the previous one. Takes microseconds on the fast path."""
         if self._stream is not None:
             self._stream.end()
-        self._hears.restart()
-        self._stream = MicroScores(self._hears, self._phrase, self._stride, self._window)
+        self._step_model.restart()
+        self._stream = MicroScores(self._step_model, self._phrase, self._stride, self._window)
         return self._stream
 
     def close(self) -> None:
@@ -313,22 +313,21 @@ class MicroWakeWordOffline:
 class MicroScores:
     """A state of `MicroWakeWordOffline`. The first score is known when the last frame of the first step is complete."""
 
-    def __init__(self, hears: _StepModel, phrase: str, stride: int, window: int) -> None:
-        self._hears: _StepModel | None = hears
+    def __init__(self, step_model: _StepModel, phrase: str, stride: int, window: int) -> None:
+        self._step_model: _StepModel | None = step_model
         self._phrase = phrase
         self._stride = stride
         self._window = window
         self._last_probabilities: npt.NDArray[np.float64] = np.zeros(0)
         self._score_parts: list[npt.NDArray[np.float32]] = []
-        self._steps = 0
         self._taken_scores = 0
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Takes samples, shape (n,), any n. ValueError after `begin` was called again."""
-        if self._hears is None:
+        if self._step_model is None:
             raise ValueError("this stream has ended: the engine has begun another")
-        for start in range(0, len(samples), _PIECE):
-            self._average(self._hears.hear(samples[start : start + _PIECE]))
+        for start in range(0, len(samples), _MAX_FEED_SAMPLES):
+            self._average(self._step_model.feed(samples[start : start + _MAX_FEED_SAMPLES]))
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """The one track. flush has no effect: as in a live run, an incomplete step is not scored."""
@@ -340,28 +339,32 @@ class MicroScores:
         return (ScoreTrack(self._phrase, scores, first, step),)
 
     def end(self) -> None:
-        """Nothing can be fed afterwards."""
-        self._hears = None
+        """Ends the stream: nothing can be fed afterwards."""
+        self._step_model = None
 
-    def _average(self, fresh: npt.NDArray[np.float32]) -> None:
-        """Sums of float32 probabilities are exact in float64, so the mean is rounded once, like the package's."""
-        if not len(fresh):
+    def _average(self, new_probabilities: npt.NDArray[np.float32]) -> None:
+        """Adds the scores that follow from new probabilities. A score is 0 until there are `window` probabilities.
+
+        Sums of float32 probabilities are exact in float64, so the mean is rounded once, like the package's.
+        """
+        if not len(new_probabilities):
             return
-        probabilities = np.concatenate([self._last_probabilities, fresh.astype(np.float64)])
+        probabilities = np.concatenate([self._last_probabilities, new_probabilities.astype(np.float64)])
         missing = max(0, self._window - 1 - len(self._last_probabilities))
         count = len(probabilities) - self._window + 1
-        means = np.zeros(len(fresh))
+        means = np.zeros(len(new_probabilities))
         if count > 0:
             sums = probabilities[:count].copy()
             for back in range(1, self._window):
                 sums += probabilities[back : back + count]
-            means[min(missing, len(fresh)) :] = sums / self._window
+            means[min(missing, len(new_probabilities)) :] = sums / self._window
         self._last_probabilities = probabilities[max(0, len(probabilities) - self._window + 1) :]
         self._score_parts.append(means.astype(np.float32))
-        self._steps += len(fresh)
 
 
-class _Fast:
+class _KernelModel:
+    """The harness's kernel. probabilities: for each value of the model's output, shape (256,)."""
+
     def __init__(self, listener: Listener, probabilities: npt.NDArray[np.float32]) -> None:
         self._listener = listener
         self._probabilities = probabilities
@@ -369,45 +372,52 @@ class _Fast:
     def restart(self) -> None:
         self._listener.restart()
 
-    def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
-        return self._probabilities[self._listener.hear(samples)]
+    def feed(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
+        return self._probabilities[self._listener.feed(samples)]
 
 
-def _graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
+def _read_graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
+    """The graphs of a model file. InputError if it is not a microWakeWord model."""
     try:
         graphs = read_model(content)
-        entry = graphs[0].tensors[graphs[0].inputs[0]]
+        shape = graphs[0].tensors[graphs[0].inputs[0]].shape
     except (InvalidModelFile, IndexError) as error:
         raise InputError(
             f"{file.path} is not a TensorFlow Lite model: {error}", remedy="Name a microWakeWord .tflite file"
         ) from None
-    if len(entry.shape) != 3 or entry.shape[0] != 1 or entry.shape[1] < 1 or entry.shape[2] != WIDTH:
+    if len(shape) != 3 or shape[0] != 1 or shape[1] < 1 or shape[2] != WIDTH:
         raise InputError(
-            f"{file.path} is not a microWakeWord model: its input is {entry.shape}, not frames of {WIDTH} features",
+            f"{file.path} is not a microWakeWord model: its input is {shape}, not frames of {WIDTH} features",
             remedy="Use a microWakeWord model, or name its engine (openwakeword:FILE.tflite)",
         )
     return graphs
 
 
-def _path(choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...]) -> tuple[_StepModel, str, str]:
-    """The scorer, its path, and why that path was chosen."""
+def _load_step_model(
+    choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...]
+) -> tuple[_StepModel, str, str]:
+    """The model, its path (`fast` or `streaming`), and why that path was chosen. It is `streaming` if `choice` says
+    so, or if the kernel does not support the model."""
     if choice == "streaming":
         return Streaming(file.path), "streaming", ""
     try:
         network = network_of(graphs)
         listener = Listener(network)
-        why = disagreement(content, graphs[0], network)
+        problem = disagreement(content, graphs[0], network)
     except (UnsupportedModel, NoKernel) as error:
-        why = str(error)
-    if why:
+        problem = str(error)
+    if problem:
         _LOG.warning(
-            "%s runs on the package's slower interpreter; the fast kernel does not support it: %s", file.path.name, why
+            "%s runs on the package's slower interpreter; the fast kernel does not support it: %s",
+            file.path.name,
+            problem,
         )
-        return Streaming(file.path), "streaming", why
+        return Streaming(file.path), "streaming", problem
     levels = np.arange(256, dtype=np.uint8)
     raw = levels if graphs[0].tensors[graphs[0].outputs[0]].type == _UINT8 else levels.view(np.int8)
     probabilities = (raw.astype(np.float32) - np.float32(network.output_zero)) * np.float32(network.output_scale)
-    return _Fast(listener, probabilities), "fast", f"kernel for {processor()}"
+    return _KernelModel(listener, probabilities), "fast", f"kernel for {processor()}"
 
 
-_UINT8 = 3  # TFLite's TensorType.
+_UINT8 = 3
+"""TFLite's TensorType."""

@@ -26,11 +26,12 @@ class NoKernel(RuntimeError):
 
 def load_kernel(folder: Path, required_version: int) -> ctypes.CDLL:
     """The kernel that was built in a folder. NoKernel if there is none, or its version differs."""
-    paths = [path for suffix in EXTENSION_SUFFIXES if (path := folder / f"_kernel{suffix}").is_file()]
-    if not paths:
+    candidates = (folder / f"_kernel{suffix}" for suffix in EXTENSION_SUFFIXES)
+    path = next((path for path in candidates if path.is_file()), None)
+    if path is None:
         raise NoKernel("the kernel was not built when voice-harness was installed")
     try:
-        kernel = ctypes.CDLL(str(paths[0]))
+        kernel = ctypes.CDLL(str(path))
     except OSError as error:
         raise NoKernel(f"the kernel cannot be loaded: {error}") from error
     if kernel.vh_version() != required_version:
@@ -47,8 +48,9 @@ _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 def engine_class(name: str) -> type[OfflineEngine]:
     """The class of that name, in either group. PluginError, with the installed ones, if there is none."""
-    of_frames = name in names(Group.AUDIO_UNDERSTANDERS)
-    engine: type[OfflineEngine] = load(Group.AUDIO_UNDERSTANDERS if of_frames else Group.OFFLINE_ENGINES, name)
+    is_understander = name in names(Group.AUDIO_UNDERSTANDERS)
+    group = Group.AUDIO_UNDERSTANDERS if is_understander else Group.OFFLINE_ENGINES
+    engine: type[OfflineEngine] = load(group, name)
     return engine
 
 
@@ -75,11 +77,13 @@ def task_of(text: str, assignments: Iterable[tuple[str, str]] = (), files: Itera
             ".tflite or .onnx; `harness evaluate engines` lists the installed engines",
         )
     known_settings = engine_class(engine).settings
-    by_name, values, loaded = {setting.name: setting for setting in known_settings}, dict(assignments), dict(files)
-    if conflicts := values.keys() & loaded.keys():
-        raise InputError(f"{min(conflicts)} is set by both -s and -f", remedy="Use only one of them")
-    file_values = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
-    settings = check_settings(known_settings, [*values.items(), *file_values.items()], engine)
+    values_by_name, files_by_name = dict(assignments), dict(files)
+    set_twice = values_by_name.keys() & files_by_name.keys()
+    if set_twice:
+        raise InputError(f"{min(set_twice)} is set by both -s and -f", remedy="Use only one of them")
+    setting_by_name = {setting.name: setting for setting in known_settings}
+    file_values = {name: read_from_file(setting_by_name.get(name), path) for name, path in files_by_name.items()}
+    settings = check_settings(known_settings, [*values_by_name.items(), *file_values.items()], engine)
     return Task(engine, model, tuple(sorted(settings.items())))
 
 
@@ -92,7 +96,8 @@ def check_model(task: Task) -> None:
 
 
 def load_engine(task: Task) -> OfflineEngine:
-    """The engine of a task with its model loaded; PluginError, InputError."""
+    """The engine of a task with its model loaded. PluginError if its package is missing, InputError for an invalid
+    model; EngineError or DeviceError if a program or a device fails."""
     return engine_class(task.engine)(task.model, dict(task.settings))
 
 
@@ -107,6 +112,7 @@ def fingerprint(
 
 
 def _unquote(text: str) -> str:
+    """A text without the quotes around all of it."""
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         try:
             parts = shlex.split(text)
@@ -134,9 +140,10 @@ _PACKAGES = {
 class CataloguedEngine:
     """An engine that has an entry point.
 
-    kind: None if the model decides it (a program, a device). version: version of its package; "" if not known.
-    operating_points: () unless all of its models have the same. missing: why it cannot be used here, and what to do; ""
-    if it can.
+    - kind: None if the model decides it (a program, a device).
+    - version: version of its package; "" if not known.
+    - operating_points: () unless all of its models have the same.
+    - missing: why it cannot be used here, and what to do; "" if it can.
     """
 
     name: str
@@ -175,7 +182,7 @@ def catalogue() -> Iterable[CataloguedEngine]:
 def find_in_catalogue(name: str) -> CataloguedEngine:
     """One engine, usable here or not. PluginError for an unknown name."""
     if name not in names(Group.OFFLINE_ENGINES):
-        engine_class(name)
+        engine_class(name)  # raises the error that lists the installed engines
     settings: tuple[Setting, ...] = ()
     kind: EngineKind | None = None
     points: tuple[OperatingPoint, ...] = ()
@@ -188,7 +195,9 @@ def find_in_catalogue(name: str) -> CataloguedEngine:
         models = engine.models()
     except HarnessError as error:
         return CataloguedEngine(name, kind, settings=settings, operating_points=points, missing=str(error))
-    return CataloguedEngine(name, kind, _version(name), models, settings, points)
+    return CataloguedEngine(
+        name, kind, version=_version(name), models=models, settings=settings, operating_points=points
+    )
 
 
 def loaded_model(text: str, assignments: Iterable[tuple[str, str]] = ()) -> LoadedEngine:
@@ -214,6 +223,7 @@ def _kind(engine: type[OfflineEngine]) -> EngineKind | None:
 
 
 def _version(name: str) -> str:
+    """The package of an engine and its version; only the package's name if it is not installed."""
     package = _PACKAGES.get(name)
     if package is None:
         point = next(iter(entry_points(group=Group.OFFLINE_ENGINES.value, name=name)))

@@ -36,11 +36,14 @@ STEP_SAMPLES = 1280
 """Number of samples from one score to the next: 80 ms."""
 CALL_SAMPLES = 1760
 """Number of samples that the package passes to its mel model at a time."""
-FRAMES_A_STEP = 8  # Of 10 ms each.
-EMBEDDING_FRAMES = 76  # Input of the package's embedding model.
-KEPT_FRAMES = EMBEDDING_FRAMES - FRAMES_A_STEP
+FRAMES_PER_STEP = 8
+"""Number of mel frames, of 10 ms each, from one score to the next."""
+EMBEDDING_FRAMES = 76
+"""Number of mel frames that the package's embedding model takes."""
+SHARED_FRAMES = EMBEDDING_FRAMES - FRAMES_PER_STEP
 """Number of frames that an embedding shares with the previous one."""
-_HOP_SAMPLES = 160  # 10 ms.
+_HOP_SAMPLES = 160
+"""10 ms: from one mel frame to the next."""
 _EMBEDDING_LAG_FRAMES = 4
 """The package computes its first embedding at its tenth call. Four frames remain from then on."""
 
@@ -96,20 +99,26 @@ class EmbeddingState:
 
     def __init__(self, features: Features) -> None:
         self._features = features
-        self._frames = features.silent_frames[: KEPT_FRAMES + _EMBEDDING_LAG_FRAMES]
+        self._frames = features.silent_frames[: SHARED_FRAMES + _EMBEDDING_LAG_FRAMES]
 
     def embeddings(self, samples: Array, steps: int) -> Array:
         """The embeddings of this many further calls of the package, shape (steps, size)."""
         frames = np.concatenate([self._frames, self._features.frames(samples, steps)])
-        self._frames = frames[FRAMES_A_STEP * steps :]
-        return self._features.embeddings(frames[: KEPT_FRAMES + FRAMES_A_STEP * steps])
+        self._frames = frames[FRAMES_PER_STEP * steps :]
+        return self._features.embeddings(frames[: SHARED_FRAMES + FRAMES_PER_STEP * steps])
 
 
 class _MelFrames:
+    """The package's mel model as an ONNX model over many frames at once.
+
+    Its transforms are even and odd about the middle of a window. So each sample is added to, or subtracted from, its
+    mirror image first, which halves the products.
+    """
+
     def __init__(self, graph: Graph) -> None:
-        waves, bands, least, scale, range_db = _constants(graph)
+        waves, bands, least, scale, range_db = _mel_constants(graph)
         middle = waves[0].shape[1] // 2
-        cosine, sine = _even_and_odd(waves, middle)
+        cosine, sine = _even_and_odd_halves(waves, middle)
         used_bins = np.flatnonzero(bands.any(axis=1))
         taps = np.flatnonzero(np.abs(cosine).max(0) + np.abs(sine).max(0))[-1] + 1
         self._middle, self._taps = middle, int(taps)
@@ -118,7 +127,7 @@ class _MelFrames:
             "sine": np.ascontiguousarray(sine[used_bins, :taps].T),
             "bands": np.ascontiguousarray(bands[used_bins]),
             "least": least, "range": range_db, "ten": np.array(10, np.float32), "two": np.array(2, np.float32),
-            "calls": np.array([-1, FRAMES_A_STEP * bands.shape[1]]), "frames": np.array([-1, bands.shape[1]]),
+            "calls": np.array([-1, FRAMES_PER_STEP * bands.shape[1]]), "frames": np.array([-1, bands.shape[1]]),
         }  # fmt: skip
         nodes = [
             node("MatMul", ["even", "cosine"], "real"),
@@ -146,7 +155,9 @@ class _MelFrames:
         self._model = OnnxModel(model_proto(nodes, constants, inputs, {"mels": ("frames", bands.shape[1])}))
 
     def __call__(self, samples: Array, steps: int) -> Array:
-        shape = (FRAMES_A_STEP * steps, self._taps)
+        """The frames of this many calls, shape (8 · steps, mels). samples: as of `Features.frames`."""
+        # Overlapping views of the samples after and before the middle of each window; nothing is copied here.
+        shape = (FRAMES_PER_STEP * steps, self._taps)
         size = samples.itemsize
         following = np.lib.stride_tricks.as_strided(
             samples[self._middle :], shape, (_HOP_SAMPLES * size, size), writeable=False
@@ -157,7 +168,7 @@ class _MelFrames:
         return self._model(even=following + preceding, odd=following - preceding)
 
 
-def _even_and_odd(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
+def _even_and_odd_halves(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
     """The two transforms' weights from the middle on, shape (bins, middle), to be applied to sums and differences of
     mirrored samples. ValueError if the transforms are not even and odd."""
     halves: dict[int, Array] = {}
@@ -173,8 +184,9 @@ def _even_and_odd(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
     return halves[1], halves[-1]
 
 
-def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Array]:
-    """(transforms, mel bands, least energy, factors after the logarithm, range in dB) of the mel model."""
+def _mel_constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Array]:
+    """(transforms, mel bands, least energy, factors after the logarithm, range in dB) of the mel model. ValueError for
+    another model."""
     waves: list[Array] = []
     constants: dict[int, list[Array]] = {Op.MUL: [], Op.MAXIMUM: [], Op.SUB: [], Op.BATCH_MATMUL: []}
     for operator in graph.operators:
@@ -195,13 +207,15 @@ def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Ar
 
 
 FIRST_END = CALL_SAMPLES - STEP_SAMPLES
+"""The sample at which the first score is known."""
 STRETCH_STEPS = 150
 """Number of steps that are computed at once (12 s), so that their convolutions fit into a core's cache."""
 TOLERANCE_LOG_ODDS = 1e-3
 """Tolerance between the two paths' scores, in log odds: more than ten times the measured difference."""
 _FEW_ULP = 3e-7
 """Tolerance relative to the score, in addition: a float32 near 1 has no finer resolution."""
-_CALLS_BEFORE_AN_EMBEDDING = 9  # The package computes its first embedding at its tenth call.
+_CALLS_BEFORE_AN_EMBEDDING = 9
+"""The package computes its first embedding at its tenth call."""
 
 
 class _Scores:
@@ -236,24 +250,24 @@ class StreamingScores:
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         sound = np.concatenate([self._rest, samples])
-        place = 0
-        while len(sound) - place >= self._chunk_samples:
-            self._chunk(sound[place : place + self._chunk_samples])
-            place += self._chunk_samples
+        position = 0
+        while len(sound) - position >= self._chunk_samples:
+            self._score_chunk(sound[position : position + self._chunk_samples])
+            position += self._chunk_samples
             self._chunk_samples = STEP_SAMPLES
-        self._rest = sound[place:].copy()
+        self._rest = sound[position:].copy()
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """The rest of a chunk at the end completes no score; the package leaves it too."""
         return self._scores.take()
 
-    def _chunk(self, samples: npt.NDArray[np.int16]) -> None:
+    def _score_chunk(self, samples: npt.NDArray[np.int16]) -> None:
         scores = [
             score
             for embeddings in self._features.process_streaming(samples.tobytes())
             for score in self._classifier.process_streaming(embeddings)
         ]
-        self._scores.add(np.asarray(scores[-1:], np.float32))
+        self._scores.add(np.asarray(scores[-1:], np.float32))  # none before the package has enough embeddings
 
 
 class CallByCall:
@@ -269,56 +283,58 @@ class CallByCall:
         self._features.reset()
         self._classifier.reset()
         self._features.new_audio_samples = 0  # the samples contain what lies before, also silence
-        (score,) = (
-            step_score
+        scores = [
+            score
             for embeddings in self._features.process_streaming(samples.tobytes())
-            for step_score in self._classifier.process_streaming(embeddings)
-        )
+            for score in self._classifier.process_streaming(embeddings)
+        ]
+        [score] = scores
         return score
 
 
 class FastScores:
     """A sound in stretches that begin at the same samples however it is fed, so that the scores are the same.
 
-    decisive: the thresholds. If a score is so close to one of them that the two paths could differ about it, `exact`
-    computes it.
+    decisive_thresholds: those at which detections begin. If a score is so close to one of them that the two paths could
+    differ about it, `exact` computes it.
     """
 
     def __init__(
-        self, phrase: str, features: Features, classifier: Classifier, exact: CallByCall, decisive: Array
+        self, phrase: str, features: Features, classifier: Classifier, exact: CallByCall, decisive_thresholds: Array
     ) -> None:
         self._scores = _Scores(phrase)
         self._classifier = classifier
-        self._exact, self._decisive = exact, decisive
-        self._tail = EmbeddingState(features)
+        self._exact, self._decisive_thresholds = exact, decisive_thresholds
+        self._embedding_state = EmbeddingState(features)
         # Zeros precede the sound. The first call begins 1280 samples before it, and all earlier windows have the
         # embedding of silence.
-        self._history = (exact.calls - 1) * STEP_SAMPLES
-        self._sound = np.zeros(self._history + STRETCH_STEPS * STEP_SAMPLES + FIRST_END, np.int16)
-        self._filled = self._history + STEP_SAMPLES
+        self._context_samples = (exact.calls - 1) * STEP_SAMPLES
+        self._samples = np.zeros(self._context_samples + STRETCH_STEPS * STEP_SAMPLES + FIRST_END, np.int16)
+        self._filled = self._context_samples + STEP_SAMPLES
         self._embeddings = np.repeat(features.silent_embedding, classifier.windows - 1, axis=0)
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        place = 0
-        while place < len(samples):
-            part = samples[place : place + len(self._sound) - self._filled]
-            self._sound[self._filled : self._filled + len(part)] = part
+        position = 0
+        while position < len(samples):
+            part = samples[position : position + len(self._samples) - self._filled]
+            self._samples[self._filled : self._filled + len(part)] = part
             self._filled += len(part)
-            place += len(part)
-            if self._filled == len(self._sound):
-                self._stretch(STRETCH_STEPS)
+            position += len(part)
+            if self._filled == len(self._samples):
+                self._score_stretch(STRETCH_STEPS)
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """Scores of whole stretches only, since the sound continues."""
-        steps = (self._filled - self._history - FIRST_END) // STEP_SAMPLES
+        steps = (self._filled - self._context_samples - FIRST_END) // STEP_SAMPLES
         if flush and steps:
-            self._stretch(steps)
+            self._score_stretch(steps)
         return self._scores.take()
 
-    def _stretch(self, steps: int) -> None:
-        end = self._history + steps * STEP_SAMPLES + FIRST_END
-        samples = self._sound[self._history : end].astype(np.float32)
-        embeddings = np.concatenate([self._embeddings, self._tail.embeddings(samples, steps)])
+    def _score_stretch(self, steps: int) -> None:
+        """Scores the next steps. What later scores depend on moves to the beginning of the buffer."""
+        end = self._context_samples + steps * STEP_SAMPLES + FIRST_END
+        samples = self._samples[self._context_samples : end].astype(np.float32)
+        embeddings = np.concatenate([self._embeddings, self._embedding_state.embeddings(samples, steps)])
         self._embeddings = embeddings[steps:]
         shape = (self._classifier.windows, EMBEDDING_SIZE)
         windows = np.lib.stride_tricks.sliding_window_view(embeddings, shape)[:, 0]
@@ -326,19 +342,19 @@ class FastScores:
             scores = self._classifier.scores(np.ascontiguousarray(windows))
         except ValueError as error:
             raise EngineError(f"openWakeWord's classifier failed: {error}") from error
-        for index in find_undecided(scores, self._decisive):
+        for index in find_undecided(scores, self._decisive_thresholds):
             start = int(index) * STEP_SAMPLES
-            context = self._sound[start : start + self._history + CALL_SAMPLES]
+            context = self._samples[start : start + self._context_samples + CALL_SAMPLES]
             scores[index] = self._exact.score(context)
         self._scores.add(scores)
         rest_samples = self._filled - steps * STEP_SAMPLES
-        self._sound[:rest_samples] = self._sound[self._filled - rest_samples : self._filled]
+        self._samples[:rest_samples] = self._samples[self._filled - rest_samples : self._filled]
         self._filled = rest_samples
 
 
-def find_undecided(scores: Array, decisive: Array) -> npt.NDArray[np.intp]:
+def find_undecided(scores: Array, decisive_thresholds: Array) -> npt.NDArray[np.intp]:
     """Indices of scores within the two paths' tolerance of a threshold."""
-    is_near = np.abs(scores[:, np.newaxis] - decisive) < margin(decisive)
+    is_near = np.abs(scores[:, np.newaxis] - decisive_thresholds) < margin(decisive_thresholds)
     return np.flatnonzero(is_near.any(axis=1))
 
 
@@ -382,22 +398,22 @@ class OpenWakeWordOffline:
         self._phrase = settings.get(PHRASE.name) or self._path.stem.replace("_", " ")
         folder = _models_folder(package)
         mel, embedding = ((folder / f"{name}.tflite").read_bytes() for name in ("melspectrogram", "embedding_model"))
-        way = settings.get(PATH.name, PATH.default)
+        path_choice = settings.get(PATH.name, PATH.default)
         engine_version = f"pyopen-wakeword {version('pyopen-wakeword')}"
         package_features = package.OpenWakeWordFeatures.from_builtin()
         streaming = package_features, listening_classifier(self._path, content, package_features.lib)
         self._streaming: tuple[Any, StreamingClassifier] | None = streaming
         self._fast_parts: tuple[Features, Classifier, CallByCall] | None = None
-        if way == "fast":
+        if path_choice == "fast":
             classifier = load_classifier(self._path, content, package_features.lib)
             features, description = fastest_features(package_features, mel, embedding)
             engine_version += f", {description}"
             self._fast_parts = features, classifier, CallByCall(*streaming, classifier.windows)
-        if way == "fast" or self._path.suffix.lower() == ".onnx":
+        if path_choice == "fast" or self._path.suffix.lower() == ".onnx":
             engine_version += f", onnxruntime {version('onnxruntime')}"
         rule, point = spot_rule(settings, OWN_THRESHOLD, RATE_HZ)
         points = operating_points(OWN_THRESHOLD)
-        self._decisive = np.array(
+        self._decisive_thresholds = np.array(
             [rule.threshold, *(operating_point.threshold for operating_point in points)], np.float32
         )
         model_sha256 = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (mel, embedding, content)))
@@ -406,7 +422,7 @@ class OpenWakeWordOffline:
             engine_version,
             RATE_HZ,
             (self._phrase,),
-            fingerprint(type(self), engine_version, model_sha256.hexdigest(), {**settings, PATH.name: way}),
+            fingerprint(type(self), engine_version, model_sha256.hexdigest(), {**settings, PATH.name: path_choice}),
             licence=MODEL_LICENCE if packaged else FILE_LICENCE,
             lead_in_ms=number(settings, LEAD_IN),
             rule=rule,
@@ -426,7 +442,7 @@ class OpenWakeWordOffline:
     def begin(self) -> ScoreStream:
         """A fresh state, after the 8 s of zeros with which the package begins."""
         if self._fast_parts is not None:
-            return FastScores(self._phrase, *self._fast_parts, self._decisive)
+            return FastScores(self._phrase, *self._fast_parts, self._decisive_thresholds)
         if self._streaming is not None:
             return StreamingScores(self._phrase, *self._streaming)
         raise PluginError("openWakeWord is closed", remedy="Load the engine again")

@@ -12,11 +12,14 @@ from harness.engines.openwakeword_onnx import Array, OnnxModel, classifier_model
 from harness.engines.tflite_file import read_model
 from harness.model.errors import InputError
 
-EMBEDDING_SIZE = 96  # Output of the package's embedding model.
+EMBEDDING_SIZE = 96
+"""Size of the output of the package's embedding model."""
 MAX_WINDOWS = 80
 """Number of embeddings that the package keeps. It never returns a score of a classifier that needs more."""
 _CHECKED_WINDOWS = 5
+"""Number of windows for which a changed model is compared with the original."""
 _ALIKE = 1e-4
+"""Largest difference between their scores."""
 
 
 class Classifier(Protocol):
@@ -43,16 +46,16 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
     """
     try:
         if path.suffix.lower() == ".onnx":
-            single = OnnxClassifier(OnnxModel(content))
-            return _batch(free_batch(content), single) or single
-        windows = _tflite_windows(content)
-        _check_prepared(path, interpreter)
+            one_window_classifier = OnnxClassifier(OnnxModel(content))
+            return _with_free_batch(free_batch(content), one_window_classifier) or one_window_classifier
+        windows = _tflite_window_size(content)
+        _demand_runnable(path, interpreter)
         package = PackageClassifier(path, windows)
         try:
             translated = classifier_model(read_model(content))
         except ValueError:  # an operator without a translation; the package's interpreter runs all of them
             return package
-        return _batch(translated, package) or package
+        return _with_free_batch(translated, package) or package
     except ValueError as error:
         raise _refusal(path, error) from error
 
@@ -63,8 +66,8 @@ def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Stream
     try:
         if path.suffix.lower() == ".onnx":
             return _OnnxStreamingClassifier(OnnxClassifier(OnnxModel(content)))
-        _tflite_windows(content)
-        _check_prepared(path, interpreter)
+        _tflite_window_size(content)
+        _demand_runnable(path, interpreter)
     except ValueError as error:
         raise _refusal(path, error) from error
     import pyopen_wakeword
@@ -82,13 +85,13 @@ class OnnxClassifier:
             raise ValueError("it does not have one float32 input and one output")
         self._input, shape = shapes[0]
         if len(shape) != 3 or shape[2] != EMBEDDING_SIZE:
-            raise ValueError(f"its input has the shape {_shape(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
-        self.windows = _checked_windows(shape[1])
-        self._single = shape[0] == 1
+            raise ValueError(f"its input has the shape {_shape_text(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
+        self.windows = _checked_window_size(shape[1])
+        self._takes_one_window = shape[0] == 1
         self._model = model
 
     def scores(self, windows: Array) -> Array:
-        if not self._single:
+        if not self._takes_one_window:
             return self._run(windows)
         scores = [self._run(windows[index : index + 1]) for index in range(len(windows))]
         return np.concatenate(scores) if scores else np.zeros(0, np.float32)
@@ -118,47 +121,53 @@ class PackageClassifier:
 
 
 class _OnnxStreamingClassifier:
+    """An ONNX classifier in the form of the package's own."""
+
     def __init__(self, classifier: OnnxClassifier) -> None:
         self._classifier = classifier
-        self._kept = np.zeros((0, EMBEDDING_SIZE), np.float32)
+        self._window = np.zeros((0, EMBEDDING_SIZE), np.float32)
 
     def process_streaming(self, embeddings: Array) -> Iterable[float]:
         for embedding in embeddings.reshape(-1, EMBEDDING_SIZE):
-            history = np.concatenate([self._kept, embedding[np.newaxis]])
-            self._kept = history[-self._classifier.windows :]
-            if len(self._kept) == self._classifier.windows:
-                yield float(self._classifier.scores(self._kept[np.newaxis])[0])
+            history = np.concatenate([self._window, embedding[np.newaxis]])
+            self._window = history[-self._classifier.windows :]
+            if len(self._window) == self._classifier.windows:
+                yield float(self._classifier.scores(self._window[np.newaxis])[0])
 
     def reset(self) -> None:
-        self._kept = self._kept[:0]
+        self._window = self._window[:0]
 
 
-def _batch(content: bytes, single: Classifier) -> Classifier | None:
+def _with_free_batch(content: bytes, one_window_classifier: Classifier) -> Classifier | None:
     """The model with a free batch dimension; None if that changes its result for a window."""
     try:
         free = OnnxClassifier(OnnxModel(content))
-        seeded = np.random.default_rng(_CHECKED_WINDOWS)
+        random = np.random.default_rng(_CHECKED_WINDOWS)
         loudness = np.array([0.1, 1, 5, 10, 20], np.float32)[:_CHECKED_WINDOWS, np.newaxis, np.newaxis]
-        windows = seeded.normal(size=(_CHECKED_WINDOWS, single.windows, EMBEDDING_SIZE)).astype(np.float32) * loudness
-        are_equal = np.allclose(free.scores(windows), single.scores(windows), rtol=0, atol=_ALIKE)
+        windows = (
+            random.normal(size=(_CHECKED_WINDOWS, one_window_classifier.windows, EMBEDDING_SIZE)).astype(np.float32)
+            * loudness
+        )
+        are_equal = np.allclose(free.scores(windows), one_window_classifier.scores(windows), rtol=0, atol=_ALIKE)
     except ValueError:
         return None
     return free if are_equal else None
 
 
-def _tflite_windows(content: bytes) -> int:
+def _tflite_window_size(content: bytes) -> int:
+    """Number of embeddings that a .tflite classifier takes. ValueError for another model."""
     graph = read_model(content)[0]
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise ValueError("it does not have one input and one output")
     shape = graph.tensors[graph.inputs[0]].shape
     if len(shape) != 3 or shape[0] != 1 or shape[2] != EMBEDDING_SIZE:
-        raise ValueError(f"its input has the shape {_shape(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
+        raise ValueError(f"its input has the shape {_shape_text(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
     if np.prod(graph.tensors[graph.outputs[0]].shape) != 1:
         raise ValueError("it returns several values, not one score")
-    return _checked_windows(shape[1])
+    return _checked_window_size(shape[1])
 
 
-def _check_prepared(path: Path, interpreter: Any) -> None:
+def _demand_runnable(path: Path, interpreter: Any) -> None:
     """Raises ValueError for a file that the interpreter cannot run. The package does not check that, and crashes."""
     model = interpreter.TfLiteModelCreateFromFile(str(path).encode())
     if not model:
@@ -172,13 +181,14 @@ def _check_prepared(path: Path, interpreter: Any) -> None:
         raise ValueError("the interpreter does not have all of its operators")
 
 
-def _checked_windows(windows: object) -> int:
+def _checked_window_size(windows: object) -> int:
+    """The same number. ValueError for one with which the package never returns a score."""
     if not isinstance(windows, int) or not 1 <= windows <= MAX_WINDOWS:
         raise ValueError(f"it takes {windows} embeddings, not 1 to {MAX_WINDOWS}")
     return windows
 
 
-def _shape(shape: Iterable[object]) -> str:
+def _shape_text(shape: Iterable[object]) -> str:
     return "[" + ", ".join(str(size) for size in shape) + "]"
 
 

@@ -14,7 +14,8 @@ from harness.engines.tflite_file import Graph, Op, Operator
 from harness.model.errors import PluginError
 
 _IR_VERSION, _OPSET = 8, 13
-_ELEMENT = {np.dtype(np.float32): 1, np.dtype(np.int64): 7}  # TensorProto.DataType.
+_ELEMENT_TYPES = {np.dtype(np.float32): 1, np.dtype(np.int64): 7}
+"""TensorProto.DataType of each element type."""
 
 Attribute = int | float | Sequence[int]
 Dimension = int | str
@@ -24,7 +25,7 @@ def node(operator: str, inputs: Sequence[str], output: str, **attributes: Attrib
     """A NodeProto with one output."""
     parts = [_text(1, name) for name in inputs]
     parts += [_text(2, output), _text(4, operator)]
-    parts += [_field(5, _attribute(name, value)) for name, value in attributes.items()]
+    parts += [_field(5, _attribute_proto(name, value)) for name, value in attributes.items()]
     return b"".join(parts)
 
 
@@ -37,9 +38,9 @@ def model_proto(
     """A ModelProto. inputs, outputs: shapes of float32 tensors by name; a named dimension is free."""
     graph = [_field(1, node_bytes) for node_bytes in nodes]
     graph.append(_text(2, "graph"))
-    graph += [_field(5, _tensor(name, value)) for name, value in constants.items()]
-    graph += [_field(11, _value(name, shape)) for name, shape in inputs.items()]
-    graph += [_field(12, _value(name, shape)) for name, shape in outputs.items()]
+    graph += [_field(5, _tensor_proto(name, value)) for name, value in constants.items()]
+    graph += [_field(11, _value_info_proto(name, shape)) for name, shape in inputs.items()]
+    graph += [_field(12, _value_info_proto(name, shape)) for name, shape in outputs.items()]
     return (
         _varint_field(1, _IR_VERSION) + _field(7, b"".join(graph)) + _field(8, _text(1, "") + _varint_field(2, _OPSET))
     )
@@ -48,74 +49,81 @@ def model_proto(
 def free_batch(content: bytes) -> bytes:
     """The same model with the first dimension of its inputs and outputs free. ValueError for bytes that are not an
     ONNX model."""
-    return _change(content, (7,), lambda graph: _change(graph, (11, 12), _free_value))
+    return _change_fields(content, (7,), lambda graph: _change_fields(graph, (11, 12), _free_value))
 
 
 def _free_value(value: bytes) -> bytes:
-    def tensor_type(kind: bytes) -> bytes:
-        return _change(kind, (1,), lambda tensor: _change(tensor, (2,), _free_first))
+    """A ValueInfoProto (field 2: its type) with the first dimension of its tensor free."""
 
-    return _change(value, (2,), tensor_type)
+    def tensor_type(kind: bytes) -> bytes:
+        return _change_fields(kind, (1,), lambda tensor: _change_fields(tensor, (2,), _free_first))
+
+    return _change_fields(value, (2,), tensor_type)
 
 
 def _free_first(shape: bytes) -> bytes:
-    parts, first = [], True
+    """A TensorShapeProto (field 1: each dimension) with a name in place of its first size."""
+    parts: list[bytes] = []
+    is_first = True
     for number, wire, body in _fields(shape):
-        if number == 1 and first:
-            body, first = _text(2, "batch"), False
-        parts.append(_again(number, wire, body))
+        if number == 1 and is_first:
+            is_first = False
+            body = _text(2, "batch")
+        parts.append(_encode_field(number, wire, body))
     return b"".join(parts)
 
 
-def _change(message: bytes, numbers: tuple[int, ...], change: Callable[[bytes], bytes]) -> bytes:
+def _change_fields(message: bytes, numbers: tuple[int, ...], change: Callable[[bytes], bytes]) -> bytes:
+    """A message with the bodies of the fields of these numbers changed."""
     parts = []
     for number, wire, body in _fields(message):
         if number in numbers and wire == 2:
             body = change(body)
-        parts.append(_again(number, wire, body))
+        parts.append(_encode_field(number, wire, body))
     return b"".join(parts)
 
 
 def _fields(message: bytes) -> list[tuple[int, int, bytes]]:
     """(number, wire type, body) of each field. ValueError if the bytes are not a message."""
     fields: list[tuple[int, int, bytes]] = []
-    place = 0
-    while place < len(message):
-        key, place = _read_varint(message, place)
+    position = 0
+    while position < len(message):
+        key, position = _read_varint(message, position)
         wire = key & 7
         match wire:
             case 0:
-                _, end = _read_varint(message, place)
+                _, end = _read_varint(message, position)
             case 1 | 5:
-                end = place + (8 if wire == 1 else 4)
+                end = position + (8 if wire == 1 else 4)
             case 2:
-                length, place = _read_varint(message, place)
-                end = place + length
+                length, position = _read_varint(message, position)
+                end = position + length
             case _:
                 raise ValueError("it is not an ONNX model")
         if end > len(message):
             raise ValueError("it is truncated")
-        fields.append((key >> 3, wire, message[place:end]))
-        place = end
+        fields.append((key >> 3, wire, message[position:end]))
+        position = end
     return fields
 
 
-def _again(number: int, wire: int, body: bytes) -> bytes:
+def _encode_field(number: int, wire: int, body: bytes) -> bytes:
     return _field(number, body) if wire == 2 else _varint(number << 3 | wire) + body
 
 
-def _read_varint(message: bytes, place: int) -> tuple[int, int]:
+def _read_varint(message: bytes, position: int) -> tuple[int, int]:
+    """A varint, and the position after it. ValueError for bytes that are not a varint."""
     value = shift = 0
-    while place < len(message) and shift < 70:  # 64 bits take at most ten bytes of seven.
-        byte = message[place]
+    while position < len(message) and shift < 70:  # 64 bits take at most ten bytes of seven.
+        byte = message[position]
         value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
+        position, shift = position + 1, shift + 7
         if byte < 128:
-            return value, place
+            return value, position
     raise ValueError("it is not an ONNX model")
 
 
-def _attribute(name: str, value: Attribute) -> bytes:
+def _attribute_proto(name: str, value: Attribute) -> bytes:
     if isinstance(value, int):
         return _text(1, name) + _varint_field(3, value) + _varint_field(20, 2)  # Field 20 is the type: INT.
     if isinstance(value, float):
@@ -123,12 +131,12 @@ def _attribute(name: str, value: Attribute) -> bytes:
     return _text(1, name) + b"".join(_varint_field(8, number) for number in value) + _varint_field(20, 7)  # INTS.
 
 
-def _tensor(name: str, value: npt.NDArray[np.generic]) -> bytes:
+def _tensor_proto(name: str, value: npt.NDArray[np.generic]) -> bytes:
     dims = b"".join(_varint_field(1, size) for size in value.shape)
-    return dims + _varint_field(2, _ELEMENT[value.dtype]) + _text(8, name) + _field(9, value.tobytes())
+    return dims + _varint_field(2, _ELEMENT_TYPES[value.dtype]) + _text(8, name) + _field(9, value.tobytes())
 
 
-def _value(name: str, shape: Sequence[Dimension]) -> bytes:
+def _value_info_proto(name: str, shape: Sequence[Dimension]) -> bytes:
     dims = b"".join(
         _field(1, _text(2, dimension) if isinstance(dimension, str) else _varint_field(1, dimension))
         for dimension in shape
@@ -137,10 +145,12 @@ def _value(name: str, shape: Sequence[Dimension]) -> bytes:
 
 
 def _text(number: int, text: str) -> bytes:
+    """A field with a text."""
     return _field(number, text.encode())
 
 
 def _field(number: int, body: bytes) -> bytes:
+    """A field with bytes or a message (wire type 2)."""
     return _varint(number << 3 | 2) + _varint(len(body)) + body
 
 
@@ -218,22 +228,25 @@ def embedding_model(graph: Graph) -> bytes:
     Tensors are [1, time, mel, channel] in the graph and [1, channel, time, mel] here. Convolutions must not be padded
     in time, so that an output depends only on its window. ValueError for an unknown operator.
     """
-    return _Convolutions(graph).model()
+    return _EmbeddingTranslation(graph).model()
 
 
-class _Convolutions:
+class _EmbeddingTranslation:
+    """Translates the operators of the embedding model one by one. Tensors are identified by their index in the graph;
+    `_names` has their names in the ONNX model."""
+
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._nodes: list[bytes] = []
         self._constants: Constants = {}
         self._names = {graph.inputs[0]: "mels"}
-        self._padded: dict[int, int] = {}
-        self._least: dict[int, str] = {}
+        self._paddings: dict[int, int] = {}
+        self._pending_floors: dict[int, str] = {}
         """Floors that are not yet applied to a tensor: its pool comes first, since it has fewer values after that."""
 
     def model(self) -> bytes:
         for operator in self._graph.operators:
-            self._write(operator)
+            self._translate(operator)
         size = self._graph.tensors[self._graph.outputs[0]].shape[3]
         bands = self._graph.tensors[self._graph.inputs[0]].shape[2]
         output = self._names[self._graph.outputs[0]]
@@ -241,7 +254,7 @@ class _Convolutions:
             self._nodes, self._constants, {"mels": (1, 1, "time", bands)}, {output: (1, size, "windows", 1)}
         )
 
-    def _write(self, operator: Operator) -> None:
+    def _translate(self, operator: Operator) -> None:
         source, result = operator.inputs[0], operator.outputs[0]
         name = f"t{result}"
         match operator.code:
@@ -254,7 +267,7 @@ class _Convolutions:
                 self._nodes.append(node("LeakyRelu", [self._names[source]], name, alpha=operator.number(0)))
             case Op.MAXIMUM:
                 self._constants[f"low{result}"] = self._constant(operator.inputs[1])
-                self._least[result] = f"low{result}"
+                self._pending_floors[result] = f"low{result}"
                 name = self._names[source]
             case Op.MAX_POOL_2D:
                 size = operator.integer(4), operator.integer(3)
@@ -263,8 +276,8 @@ class _Convolutions:
                 if size != strides or (operator.byte(0) == _SAME and (size[0] != 1 or shape[2] % size[1])):
                     raise ValueError("it has a pool that overlaps or is padded")
                 self._nodes.append(node("MaxPool", [self._names[source]], name, kernel_shape=size, strides=strides))
-                if source in self._least:
-                    self._least[result] = self._least[source]
+                if source in self._pending_floors:
+                    self._pending_floors[result] = self._pending_floors[source]
             case _:
                 raise ValueError(f"its operator {operator.code} is not supported")
         self._names[result] = name
@@ -273,29 +286,29 @@ class _Convolutions:
         """Notes a padding with zeros beside the mel bands, which the following convolution adds itself."""
         widths = self._constant(operator.inputs[1]).reshape(-1, 2).tolist()
         left, right = widths[2]
-        if left != right or any(any(pair) for place, pair in enumerate(widths) if place != 2):
+        if left != right or any(any(pair) for position, pair in enumerate(widths) if position != 2):
             raise ValueError("it has padding other than beside the mel bands")
         self._names[operator.outputs[0]] = self._names[operator.inputs[0]]
-        self._padded[operator.outputs[0]] = left
+        self._paddings[operator.outputs[0]] = left
 
     def _convolve(self, operator: Operator, name: str) -> None:
         source, weights, bias = operator.inputs
-        if source in self._least:
-            self._nodes.append(node("Clip", [self._names[source], self._least.pop(source)], f"{name}c"))
+        if source in self._pending_floors:
+            self._nodes.append(node("Clip", [self._names[source], self._pending_floors.pop(source)], f"{name}c"))
             self._names[source] = f"{name}c"
         kernel = self._constant(weights).transpose(0, 3, 1, 2)
-        high, wide = kernel.shape[2:]
+        rows, columns = kernel.shape[2:]
         if (operator.integer(1), operator.integer(2), operator.byte(3)) != (1, 1, 0):
             raise ValueError("it has a convolution with a stride")
-        padding = self._padded.get(source, 0)
+        padding = self._paddings.get(source, 0)
         if operator.byte(0) == _SAME:
-            if high != 1 or not wide % 2:
+            if rows != 1 or not columns % 2:
                 raise ValueError("it is padded in time")
-            padding += wide // 2
+            padding += columns // 2
         self._constants[f"{name}w"] = np.ascontiguousarray(kernel)
         self._constants[f"{name}b"] = self._constant(bias)
         inputs = [self._names[source], f"{name}w", f"{name}b"]
-        self._nodes.append(node("Conv", inputs, name, kernel_shape=(high, wide), pads=(0, padding, 0, padding)))
+        self._nodes.append(node("Conv", inputs, name, kernel_shape=(rows, columns), pads=(0, padding, 0, padding)))
 
     def _constant(self, index: int) -> npt.NDArray[np.generic]:
         value = self._graph.tensors[index].values
@@ -307,7 +320,7 @@ class _Convolutions:
 def classifier_model(graphs: Sequence[Graph]) -> bytes:
     """windows [batch, W, size] → scores [batch, 1]. An `If` becomes a choice, per window, between both its results."""
     main = graphs[0]
-    writer = _Layers(graphs)
+    writer = _ClassifierTranslation(graphs)
     names = writer.write(main, {main.inputs[0]: "windows"}, "m")
     shape = main.tensors[main.inputs[0]].shape
     return model_proto(
@@ -315,7 +328,9 @@ def classifier_model(graphs: Sequence[Graph]) -> bytes:
     )
 
 
-class _Layers:
+class _ClassifierTranslation:
+    """Translates graphs of a classifier into nodes and constants of one ONNX graph."""
+
     def __init__(self, graphs: Sequence[Graph]) -> None:
         self._graphs = graphs
         self.nodes: list[bytes] = []
@@ -330,10 +345,10 @@ class _Layers:
                 if tensor.values.dtype == np.float32:
                     self.constants[names[index]] = tensor.values
         for operator in graph.operators:
-            self._operator(graph, operator, names, prefix)
+            self._translate_operator(graph, operator, names, prefix)
         return names
 
-    def _operator(self, graph: Graph, operator: Operator, names: dict[int, str], prefix: str) -> None:
+    def _translate_operator(self, graph: Graph, operator: Operator, names: dict[int, str], prefix: str) -> None:
         result = operator.outputs[0]
         name = f"{prefix}{result}"
         inputs = [names[index] for index in operator.inputs if index >= 0 and index in names]
@@ -381,6 +396,7 @@ class _Layers:
         names[result] = name
 
     def _choose(self, operator: Operator, names: dict[int, str], prefix: str) -> None:
+        """Translates an `If`: computes both branches, and chooses between their results for each window."""
         branches = []
         for field in (0, 1):
             number = operator.integer(field)
@@ -394,11 +410,11 @@ class _Layers:
         self._add("Where", [names[operator.inputs[0]], *branches], name)
         names[operator.outputs[0]] = name
 
-    def _activate(self, operator: str, inputs: Sequence[str], name: str, activation: int, **more: int) -> None:
+    def _activate(self, operator: str, inputs: Sequence[str], name: str, activation: int, **attributes: int) -> None:
         if activation not in (0, _RELU):
             raise ValueError(f"its activation {activation} is not supported")
         inner = f"{name}r" if activation else name
-        self._add(operator, inputs, inner, **more)
+        self._add(operator, inputs, inner, **attributes)
         if activation:
             self._add("Relu", [inner], name)
 

@@ -35,8 +35,10 @@ from harness.model.offline import (
     SettingKind,
 )
 
-RATE_HZ = 16000  # That of the packaged acoustic model.
-FRAME_SAMPLES = 160  # 10 ms, the decoder's own frames.
+RATE_HZ = 16000
+"""Sample rate of the packaged acoustic model."""
+FRAME_SAMPLES = 160
+"""10 ms, the decoder's own frames."""
 LICENCE = "BSD-2-Clause, also for the en-us acoustic model and dictionary"
 DICTIONARY = Setting(
     "dictionary", SettingKind.FILE, "",
@@ -44,7 +46,8 @@ DICTIONARY = Setting(
 )  # fmt: skip
 _ENTRY = re.compile(r"(\S+?)(?:\(\d+\))?[ \t]+(\S.*)")
 _WORD = re.compile(r"[^\s/]+")
-Sounds = dict[str, list[str]]
+Pronunciations = dict[str, list[str]]
+"""Word → its pronunciations, each as phonemes with blanks between."""
 
 
 def _package() -> Any:
@@ -52,20 +55,20 @@ def _package() -> Any:
     return import_extra("pocketsphinx", "the engine pocketsphinx", "offline")
 
 
-def _words_of(phrase: str) -> tuple[str, ...]:
+def _words_in(phrase: str) -> tuple[str, ...]:
     """The words of a phrase as in the dictionary: lower case, without the punctuation around them."""
     words = (word.strip(".,!?;:\"'()").lower() for word in _WORD.findall(phrase.replace("_", " ")))
     return tuple(word for word in words if word)
 
 
-def _sounds(words: Iterable[str], own_file: str) -> tuple[Sounds, tuple[str, ...]]:
+def _pronounce(words: Iterable[str], own_file: str) -> tuple[Pronunciations, tuple[str, ...]]:
     """Pronunciations of the words, from the file `own_file` first, then from the packaged dictionary; and the words in
     neither.
 
     InputError with the line if the file is not a dictionary, or names a sound that the model does not have.
     """
     vocabulary = set(words)
-    sounds: Sounds = {}
+    pronunciations_by_word: Pronunciations = {}
     phones: set[str] = set()
     with Path(_package().get_model_path("en-us/cmudict-en-us.dict")).open(encoding="utf-8") as file:
         for line in file:
@@ -73,22 +76,28 @@ def _sounds(words: Iterable[str], own_file: str) -> tuple[Sounds, tuple[str, ...
             if entry is None:
                 continue
             if entry[1] in vocabulary:
-                sounds.setdefault(entry[1], []).append(entry[2].strip())
+                pronunciations_by_word.setdefault(entry[1], []).append(entry[2].strip())
             if own_file:
                 phones.update(entry[2].split())
     if own_file:
-        sounds.update({word: ways for word, ways in _own_sounds(own_file, phones).items() if word in vocabulary})
-    return sounds, tuple(sorted(vocabulary - sounds.keys()))
+        pronunciations_by_word.update(
+            {
+                word: pronunciations
+                for word, pronunciations in _read_dictionary(own_file, phones).items()
+                if word in vocabulary
+            }
+        )
+    return pronunciations_by_word, tuple(sorted(vocabulary - pronunciations_by_word.keys()))
 
 
-def _decoder(sounds: Sounds, phrases: str) -> Any:
+def _decoder(pronunciations_by_word: Pronunciations, phrases: str) -> Any:
     """A decoder that searches for the lines of a list of keyphrases, without a language model and silent on stderr."""
     with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
         words, keyphrases = Path(folder) / "words.dict", Path(folder) / "phrases.kws"
         lines = [
             f"{word if not alternative else f'{word}({alternative + 1})'} {phones}\n"
-            for word, ways in sorted(sounds.items())
-            for alternative, phones in enumerate(ways)
+            for word, pronunciations in sorted(pronunciations_by_word.items())
+            for alternative, phones in enumerate(pronunciations)
         ]
         words.write_text("".join(lines), encoding="utf-8")
         keyphrases.write_text(phrases, encoding="utf-8")
@@ -106,8 +115,9 @@ def _read_text(path: str, subject: str) -> str:
         raise InputError(f"the {subject} is not UTF-8 text", place=Place(path), remedy="Save it as UTF-8") from error
 
 
-def _own_sounds(path: str, phones: set[str]) -> Sounds:
-    sounds: Sounds = {}
+def _read_dictionary(path: str, phones: set[str]) -> Pronunciations:
+    """The pronunciations in the user's dictionary. phones: the phonemes of the model. InputError for another line."""
+    pronunciations_by_word: Pronunciations = {}
     for row, line in enumerate(_read_text(path, "dictionary").splitlines(), start=1):
         if not line.strip() or line.startswith((";;;", "#")):
             continue
@@ -125,8 +135,8 @@ def _own_sounds(path: str, phones: set[str]) -> Sounds:
                 place=Place(path, row),
                 remedy=f"Use these phonemes: {' '.join(sorted(phones))}",
             )
-        sounds.setdefault(entry[1].lower(), []).append(" ".join(entry[2].split()))
-    return sounds
+        pronunciations_by_word.setdefault(entry[1].lower(), []).append(" ".join(entry[2].split()))
+    return pronunciations_by_word
 
 
 KWS_THRESHOLD = Setting(
@@ -141,12 +151,13 @@ POINT = Setting(
     OPERATING_POINT.name, SettingKind.WHOLE, "10",
     "1 (strictest) to 20 (most lenient): point n is a kws-threshold of 10^(-3n)", low=1, high=POINTS,
 )  # fmt: skip
-_DECADES_A_POINT = 3  # So that the tenth point is the default of kws-threshold, 1e-30.
+_DECADES_A_POINT = 3
+"""Powers of ten from one operating point to the next, so that the tenth is the default of kws-threshold, 1e-30."""
 _LINE = re.compile(r"(.*?)\s*(?:/\s*([^/\s]+)\s*/)?\s*")
-# Blocks of one size, whatever sizes the sound comes in, since features are normalised by block.
 _BLOCK_SAMPLES = 8000
-# A phrase at the very end of a file is found some frames later.
+"""The decoder gets blocks of one size, whatever sizes the sound comes in, since features are normalised by block."""
 _TAIL_SAMPLES = 4800
+"""Silence after a file: a phrase at its very end is found some frames later."""
 
 POINTS_OF_SEARCH = tuple(OperatingPoint(n, 10.0 ** (-_DECADES_A_POINT * n)) for n in range(1, POINTS + 1))
 """Point n is the threshold 10^(−3n): 1e-3 is the strictest, 1e-30 the tenth, 1e-60 the most lenient."""
@@ -166,20 +177,22 @@ class PocketSphinxKeyphrase:
     operating_points: ClassVar[tuple[OperatingPoint, ...]] = POINTS_OF_SEARCH
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
-        self._thresholds, point, sounds = _searched(model, settings)
+        self._thresholds, point, pronunciations_by_word = _read_task(model, settings)
         phrases = "".join(f"{phrase} /{threshold:g}/\n" for phrase, threshold in self._thresholds.items())
-        self._decoder: Any = _decoder(sounds, phrases)
-        self._refractory = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
+        self._decoder: Any = _decoder(pronunciations_by_word, phrases)
+        self._refractory_samples = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
         self._stream: _Search | None = None
         installed_version = version("pocketsphinx")
-        pronounced = "\n".join(f"{word} {' | '.join(ways)}" for word, ways in sorted(sounds.items()))
-        searched = hashlib.sha256(f"{phrases}\n{pronounced}".encode()).hexdigest()
+        pronunciation_lines = "\n".join(
+            f"{word} {' | '.join(pronunciations)}" for word, pronunciations in sorted(pronunciations_by_word.items())
+        )
+        searched_sha256 = hashlib.sha256(f"{phrases}\n{pronunciation_lines}".encode()).hexdigest()
         self.facts = EngineFacts(
             EngineKind.WAKE,
             f"pocketsphinx {installed_version}",
             RATE_HZ,
             tuple(self._thresholds),
-            fingerprint(PocketSphinxKeyphrase, installed_version, searched, settings),
+            fingerprint(PocketSphinxKeyphrase, installed_version, searched_sha256, settings),
             licence=LICENCE,
             lead_in_ms=number(settings, LEAD_IN),
             operating_point=point,
@@ -191,7 +204,7 @@ class PocketSphinxKeyphrase:
     def check(cls, model: str, settings: Mapping[str, str]) -> None:
         """Raises the errors of an invalid phrase or file without loading the acoustic model."""
         if find_spec("pocketsphinx") is not None:  # else the workers of a cluster may have it
-            _searched(model, settings)
+            _read_task(model, settings)
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
@@ -204,7 +217,7 @@ class PocketSphinxKeyphrase:
         """A fresh search; ends the previous one."""
         if self._stream is not None:
             self._stream.end()
-        self._stream = _Search(self._decoder, self._refractory)
+        self._stream = _Search(self._decoder, self._refractory_samples)
         return self._stream
 
     def close(self) -> None:
@@ -223,13 +236,13 @@ class _Search:
         decoder.start_utt()
         self._open = True
         self._blocks = FrameCutter(_BLOCK_SAMPLES)
-        self._samples = 0
-        self._reported = 0
-        self._separated = RefractoryFilter(refractory_samples)
+        self._fed_samples = 0
+        self._seen_segments = 0
+        self._refractory_filter = RefractoryFilter(refractory_samples)
         self._spots: list[OfflineSpot] = []
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
-        self._samples += len(samples)
+        self._fed_samples += len(samples)
         for block in self._blocks.cut(samples):
             self._search(block)
 
@@ -251,26 +264,26 @@ class _Search:
         if self._decoder.hyp() is None:
             return
         # Segments come oldest first, and stay. A better segment that overlaps a reported one may move it.
-        for segment in islice(self._decoder.seg(), self._reported, None):
-            self._reported += 1
-            start = min(segment.start_frame * FRAME_SAMPLES, self._samples)
-            end = min((segment.end_frame + 1) * FRAME_SAMPLES, self._samples)
+        for segment in islice(self._decoder.seg(), self._seen_segments, None):
+            self._seen_segments += 1
+            start = min(segment.start_frame * FRAME_SAMPLES, self._fed_samples)
+            end = min((segment.end_frame + 1) * FRAME_SAMPLES, self._fed_samples)
             phrase = segment.word.strip()
-            if start < self._samples and self._separated.counts(phrase, end):
+            if start < self._fed_samples and self._refractory_filter.counts(phrase, end):
                 self._spots.append(OfflineSpot(phrase, start, end, float(segment.prob)))
 
 
-def _searched(model: str, settings: Mapping[str, str]) -> tuple[dict[str, float], int | None, Sounds]:
+def _read_task(model: str, settings: Mapping[str, str]) -> tuple[dict[str, float], int | None, Pronunciations]:
     """The phrases with their thresholds, the operating point, and the pronunciations of their words."""
     threshold, point = _threshold(settings)
     path = settings.get(KEYPHRASES.name, "")
     thresholds = _phrases(model, path, threshold)
-    words = (word for phrase in thresholds for word in _words_of(phrase))
-    sounds, missing = _sounds(words, settings.get(DICTIONARY.name, ""))
+    words = (word for phrase in thresholds for word in _words_in(phrase))
+    pronunciations_by_word, missing = _pronounce(words, settings.get(DICTIONARY.name, ""))
     if not missing:
-        return thresholds, point, sounds
+        return thresholds, point, pronunciations_by_word
     lines = enumerate(_read_text(path, "list of keyphrases").splitlines() if path else [], start=1)
-    row = next((row for row, line in lines if line[:1] != "#" and missing[0] in _words_of(line)), None)
+    row = next((row for row, line in lines if line[:1] != "#" and missing[0] in _words_in(line)), None)
     raise InputError(
         f"pocketsphinx's dictionary does not contain: {', '.join(missing)}",
         place=None if row is None else Place(path, row),
@@ -281,18 +294,19 @@ def _searched(model: str, settings: Mapping[str, str]) -> tuple[dict[str, float]
 
 
 def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:
+    """The threshold of phrases without their own, and its operating point (None: a threshold was set)."""
     if KWS_THRESHOLD.name in settings:
         if POINT.name in settings:
             raise InputError(
                 "kws-threshold and operating-point are both set, but each sets the threshold",
                 remedy="Set only one of them",
             )
-        return _power(settings[KWS_THRESHOLD.name], None), None
+        return _parse_threshold(settings[KWS_THRESHOLD.name], None), None
     point = round(number(settings, POINT))
     return POINTS_OF_SEARCH[point - 1].threshold, point
 
 
-def _power(text: str, place: Place | None) -> float:
+def _parse_threshold(text: str, place: Place | None) -> float:
     """A threshold written as such (above 0) or as its power of ten (below 0)."""
     try:
         value = float(text)
@@ -310,16 +324,16 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     thresholds: dict[str, float] = {}
     entries: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
     lines = _read_text(path, "list of keyphrases").splitlines() if path else []
-    for number_, line in enumerate(lines, start=1):
+    for line_number, line in enumerate(lines, start=1):
         match = _LINE.fullmatch(line)
         if line.strip() and not line.startswith("#") and match is not None:
-            entries.append((match[1], match[2], number_))
+            entries.append((match[1], match[2], line_number))
     for text, threshold_text, line_number in entries:
         place = Place(path, line_number) if line_number else None
-        phrase = " ".join(_words_of(text))
+        phrase = " ".join(_words_in(text))
         if not phrase:
             raise InputError(f"{text!r} contains no word", place=place)
-        thresholds[phrase] = threshold if threshold_text is None else _power(threshold_text, place)
+        thresholds[phrase] = threshold if threshold_text is None else _parse_threshold(threshold_text, place)
     if not thresholds:
         raise InputError(
             "pocketsphinx needs a phrase",

@@ -45,11 +45,11 @@ class Porcupine:
         paths = [packaged.get(name.replace("_", " "), name) for name in names]
         unknown = [name for name, path in zip(names, paths, strict=True) if not path.endswith(".ppn")]
         if unknown or not names:
-            problem = (
-                f"porcupine has no phrase {', '.join(map(repr, unknown))}" if unknown else "porcupine needs a phrase"
-            )
+            problem = "porcupine needs a phrase"
+            if unknown:
+                problem = f"porcupine has no phrase {', '.join(map(repr, unknown))}"
             raise InputError(problem, remedy=f"Name a .ppn file, or one of: {', '.join(sorted(packaged))}")
-        hashed = sha256_of(*map(Path, paths))
+        model_sha256 = sha256_of(*map(Path, paths))
         self._phrases = [Path(name).stem if name.endswith(".ppn") else name.replace("_", " ") for name in names]
         self._sensitivities = [number(settings, SENSITIVITY)] * len(paths)
         self._package, self._paths = package, paths
@@ -61,7 +61,7 @@ class Porcupine:
             f"pvporcupine {installed_version}",
             self._instance.sample_rate,
             tuple(self._phrases),
-            fingerprint(Porcupine, installed_version, hashed, settings),
+            fingerprint(Porcupine, installed_version, model_sha256, settings),
             licence=LICENCE,
             lead_in_ms=number(settings, LEAD_IN),
             settings=tuple(sorted(settings.items())),
@@ -74,19 +74,20 @@ class Porcupine:
         )
 
     def listen(self) -> FrameSpotStream:
+        """Begins a file with a new instance."""
         self.close()
         self._instance = self._create()
-        return FrameSpotStream(self._instance.frame_length, self._spot_samples, self._hear)
+        return FrameSpotStream(self._instance.frame_length, self._spot_samples, self._phrases_in)
 
     def close(self) -> None:
         if self._instance is not None:
             self._instance.delete()
             self._instance = None
 
-    def _hear(self, frame: Pcm) -> Iterator[str]:
-        place = self._instance.process(frame.tolist())
-        if place >= 0:
-            yield self._phrases[place]
+    def _phrases_in(self, frame: Pcm) -> Iterator[str]:
+        index = self._instance.process(frame.tolist())
+        if index >= 0:
+            yield self._phrases[index]
 
     def _create(self) -> Any:
         options: dict[str, Any] = {"keyword_paths": self._paths, "sensitivities": self._sensitivities}
@@ -94,7 +95,7 @@ class Porcupine:
             options["access_key"] = os.environ[KEY]
         try:
             return self._package.create(**options)
-        except Exception as error:  # noqa: BLE001 – of classes that differ by version
+        except Exception as error:  # noqa: BLE001 – its class differs by version
             problem = f"porcupine cannot be started: {type(error).__name__}"
             raise EngineError(problem, remedy=f"Check the .ppn files, and {KEY} for versions that need it") from None
 
@@ -104,6 +105,7 @@ def _needs_key(package: Any) -> bool:
 
 
 def _package() -> Any:
+    """The package, imported. PluginError if it, or the key that it needs, is missing."""
     package = import_extra("pvporcupine", "the engine porcupine", "porcupine")
     if _needs_key(package) and not os.environ.get(KEY):
         raise PluginError(

@@ -44,9 +44,11 @@ from harness.model.offline import (
 )
 
 _LINE_ALLOWANCE = 1000
-_MAX_LINES_PER_SECOND = 200  # Of sound. Chosen: twice as many as an engine writes that reports each 10 ms.
-"""A program that writes more lines than the allowance and these per second of the file's sound is at fault."""
-_BLOCKS_PER_SECOND = 10  # Always, so that results do not depend on how the file is read.
+"""Number of lines that a program may write for any file, beside those for each second of its sound."""
+_MAX_LINES_PER_SECOND = 200
+"""Number of further lines per second of sound: twice as many as an engine writes that reports each 10 ms."""
+_BLOCKS_PER_SECOND = 10
+"""Blocks in which sound is sent. Always the same, so that results do not depend on how the file is read."""
 _REMEDY = "docs/how-to/measure-a-program.md lists the lines that it may write"
 _START_REMEDY = "Check whether it is waiting for something. For a longer limit: -s start-limit-s=N"
 _SERVED_REMEDY = (
@@ -67,8 +69,10 @@ class Mode(Enum):
 class EngineConnection:
     """One engine, started when needed and restarted after a fault.
 
-    hello: what the engine declared about itself (SERVED), or `default_hello`, which is made from the settings (ONCE).
-    start_limit_s: time limit for the hello. hang_limit_s: time limit without any progress.
+    - hello: what the engine declared about itself (SERVED), or `default_hello`, which is made from the settings (ONCE).
+    - start_limit_s: time limit for the hello.
+    - hang_limit_s: time limit without any progress.
+    - current_exchange: the file that was begun last; None before the first, and after `close`.
     """
 
     def __init__(
@@ -88,7 +92,7 @@ class EngineConnection:
         self.current_exchange: FileExchange | None = None
         self.hello = default_hello
         if mode is Mode.SERVED:
-            self.hello = self._start()[1]
+            _, self.hello = self._start()
 
     @property
     def pid(self) -> int | None:
@@ -115,6 +119,7 @@ class EngineConnection:
         self._close()
 
     def _running_pipe(self) -> ProgramPipe:
+        """The pipe of the running process, or of a new one. EngineError if that declares something else."""
         if self._pipe is not None and self._pipe.alive:
             return self._pipe
         pipe, hello = self._start()
@@ -123,13 +128,14 @@ class EngineConnection:
         return pipe
 
     def _start(self) -> tuple[ProgramPipe, EngineHello]:
+        """Starts a process, and reads its hello. EngineError if it sends none."""
         self._close()
         pipe = self._pipe = ProgramPipe(self.command, self._hang_limit_s)
         text = pipe.read_line(self._start_limit_s, "has not sent its hello", _START_REMEDY)
         if text is None:
             raise pipe.early_end_error("before its hello")
         try:
-            return pipe, protocol.hello_of(text)
+            return pipe, protocol.parse_hello(text)
         except ProtocolFault as fault:
             raise pipe.fault(str(fault), _SERVED_REMEDY) from None
 
@@ -187,100 +193,108 @@ class FileExchange:
 
     def _send(self, block: npt.NDArray[np.int16]) -> None:
         self._sent_samples += len(block)
-        framed = self._mode is Mode.SERVED
-        self._pipe.send(protocol.sound(block) if framed else block.astype("<i2", copy=False).tobytes())
+        is_served = self._mode is Mode.SERVED
+        self._pipe.send(protocol.sound(block) if is_served else block.astype("<i2", copy=False).tobytes())
 
     def _read_arrived_lines(self) -> None:
         for text in self._pipe.read_arrived():
-            if self._take_line(text):
-                raise self._fault("reported that the file is done before its end")
+            if self._handle_line(text):
+                raise self._end_with_fault("reported that the file is done before its end")
 
     def _end(self) -> None:
+        """Signals the end of the file to the engine, and reads its lines until it is done (SERVED) or exits (ONCE)."""
         self._ended = True
         if self._mode is Mode.SERVED:
             self._pipe.send(protocol.end(self._number))
-            while (
-                text := self._pipe.read_line(self._hang_limit_s, "has not reported that the file is done")
-            ) is not None:
-                if self._take_line(text):
+            waiting = "has not reported that the file is done"
+            while (text := self._pipe.read_line(self._hang_limit_s, waiting)) is not None:
+                if self._handle_line(text):
                     return
             raise self._pipe.early_end_error("before it reported that the file is done")
         self._pipe.end_input()
-        while (text := self._pipe.read_line(self._hang_limit_s, "has neither written a line nor exited")) is not None:
-            self._take_line(text)
+        waiting = "has neither written a line nor exited"
+        while (text := self._pipe.read_line(self._hang_limit_s, waiting)) is not None:
+            self._handle_line(text)
         if self._pipe.exit_status() != 0:
             raise self._pipe.early_end_error("after the last of the sound")
 
-    def _take_line(self, text: str) -> bool:
-        """Keeps the content of a line. True when it reports that the file is done."""
+    def _handle_line(self, text: str) -> bool:
+        """Adds the content of a line to the reports. Returns whether it says that the file is done. EngineError for a
+        line that must not come here."""
         if not text.strip():
             return False
         self._line_count += 1
-        if self._line_count > _LINE_ALLOWANCE + _MAX_LINES_PER_SECOND * self._sent_samples / self._hello.rate_hz:
-            raise self._fault(
-                f"wrote {self._line_count} lines in {seconds(self._sent_samples / self._hello.rate_hz)} of sound"
-            )
+        sent_s = self._sent_samples / self._hello.rate_hz
+        if self._line_count > _LINE_ALLOWANCE + _MAX_LINES_PER_SECOND * sent_s:
+            raise self._end_with_fault(f"wrote {self._line_count} lines in {seconds(sent_s)} of sound")
         try:
             if self._mode is Mode.ONCE and self._line_count == 1 and protocol.is_hello(text):
-                self._check_same_kind(protocol.hello_of(text))
+                self._check_same_kind(protocol.parse_hello(text))
                 return False
             expects_frames = self._hello.kind is EngineKind.FRAME
-            line = protocol.line_of(text, self._hello.rate_hz, self._sent_samples, frames=expects_frames)
+            line = protocol.parse_line(text, self._hello.rate_hz, self._sent_samples, frames=expects_frames)
         except ProtocolFault as fault:
-            raise self._fault(str(fault)) from None
+            raise self._end_with_fault(str(fault)) from None
         match line:
             case FileCompletion(number):
                 if number != self._number:
-                    raise self._fault(f"reported that another file is done ({number - self._number:+d})")
+                    raise self._end_with_fault(f"reported that another file is done ({number - self._number:+d})")
                 return True
             case FileRefusal(why):
-                raise self._refusal(why)
+                raise self._end_with_refusal(why)
             case EngineScores():
-                self._keep_scores(line)
+                self._add_scores(line)
             case EngineEvent():
-                self._keep_event(line)
+                self._add_event(line)
         return False
 
-    def _keep_event(self, event: EngineEvent) -> None:
+    def _add_event(self, event: EngineEvent) -> None:
         if self._hello.scores is not None:
-            raise self._fault(f"sent a detection of {event.text!r}, but its hello declares scores, which alone count")
+            raise self._end_with_fault(
+                f"sent a detection of {event.text!r}, but its hello declares scores, which alone count"
+            )
         if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
-            raise self._fault(f"detected {event.text!r}, which is not in its hello: {', '.join(self._hello.phrases)}")
+            raise self._end_with_fault(
+                f"detected {event.text!r}, which is not in its hello: {', '.join(self._hello.phrases)}"
+            )
         if event.end is None and self._hello.kind is EngineKind.WAKE:
-            raise self._fault(f"did not report where {event.text!r} ends, as end (samples) or end_s")
+            raise self._end_with_fault(f"did not report where {event.text!r} ends, as end (samples) or end_s")
         if event.end is not None:
             if event.end < self._last_end_sample:
-                raise self._fault(f"sent an event at sample {event.end} after one at sample {self._last_end_sample}")
+                raise self._end_with_fault(
+                    f"sent an event at sample {event.end} after one at sample {self._last_end_sample}"
+                )
             self._last_end_sample = event.end
         self._reports.append(event)
 
-    def _keep_scores(self, scores: EngineScores) -> None:
+    def _add_scores(self, scores: EngineScores) -> None:
         declaration = self._hello.scores
         if declaration is None or scores.phrase not in self._hello.phrases:
-            raise self._fault(f"sent scores of {scores.phrase!r}, which its hello does not declare")
+            raise self._end_with_fault(f"sent scores of {scores.phrase!r}, which its hello does not declare")
         due_sample = self._next_score_sample.get(scores.phrase)
         if due_sample is not None and scores.end != due_sample:
-            raise self._fault(f"sent scores at sample {scores.end} that do not continue the previous ones")
+            raise self._end_with_fault(f"sent scores at sample {scores.end} that do not continue the previous ones")
         last_sample = scores.end + (len(scores.scores) - 1) * declaration.step
         if last_sample > self._sent_samples:
-            raise self._fault(f"sent scores beyond the {self._sent_samples} samples that it was given")
+            raise self._end_with_fault(f"sent scores beyond the {self._sent_samples} samples that it was given")
         self._next_score_sample[scores.phrase] = last_sample + declaration.step
         self._reports.append(scores)
 
     def _check_same_kind(self, hello: EngineHello) -> None:
         if (hello.kind, hello.rate_hz) != (self._hello.kind, self._hello.rate_hz):
-            raise self._fault(
+            raise self._end_with_fault(
                 f"is of kind {hello.kind.value} at {hello.rate_hz} Hz",
                 f"Use -s kind={hello.kind.value} -s rate-hz={hello.rate_hz}",
             )
 
-    def _refusal(self, why: str) -> EngineError:
-        """The engine's own error. The next file gets a fresh process."""
+    def _end_with_refusal(self, why: str) -> EngineError:
+        """Ends the process, and returns the engine's own error. The next file gets a fresh process."""
         self._ended = True
         self._pipe.end()
         return EngineError(f"the engine {show_command(self._pipe.command)} reported an error: {plain_text(why)}")
 
-    def _fault(self, problem: str, remedy: str = _REMEDY) -> EngineError:
+    def _end_with_fault(self, problem: str, remedy: str = _REMEDY) -> EngineError:
+        """Ends the process, and returns an error with its command and its last output."""
         self._ended = True
         return self._pipe.fault(problem, remedy)
 
@@ -351,7 +365,7 @@ class ProcessEngine:
         self._refractory_samples = round(number(settings, REFRACTORY) / 1000 * hello.rate_hz)
         try:
             _check_settings(settings, hello)
-            rule, point, points = _rule(settings, hello.scores, hello.rate_hz)
+            rule, point, points = _rule_and_points(settings, hello.scores, hello.rate_hz)
         except InputError:
             self.close()
             raise
@@ -364,7 +378,7 @@ class ProcessEngine:
             version,
             hello.rate_hz,
             hello.phrases,
-            fingerprint(ProcessEngine, version, _hash(self._connection.command), settings),
+            fingerprint(ProcessEngine, version, _command_hash(self._connection.command), settings),
             licence=hello.licence,
             lead_in_ms=lead_in_ms if hello.kind is EngineKind.WAKE else 0.0,
             rule=rule,
@@ -392,23 +406,24 @@ class ProcessEngine:
 class SpottingProcess(ProcessEngine):
     """A program that reports detections."""
 
-    def listen(self) -> _Spots:
-        return _Spots(self._connection.begin_file(), self._spot_samples, self._refractory_samples)
+    def listen(self) -> _SpotStream:
+        return _SpotStream(self._connection.begin_file(), self._spot_samples, self._refractory_samples)
 
 
 class ScoringProcess(ProcessEngine):
     """A program that reports its scores continuously."""
 
-    def begin(self) -> _Tracks:
+    def begin(self) -> _TrackStream:
         scores = self._connection.hello.scores
         assert scores is not None
-        return _Tracks(self._connection.begin_file(), scores.step)
+        return _TrackStream(self._connection.begin_file(), scores.step)
 
 
 class UnderstandingProcess(ProcessEngine):
     """A program that reports transcripts or frames."""
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
+        """All events of a file as one answer; None if there are none."""
         exchange = self._connection.begin_file()
         exchange.feed(samples)
         reports = [report for report in exchange.take(flush=True) if isinstance(report, EngineEvent)]
@@ -418,7 +433,7 @@ class UnderstandingProcess(ProcessEngine):
             return None
         start = next((event.start for event in events if event.start is not None), 0)
         end = next((event.end for event in reversed(events) if event.end is not None), len(samples))
-        start = min(start, end)  # they may be of different events, and in any order
+        start = min(start, end)  # they may belong to different events, and come in any order
         score = events[0].score if len(events) == 1 else None
         text = " ".join(event.text.strip() for event in events if event.text.strip())
         if not frames:
@@ -428,7 +443,9 @@ class UnderstandingProcess(ProcessEngine):
         return Said(text, start, end, score, intents, slots)
 
 
-class _Spots:
+class _SpotStream:
+    """The detections of one file. spot_samples: length of one whose start is not reported."""
+
     def __init__(self, exchange: FileExchange, spot_samples: int, refractory_samples: int) -> None:
         self._exchange = exchange
         self._spot_samples = spot_samples
@@ -448,7 +465,9 @@ class _Spots:
         return tuple(spots)
 
 
-class _Tracks:
+class _TrackStream:
+    """The scores of one file. step: samples from one score to the next."""
+
     def __init__(self, exchange: FileExchange, step: int) -> None:
         self._exchange = exchange
         self._step = step
@@ -476,9 +495,11 @@ def _check_settings(settings: Mapping[str, str], hello: EngineHello) -> None:
             )
 
 
-def _rule(
+def _rule_and_points(
     settings: Mapping[str, str], scores: DeclaredScores | None, rate_hz: int
 ) -> tuple[SpotRule | None, int | None, tuple[OperatingPoint, ...]]:
+    """The rule that turns scores into detections, the operating point in use, and all operating points. None and () for
+    an engine that reports detections; InputError for settings that such an engine does not have."""
     if scores is not None:
         return (*spot_rule(settings, scores.threshold, rate_hz), operating_points(scores.threshold))
     score_settings = {setting.name for setting in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name, REFRACTORY.name}
@@ -491,7 +512,7 @@ def _rule(
     return None, None, ()
 
 
-def _hash(command: tuple[str, ...]) -> str:
+def _command_hash(command: tuple[str, ...]) -> str:
     """SHA-256 over the command and the files that it names, so that a changed program or model is another engine."""
     digest = hashlib.sha256()
     for part in command:

@@ -37,8 +37,9 @@ from harness.model.offline import EngineKind
 from harness.model.understanding import JOINT, Slot
 
 PROTOCOL = 1
-# An engine rounds a time to its own step, and may give a time just past the last sample.
+"""The version of this protocol."""
 TOLERANCE_S = 0.02
+"""A time may lie this far beyond the sound that was sent, since an engine rounds it to its own step."""
 _MAX_TEXT_CHARS = 100_000
 _RATES_HZ = (4000, 192_000)
 
@@ -126,8 +127,8 @@ def end(file: int) -> bytes:
     return _line({"end": file})
 
 
-def hello_of(text: str) -> EngineHello:
-    """The hello in an engine's first line; ProtocolFault."""
+def parse_hello(text: str) -> EngineHello:
+    """The hello in an engine's first line. ProtocolFault for another line."""
     message = parse_object(text)
     demand_protocol(message, text, PROTOCOL)
     kinds = [kind.value for kind in EngineKind]
@@ -152,13 +153,13 @@ def hello_of(text: str) -> EngineHello:
         phrases=tuple(phrases),
         licence=demand_name(message, "licence", "not stated"),
         lead_in_ms=lead_in_ms,
-        scores=_read_declaration(message, kind, phrases),
+        scores=_parse_declaration(message, kind, phrases),
         carries_state=carries_state,
     )
 
 
-def line_of(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False) -> Line:
-    """The content of any other line; ProtocolFault.
+def parse_line(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False) -> Line:
+    """The content of any other line. ProtocolFault for a line of another form.
 
     sent_samples: number of samples of the file that were sent so far; no result may lie beyond them.
     frames: whether the engine reports frames. Other engines may use such keys for something else; they are ignored.
@@ -171,16 +172,16 @@ def line_of(text: str, rate_hz: int, sent_samples: int, *, frames: bool = False)
     if "error" in message:
         return FileRefusal(str(message["error"])[:_MAX_TEXT_CHARS])
     if "scores" in message:
-        return _scores(message, sent_samples)
+        return _parse_scores(message, sent_samples)
     if frames and ("intents" in message or "slots" in message):
-        intents, slots = _frame(message)
+        intents, slots = _parse_frame(message)
         if not _is_text(message.get("text", "")):
             raise ProtocolFault("sent a text that is not valid Unicode")
-        event = _event({"text": "", **message}, "text", rate_hz, sent_samples)
+        event = _parse_event({"text": "", **message}, "text", rate_hz, sent_samples)
         return replace(event, intents=intents, slots=slots)
     for key in ("phrase", "text"):
         if key in message:
-            return _event(message, key, rate_hz, sent_samples)
+            return _parse_event(message, key, rate_hz, sent_samples)
     results = "intents" if frames else "phrase, text, scores"
     raise ProtocolFault(f"wrote a line without {results}, done or error: {short(text)}")
 
@@ -190,7 +191,7 @@ def is_hello(text: str) -> bool:
     return "protocol" in parse_object(text)
 
 
-def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -> EngineEvent:
+def _parse_event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -> EngineEvent:
     text = message[key]
     if not isinstance(text, str):
         raise ProtocolFault(f"sent a {key} that is not a string")
@@ -198,26 +199,32 @@ def _event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -
         raise ProtocolFault(f"sent a {key} of {len(text)} characters; at most {_MAX_TEXT_CHARS} are accepted")
     if key == "phrase" and not text.strip():
         raise ProtocolFault("sent a phrase without a name")
-    start, end_ = _position(message, "start", rate_hz, sent_samples), _position(message, "end", rate_hz, sent_samples)
-    if key == "phrase" and end_ is None:
+    start = _parse_position(message, "start", rate_hz, sent_samples)
+    end_sample = _parse_position(message, "end", rate_hz, sent_samples)
+    if key == "phrase" and end_sample is None:
         raise ProtocolFault(f"did not report where {short(text)} ends, as end (samples) or end_s")
-    if start is not None and end_ is not None and start > end_:
-        raise ProtocolFault(f"sent {short(text)} with its start, sample {start}, after its end, sample {end_}")
+    if start is not None and end_sample is not None and start > end_sample:
+        raise ProtocolFault(f"sent {short(text)} with its start, sample {start}, after its end, sample {end_sample}")
     score = None if message.get("score") is None else demand_number(message, "score", -MAX_NUMBER, MAX_NUMBER)
-    return EngineEvent(text, start, end_, score)
+    return EngineEvent(text, start, end_sample, score)
 
 
-def _frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
+def _parse_frame(message: dict[str, Any]) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
     """The intents, sorted and each once, and the slots in their order; () if there are none."""
     intents, slots = message.get("intents"), message.get("slots", [])
     if not isinstance(intents, list) or not all(_is_name(intent) and JOINT not in intent for intent in intents):
         raise ProtocolFault(f"sent intents that are not a list of names: {short(json.dumps(intents))}")
-    right = isinstance(slots, list) and all(isinstance(slot, dict) and _is_name(slot.get("concept")) for slot in slots)
-    if not right or not all(slot.get("value") is None or _is_text(slot["value"]) for slot in slots):
+    if not isinstance(slots, list) or not all(map(_is_slot, slots)):
         raise ProtocolFault(
             f'sent slots that are not a list of {{"concept": "city", "value": "nice"}}: {short(json.dumps(slots))}'
         )
     return tuple(sorted(set(intents))), tuple(Slot(slot["concept"], slot.get("value")) for slot in slots)
+
+
+def _is_slot(value: object) -> bool:
+    if not isinstance(value, dict) or not _is_name(value.get("concept")):
+        return False
+    return value.get("value") is None or _is_text(value["value"])
 
 
 def _is_name(value: object) -> bool:
@@ -229,15 +236,15 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and fault_in(value, Place(""), "utf-8") is None
 
 
-def _position(message: dict[str, Any], name: str, rate_hz: int, sent_samples: int) -> int | None:
+def _parse_position(message: dict[str, Any], name: str, rate_hz: int, sent_samples: int) -> int | None:
     """A position in samples, from `name` (samples) or `name`_s (seconds); at most those sent, within the tolerance."""
-    seconds = f"{name}_s"
-    if name in message and seconds in message:
-        raise ProtocolFault(f"sent both {name} and {seconds} for one event")
+    seconds_name = f"{name}_s"
+    if name in message and seconds_name in message:
+        raise ProtocolFault(f"sent both {name} and {seconds_name} for one event")
     if name in message:
         position = demand_number(message, name, 0, MAX_NUMBER)
-    elif seconds in message:
-        position = demand_number(message, seconds, 0, MAX_NUMBER) * rate_hz
+    elif seconds_name in message:
+        position = demand_number(message, seconds_name, 0, MAX_NUMBER) * rate_hz
     else:
         return None
     if position > sent_samples + TOLERANCE_S * rate_hz:
@@ -247,20 +254,20 @@ def _position(message: dict[str, Any], name: str, rate_hz: int, sent_samples: in
     return min(round(position), sent_samples)
 
 
-def _scores(message: dict[str, Any], sent_samples: int) -> EngineScores:
+def _parse_scores(message: dict[str, Any], sent_samples: int) -> EngineScores:
     phrase, values = message.get("phrase"), message["scores"]
     if not isinstance(phrase, str):
         raise ProtocolFault("sent scores without their phrase")
     try:
         scores = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
-        scores = np.zeros((0, 0), np.float32)
+        scores = np.zeros((0, 0), np.float32)  # refused below
     if scores.ndim != 1 or not len(scores) or not np.all((scores >= 0) & (scores <= 1)):
         raise ProtocolFault(f"sent scores of {short(phrase)} that are not a list of numbers from 0 to 1")
     return EngineScores(phrase, round(demand_number(message, "end", 0, sent_samples)), scores)
 
 
-def _read_declaration(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
+def _parse_declaration(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
     if message.get("scores") is None:
         return None
     declaration = message["scores"]

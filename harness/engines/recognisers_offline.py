@@ -17,17 +17,19 @@ from harness.base.plugins import import_extra
 from harness.base.ports import OfflineEngine
 from harness.engines.faster_whisper import FasterWhisper, packaged_model
 from harness.engines.offline_loading import fingerprint
-from harness.engines.voice_activity import RATE_HZ, pieces, speech_span, speech_spans
+from harness.engines.voice_activity import RATE_HZ, pause_spans, speech_span, speech_spans
 from harness.model.errors import EngineError, InputError, PluginError, did_you_mean
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
 from harness.model.stimulus import Waveform
 
 _SCALE = np.float32(1 / 32768)
-# Whisper takes 30 s at a time, half a second of which is the silence around the sound.
-_WHISPER_PIECE_S = 28.0
-# Moonshine repeats itself in 45 s of sound (measured: 38 times the last sentence), but not in 20 s.
-_MOONSHINE_PIECE_S = 20.0
-_LEAD_SAMPLES = round(0.3 * RATE_HZ)  # As the lead-in of `faster_whisper`, without which first words are lost.
+_WHISPER_MAX_S = 28.0
+"""Longest piece for Whisper: it takes 30 s at a time, half a second of which is the silence around the sound."""
+_MOONSHINE_MAX_S = 20.0
+"""Longest piece for Moonshine. It repeats itself in 45 s of sound (measured: 38 times the last sentence), but not in
+20 s."""
+_LEAD_SAMPLES = round(0.3 * RATE_HZ)
+"""Silence before a piece, as the lead-in of `faster_whisper`, without which first words are lost."""
 _MOONSHINE_LICENCE = "MIT"
 BEAM = Setting(
     "beam-size", SettingKind.WHOLE, "5", "number of hypotheses that the search keeps", low=1, high=20,
@@ -62,8 +64,8 @@ class FasterWhisperOffline:
             beam_size=int(settings.get(BEAM.name, BEAM.default)),
             language=settings.get(LANGUAGE.name, LANGUAGE.default),
         )
-        hashed = (folder or packaged_model()) / "model.bin"
-        self.facts = _facts(FasterWhisperOffline, self._recogniser.name, (hashed,), settings, "MIT")
+        model_file = (folder or packaged_model()) / "model.bin"
+        self.facts = _facts(FasterWhisperOffline, self._recogniser.name, (model_file,), settings, "MIT")
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
@@ -75,7 +77,7 @@ class FasterWhisperOffline:
         """All words of the file, from the start to the end of speech; None if there are none."""
         texts = [
             self._recogniser.transcribe(Waveform(samples[start:end].astype(np.float32) * _SCALE, RATE_HZ))
-            for start, end in pieces(samples, _WHISPER_PIECE_S)
+            for start, end in pause_spans(samples, _WHISPER_MAX_S)
         ]
         return _transcript(texts, samples)
 
@@ -117,8 +119,8 @@ class MoonshineOffline:
                 remedy="Use -s architecture=tiny or -s architecture=base",
             ) from error
         name = f"moonshine-voice {version('moonshine-voice')} {folder.name}"
-        hashed = tuple(folder / file for file in files)
-        self.facts = _facts(MoonshineOffline, name, hashed, settings, _MOONSHINE_LICENCE)
+        hashed_files = tuple(folder / file for file in files)
+        self.facts = _facts(MoonshineOffline, name, hashed_files, settings, _MOONSHINE_LICENCE)
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
@@ -132,13 +134,14 @@ class MoonshineOffline:
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         """All words of the file, from the start to the end of speech; None if there are none."""
-        return _transcript([self._words(samples[start:end]) for start, end in _speech_pieces(samples)], samples)
+        return _transcript([self._words(samples[start:end]) for start, end in _speech_groups(samples)], samples)
 
     def close(self) -> None:
         """Frees the model."""
         self._recogniser.close()
 
     def _words(self, piece: npt.NDArray[np.int16]) -> str:
+        """The words in a piece, with silence before it. EngineError if the package fails."""
         sound = np.concatenate([np.zeros(_LEAD_SAMPLES, np.float32), piece.astype(np.float32) * _SCALE])
         try:
             transcript = self._recogniser.transcribe_without_streaming(sound.tolist(), RATE_HZ)
@@ -154,11 +157,15 @@ def _moonshine() -> Any:
 def _moonshine_folder() -> Path:
     """The folder of the packaged model, found without importing the package, which imports an HTTP client."""
     spec = find_spec("moonshine_voice")
-    return Path(_moonshine().__file__ if spec is None or spec.origin is None else spec.origin).parent / "assets/tiny-en"
+    origin = None if spec is None else spec.origin
+    if origin is None:
+        origin = _moonshine().__file__  # raises PluginError if the package is missing
+    return Path(origin).parent / "assets/tiny-en"
 
 
 def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, files: tuple[str, ...]) -> Path | None:
-    """The folder of a model; None for the packaged one."""
+    """The folder of a model; None for the packaged one. PluginError if that is not installed, InputError for anything
+    but a folder with the files. packaged: name of the packaged model."""
     if model in ("", packaged):
         engine.models()
         return None
@@ -176,10 +183,10 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
 
 
 def _facts(
-    engine: type[OfflineEngine], name: str, hashed: tuple[Path, ...], settings: Mapping[str, str], licence: str
+    engine: type[OfflineEngine], name: str, hashed_files: tuple[Path, ...], settings: Mapping[str, str], licence: str
 ) -> EngineFacts:
     digest = hashlib.sha256()
-    for path in hashed:
+    for path in hashed_files:
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return EngineFacts(
@@ -194,7 +201,8 @@ def _facts(
 
 
 def _transcript(texts: list[str], samples: npt.NDArray[np.int16]) -> Said | None:
-    text = " ".join(part for part in (transcript.strip() for transcript in texts) if part)
+    """The texts of successive pieces as one transcript of the file; None without words."""
+    text = " ".join(text.strip() for text in texts if text.strip())
     if not text:
         return None
     # A recogniser may find words where the detector finds no speech. Their place in the file is then unknown.
@@ -202,11 +210,13 @@ def _transcript(texts: list[str], samples: npt.NDArray[np.int16]) -> Said | None
     return Said(text, start, end)
 
 
-def _speech_pieces(samples: npt.NDArray[np.int16]) -> Iterator[tuple[int, int]]:
-    """Joins stretches of speech while they fit, with up to 0.3 s of sound around them."""
-    longest = round(_MOONSHINE_PIECE_S * RATE_HZ)
-    spans = [(max(0, start - _LEAD_SAMPLES), min(len(samples), end + _LEAD_SAMPLES))
-             for start, end in speech_spans(samples)]  # fmt: skip
+def _speech_groups(samples: npt.NDArray[np.int16]) -> Iterator[tuple[int, int]]:
+    """Spans of at most _MOONSHINE_MAX_S: stretches of speech, joined while they fit, with up to 0.3 s of sound around
+    them."""
+    longest = round(_MOONSHINE_MAX_S * RATE_HZ)
+    spans = [
+        (max(0, start - _LEAD_SAMPLES), min(len(samples), end + _LEAD_SAMPLES)) for start, end in speech_spans(samples)
+    ]
     while spans:
         start, end = spans.pop(0)
         while spans and spans[0][1] - start <= longest:
@@ -214,5 +224,5 @@ def _speech_pieces(samples: npt.NDArray[np.int16]) -> Iterator[tuple[int, int]]:
         if spans:
             # The sound around two stretches may overlap; nothing is transcribed twice.
             spans[0] = (max(spans[0][0], end), max(spans[0][1], end))
-        for first, last in pieces(samples[start:end], _MOONSHINE_PIECE_S):
+        for first, last in pause_spans(samples[start:end], _MOONSHINE_MAX_S):
             yield start + first, start + last

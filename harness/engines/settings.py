@@ -35,12 +35,14 @@ OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)
 """The settings of every wake engine with scores."""
 MAX_FILE_BYTES = 1 << 20
 """Largest file, in bytes, that may hold a setting's value."""
-POINTS = 20  # As in the tool whose command line `harness evaluate` takes.
+POINTS = 20
+"""Number of operating points, as in the tool whose command line `harness evaluate` takes."""
 OWN_POINT = 10
+"""The operating point with the model's own threshold."""
 
 
 def parse_assignment(text: str) -> tuple[str, str]:
-    """Parses `name=value`; InputError."""
+    """Parses `name=value`. InputError for another text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError(f"{text!r} is not a setting", remedy="Write -s setting=value, such as -s operating-point=10")
@@ -63,7 +65,9 @@ def read_from_file(setting: Setting | None, path: str) -> str:
             )
         return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
+        why = "it is not UTF-8"
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
         problem = f"{path} cannot be read as the setting {setting.name}: {why}"
         raise InputError(problem, remedy="Name a text file that contains the value") from error
 
@@ -93,23 +97,30 @@ def operating_points(default: float) -> tuple[OperatingPoint, ...]:
     if not 0 < default < 1:
         raise ValueError(f"a threshold must be between 0 and 1, not {default}")
     middle, limit = math.log(default / (1 - default)), math.log(0.9999 / 0.0001)
-    strict, lenient = max(limit, middle + 1), min(-limit, middle - 1)
+    # At least one unit of log odds on each side, even if the model's own threshold is as extreme as the limits.
+    strictest, most_lenient = max(limit, middle + 1), min(-limit, middle - 1)
     points = []
     for point in range(1, POINTS + 1):
-        end, steps = (strict, OWN_POINT - 1) if point < OWN_POINT else (lenient, POINTS - OWN_POINT)
-        odds = middle + (end - middle) * abs(point - OWN_POINT) / steps
+        if point < OWN_POINT:
+            odds = middle + (strictest - middle) * (OWN_POINT - point) / (OWN_POINT - 1)
+        else:
+            odds = middle + (most_lenient - middle) * (point - OWN_POINT) / (POINTS - OWN_POINT)
         threshold = default if point == OWN_POINT else 1 / (1 + math.exp(-odds))
         points.append(OperatingPoint(point, threshold))
     return tuple(points)
 
 
-def spot_rule(settings: Mapping[str, str], own_threshold: float, rate_hz: int) -> tuple[SpotRule, int | None]:
-    """The rule for the settings OF_SCORES, and the number of its operating point (None: a threshold was set)."""
+def spot_rule(settings: Mapping[str, str], model_threshold: float, rate_hz: int) -> tuple[SpotRule, int | None]:
+    """The rule for the settings OF_SCORES, and the number of its operating point (None: a threshold was set).
+
+    model_threshold: the model's own threshold, at OWN_POINT.
+    """
     point: int | None = None
     if THRESHOLD.name in settings:
         threshold = float(settings[THRESHOLD.name])
     else:
         point = int(settings.get(OPERATING_POINT.name, OWN_POINT))
-        threshold = operating_points(own_threshold)[point - 1].threshold
-    refractory = round(number(settings, REFRACTORY) / 1000 * rate_hz)
-    return SpotRule(threshold, refractory, round(number(settings, SPOT_DURATION) / 1000 * rate_hz)), point
+        threshold = operating_points(model_threshold)[point - 1].threshold
+    refractory_samples = round(number(settings, REFRACTORY) / 1000 * rate_hz)
+    spot_samples = round(number(settings, SPOT_DURATION) / 1000 * rate_hz)
+    return SpotRule(threshold, refractory_samples, spot_samples), point

@@ -41,12 +41,10 @@ class SherpaOnnx:
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         package = _package()
         folder = model_folder(model, "sherpa_onnx", ["tokens.txt", *(f"{part}*.onnx" for part in _PARTS)])
-        # Smaller, quantised networks only where there are no others.
-        parts = {part: sorted(folder.glob(f"{part}*.onnx"), key=lambda path: (".int8" in path.name, path.name))[0]
-                 for part in _PARTS}  # fmt: skip
+        networks = {part: _network(folder, part) for part in _PARTS}
         keywords = Path(settings.get(KEYWORDS.name, folder / "keywords.txt"))
         phrases = tuple(_phrases(keywords))
-        hashed = sha256_of(folder / "tokens.txt", keywords, *parts.values())
+        model_sha256 = sha256_of(folder / "tokens.txt", keywords, *networks.values())
         try:
             self._spotter: Any = package.KeywordSpotter(
                 tokens=str(folder / "tokens.txt"),
@@ -54,7 +52,7 @@ class SherpaOnnx:
                 num_threads=1,
                 keywords_threshold=number(settings, THRESHOLD),
                 keywords_score=number(settings, SCORE),
-                **{part: str(path) for part, path in parts.items()},
+                **{part: str(path) for part, path in networks.items()},
             )
         except (RuntimeError, ValueError) as error:
             raise EngineError(f"sherpa-onnx cannot load the model: {error}") from error
@@ -65,7 +63,7 @@ class SherpaOnnx:
             f"sherpa-onnx {installed_version}",
             RATE_HZ,
             phrases,
-            fingerprint(SherpaOnnx, installed_version, hashed, settings),
+            fingerprint(SherpaOnnx, installed_version, model_sha256, settings),
             licence="Apache-2.0; the model's own",
             lead_in_ms=number(settings, LEAD_IN),
             settings=tuple(sorted(settings.items())),
@@ -77,23 +75,25 @@ class SherpaOnnx:
         return (OfflineModel("FOLDER", (), "the model's own", "a keyword-spotting transducer that you downloaded"),)
 
     def listen(self) -> FrameSpotStream:
+        """Begins a file with a fresh stream."""
         stream = self._spotter.create_stream()
 
-        def hear(samples: Pcm) -> Iterator[str]:
+        def phrases_in(samples: Pcm) -> Iterator[str]:
             stream.accept_waveform(RATE_HZ, samples.astype(np.float32) / np.float32(32768))
             while self._spotter.is_ready(stream):
                 self._spotter.decode_stream(stream)
-                if phrase := self._spotter.get_result(stream):
-                    self._spotter.reset_stream(stream)
+                phrase = self._spotter.get_result(stream)
+                if phrase:
+                    self._spotter.reset_stream(stream)  # else the same phrase is reported again
                     yield phrase
 
-        def finish(rest: Pcm) -> Iterator[str]:
-            yield from hear(rest)
+        def phrases_at_end(rest: Pcm) -> Iterator[str]:
+            yield from phrases_in(rest)
             stream.accept_waveform(RATE_HZ, np.zeros(TAIL_SAMPLES, np.float32))
             stream.input_finished()
-            yield from hear(np.zeros(0, np.int16))
+            yield from phrases_in(np.zeros(0, np.int16))
 
-        return FrameSpotStream(FRAME_SAMPLES, self._spot_samples, hear, finish)
+        return FrameSpotStream(FRAME_SAMPLES, self._spot_samples, phrases_in, phrases_at_end)
 
     def close(self) -> None:
         """Does nothing, since there is no state after a file."""
@@ -101,6 +101,11 @@ class SherpaOnnx:
 
 def _package() -> Any:
     return import_extra("sherpa_onnx", "the engine sherpa_onnx", "sherpa")
+
+
+def _network(folder: Path, part: str) -> Path:
+    """The file of a part of the transducer; a smaller, quantised one only if there is no other."""
+    return min(folder.glob(f"{part}*.onnx"), key=lambda path: (".int8" in path.name, path.name))
 
 
 def _phrases(path: Path) -> Iterator[str]:

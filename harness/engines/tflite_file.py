@@ -23,11 +23,11 @@ class FlatTable:
     InvalidModelFile if it points outside of the bytes.
     """
 
-    def __init__(self, content: bytes, place: int) -> None:
+    def __init__(self, content: bytes, position: int) -> None:
         self._content = content
-        self._place = place
-        self._fields = place - self._read("<i", place)
-        self._count = (self._read("<H", self._fields) - 4) // 2
+        self._position = position
+        self._field_table = position - self._unpack("<i", position)
+        self._field_count = (self._unpack("<H", self._field_table) - 4) // 2
 
     @classmethod
     def root(cls, content: bytes, identifier: bytes) -> FlatTable:
@@ -36,26 +36,26 @@ class FlatTable:
             raise InvalidModelFile(f"it does not begin with the identifier of a {identifier.decode()} file")
         return cls(content, struct.unpack_from("<I", content)[0])
 
-    def number(self, field: int, form: str, default: int) -> int:
-        """An integer; form: a character of `struct`."""
-        place = self._field(field)
-        return int(self._read("<" + form, place)) if place else default
+    def number(self, field: int, format_code: str, default: int) -> int:
+        """An integer. format_code: a character of `struct`."""
+        position = self._field(field)
+        return int(self._unpack("<" + format_code, position)) if position else default
 
     def real(self, field: int, default: float) -> float:
         """A 32-bit float."""
-        place = self._field(field)
-        return float(self._read("<f", place)) if place else default
+        position = self._field(field)
+        return float(self._unpack("<f", position)) if position else default
 
     def table(self, field: int) -> FlatTable | None:
         """A table, or None."""
-        place = self._field(field)
-        return FlatTable(self._content, place + self._read("<I", place)) if place else None
+        position = self._field(field)
+        return FlatTable(self._content, position + self._unpack("<I", position)) if position else None
 
     def tables(self, field: int) -> list[FlatTable]:
         """A vector of tables."""
         start, count = self._vector(field)
         return [
-            FlatTable(self._content, position + self._read("<I", position))
+            FlatTable(self._content, position + self._unpack("<I", position))
             for position in range(start, start + 4 * count, 4)
         ]
 
@@ -70,7 +70,7 @@ class FlatTable:
             raise InvalidModelFile(f"a vector extends beyond the end of the file: {error}") from None
 
     def element(self, field: int, number: int) -> int:
-        """Byte position of an element in a vector of 32-bit numbers."""
+        """Byte position of an element in a vector of 32-bit numbers. InvalidModelFile if there is no such element."""
         start, count = self._vector(field)
         if number >= count:
             raise InvalidModelFile("a vector is shorter than it should be")
@@ -82,21 +82,23 @@ class FlatTable:
         return "" if array is None else array.tobytes().decode(errors="replace")
 
     def _vector(self, field: int) -> tuple[int, int]:
-        place = self._field(field)
-        if not place:
+        """Byte position of the first element of a vector, and the number of elements; (0, 0) for a missing field."""
+        position = self._field(field)
+        if not position:
             return 0, 0
-        start = place + self._read("<I", place)
-        return start + 4, self._read("<I", start)
+        start = position + self._unpack("<I", position)
+        return start + 4, self._unpack("<I", start)
 
     def _field(self, field: int) -> int:
-        offset = self._read("<H", self._fields + 4 + 2 * field) if field < self._count else 0
-        return self._place + offset if offset else 0
+        """Byte position of a field; 0 if the table does not have it."""
+        offset = self._unpack("<H", self._field_table + 4 + 2 * field) if field < self._field_count else 0
+        return self._position + offset if offset else 0
 
-    def _read(self, form: str, place: int) -> Any:
-        if place < 0:  # struct would count from the end
+    def _unpack(self, format_code: str, position: int) -> Any:
+        if position < 0:  # struct would count from the end
             raise InvalidModelFile("a table points outside the file")
         try:
-            return struct.unpack_from(form, self._content, place)[0]
+            return struct.unpack_from(format_code, self._content, position)[0]
         except struct.error as error:
             raise InvalidModelFile(f"a table points outside the file: {error}") from None
 
@@ -202,7 +204,7 @@ def read_model(content: bytes) -> tuple[Graph, ...]:
     codes = [max(code.number(0, "b", 0), code.number(3, "i", 0)) for code in model.tables(1)]
     buffers = model.tables(4)
     try:
-        graphs = tuple(_graph(graph, codes, buffers) for graph in model.tables(2))
+        graphs = tuple(_parse_graph(graph, codes, buffers) for graph in model.tables(2))
     except IndexError:
         raise InvalidModelFile("an operator or a tensor refers to an index that does not exist") from None
     if not graphs:
@@ -213,21 +215,21 @@ def read_model(content: bytes) -> tuple[Graph, ...]:
 def with_output(content: bytes, tensor: int) -> bytes:
     """The model with another tensor as the output of its first graph."""
     changed = bytearray(content)
-    place = FlatTable.root(content, b"TFL3").tables(2)[0].element(2, 0)
-    struct.pack_into("<i", changed, place, tensor)
+    position = FlatTable.root(content, b"TFL3").tables(2)[0].element(2, 0)
+    struct.pack_into("<i", changed, position, tensor)
     return bytes(changed)
 
 
-def _graph(graph: FlatTable, codes: list[int], buffers: list[FlatTable]) -> Graph:
+def _parse_graph(graph: FlatTable, codes: list[int], buffers: list[FlatTable]) -> Graph:
     operators = [
         Operator(codes[table.number(0, "I", 0)], _integers(table, 1), _integers(table, 2), table.table(4))
         for table in graph.tables(3)
     ]
-    tensors = tuple(_tensor(table, buffers) for table in graph.tables(0))
+    tensors = tuple(_parse_tensor(table, buffers) for table in graph.tables(0))
     return Graph(tensors, tuple(operators), _integers(graph, 1), _integers(graph, 2))
 
 
-def _tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
+def _parse_tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
     shape, kind = _integers(tensor, 0), tensor.number(1, "b", 0)
     content = buffers[tensor.number(2, "I", 0)].array(0, np.uint8)
     values: Values | None = None

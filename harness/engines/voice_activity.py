@@ -12,16 +12,26 @@ from harness.sound.detectors.webrtc import WebrtcDetector
 from harness.sound.endpoints import Endpoints, SpeechOffset, SpeechOnset
 from harness.sound.frames import FRAME_SAMPLES, Frames, SoundFrame
 
-RATE_HZ = 16000  # That of the speech detector.
+RATE_HZ = 16000
+"""Sample rate of the speech detector."""
 Span = tuple[int, int]
-_BEFORE_S = 0.3  # a recogniser needs a moment of sound before the first word
+"""[start, end) in samples."""
+_BEFORE_S = 0.3
+"""Sound that is kept before speech: a recogniser needs a moment of it before the first word."""
 _AFTER_S = 0.2
+"""Sound that is kept after speech."""
 _FEED_SAMPLES = RATE_HZ
+"""Number of samples that the detector gets at once."""
 _PRIMING_S = 0.6
-_CLOSING_S = 1.5  # Longer than the 0.6 s without speech after which `Endpoints` ends it, at any level.
+"""Noise before the sound, from which the detector learns the noise floor."""
+_CLOSING_S = 1.5
+"""Noise after the sound: longer than the 0.6 s without speech after which `Endpoints` ends it, at any level."""
 _FLOOR_PERCENTILE = 5
-_MIN_POWER = 1e-4  # −80 dBFS, in place of digital silence.
+"""Percentile of the levels of frames that is taken for the noise floor."""
+_MIN_LEVEL = 1e-4
+"""Least noise floor, as an amplitude: −80 dBFS, in place of digital silence."""
 _CUT_SAMPLES = RATE_HZ // 10
+"""Length of the stretches among which the quietest is chosen for a cut."""
 
 
 def speech_spans(samples: Pcm) -> tuple[Span, ...]:
@@ -34,17 +44,17 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
     if not len(samples):
         return ()
     sound = samples.astype(np.float32) / np.float32(32768)
-    prime, close = _noise(sound, _PRIMING_S, 1), _noise(sound, _CLOSING_S, 2)
+    priming, closing = _noise(sound, _PRIMING_S, 1), _noise(sound, _CLOSING_S, 2)
     frames, endpoints = Frames(WebrtcDetector()), Endpoints()
     spans: list[Span] = []
     start: int | None = None
-    for frame in _split_frames(frames, np.concatenate([prime, sound, close])):
+    for frame in _split_frames(frames, np.concatenate([priming, sound, closing])):
         for event in endpoints.feed(frame):
             match event:
                 case SpeechOnset(start=position):
-                    start = _sample(position, len(prime), len(samples))
+                    start = _sample_of(position, len(priming), len(samples))
                 case SpeechOffset(end=position) if start is not None:
-                    spans.append((start, _sample(position, len(prime), len(samples))))
+                    spans.append((start, _sample_of(position, len(priming), len(samples))))
                     start = None
                 case _:
                     pass
@@ -59,7 +69,7 @@ def speech_span(samples: Pcm) -> Span | None:
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
-def trimmed(samples: Pcm) -> tuple[Pcm, int] | None:
+def trim_silence(samples: Pcm) -> tuple[Pcm, int] | None:
     """The speech with 0.3 s before and 0.2 s after it, and the sample at which that begins.
 
     samples: int16 at 16 kHz. The speech is a view, not a copy. None without speech.
@@ -71,7 +81,7 @@ def trimmed(samples: Pcm) -> tuple[Pcm, int] | None:
     return samples[start : min(len(samples), span[1] + round(_AFTER_S * RATE_HZ))], start
 
 
-def pieces(samples: Pcm, longest_s: float) -> Iterator[Span]:
+def pause_spans(samples: Pcm, longest_s: float) -> Iterator[Span]:
     """Spans of at most `longest_s` that cover the whole file, each cut in the quietest 100 ms of its last third.
 
     samples: shape (n,), at 16 kHz. A span is [start, end) in samples. The same file gives the same cuts.
@@ -97,12 +107,13 @@ def _split_frames(frames: Frames, sound: npt.NDArray[np.float32]) -> Iterator[So
 
 
 def _noise(sound: npt.NDArray[np.float32], seconds: float, seed: int) -> npt.NDArray[np.float32]:
-    """White noise at the level of the quietest frames."""
+    """White noise at the level of the quietest frames, shape (n,). The same sound gives the same noise."""
     size = FRAME_SAMPLES if len(sound) >= FRAME_SAMPLES else len(sound)
     levels = np.sqrt(np.mean(np.square(sound[: len(sound) - len(sound) % size].reshape(-1, size)), axis=1))
-    quiet = max(float(np.percentile(levels, _FLOOR_PERCENTILE)), _MIN_POWER)
+    quiet = max(float(np.percentile(levels, _FLOOR_PERCENTILE)), _MIN_LEVEL)
     return np.random.default_rng(seed).normal(0, quiet, round(seconds * RATE_HZ)).astype(np.float32)
 
 
-def _sample(frame: float, primed: int, samples: int) -> int:
-    return min(max(round(frame * FRAME_SAMPLES) - primed, 0), samples)
+def _sample_of(frame: float, priming_samples: int, samples: int) -> int:
+    """The sample of the file at which a frame of the surrounded sound begins. samples: length of the file."""
+    return min(max(round(frame * FRAME_SAMPLES) - priming_samples, 0), samples)

@@ -46,14 +46,14 @@ class VoskWords:
         self._package = package
         phrases = tuple(phrase.strip() for phrase in settings.get(PHRASES.name, "").split(",") if phrase.strip())
         self._grammar = json.dumps([*phrases, UNKNOWN], ensure_ascii=False) if phrases else ""
-        hashed = sha256_of(*sorted(path for path in folder.rglob("*") if path.is_file()))
+        model_sha256 = sha256_of(*sorted(path for path in folder.rglob("*") if path.is_file()))
         installed_version = version("vosk")
         self.facts = EngineFacts(
             EngineKind.COMMAND if phrases else EngineKind.TRANSCRIPT,
             f"vosk {installed_version}",
             RATE_HZ,
             phrases,
-            fingerprint(VoskWords, installed_version, hashed, settings),
+            fingerprint(VoskWords, installed_version, model_sha256, settings),
             licence="Apache-2.0; the model's own",
             settings=tuple(sorted(settings.items())),
         )
@@ -69,7 +69,8 @@ class VoskWords:
         words = [word for word in self._words(samples) if word["word"] != UNKNOWN]
         if not words:
             return None
-        start, end = (min(len(samples), round(at_s * RATE_HZ)) for at_s in (words[0]["start"], words[-1]["end"]))
+        start = min(len(samples), round(words[0]["start"] * RATE_HZ))
+        end = min(len(samples), round(words[-1]["end"] * RATE_HZ))
         score = sum(word["conf"] for word in words) / len(words)
         return Said(" ".join(word["word"] for word in words), min(start, end), end, score)
 
@@ -77,6 +78,7 @@ class VoskWords:
         """Does nothing, since there is no state after a file."""
 
     def _words(self, samples: Pcm) -> Iterator[dict[str, Any]]:
+        """The recogniser's words: `word`, `start` and `end` in seconds, `conf` 0–1."""
         grammar = (self._grammar,) if self._grammar else ()
         recogniser = self._package.KaldiRecognizer(self._model, RATE_HZ, *grammar)
         recogniser.SetWords(True)

@@ -453,10 +453,10 @@ def _transcribe(engine: Understands, evaluation: Evaluation, sound: _PlayedSound
 
         if rate_hz != voice_activity.RATE_HZ:
             raise EngineError(f"-a needs {voice_activity.RATE_HZ} Hz, but the engine uses {rate_hz} Hz")
-        trimmed = voice_activity.trimmed(samples)
-        if trimmed is None:
+        speech = voice_activity.trim_silence(samples)
+        if speech is None:
             return None
-        samples, start = trimmed
+        samples, start = speech
     transcript = engine.understand(samples)
     if transcript is None:
         return None

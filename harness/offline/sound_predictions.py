@@ -95,6 +95,6 @@ def _prediction_of(
     cost = SoundCost(round(cpu_s, 4), round(elapsed_s, 4), outcome.seconds)
     if kind is not EngineKind.FRAME:
         return SoundPrediction(Utterance(utterance_id, words, cost=cost))
-    if answer is None:
-        return SoundPrediction(Utterance(utterance_id, cost=cost))
+    if answer is None:  # it understood nothing: an utterance without intents and slots, not with unknown ones
+        return SoundPrediction(Utterance(utterance_id, words, (), slots=(), cost=cost))
     return SoundPrediction(Utterance(utterance_id, words, answer.intents or (), slots=answer.slots or (), cost=cost))

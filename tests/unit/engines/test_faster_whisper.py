@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soxr
 
-from harness.engines.faster_whisper import FasterWhisper, packaged_model, verify
+from harness.engines.faster_whisper import FasterWhisper, demand_model_hash, packaged_model
 from harness.model.errors import PluginError
 from harness.model.stimulus import Waveform
 from tests.heard import MAX_WRONG, word_error
@@ -54,7 +54,7 @@ def test_the_name_contains_engine_version_and_model(recogniser: FasterWhisper) -
 def test_another_model_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"something else")
     with pytest.raises(PluginError, match="not the expected model"):
-        verify(tmp_path, "00" * 32)
+        demand_model_hash(tmp_path, "00" * 32)
     with pytest.raises(PluginError, match="cannot be read"):
-        verify(tmp_path / "nowhere", "00" * 32)
+        demand_model_hash(tmp_path / "nowhere", "00" * 32)
     assert (packaged_model() / "config.json").is_file()

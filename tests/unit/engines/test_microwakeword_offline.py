@@ -14,7 +14,8 @@ import pytest
 import harness
 from harness.base.ports import ScoresSound
 from harness.engines.microwakeword import MicroWakeWord
-from harness.engines.microwakeword_kernel.native import LayerKind, Listener, UnsupportedModel, library, network_of
+from harness.engines.microwakeword_kernel.native import Listener, library
+from harness.engines.microwakeword_kernel.network import LayerKind, UnsupportedModel, network_of
 from harness.engines.microwakeword_offline import MicroWakeWordOffline, find_packaged, package_answers
 from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.tflite_file import InvalidModelFile, Op, read_model, with_output
@@ -292,7 +293,7 @@ def test_damaged_models_are_refused_or_do_not_crash() -> None:
         for place in rng.integers(len(content) - 20_000, len(content), 5):
             damaged[place] = rng.choice([0, 1, 2, 128, 255])
         try:
-            Listener(network_of(read_model(bytes(damaged)))).hear(sound)
+            Listener(network_of(read_model(bytes(damaged)))).feed(sound)
         except (UnsupportedModel, InvalidModelFile):
             refused += 1
     assert refused > 20

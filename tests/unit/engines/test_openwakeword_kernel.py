@@ -10,7 +10,7 @@ import pytest
 
 from harness.engines.offline_loading import NoKernel
 from harness.engines.openwakeword import (
-    KEPT_FRAMES,
+    SHARED_FRAMES,
     FastScores,
     Features,
     OnnxEmbedding,
@@ -44,7 +44,7 @@ def graph() -> Graph:
 
 
 def frames(windows: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(0, 2, (KEPT_FRAMES + 8 * windows, 32)).astype(np.float32)
+    return np.random.default_rng(seed).normal(0, 2, (SHARED_FRAMES + 8 * windows, 32)).astype(np.float32)
 
 
 @pytest.mark.parametrize("windows", [1, 2, 3, 4, 5, 37, 150])
@@ -70,7 +70,7 @@ def test_earlier_buffer_contents_do_not_change_embeddings() -> None:
 def test_later_frames_change_an_embedding_only_by_rounding() -> None:
     inputs = frames(10)
     changed = inputs.copy()
-    changed[KEPT_FRAMES + 8 * 9 :] = 20
+    changed[SHARED_FRAMES + 8 * 9 :] = 20
     embedding = KernelEmbedding(graph())
     assert np.abs(embedding(inputs)[:9] - embedding(changed)[:9]).max() < 2e-4
 
@@ -81,8 +81,8 @@ def test_the_graph_is_a_chain_of_twenty_convolutions_and_five_pools() -> None:
     pools = [layer for layer in chain if isinstance(layer, Pool)]
     assert (len(convolutions), len(pools)) == (20, 5)
     assert [layer.rows for layer in pools] == [2, 1, 2, 1, 2]
-    assert {(layer.slope, layer.least) for layer in convolutions[:-1]} == {(np.float32(0.2), np.float32(-0.4))}
-    assert (convolutions[-1].slope, convolutions[-1].least) == (1, -np.inf)
+    assert {(layer.slope, layer.floor) for layer in convolutions[:-1]} == {(np.float32(0.2), np.float32(-0.4))}
+    assert (convolutions[-1].slope, convolutions[-1].floor) == (1, -np.inf)
 
 
 @pytest.mark.parametrize("name", ["melspectrogram", "alexa"])

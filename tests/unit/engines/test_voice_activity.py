@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from harness.engines.voice_activity import pieces, speech_span, speech_spans, trimmed
+from harness.engines.voice_activity import pause_spans, speech_span, speech_spans, trim_silence
 from tests.known import known
 from tests.unit.engines.wake_sound import spoken
 
@@ -49,14 +49,14 @@ def test_two_stretches_of_speech_are_two_spans_and_one_outer_span() -> None:
 @pytest.mark.parametrize("samples", [0, 1, 159, 160, 161, 16000])
 def test_sound_without_speech_has_no_span(samples: int) -> None:
     assert speech_span(np.zeros(samples, np.int16)) is None
-    assert trimmed(np.full(samples, 32767, np.int16)) is None
+    assert trim_silence(np.full(samples, 32767, np.int16)) is None
     noise = np.random.default_rng(2).normal(0, 1500, samples).astype(np.int16)
-    assert trimmed(noise) is None
+    assert trim_silence(noise) is None
 
 
 def test_trimmed_sound_keeps_its_samples_and_a_margin() -> None:
     sound = room(3.0, SPEECH, 3.0)
-    cut = known(trimmed(sound))
+    cut = known(trim_silence(sound))
     piece, offset = cut
     assert np.shares_memory(piece, sound)
     np.testing.assert_array_equal(piece, sound[offset : offset + len(piece)])
@@ -66,12 +66,12 @@ def test_trimmed_sound_keeps_its_samples_and_a_margin() -> None:
 
 def test_a_long_file_is_cut_in_its_pauses_and_nothing_is_lost() -> None:
     sound = room(*[part for _ in range(20) for part in (SPEECH, 0.6)])
-    cuts = list(pieces(sound, 10.0))
+    cuts = list(pause_spans(sound, 10.0))
     assert cuts[0][0] == 0
     assert cuts[-1][1] == len(sound)
     assert all(before[1] == after[0] for before, after in pairwise(cuts))
     assert all(0 < end - start <= 10 * RATE for start, end in cuts)
     for _, end in cuts[:-1]:
         assert np.abs(sound[end - 400 : end + 400].astype(np.int32)).max() < 100
-    assert list(pieces(sound[:0], 10.0)) == []
-    assert list(pieces(sound[:5], 10.0)) == [(0, 5)]
+    assert list(pause_spans(sound[:0], 10.0)) == []
+    assert list(pause_spans(sound[:5], 10.0)) == [(0, 5)]
