@@ -37,7 +37,7 @@ from harness.scenario.conditions import load_conditions
 from harness.scenario.scenario import load_scenario
 from harness.session.plan import plan
 from harness.sound.level import active_speech_level
-from harness.sound.stimuli.channel import at_speed, through
+from harness.sound.stimuli.channel import apply_channel, at_speed
 from harness.sound.stimuli.renderer import Renderer
 from tests.known import known
 
@@ -237,15 +237,15 @@ def power(samples: npt.NDArray[np.float32]) -> float:
 
 def test_channel_settings_are_applied() -> None:
     voice = tone(1000)
-    quiet = through(voice, replace(Channel(), gain_db=-20.0))
+    quiet = apply_channel(voice, replace(Channel(), gain_db=-20.0))
     assert power(quiet.samples) == pytest.approx(power(voice.samples) / 100, rel=1e-3)
-    loud = through(voice, replace(Channel(), gain_db=20.0)).samples
+    loud = apply_channel(voice, replace(Channel(), gain_db=20.0)).samples
     assert float(np.abs(loud).max()) < 1.0
-    clipped = through(voice, replace(Channel(), clipping_db=6.0)).samples
+    clipped = apply_channel(voice, replace(Channel(), clipping_db=6.0)).samples
     assert float(np.abs(clipped).max()) == pytest.approx(0.25 * 10 ** (-6 / 20), rel=1e-3)
     narrow = Channel(band=Band(300, 3400))
     for hertz, passes in ((100, 0.0), (300, 0.25), (1000, 1.0), (3400, 0.25), (6000, 0.0)):
-        ratio = power(through(tone(hertz), narrow).samples) / power(tone(hertz).samples)
+        ratio = power(apply_channel(tone(hertz), narrow).samples) / power(tone(hertz).samples)
         assert ratio == pytest.approx(passes, abs=0.03), hertz
     fast = at_speed(voice, 1.25)
     assert len(fast.samples) == 12_800
@@ -262,8 +262,8 @@ def test_a_codec_leaves_the_sound_in_its_place(codec: str, rate_hz: int) -> None
     )
     samples = (0.3 * voice + 0.001 * chance.standard_normal(rate_hz)).astype(np.float32)
     samples = np.concatenate([np.zeros(rate_hz // 2, np.float32), samples, np.zeros(rate_hz // 2, np.float32)])
-    coded = through(Waveform(samples, rate_hz), Channel(codec=codec))
-    repeated = through(Waveform(samples, rate_hz), Channel(codec=codec))
+    coded = apply_channel(Waveform(samples, rate_hz), Channel(codec=codec))
+    repeated = apply_channel(Waveform(samples, rate_hz), Channel(codec=codec))
     np.testing.assert_array_equal(coded.samples, repeated.samples)
     assert len(coded.samples) == len(samples)
     alike = np.fft.irfft(np.fft.rfft(coded.samples) * np.conj(np.fft.rfft(samples)))
