@@ -255,6 +255,7 @@ class _EmbeddingTranslation:
         )
 
     def _translate(self, operator: Operator) -> None:
+        """Adds the nodes of an operator. ValueError for an unsupported one."""
         source, result = operator.inputs[0], operator.outputs[0]
         name = f"t{result}"
         match operator.code:
@@ -292,6 +293,7 @@ class _EmbeddingTranslation:
         self._paddings[operator.outputs[0]] = left
 
     def _convolve(self, operator: Operator, name: str) -> None:
+        """Adds a convolution, after a floor that is still pending."""
         source, weights, bias = operator.inputs
         if source in self._pending_floors:
             self._nodes.append(node("Clip", [self._names[source], self._pending_floors.pop(source)], f"{name}c"))
@@ -349,6 +351,7 @@ class _ClassifierTranslation:
         return names
 
     def _translate_operator(self, graph: Graph, operator: Operator, names: dict[int, str], prefix: str) -> None:
+        """Adds the nodes of an operator, and the name of its result to `names`. ValueError for an unsupported one."""
         result = operator.outputs[0]
         name = f"{prefix}{result}"
         inputs = [names[index] for index in operator.inputs if index >= 0 and index in names]

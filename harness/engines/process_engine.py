@@ -249,6 +249,7 @@ class FileExchange:
         return False
 
     def _add_event(self, event: EngineEvent) -> None:
+        """Adds a detection or a text to the reports. EngineError if the hello excludes it, or it is out of order."""
         if self._hello.scores is not None:
             raise self._end_with_fault(
                 f"sent a detection of {event.text!r}, but its hello declares scores, which alone count"
@@ -268,6 +269,8 @@ class FileExchange:
         self._reports.append(event)
 
     def _add_scores(self, scores: EngineScores) -> None:
+        """Adds scores to the reports. EngineError if the hello excludes them, or they do not continue the previous
+        ones."""
         declaration = self._hello.scores
         if declaration is None or scores.phrase not in self._hello.phrases:
             raise self._end_with_fault(f"sent scores of {scores.phrase!r}, which its hello does not declare")

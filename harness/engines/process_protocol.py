@@ -192,6 +192,8 @@ def is_hello(text: str) -> bool:
 
 
 def _parse_event(message: dict[str, Any], key: str, rate_hz: int, sent_samples: int) -> EngineEvent:
+    """The event in a message. key: the one that holds its text, `phrase` or `text`. ProtocolFault for invalid
+    values."""
     text = message[key]
     if not isinstance(text, str):
         raise ProtocolFault(f"sent a {key} that is not a string")

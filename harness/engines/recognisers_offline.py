@@ -185,6 +185,7 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
 def _facts(
     engine: type[OfflineEngine], name: str, hashed_files: tuple[Path, ...], settings: Mapping[str, str], licence: str
 ) -> EngineFacts:
+    """The facts of a recogniser of words. hashed_files: the files that identify its model."""
     digest = hashlib.sha256()
     for path in hashed_files:
         with path.open("rb") as file:

@@ -303,6 +303,7 @@ class _ClusterRun:
         self._in_flight[future] = _TaskInFlight(piece, addresses, self._proven, failures)
 
     def _handle_arrival(self, future: Any) -> None:
+        """Handles a future that is done: a worker's introduction, or the result of a task."""
         if self._workers.record_introduction(future) or future not in self._in_flight:
             return
         reply = self._link.result(future)

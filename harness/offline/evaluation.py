@@ -318,6 +318,7 @@ class EvaluationRunner:
         return EvaluationStatus.LIMIT_FAILED if failures else EvaluationStatus.WELL
 
     def _print_results(self, run: EvaluationRun, figures: Figures) -> None:
+        """Prints the summary and the results by groups; with -v also the hours, with -vv the operating points."""
         from harness.offline.reports.groups import group_lines
         from harness.offline.reports.log import head_of, point_lines, recording_warnings, sound_lines, summary_line
 
@@ -338,6 +339,7 @@ class EvaluationRunner:
                 screen.print_result(line)
 
     def _print_warnings(self, run: EvaluationRun, figures: Figures) -> None:
+        """Warns of stored scores, faults, rejected files, clusters of false accepts and lost workers."""
         from harness.offline.reports.log import corrected_command, fault_lines, stored_lines
 
         screen = self._screen
@@ -409,6 +411,25 @@ def _output_problems(outputs: Sequence[EvaluationFiles], request: EvaluationRequ
     return []
 
 
+def _listing_or_problems(
+    request: EvaluationRequest,
+    warn: Callable[[str], None],
+    conditions: Sequence[SoundCondition],
+    output_problems: Sequence[InputError],
+) -> Listing:
+    """The files to play. Raises the problems of the lists together with those of the output."""
+    try:
+        listing = listing_of(request, warn, conditions)
+    except InputError as error:
+        if not output_problems:
+            raise
+        problems = error.problems if isinstance(error, InputProblems) else (error,)
+        raise InputProblems([*problems, *output_problems]) from error
+    if output_problems:
+        raise output_problems[0]
+    return listing
+
+
 class MultiEngineRunner:
     """Evaluates one engine, or several one after the other, and makes their table. InputError before any audio is read.
 
@@ -435,30 +456,25 @@ class MultiEngineRunner:
         limits.demand_figures(request)
         sweep.check_consistent(request, several=self._several)
         self._logs = [Path(log) for log in log_names(request.log, engine_names, tasks)]
-        stem = (request.log or "engines").removesuffix(".log") if self._several else self._logs[0].with_suffix("")
-        self._sweep = sweep = sweep.beside(f"{stem}.det")
-        own_sweep = replace(sweep, prefix=None) if self._several else sweep  # several engines have one sweep together
+        stem = str(self._logs[0].with_suffix(""))
+        if self._several:
+            stem = (request.log or "engines").removesuffix(".log")
+        self._sweep = sweep.beside(f"{stem}.det")
+        # Several engines have one sweep together.
+        own_sweep = replace(self._sweep, prefix=None) if self._several else self._sweep
         outputs = [EvaluationFiles(log) for log in self._logs]
         log_files = [file for files in outputs for file in files.all]
-        for file in (*log_files, *sweep.files(log_files)):
+        for file in (*log_files, *self._sweep.files(log_files)):
             demand(file)
         output_problems = _output_problems(outputs, request)
-        keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
-        evaluations = [
-            request.evaluation(
-                task, request.cache or (f"{files.log}.scores" if own_sweep.is_wanted or keeps_scores else "")
-            )
-            for task, files in zip(tasks, outputs, strict=True)
-        ]
-        try:
-            self._listing = listing_of(request, screen.warn, evaluations[0].conditions)
-        except InputError as error:
-            if not output_problems:
-                raise
-            problems = error.problems if isinstance(error, InputProblems) else (error,)
-            raise InputProblems([*problems, *output_problems]) from error
-        if output_problems:
-            raise output_problems[0]
+        needs_scores = (self._several or pages) and not request.referenced and not request.continuous
+        evaluations = []
+        for task, files in zip(tasks, outputs, strict=True):
+            cache = request.cache
+            if not cache and (own_sweep.is_wanted or needs_scores):
+                cache = f"{files.log}.scores"
+            evaluations.append(request.evaluation(task, cache))
+        self._listing = _listing_or_problems(request, screen.warn, evaluations[0].conditions, output_problems)
         self._runners = [
             EvaluationRunner(
                 request=request,
@@ -491,6 +507,7 @@ class MultiEngineRunner:
         return max(statuses)
 
     def _compare(self) -> None:
+        """Makes the table of the engines. With several, it also prints it, and writes their common sweep."""
         # Imported here, since one engine without a page needs none of it, and it takes a quarter of a second.
         from harness.offline.evaluation_results import read_engines, table_of, write_joint
         from harness.offline.reports.engines import engine_lines

@@ -57,6 +57,7 @@ class EvaluationFiles:
             raise InputError(problem, place=Place(str(self.log)), remedy=_ANOTHER_LOG) from error
 
     def _check_output(self, *, resume: bool, force: bool) -> None:
+        """As `check_output`, but OSError for a path that cannot be looked at."""
         folder = self.log.parent
         demand_folder(self.log)
         if not os.access(folder, os.W_OK):

@@ -76,6 +76,7 @@ def _named_engines(
 def _engine_of(
     journal: JournalFile, log: Path, name: str, sweep: Sweep | None, no_scores: str, cache: ScoreCache
 ) -> EvaluatedEngine:
+    """Counts an evaluation as it ran. no_scores: why there is no sweep; "" if there is one."""
     header, rule = journal.header, journal.header.facts.rule
     tally = Tally(header.counting, len(header.evaluation.conditions), talker_of(header.talkers))
     phrases = {

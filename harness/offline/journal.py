@@ -367,6 +367,8 @@ class Journal:
         self.sync()
 
     def _write(self, lines: bytes) -> None:
+        """Writes lines at the end of the file. If that fails, cuts off what was written of them, and raises LogFull or
+        LogError."""
         try:
             offset = 0
             while offset < len(lines):

@@ -140,13 +140,7 @@ def differences(
         changes.append(f"the column {header.talkers.column} has other values for some files")
     compare("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
     if header.evaluation.conditions != other.evaluation.conditions:
-        first_labels = [condition.label() for condition in header.evaluation.conditions]
-        other_labels = [condition.label() for condition in other.evaluation.conditions]
-        if first_labels == other_labels:
-            first_text = "different ones with the same names"
-        else:
-            first_text = _differing_labels(first_labels, other_labels)
-        compare("conditions are", first_text, _differing_labels(other_labels, first_labels))
+        compare("conditions are", *_condition_texts(header.evaluation, other.evaluation))
     compare("the engine's fingerprint is", header.facts.fingerprint[:12], other.facts.fingerprint[:12])
     compare("the engine's version is", header.facts.version, other.facts.version)
     if header.facts != other.facts and not changes:
@@ -169,6 +163,16 @@ def differences(
     if header.shard and other.shard and header.shard.cut != other.shard.cut:
         changes.append("file sizes differed, so the lists were split differently")
     return changes
+
+
+def _condition_texts(first: Evaluation, other: Evaluation) -> tuple[str, str]:
+    """The conditions of both in words that differ."""
+    first_labels = [condition.label() for condition in first.conditions]
+    other_labels = [condition.label() for condition in other.conditions]
+    other_text = _differing_labels(other_labels, first_labels)
+    if first_labels == other_labels:
+        return "different ones with the same names", other_text
+    return _differing_labels(first_labels, other_labels), other_text
 
 
 def _differing_labels(labels: list[str], other_labels: list[str]) -> str:

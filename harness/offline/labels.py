@@ -185,6 +185,7 @@ _ReadLabels = Iterator[tuple[str, _LabelLine | None]]
 
 
 def _csv_labels(text: str, problems: Problems) -> _ReadLabels:
+    """Reads a table with a header. A row with a recording but no times says that it has no phrase."""
     table = CsvRows.of(text, problems, separator_of(problems.file))
     rows = iter(table)
     first_line, fields = next(rows, (1, []))
@@ -260,6 +261,7 @@ def _csv_columns(header: Sequence[str], line: int, problems: Problems) -> _CsvCo
 
 
 def _rttm_labels(text: str, problems: Problems) -> _ReadLabels:
+    """Reads RTTM: type, file, channel, start, duration, words, subtype, talker, and fields that are ignored."""
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         if not fields or fields[0].startswith(COMMENT) or fields[0].upper() in _RTTM_OTHERS:
@@ -284,6 +286,7 @@ def _rttm_labels(text: str, problems: Problems) -> _ReadLabels:
 
 
 def _audacity_labels(text: str, problems: Problems) -> _ReadLabels:
+    """Reads a label track: start, end and text, with tabs between."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("\\"):  # such a line has the frequencies of the label above
             continue

@@ -127,6 +127,7 @@ def decode_answers(content: bytes) -> list[FileAnswer]:
 
 
 def encode_files(files: Iterable[ListedFile]) -> bytes:
+    """The content of a FILES message: the fields of each file as JSON, except its size."""
     return COMPACT_JSON.encode(
         [
             [

@@ -229,6 +229,8 @@ class LostWorker:
 
 
 class _Pipe(Enum):
+    """The pipes of a worker: its answers, what it prints, and its tasks."""
+
     ANSWERS = "answers"
     OUTPUT = "output"
     TASKS = "tasks"
@@ -349,6 +351,8 @@ class WorkerPool:
             self._selector.unregister(descriptor)
 
     def _read_messages(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
+        """Handles the messages of a worker that have arrived. Its loss is an event if its pipe has ended, or a
+        message is invalid."""
         events: list[FilesAnswered | LostWorker] = []
         # Before the answers are read: they may be of files that were begun only now.
         worker.update_begun(self._now_s())
@@ -375,6 +379,7 @@ class WorkerPool:
     def _handle_message(
         self, worker: WorkerProcess, kind: WorkerFrame, content: bytes
     ) -> list[FilesAnswered | LostWorker]:
+        """Handles one message of a worker; returns its event, if it is one. ValueError for an invalid message."""
         match kind:
             case WorkerFrame.READY:
                 self.facts = self.facts or from_plain(EngineFacts, json.loads(content))

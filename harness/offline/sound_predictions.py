@@ -86,6 +86,7 @@ def predictions(task: Task, sounds: dict[str, Path], *, resample: bool) -> Itera
 def _prediction_of(
     utterance_id: str, outcome: FileOutcome, kind: EngineKind, cpu_s: float, elapsed_s: float
 ) -> SoundPrediction:
+    """The outcome of a sound as a prediction with its cost."""
     if outcome.rejected is not None:
         return SoundPrediction(
             Utterance(utterance_id), f"{outcome.rejected}: {outcome.detail or outcome.error}".rstrip(": ")

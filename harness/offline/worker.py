@@ -70,6 +70,8 @@ class Worker:
         self._send(WorkerFrame.READY, json.dumps(to_plain(self._engine.facts)).encode())
 
     def play(self, files: Iterable[ListedFile]) -> None:
+        """Plays files in their order, and sends their outcomes. Out-of-vocabulary files are one sound with
+        --continuous."""
         for file in files:
             self._begun_count += 1
             BEGUN.pack_into(self._begun_counter, 0, self._begun_count)

@@ -29,6 +29,8 @@ _PROCESSOR = {0: "plain", 1: "AVX2", 2: "AVX-512"}
 
 
 class _CLayer(ctypes.Structure):
+    """`vh_layer` in vh_kernel.h."""
+
     _fields_ = [
         *((name, ctypes.c_int32) for name in ("kind", "taps", "stride", "history", "inputs", "outputs")),
         *((name, ctypes.c_int32) for name in ("zero", "low", "high", "reserved")),
@@ -37,6 +39,8 @@ class _CLayer(ctypes.Structure):
 
 
 class _CNetwork(ctypes.Structure):
+    """`vh_network` in vh_kernel.h."""
+
     _fields_ = [
         *((name, ctypes.c_int32) for name in ("layers", "stride", "width", "input_zero")),
         *((name, ctypes.c_void_p) for name in ("layer", "answer", "quantised")),
@@ -174,6 +178,7 @@ def quantised(network: KernelNetwork) -> npt.NDArray[np.int8]:
 
 
 def _pack_layer(layer: Layer, memory: list[object]) -> _CLayer:
+    """A layer in the kernel's form, with channels padded to whole registers. memory: as in `_pack`."""
     inputs = layer.weights.shape[1]
     padded = _round_up(inputs, 8 if layer.stride > 1 else 16)
     outputs = padded if layer.kind is LayerKind.DEPTHWISE else _round_up(len(layer.multiplier), 16)

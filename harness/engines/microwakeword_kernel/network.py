@@ -126,6 +126,7 @@ class _GraphReader:
         self._handles = [op.outputs[0] for op in self._graph.operators if op.code == Op.VAR_HANDLE]
 
     def read(self) -> KernelNetwork:
+        """Reads the whole graph. UnsupportedModel, with the reason, if it is not a chain of layers."""
         graph = self._graph
         has_one_each = len(graph.inputs) == 1 and len(graph.outputs) == 1
         ends = (*graph.inputs, *graph.outputs)
@@ -231,6 +232,7 @@ class _GraphReader:
             raise UnsupportedModel("a split that leaves channels out")
 
     def _dense(self, op: Operator) -> None:
+        """Adds a convolution over all frames of its input."""
         flow, weights, bias, multiplier = self._read_weights(op)
         outputs, taps, columns, inputs = weights.shape
         stride = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
@@ -356,6 +358,8 @@ class _GraphReader:
         bias: npt.NDArray[np.int64], multiplier: npt.NDArray[np.float64], away: npt.NDArray[np.bool_],
         activation: int,
     ) -> None:  # fmt: skip
+        """Adds a layer to the chain. output: the tensor of its result. UnsupportedModel if the kernel cannot compute
+        it exactly."""
         if flow.into != len(self._layers) or activation not in (0, _RELU):
             raise UnsupportedModel(f"a branch, or activation {activation}")
         history = flow.frames - stride

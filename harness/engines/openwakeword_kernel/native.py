@@ -99,6 +99,8 @@ _POINTS = np.array(
 
 
 class _CTaps(ctypes.Structure):
+    """`vh_taps` in vh_convolution.h."""
+
     _fields_ = [
         *((name, ctypes.c_long) for name in ("outer", "outer_in", "outer_out", "inner", "inner_in", "inner_out")),
         *((name, ctypes.c_long) for name in ("along_in", "along_out")),

@@ -352,6 +352,7 @@ def compare(first: ComparedEvaluation, second: ComparedEvaluation) -> Evaluation
 def _compare_shared_files(
     first: ComparedEvaluation, second: ComparedEvaluation, first_keys: FileKeys, second_keys: FileKeys
 ) -> SharedFilesResult:
+    """Compares the outcomes of the in-vocabulary files that both evaluations have."""
     first_rows, second_rows = shared_rows(first_keys, second_keys)
     first_right = np.frombuffer(first.spoken.right, np.bool_)[first_rows]
     second_right = np.frombuffer(second.spoken.right, np.bool_)[second_rows]

@@ -230,6 +230,7 @@ def _engine_row(
     difference: Difference | None,
     ends: Ends,
 ) -> EngineRow:
+    """A row of the table. equal, equal_interval, difference: as in EngineRow."""
     counts, used = engine.counted.counts, engine.journal.used
     usable_s = (counts.inv_ms + counts.oov_ms) / 1000
     played_s = usable_s - used.cached_s

@@ -96,6 +96,7 @@ def read_evaluated(path: Path, clusters: Clusters | None = None, called: str = "
 
 
 def _read_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> ComparedEvaluation:
+    """Reads a journal for a comparison: one row for each file, and for each labelled phrase."""
     header = journal.header
     counting, tally = header.counting, Tally(header.counting)
     spoken = SpokenFiles(partial(_reread_journal, journal.path, counting), clusters)
@@ -224,6 +225,7 @@ def _phrase_or_file_name(entry: Spot | MissedFile) -> str:
 
 
 def _read_log(path: Path, called: str, clusters: Clusters | None) -> ComparedEvaluation:
+    """Reads a log without a journal. OSError if it cannot be read, InputError if it is not a log."""
     escaped = has_escaped_names(path, called)
     spoken = SpokenFiles(partial(_reread_log, path, escaped), clusters)
     sums = LineSums()

@@ -374,6 +374,7 @@ class _Picture:
         self._figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=10)
 
     def _draw_curve(self, index: int) -> None:
+        """Draws a curve with its band, and marks the point at which its engine ran. index: 0 for the main curve."""
         curve = self._curves[index]
         layer = 3 - index / 100  # the main curve lies above the others
         det, colour = curve.det, COLOURS[index % len(COLOURS)]
@@ -391,6 +392,7 @@ class _Picture:
                         linewidth=2, label=label, zorder=layer)  # fmt: skip
 
     def _draw_points(self, det: Det, points: Sequence[OperatingPoint]) -> None:
+        """Marks the operating points on a curve, with their numbers."""
         label_places: list[tuple[float, float]] = []
         label: str | None = "operating points"
         # As in `DetScales.steps`: at lower thresholds, a detector is stuck rather than lenient.
@@ -413,6 +415,8 @@ class _Picture:
                 )
 
     def _draw_chosen(self, chosen: ChosenPoint, *, is_on_other_list: bool) -> None:
+        """Marks the chosen point with its intervals. is_on_other_list: whether it was chosen on another curve, where it
+        is marked, too."""
         shown = chosen.shown
         if is_on_other_list:
             x, y = self._places.place(chosen.chosen)

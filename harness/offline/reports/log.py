@@ -48,6 +48,7 @@ def file_events(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterat
 
 
 def _file_event(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> wake_log.WakeLogEvent:
+    """The line of the log for one fact."""
     spot = fact.spot or OfflineSpot("", 0, 0)  # for the keys without a spot, whose lines have no times
     start_ms, end_ms = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras: wake_log.Extras = ()
