@@ -456,7 +456,8 @@ class MultiEngineRunner:
         limits.demand_figures(request)
         sweep.check_consistent(request, several=self._several)
         self._logs = [Path(log) for log in log_names(request.log, engine_names, tasks)]
-        stem = str(self._logs[0].with_suffix(""))
+        log = self._logs[0]
+        stem = str(log.with_suffix("") if log.name else log)  # a log without a name is refused below
         if self._several:
             stem = (request.log or "engines").removesuffix(".log")
         self._sweep = sweep.beside(f"{stem}.det")

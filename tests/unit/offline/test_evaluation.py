@@ -270,6 +270,8 @@ def test_a_limit_on_an_unmeasured_figure_is_refused_at_once() -> None:
         (("--sweep", "--choose-by", "bound"), "--choose-by needs --target-fa-per-hour or --target-fr"),
         (("--sweep", "--choose-by", "bound", "--target-cost", "1", "1", "1"), "--choose-by needs --target-fa-per-hour"),
         (("--task-hours", "2"), "--task-hours needs --cluster"),
+        (("-l", ""), "a log needs a name"),
+        (("-l", "."), "a log needs a name"),
         (("-l", "b.log", "--html", "b.log"), "b.log: the page or JUnit would replace this file"),
         (("-l", "b.log", "--junit", "./b.log.json"), "b.log.json: the page or JUnit would replace this file"),
         (("--sweep", "p", "--html", "p.csv"), "p.csv: the page or JUnit would replace this file"),
