@@ -10,19 +10,19 @@
 #define POINTS 256
 #define BINS (POINTS + 1)
 #define BANDS (VH_CHANNELS + 1)
-#define WIDEST 512 /* more than the bins of all channels */
 #define SEGMENTS 128
 
+/* The tables, the only state (`noise`), and memory for one round of frames. */
 typedef struct {
     int16_t window[VH_WINDOW];
-    int16_t turn[POINTS][2];
-    int16_t split[POINTS / 2][2];
-    int16_t order[POINTS]; /* where point n of the input lies for the first stage */
-    int32_t first[BANDS], count[BANDS];
-    double weight[BINS], rest[BINS];
-    int32_t gain[4 * 32 - 3];
-    int32_t curve[SEGMENTS + 2];
-    uint32_t smoothing[VH_CHANNELS];
+    int16_t turn[POINTS][2];      /* factors of the FFT: real and imaginary part */
+    int16_t split[POINTS / 2][2]; /* factors of the pass that separates the real points */
+    int16_t order[POINTS];        /* where point n of the input lies for the first stage */
+    int32_t first[BANDS], count[BANDS]; /* bins of each band */
+    double weight[BINS], rest[BINS];    /* share of a bin in its band, and in the next one */
+    int32_t gain[4 * 32 - 3];           /* gain control by the noise: a parabola for each number of bits */
+    int32_t curve[SEGMENTS + 2];        /* log2(1 + x) - x in segments */
+    uint32_t smoothing[VH_CHANNELS];    /* of the noise estimate */
     uint32_t noise[VH_CHANNELS];
     _Alignas(64) int16_t points[POINTS][2][VH_LANES];
     _Alignas(64) int32_t energy[BINS][VH_LANES];
@@ -172,6 +172,7 @@ VH_INLINE void butterfly(int16_t (*restrict p)[2][VH_LANES], int apart, const in
     }
 }
 
+/* The FFT in four stages of radix 4. */
 VH_INLINE void transform(tables *t) {
     for (int apart = 1; apart < POINTS; apart *= 4) {
         const int stride = POINTS / 4 / apart;
@@ -234,6 +235,7 @@ VH_INLINE void channels(tables *t) {
     }
 }
 
+/* Gain control (PCAN): the level of a channel relative to its noise. */
 VH_INLINE uint32_t gained(const tables *t, uint32_t level, uint32_t noise) {
     int32_t gain;
     if (noise <= 2) {
@@ -249,6 +251,7 @@ VH_INLINE uint32_t gained(const tables *t, uint32_t level, uint32_t noise) {
     return ratio < 2u << 12 ? ratio * ratio >> 20 : (ratio >> 6) - 64;
 }
 
+/* The natural logarithm of a level, times 64. */
 VH_INLINE uint16_t logged(const tables *t, uint32_t level) {
     level <<= 3;
     if (level <= 1) {

@@ -53,17 +53,23 @@ typedef struct {
 } vh_network;
 
 int32_t vh_version(void);
-/* The level in use; `most` limits it from here on, in every thread. */
+/* The level in use: the highest that the processor supports and `vh_limit` allows. */
 int32_t vh_level(void);
+/* Allows levels up to `most` from here on, in every thread. Returns the level that is then in use. */
 int32_t vh_limit(int32_t most);
+/* Size of a state of features. */
 size_t vh_features_bytes(void);
+/* Fills a new state with its tables. Takes milliseconds; call it once. */
 void vh_features_begin(void *state);
+/* Clears the noise estimate, as before the first sound. */
 void vh_features_restart(void *state);
 /* frames * VH_CHANNELS logged features of frames that begin every VH_HOP samples; samples: (frames - 1) * VH_HOP +
  * VH_WINDOW of them. */
 void vh_features_run(void *state, const int16_t *samples, long frames, uint16_t *features);
 
+/* Size of a state of this network. */
 size_t vh_network_bytes(const vh_network *network);
+/* Fills a new or used state with the frames that are assumed before the first. */
 void vh_network_restart(const vh_network *network, void *state);
 /* features: [steps * stride][width], quantised; answers: [steps]. */
 void vh_network_run(const vh_network *network, void *state, const int8_t *features, long steps, uint8_t *answers);

@@ -5,12 +5,14 @@
 /* Activations are integers in floats. The caller guarantees that every sum stays below 2^24, so the order of adding
  * does not matter. Layout of a state: the waiting frames, then an input buffer per layer. */
 
-#define WAITING 4096
+#define WAITING 4096 /* bytes of a state for the waiting frames */
 
+/* Rows of a layer's input buffer: its history, and the frames of one block of steps. */
 static size_t rows_of(const vh_layer *layer) {
     return (size_t)layer->history + (size_t)VH_BLOCK * (size_t)layer->stride;
 }
 
+/* Bytes of that buffer, a multiple of 64. */
 static size_t buffer_of(const vh_layer *layer) {
     return (rows_of(layer) * (size_t)layer->inputs * sizeof(float) + 63) & ~(size_t)63;
 }
@@ -36,15 +38,15 @@ void vh_network_restart(const vh_network *network, void *state) {
     }
 }
 
-VH_INLINE int32_t rescaled(int32_t sum, int32_t multiplier, int32_t half,
-                                                              int32_t away, int32_t shift) {
+/* A sum scaled and rounded as the library does; see vh_layer. */
+VH_INLINE int32_t rescaled(int32_t sum, int32_t multiplier, int32_t half, int32_t away, int32_t shift) {
     int64_t product = (int64_t)sum * multiplier + (1LL << 30);
     int32_t high = (int32_t)((uint64_t)product >> 31);
     return (high + half + (away & (high >> 31))) >> shift;
 }
 
-VH_INLINE void store(const vh_layer *layer, int at, const float *sums, int count,
-                                                        float *out) {
+/* Writes `count` outputs from their sums. at: number of the first output channel. */
+VH_INLINE void store(const vh_layer *layer, int at, const float *sums, int count, float *out) {
     const int32_t low = layer->low, high = layer->high;
     for (int i = 0; i < count; ++i) {
         int32_t value = rescaled((int32_t)sums[i], layer->multiplier[at + i], layer->half[at + i],
@@ -55,6 +57,7 @@ VH_INLINE void store(const vh_layer *layer, int at, const float *sums, int count
     }
 }
 
+/* A block of steps through a dense layer: four steps and sixteen outputs at a time. */
 VH_INLINE void dense(const vh_layer *layer, const float *in, float *out) {
     const int depth = layer->taps * layer->inputs, outputs = layer->outputs;
     const long row = (long)layer->stride * layer->inputs;
@@ -91,6 +94,7 @@ VH_INLINE void dense(const vh_layer *layer, const float *in, float *out) {
     }
 }
 
+/* A block of steps through a depthwise layer: four steps and eight channels at a time. */
 VH_INLINE void depthwise(const vh_layer *layer, const float *in, float *out) {
     const int taps = layer->taps, width = layer->outputs;
     for (int o = 0; o < width; o += 8) {
@@ -117,8 +121,7 @@ VH_INLINE void depthwise(const vh_layer *layer, const float *in, float *out) {
 }
 
 /* One output per step. Each of eight sums is below 2^24; their total need not be. */
-VH_INLINE void answer(const vh_layer *layer, const float *in, long steps,
-                                                         const uint8_t *table, uint8_t *out) {
+VH_INLINE void answer(const vh_layer *layer, const float *in, long steps, const uint8_t *table, uint8_t *out) {
     const int depth = layer->taps * layer->inputs;
     for (long t = 0; t < steps; ++t) {
         const float *x = in + t * layer->inputs;
@@ -137,6 +140,7 @@ VH_INLINE void answer(const vh_layer *layer, const float *in, long steps,
     }
 }
 
+/* All layers, a block of steps at a time. Each layer writes behind the history of the next one's input buffer. */
 VH_INLINE void run(const vh_network *network, void *state, const int8_t *features, long steps, uint8_t *answers) {
     const long frame = network->width, entry = (long)network->stride * frame;
     const int padded = network->layer[0].inputs;

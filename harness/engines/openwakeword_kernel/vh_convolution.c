@@ -1,9 +1,9 @@
 #include "vh_convolution.h"
 
-#define TILES 32 /* tiles that go through the six products together: they stay in the first cache */
-#define MAX_CHANNELS 96  /* channels */
-#define ROWS 4
-#define COLUMNS 24
+#define TILES 32        /* tiles that go through the six products together: they stay in the first cache */
+#define MAX_CHANNELS 96 /* most input and output channels: the size of the buffers on the stack */
+#define ROWS 4          /* rows that `block` computes together */
+#define COLUMNS 24      /* output channels that it computes together: three registers of eight floats */
 
 int32_t vh_version(void) { return VH_VERSION; }
 
@@ -68,6 +68,7 @@ INLINE void block(const float *in, long stride, const float *weights, int32_t in
     }
 }
 
+/* One of the six products of Winograd's scheme: `in` [TILES][inputs] times weights, to `out` [TILES][outputs]. */
 FOR_AVX2 static void product(const float *in, const float *weights, float *out, int32_t inputs, int32_t outputs) {
     for (int32_t column = 0; column < outputs; column += COLUMNS) {
         for (int tile = 0; tile < TILES; tile += ROWS) {
@@ -82,7 +83,8 @@ FOR_AVX2 static void product(const float *in, const float *weights, float *out, 
     }
 }
 
-/* Winograd's F(4, 3) at the points 0, 1, -1, 2, -2 and infinity: six products for four outputs of three taps. */
+/* Winograd's F(4, 3) at the points 0, 1, -1, 2, -2 and infinity: six products for four outputs of three taps. This
+ * makes the six inputs of one tile's products, TILES * inputs floats apart. */
 INLINE void spread(const float *in, long along, int32_t inputs, float *spread_out) {
     const long next = (long)TILES * inputs;
     for (int32_t c = 0; c < inputs; c += 8) {
@@ -98,15 +100,16 @@ INLINE void spread(const float *in, long along, int32_t inputs, float *spread_ou
     }
 }
 
+/* Makes the four outputs of one tile from its six products. */
 INLINE void gather(const vh_taps *layer, const float *products, float *out) {
     const long next = (long)TILES * layer->outputs;
     for (int32_t c = 0; c < layer->outputs; c += 8) {
         const float *m = products + c;
         __m256 m1 = at(m + next), m2 = at(m + 2 * next), m3 = at(m + 3 * next), m4 = at(m + 4 * next);
         __m256 a = add(m1, m2), b = sub(m1, m2), x = add(m3, m4), y = sub(m3, m4), bias = at(layer->bias + c);
-        __m256 found[4] = {add(at(m), add(a, x)), times(2, y, b), times(4, x, a), times(8, y, add(b, at(m + 5 * next)))};
+        __m256 values[4] = {add(at(m), add(a, x)), times(2, y, b), times(4, x, a), times(8, y, add(b, at(m + 5 * next)))};
         for (int place = 0; place < 4; place++) {
-            put(out + place * layer->along_out + c, activated(add(found[place], bias), layer->slope, layer->least));
+            put(out + place * layer->along_out + c, activated(add(values[place], bias), layer->slope, layer->least));
         }
     }
 }
