@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _UNIT_BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-def size_of(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """A click callback: bytes of `20GB`, `500M` or `1000`; powers of 1000."""
+def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A click callback: the bytes of `20GB`, `500M` or `1000`, in powers of 1000. InputError for another text."""
     if value is None:
         return None
     text = value.strip().upper().removesuffix("B")
@@ -49,25 +49,24 @@ def pack(
 
     SESSION: its folder, or its name below ./sessions.
     """
-    from harness.session.archive import TAR
-    from harness.session.archive import pack as packed
+    from harness.session import archive
 
     if out is not None and len(sessions) > 1:
         raise InputError(
             "-o names one file, but several sessions are given", remedy="Omit -o, or pack the sessions one by one"
         )
     folders = [session_folder(session) for session in sessions]
-    targets = [out or Path(f"{folder.resolve().name}{TAR}") for folder in folders]
+    targets = [out or Path(f"{folder.resolve().name}{archive.TAR}") for folder in folders]
     if len(set(targets)) < len(targets):
         raise InputError("two sessions have the same name", remedy="Pack them one by one, with -o")
     for folder, target in zip(folders, targets, strict=True):
         with drawn_progress():
-            manifest, findings = packed(folder, target)
+            manifest, findings = archive.pack(folder, target)
         click.echo(f"{plain_text(str(target))}: {_content(manifest)}, {target.stat().st_size} bytes")
         _print_findings(findings)
-        for part in temporary_paths_of(target):
+        for incomplete_path in temporary_paths_of(target):
             click.echo(
-                f"note   {plain_text(str(part))} is an incomplete archive. Remove it, "
+                f"note   {plain_text(str(incomplete_path))} is an incomplete archive. Remove it, "
                 "unless `harness admin pack` is still writing it"
             )
 
@@ -75,7 +74,7 @@ def pack(
 @verb("unpack")
 def unpack(
     *,
-    archive: Path = argument("FILE"),
+    file: Path = argument("FILE"),
     out: Path | None = output_option(
         "The new folder of the session.",
         type=click.Path(path_type=Path),
@@ -83,7 +82,7 @@ def unpack(
         show_default="FILE without its suffix, in the current folder",
     ),
     max_size: int = option(
-        "Refuse an archive whose files add up to more than this.", default="20GB", callback=size_of, metavar="SIZE"
+        "Refuse an archive whose files add up to more than this.", default="20GB", callback=parse_size, metavar="SIZE"
     ),
     max_ratio: float = option(
         "Refuse an archive above 10 MB that expands by more than this factor.", within=(1, None), default=100.0
@@ -95,12 +94,11 @@ def unpack(
 
     FILE: an archive that `harness admin pack` wrote.
     """
-    from harness.session.archive import UnpackLimits, suffix_of
-    from harness.session.archive import unpack as unpacked
+    from harness.session import archive
 
-    target = out or Path(archive.name.removesuffix(suffix_of(archive)))
+    target = out or Path(file.name.removesuffix(archive.suffix_of(file)))
     with drawn_progress():
-        manifest, findings = unpacked(archive, target, UnpackLimits(max_size, max_ratio))
+        manifest, findings = archive.unpack(file, target, archive.UnpackLimits(max_size, max_ratio))
     click.echo(f"{plain_text(str(target))}: {_content(manifest)}, packed by version {plain_text(manifest.harness, 40)}")
     _print_findings(findings)
 
@@ -110,6 +108,7 @@ def _content(manifest: PackManifest) -> str:
 
 
 def _print_findings(findings: LogFindings) -> None:
+    """Prints the notes on a session's log, the seals that hold, and whether any is missing."""
     for note in findings.notes:
         click.echo(f"note   {plain_text(note, 400)}")
     for name, end in findings.ends:

@@ -11,10 +11,11 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import A_FILE, argument, option, verb
 from harness.cli.sound import recording_device
-from harness.model import numbers
-from harness.model.errors import InputError
+from harness.model.errors import InputError, SoundError
+from harness.model.numbers import exact, fixed, seconds
 
 if TYPE_CHECKING:
+    from harness.model.bench import Bench
     from harness.model.stimulus import Waveform
 
 MEANINGS = ("wake", "done", "error")
@@ -32,7 +33,7 @@ def learn_earcon(
     sound_server: str | None = option(
         "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
-    seconds: float = option("Time to record, s.", within=(1, 60), default=6.0),
+    duration_s: float = option("Time to record, s.", "--seconds", within=(1, 60), default=6.0),
     source: Path | None = option("Use this sound file instead of recording.", "--from", type=A_FILE),
     start: float | None = option("Start of the chime in the recording, s.", within=(0, None), show_default="detected"),
     end: float | None = option("End of the chime in the recording, s.", within=(0, None), show_default="detected"),
@@ -46,72 +47,85 @@ def learn_earcon(
     from harness.scenario.bench import load_bench
     from harness.sound import recordings
     from harness.sound.earcon_file import store
+    from harness.sound.level import rms_dbfs
 
     if bench_file is None and source is None and microphone is None:
         raise InputError("no sound source is given", remedy="Give BENCH, --microphone or --from")
     if (start is None) != (end is None) or (start is not None and end is not None and end <= start):
         raise InputError("--start and --end do not define a span", remedy="Give both, with the end after the start")
     bench = load_bench(bench_file) if bench_file is not None else None
+    name = _device_name(bench, device)
+    folder = bench_file.parent if bench_file is not None else Path()
+    if source is not None:
+        sound = recordings.read(str(source))
+    else:
+        sound = _record(*recording_device(bench, microphone, sound_server), duration_s)
+    if start is not None and end is not None:
+        chime = _cut_span(sound, start, end)
+    else:
+        chime = _cut_chime(sound, None if source is not None else folder / f"{name}.recording.wav")
+    yaml_path, wav_path = store(chime, EarconMeaning(meaning), name, folder)
+    facts = f"{seconds(chime.duration_s)}, {fixed(rms_dbfs(chime.samples), 1)} dBFS"
+    click.echo(plain_text(f"{wav_path}: the {meaning} chime of {name}, {facts}", 400))
+    click.echo(plain_text(f"Add to the bench, below {name}: `earcons: {yaml_path.name}`", 400))
+
+
+def _device_name(bench: Bench | None, device: str | None) -> str:
+    """The device that chimes: that of --device, otherwise the bench's first. It names the files.
+
+    InputError if there is none, or if the bench does not have the device.
+    """
     names = [bench_device.id for bench_device in bench.devices] if bench is not None else []
     if bench is not None and device is not None and device not in names:
         raise InputError(f"the bench has no device {device!r}", remedy=f"Devices: {', '.join(names)}")
     name = device or next(iter(names), "")
     if not name:
         raise InputError("--device is missing, which names the files", remedy="Give --device")
-    folder = bench_file.parent if bench_file is not None else Path()
-    if source is not None:
-        sound = recordings.read(str(source))
-    else:
-        sound = _record(*recording_device(bench, microphone, sound_server), seconds)
-    if start is not None and end is not None:
-        if start >= sound.duration_s:
-            raise InputError(
-                f"--start {numbers.exact(start)} is after the end of the sound ({numbers.seconds(sound.duration_s)})",
-                remedy="Change it",
-            )
-        from harness.model.stimulus import Waveform
-
-        span = sound.samples[round(start * sound.rate_hz) : round(end * sound.rate_hz)]
-        chime = Waveform(span, sound.rate_hz)
-    else:
-        chime = _cut_chime(sound, None if source is not None else folder / f"{name}.recording.wav")
-    path, wave = store(chime, EarconMeaning(meaning), name, folder)
-    from harness.sound.level import rms_dbfs
-
-    level = f"{numbers.fixed(rms_dbfs(chime.samples), 1)} dBFS"
-    click.echo(plain_text(f"{wave}: the {meaning} chime of {name}, {numbers.seconds(chime.duration_s)}, {level}", 400))
-    click.echo(plain_text(f"Add to the bench, below {name}: `earcons: {path.name}`", 400))
+    return name
 
 
-def _cut_chime(sound: Waveform, keep: Path | None) -> Waveform:
-    """The chime of a recording. keep: where to write a new recording whose chime is not clear."""
+def _cut_span(sound: Waveform, start_s: float, end_s: float) -> Waveform:
+    """A part of a sound, up to its end if that comes first. InputError if the part would begin after the sound."""
+    from harness.model.stimulus import Waveform
+
+    if start_s >= sound.duration_s:
+        raise InputError(
+            f"--start {exact(start_s)} is after the end of the sound ({seconds(sound.duration_s)})", remedy="Change it"
+        )
+    return Waveform(sound.samples[round(start_s * sound.rate_hz) : round(end_s * sound.rate_hz)], sound.rate_hz)
+
+
+def _cut_chime(sound: Waveform, unclear_path: Path | None) -> Waveform:
+    """The chime of a sound. InputError if it is not clear which part that is.
+
+    unclear_path: where the sound is kept in that case, since it was just recorded; None for a sound from a file.
+    """
+    from harness.base.whole_file import write_atomically
     from harness.sound.earcon_file import as_wave, cut_chime
 
     try:
         return cut_chime(sound)
     except InputError as error:
-        if keep is None:
+        if unclear_path is None:
             raise
-        from harness.base.whole_file import write_atomically
-
-        write_atomically(keep, as_wave(sound))
-        raise InputError(error.what, remedy=f"{error.remedy}. The recording is in {keep}") from error
+        write_atomically(unclear_path, as_wave(sound))
+        raise InputError(error.what, remedy=f"{error.remedy}. The recording is in {unclear_path}") from error
 
 
-def _record(microphone: str, sound_server: str, seconds: float) -> Waveform:
-    """Records once; SoundError if the device cannot be opened or is lost."""
-    from harness.model.errors import SoundError
+def _record(microphone: str, sound_server: str, duration_s: float) -> Waveform:
+    """Asks for a chime, and records from now on. SoundError if the device cannot be opened or is lost."""
     from harness.sound.capture import Capture, RingBuffer
 
-    ring = RingBuffer(seconds + 5)
+    # Sound arrives late. So wait 3 s more than is recorded, and keep 5 s more, so that the start is still there then.
+    ring = RingBuffer(duration_s + 5)
     faults: list[str] = []
     capture = Capture(microphone, sound_server, on_block=ring.put, on_fault=lambda stamp, fault: faults.append(fault))
     capture.open()
     try:
-        begins_s = time.monotonic()
-        click.echo(f"Recording for {numbers.exact(seconds)} s: make the device chime now.", err=True)
+        start_s = time.monotonic()
+        click.echo(f"Recording for {exact(duration_s)} s: make the device chime now.", err=True)
         try:
-            sound, _ = ring.cut(begins_s, begins_s + seconds, wait_s=seconds + 3)
+            sound, _ = ring.cut(start_s, start_s + duration_s, wait_s=duration_s + 3)
         except SoundError as error:
             raise SoundError("; ".join([error.what, *faults]), remedy=error.remedy) from error
     finally:

@@ -20,25 +20,26 @@ from harness.model.numbers import exact, fixed, percent
 from harness.model.scenario import SequentialTest
 
 EVENTS = (0, 1, 2, 3, 5)
-SPRT_EVENTS = 8
+"""Numbers of errors for which the required amount is listed."""
+MAX_SPRT_EVENTS = 8
 CORRELATION = 0.1
 PlanOutput = tuple[dict[str, Any], list[str]]
 """A result as JSON values, and as lines for people."""
 
 
-def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """The share that an option gives: 0.05, or 5%."""
+def parse_share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A callback: a share of at most 1, written as 0.05 or 5%. BadParameter for another text."""
     fraction = share(ctx, param, value)
     if fraction is not None and fraction > 1:
         raise click.BadParameter(f"{value!r} is not a share. Write 0.05 or 5%", ctx, param)
     return fraction
 
 
-def _shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
-    return value and tuple(share_of(ctx, param, text) for text in value)
+def _parse_shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
+    return None if value is None else tuple(parse_share(ctx, param, text) for text in value)
 
 
-_INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
+_INNER_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 _RATE = click.FloatRange(min=0, min_open=True)
 
 
@@ -48,26 +49,28 @@ class PlanOptions:
 
     fa_below: float | None = option("Claim: fewer than X false accepts per hour.", type=_RATE, metavar="X")
     fa_expected: float | None = option("Rate that you expect.", within=(0, None), metavar="X")
-    fr_below: float | None = option("Claim: fewer false rejects than SHARE (5%).", callback=share_of, metavar="SHARE")
-    fr_expected: float | None = option("Share that you expect (2%).", callback=share_of, metavar="SHARE")
+    fr_below: float | None = option(
+        "Claim: fewer false rejects than SHARE (5%).", callback=parse_share, metavar="SHARE"
+    )
+    fr_expected: float | None = option("Share that you expect (2%).", callback=parse_share, metavar="SHARE")
     sprt: tuple[float, float] | None = option(
         "Sequential test of two hourly rates, such as 0.1 0.5.", nargs=2, type=_RATE, metavar="GOOD BAD"
     )
     alpha: float = option(
-        "Risk that a good device fails, or that equal systems seem to differ.", type=_INNER, default=ALPHA
+        "Risk that a good device fails, or that equal systems seem to differ.", type=_INNER_SHARE, default=ALPHA
     )
-    beta: float = option("Risk that a bad device passes --sprt.", type=_INNER, default=0.05)
+    beta: float = option("Risk that a bad device passes --sprt.", type=_INNER_SHARE, default=0.05)
     difference: tuple[float, float] | None = option(
-        "Compare two systems with these error shares (5% 3%).", nargs=2, callback=_shares, metavar="A B"
+        "Compare two systems with these error shares (5% 3%).", nargs=2, callback=_parse_shares, metavar="A B"
     )
     discordant: float | None = option(
         "Share of files on which exactly one system errs.",
         show_default="errors are independent",
-        callback=share_of,
+        callback=parse_share,
         metavar="SHARE",
     )
-    power: float = option("Probability that the claim succeeds.", type=_INNER, default=POWER)
-    confidence: float = option("Confidence of claims.", type=_INNER, default=CONFIDENCE)
+    power: float = option("Probability that the claim succeeds.", type=_INNER_SHARE, default=POWER)
+    confidence: float = option("Confidence of claims.", type=_INNER_SHARE, default=CONFIDENCE)
     per_talker: float | None = option("Utterances per talker.", within=(1, None), metavar="N")
     correlation: float = option("Correlation within a talker, for --per-talker.", within=(0, 1), default=CORRELATION)
 
@@ -95,7 +98,7 @@ class PlanOptions:
                 remedy="Use smaller values; 0.05 is usual for both",
             )
 
-    def or_usual(self) -> PlanOptions:
+    def or_default_claims(self) -> PlanOptions:
         """These claims, or the default ones if none is given."""
         if any(claim is not None for claim in (self.fa_below, self.fr_below, self.sprt, self.difference)):
             return self
@@ -117,7 +120,7 @@ def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON
     """  # fmt: skip
     from harness.statistics.planning import design_effect
 
-    options = options.or_usual()
+    options = options.or_default_claims()
     effect = 1.0 if options.per_talker is None else design_effect(options.per_talker, options.correlation)
     claims: dict[str, PlanOutput] = {}
     try:
@@ -126,9 +129,10 @@ def command(*, options: PlanOptions, as_json: bool = json_option("Print one JSON
         if options.fr_below is not None:
             claims["false_rejects"] = _plan_false_rejects(options, options.fr_below, effect)
         if options.sprt is not None:
-            claims["sequential"] = _sequential(SequentialTest(*options.sprt, alpha=options.alpha, beta=options.beta))
+            good, bad = options.sprt
+            claims["sequential"] = _plan_sequential(SequentialTest(good, bad, alpha=options.alpha, beta=options.beta))
         if options.difference is not None:
-            claims["difference"] = _difference(options, options.difference, effect)
+            claims["difference"] = _plan_difference(options, options.difference, effect)
     except ValueError as error:
         raise InputError(str(error), remedy="Use values that are further apart, in the right order") from error
     if as_json:
@@ -149,11 +153,12 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
     yield from (f"  {line}" for line in text_table([Column(title) for title in titles], rows, width() - 2))
 
 
-def _plan_false_accepts(request: PlanOptions, below: float) -> PlanOutput:
+def _plan_false_accepts(options: PlanOptions, below: float) -> PlanOutput:
+    """The hours for the claim of fewer than `below` false accepts per hour."""
     from harness.statistics.intervals import garwood
     from harness.statistics.planning import hours_for_claim, hours_for_limit, hours_with_power
 
-    confidence, expected = request.confidence, request.fa_expected
+    confidence, expected = options.confidence, options.fa_expected
     claims = [
         {
             "events": events,
@@ -175,18 +180,21 @@ def _plan_false_accepts(request: PlanOptions, below: float) -> PlanOutput:
     ]
     fields: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
     if expected is not None:
-        need = hours_with_power(below, expected, request.power, confidence)
+        need = hours_with_power(below, expected, options.power, confidence)
         fields |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
         lines.append(
             f"  If the rate is {exact(expected)}/h, {fixed(need.amount, 1)} h suffice {percent(need.power, 0)} of the "
-            f"time (one-sided, at most {_times_text(need.events, 'false accept')})"
+            f"time (one-sided, at most {_count_text(need.events, 'false accept')})"
         )
-        if likely := garwood(round(expected * need.amount), need.amount, confidence):
-            lines.append(f"  The interval is then about {exact(likely[0], 3)} to {exact(likely[1], 3)}/h")
+        likely_interval = garwood(round(expected * need.amount), need.amount, confidence)
+        if likely_interval:
+            low, high = likely_interval
+            lines.append(f"  The interval is then about {exact(low, 3)} to {exact(high, 3)}/h")
     return fields, lines
 
 
-def _plan_false_rejects(request: PlanOptions, below: float, effect: float) -> PlanOutput:
+def _plan_false_rejects(options: PlanOptions, below: float, effect: float) -> PlanOutput:
+    """The utterances for the claim of a share of false rejects below `below`. effect: the design effect of talkers."""
     from harness.statistics.planning import (
         utterances_for_claim,
         utterances_for_events,
@@ -194,47 +202,52 @@ def _plan_false_rejects(request: PlanOptions, below: float, effect: float) -> Pl
         voices_for_claim,
     )
 
-    confidence, expected, per_talker = request.confidence, request.fr_expected, math.floor(request.per_talker or 1)
+    confidence, expected, per_talker = options.confidence, options.fr_expected, math.floor(options.per_talker or 1)
     utterances = {events: utterances_for_events(below, events, confidence) for events in EVENTS}
-    shown = f"at {exact(100 * confidence)} % confidence (upper end of the exact two-sided interval)"
+    method = f"at {exact(100 * confidence)} % confidence (upper end of the exact two-sided interval)"
     lines = [
-        f"Fewer than {exact(100 * below)} % false rejects, {shown}:",
+        f"Fewer than {exact(100 * below)} % false rejects, {method}:",
         *_table(("false rejects", "utterances"), [(str(events), f"{count:,}") for events, count in utterances.items()]),
     ]
     claims = [{"events": events, "utterances": count} for events, count in utterances.items()]
     fields: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
     if expected is not None:
-        just = utterances_for_claim(below, expected, confidence)
-        need = utterances_with_power(below, expected, request.power, confidence)
+        as_expected = utterances_for_claim(below, expected, confidence)
+        need = utterances_with_power(below, expected, options.power, confidence)
         clustered = math.ceil(need.amount * effect)
-        fields |= {"expected": expected, "utterances_as_expected": just, "utterances": need.amount}
+        fields |= {"expected": expected, "utterances_as_expected": as_expected, "utterances": need.amount}
         fields |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
         lines.append(
-            f"  If the share is {exact(100 * expected)} %: {just} utterances if exactly that share is rejected; "
+            f"  If the share is {exact(100 * expected)} %: {as_expected} utterances if exactly that share is rejected; "
             f"{math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
-            f"(at most {_times_text(need.events, 'false reject')})"
+            f"(at most {_count_text(need.events, 'false reject')})"
         )
         if effect > 1:
             lines.append(f"  With these talkers: {clustered:,}, by {math.ceil(clustered / per_talker):,} of them")
-    if request.per_talker is None:
+    if options.per_talker is None:
         lines += [
             "  This assumes one talker, or a new talker for each utterance. Reports count talkers: with several",
             "  utterances of each, add --per-talker N. Then more talkers are needed, rather than more utterances.",
         ]
     else:
-        talkers = fields["talkers_without_rejects"] = voices_for_claim(below, per_talker, confidence)
+        talker_count = voices_for_claim(below, per_talker, confidence)
+        fields["talkers_without_rejects"] = talker_count
         lines.append(
-            f"  Reports allow for any correlation: they need {talkers:,} talkers with {per_talker:,} utterances each, "
-            "and no false rejects"
+            f"  Reports allow for any correlation: they need {talker_count:,} talkers "
+            f"with {per_talker:,} utterances each, and no false rejects"
         )
     return fields, lines
 
 
-def _sequential(test: SequentialTest) -> PlanOutput:
+def _plan_sequential(test: SequentialTest) -> PlanOutput:
+    """How long a device must go without a further false accept to pass a test, and when it fails.
+
+    The logarithm of the likelihood ratio rises by `per_event` at each false accept, and falls by `per_hour` in an hour.
+    """
     from harness.statistics.sequential import hours_to_pass, rate_boundaries
 
     passed, failed = rate_boundaries(test)
-    up, down = math.log(test.bad / test.good), test.bad - test.good
+    per_event, per_hour = math.log(test.bad / test.good), test.bad - test.good
     rows = []
     good_fails, bad_passes = (exact(100 * error_rate) for error_rate in (test.alpha, test.beta))
     lines = [
@@ -243,43 +256,51 @@ def _sequential(test: SequentialTest) -> PlanOutput:
         f"  passes after {fixed(hours_to_pass(test), 1)} h without a false accept",
     ]
     cells = []
-    for events in range(SPRT_EVENTS + 1):
-        within, passes = (events * up - failed) / down, (events * up - passed) / down
-        fails = within if within > 0 else None
-        rows.append({"events": events, "fails_within_hours": fails, "passes_after_hours": passes})
-        cells.append((str(events), "–" if fails is None else f"{fixed(fails, 1)} h", f"{fixed(passes, 1)} h"))
+    for events in range(MAX_SPRT_EVENTS + 1):
+        fails_within_h = (events * per_event - failed) / per_hour
+        passes_after_h = (events * per_event - passed) / per_hour
+        can_fail = fails_within_h > 0
+        rows.append({
+            "events": events,
+            "fails_within_hours": fails_within_h if can_fail else None,
+            "passes_after_hours": passes_after_h,
+        })  # fmt: skip
+        fails_text = f"{fixed(fails_within_h, 1)} h" if can_fail else "–"
+        cells.append((str(events), fails_text, f"{fixed(passes_after_h, 1)} h"))
     lines += _table(("false accepts", "fails when they occur within", "passes when no more occur within"), cells)
     fields = {"good_per_hour": test.good, "bad_per_hour": test.bad, "alpha": test.alpha, "beta": test.beta}
     return {**fields, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 
 
-def _difference(request: PlanOptions, shares: tuple[float, float], effect: float) -> PlanOutput:
+def _plan_difference(options: PlanOptions, shares: tuple[float, float], effect: float) -> PlanOutput:
+    """The files on which two systems with these error shares must be compared. effect: the design effect of talkers."""
     from harness.statistics.planning import Discordant, files_for_difference, mcnemar_power
 
-    differing = Discordant.of(*shares, request.discordant)
-    files = files_for_difference(differing, request.power, request.alpha)
-    clustered = math.ceil(files * effect)
+    first, second = shares
+    discordant = Discordant.of(first, second, options.discordant)
+    file_count = files_for_difference(discordant, options.power, options.alpha)
+    clustered = math.ceil(file_count * effect)
     fields = {
         "shares": shares,
-        "only_first": differing.only_first,
-        "only_second": differing.only_second,
-        "files": files,
-        "power": mcnemar_power(files, differing, request.alpha),
+        "only_first": discordant.only_first,
+        "only_second": discordant.only_second,
+        "files": file_count,
+        "power": mcnemar_power(file_count, discordant, options.alpha),
         "files_clustered": clustered,
     }
     assumption = "errors independent"
-    if request.discordant is not None:
-        assumption = f"exactly one errs on {exact(100 * request.discordant)} % of them"
-    test = f"McNemar's exact test, alpha {exact(request.alpha)}"
-    first, second = (exact(100 * error_share) for error_share in shares)
+    if options.discordant is not None:
+        assumption = f"exactly one errs on {exact(100 * options.discordant)} % of them"
+    test = f"McNemar's exact test, alpha {exact(options.alpha)}"
     lines = [
-        f"Two systems with {first} % and {second} % errors on the same files ({assumption}):",
-        f"  {files:,} files to find the difference {exact(100 * request.power)} % of the time ({test})",
+        f"Two systems with {exact(100 * first)} % and {exact(100 * second)} % errors on the same files ({assumption}):",
+        f"  {file_count:,} files to find the difference {exact(100 * options.power)} % of the time ({test})",
     ]
     if effect > 1:
         lines.append(f"  With these talkers: {clustered:,}")
     return fields, lines
 
 
-def _times_text(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}" if count == 1 else f"{count or 'no'} {noun}s"
+def _count_text(count: int, noun: str) -> str:
+    plural = "" if count == 1 else "s"
+    return f"{count or 'no'} {noun}{plural}"

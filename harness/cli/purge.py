@@ -10,14 +10,15 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.user_text import required_text
-from harness.cli.archive import size_of
+from harness.cli.archive import parse_size
 from harness.cli.options import argument, choose_one, flag, option, repeatable, verb
-from harness.cli.sessions import user_name
+from harness.cli.sessions import session_folder, user_name
 from harness.model.errors import InputError
 from harness.model.numbers import counted, exact
 
 
-def _days(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+def _parse_age(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A click callback: the days of `30d` or `8w`. InputError for another text."""
     if value is None:
         return None
     number, unit = value[:-1], {"d": 1, "w": 7}.get(value[-1:])
@@ -31,10 +32,10 @@ def command(
     *,
     folder: Path = argument(type=click.Path(path_type=Path, exists=True, file_okay=False)),
     older_than: float | None = option(
-        "Purge sessions that ended more than AGE ago (30d, 8w).", callback=_days, metavar="AGE"
+        "Purge sessions that ended more than AGE ago (30d, 8w).", callback=_parse_age, metavar="AGE"
     ),
     larger_than: int | None = option(
-        "Purge the oldest sessions until FOLDER is no larger than SIZE.", callback=size_of, metavar="SIZE"
+        "Purge the oldest sessions until FOLDER is no larger than SIZE.", callback=parse_size, metavar="SIZE"
     ),
     reason: str | None = option("Reason to record with the removal.", show_default="the rule applied"),
     rounds: tuple[str, ...] = repeatable(
@@ -61,9 +62,10 @@ def command(
         reason = required_text(reason, "--reason")
     age_s = None if older_than is None else older_than * DAY_S
     rule = PurgeRule(age_s, larger_than, unjudged, tuple(read_round(Path(path)) for path in rounds))
-    why = reason or (
-        f"older than {exact(older_than)} days" if older_than is not None else f"larger than {larger_than} bytes"
-    )
+    if reason is None and older_than is not None:
+        reason = f"older than {exact(older_than)} days"
+    elif reason is None:
+        reason = f"larger than {larger_than} bytes"
     sessions = list(purge_plan(folder, rule, time.time()))
     for session in sessions:
         action = f"keep: {plain_text(session.kept_because)}" if session.kept_because else "remove"
@@ -71,18 +73,16 @@ def command(
         unreviewed = f" ({session.unreviewed} of unreviewed wake events)" if session.unreviewed else ""
         size = f"{counted(len(session.clips), 'clip')}{unreviewed}  {session.bytes} bytes"
         click.echo(f"{plain_text(str(session.folder))}  {day}  {size}  {action}")
-    going = [session for session in sessions if not session.kept_because]
-    clips = sum(len(session.clips) for session in going)
-    summary = f"{counted(clips, 'clip')}, {sum(session.bytes for session in going)} bytes"
-    if not going or dry_run:
-        click.echo(f"{summary} would be removed" if going else "nothing to remove")
+    due = [session for session in sessions if not session.kept_because]
+    clip_count = sum(len(session.clips) for session in due)
+    summary = f"{counted(clip_count, 'clip')}, {sum(session.bytes for session in due)} bytes"
+    if not due or dry_run:
+        click.echo(f"{summary} would be removed" if due else "nothing to remove")
         return
     if not yes:
-        if not sys.stdin.isatty():
-            raise InputError("purge asks before it removes clips, but there is no terminal", remedy="Add --yes")
-        click.confirm(f"Remove {summary}?", abort=True, err=True)
-    for session in going:
-        refusal = purge(session, rule, why, user_name())
+        _confirm(f"Remove {summary}?", "purge asks before it removes clips")
+    for session in due:
+        refusal = purge(session, rule, reason, user_name())
         click.echo(f"{plain_text(str(session.folder))}: {f'kept: {plain_text(refusal)}' if refusal else 'removed'}")
 
 
@@ -105,14 +105,18 @@ def redact(
 
     SESSION: its folder, or its name below ./sessions. CLIP: the name of a file in its clips/ folder.
     """
-    from harness.cli.sessions import session_folder
     from harness.rating import purging
 
     reason = required_text(reason, "--reason")
     folder = session_folder(session)
     if not yes:
-        if not sys.stdin.isatty():
-            raise InputError("redact asks before it removes sound, but there is no terminal", remedy="Add --yes")
-        click.confirm(f"Remove this sound of {plain_text(clip, 80)} for good?", abort=True, err=True)
+        _confirm(f"Remove this sound of {plain_text(clip, 80)} for good?", "redact asks before it removes sound")
     click.echo(f"clip {clip} {purging.redact(folder, clip, spans, reason, user_name()).what}")
     click.echo("Transcripts and judgments stay as they are, and so do other clips of the same moment.")
+
+
+def _confirm(question: str, rule: str) -> None:
+    """Asks, and ends the command unless the answer is yes. InputError without a terminal; it begins with the rule."""
+    if not sys.stdin.isatty():
+        raise InputError(f"{rule}, but there is no terminal", remedy="Add --yes")
+    click.confirm(question, abort=True, err=True)

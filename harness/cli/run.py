@@ -53,7 +53,7 @@ class RunView(Enum):
 
 @frozen
 class WatchOptions:
-    """How to watch a run. report: the JUnit report to write at its end. no_watch: return at once."""
+    """How to watch a run. report: the JUnit report to write at its end. no_watch: return as soon as it has started."""
 
     plain: bool
     as_json: bool
@@ -93,9 +93,10 @@ sessions_option = option("Folder in which session folders are created.", "--sess
 
 
 def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
-    """Shows a running session until it ends or the user leaves. Returns the exit status; raises EngineError.
+    """Shows a running session until it ends or the user leaves. Returns the exit status.
 
-    Without a dashboard, an operator who is present answers questions on standard input.
+    Without a dashboard, an operator who is present answers questions on standard input. EngineError if the engine
+    cannot be reached or is lost, and after Ctrl-C before the view could handle it.
     history: print earlier rows too.
     """
     if place.alive and not Path(place.socket).exists():
@@ -120,6 +121,7 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
 
 
 def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
+    """Opens the dashboard, then prints the results; or prints messages until the session ends. The exit status."""
     from harness.cli.plain import JsonPrinter, PlainPrinter
     from harness.model.bench import OperatorPresence
     from harness.session.engine.assemble import read_resolved
@@ -137,7 +139,7 @@ def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
     stream = standard_output()
     printer = JsonPrinter(stream) if view is RunView.JSON else PlainPrinter(stream, history=history)
     present = read_resolved(Path(place.folder)).bench.operator is OperatorPresence.PRESENT
-    return _Watch(place, printer, attended=present).until_it_ends()
+    return _Watch(place, printer, attended=present).print_until_end()
 
 
 class _InterruptedAgain(Exception):
@@ -158,18 +160,22 @@ class _Watch:
         # The bench says whether an operator is present (see `run`). A plain client must not keep a finished run open.
         hello = Hello(client="plain", since_seq=0, attended=False)
         self._client = EngineClient(Path(place.socket), hello, self._arrivals.put, self._arrivals.put)
-        self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._print) if attended else None
+        self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._print_hint) if attended else None
         self._stopping = False
 
-    def until_it_ends(self) -> int:
-        """The engine's exit status, or 130 when the user left first; EngineError when the engine is gone."""
-        before = signal.signal(signal.SIGINT, self._interrupted)
+    def print_until_end(self) -> int:
+        """Prints what arrives, and closes the connection at the end. Returns the engine's exit status.
+
+        It is INTERRUPTED if the user left first. EngineError if the engine is lost. Only for the main thread, which
+        handles Ctrl-C.
+        """
+        previous_handler = signal.signal(signal.SIGINT, self._handle_interrupt)
         try:
             return self._print_all()
         except _InterruptedAgain:
             return INTERRUPTED
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, previous_handler)
             self._client.close()
 
     def _print_all(self) -> int:
@@ -178,21 +184,24 @@ class _Watch:
 
         status: int | None = None
         while True:
-            arrived = self._arrivals.get()
-            if isinstance(arrived, str):
+            arrival = self._arrivals.get()
+            if isinstance(arrival, str):  # why the connection ended, which is normal after Goodbye
                 if status is None:
                     raise EngineError(
-                        arrived.removesuffix(RESUME) or "the connection was closed", remedy=self._remedy()
+                        arrival.removesuffix(RESUME) or "the connection was closed", remedy=self._remedy()
                     )
                 return status
-            self._printer.take(arrived)
+            self._printer.take(arrival)
             if self._prompt is not None:
-                self._prompt.take(arrived)
-            if isinstance(arrived, Goodbye):
-                status = arrived.exit_code
+                self._prompt.take(arrival)
+            if isinstance(arrival, Goodbye):
+                status = arrival.exit_code
 
-    def _interrupted(self, number: int, frame: object) -> None:
-        """A signal handler: it may interrupt a print, so it writes to the descriptor directly."""
+    def _handle_interrupt(self, number: int, frame: object) -> None:
+        """Asks the engine to stop at the first Ctrl-C, and leaves at the second.
+
+        A signal handler: it may interrupt a print, so it writes to the descriptor directly.
+        """
         text = "you left; the engine may still be stopping"
         if not self._stopping:
             text = "stopping the run; press Ctrl-C again to leave immediately"
@@ -208,7 +217,7 @@ class _Watch:
         return f"Resume: harness run resume {self._place.folder}"
 
     @staticmethod
-    def _print(text: str) -> None:
+    def _print_hint(text: str) -> None:
         sys.stderr.write(f"harness: {text}\n")
         sys.stderr.flush()
 
@@ -227,10 +236,11 @@ def only_running() -> EnginePlace:
 
 
 @contextmanager
-def until_watched(report: Path | None, name: str) -> Iterator[None]:
-    """Guards the start of a run: the report says that the run has not finished, or why it could not start.
+def _report_start(report: Path | None, name: str) -> Iterator[None]:
+    """Writes a report that the run did not finish, and replaces it by the reason if the block cannot start the run.
 
-    So an old report is never taken for this run's. InputError when the report cannot be written.
+    So an old report is never taken for this run's. InputError when the report cannot be written. report: None for no
+    report.
     """
     if report is None:
         yield
@@ -251,12 +261,12 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
         raise
 
 
-def watch_to_report(place: EnginePlace, request: WatchOptions, *, history: bool = False) -> int:
-    """Like `watch`, and always writes the session's report afterwards."""
+def _watch_and_report(place: EnginePlace, options: WatchOptions, *, history: bool = False) -> int:
+    """Like `watch`, and writes the session's report afterwards, also after an error."""
     try:
-        return watch(place, request.view, history=history)
+        return watch(place, options.view, history=history)
     finally:
-        _write_report(request.report, Path(place.folder))
+        _write_report(options.report, Path(place.folder))
 
 
 def _write_report(report: Path | None, folder: Path) -> None:
@@ -283,12 +293,13 @@ def demand_sound(bench: Bench, *, start: bool) -> None:
 
 
 def _demand_lab(bench: Bench, *, start: bool) -> None:
+    """Starts the virtual lab if it is down. start: without asking. LabError if the user refuses or cannot be asked."""
     try:
         lab_state()
     except LabError as error:
-        at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-        question = "The virtual lab is down. Start it now?"
-        if not (start or (at_terminal and click.confirm(question, default=True, err=True))):
+        if not start and sys.stdin.isatty() and sys.stderr.isatty():
+            start = click.confirm("The virtual lab is down. Start it now?", default=True, err=True)
+        if not start:
             raise LabError(
                 error.what,
                 place=Place(bench.path),
@@ -301,10 +312,11 @@ def _demand_lab(bench: Bench, *, start: bool) -> None:
         Lab().up(room=bench.room if bench.room in ROOMS else None)
 
 
-def note_undecidable(folder: Path, *, dashboard: bool) -> None:
-    """Says before anything plays which trials nobody will answer, and which limits cannot hold.
+def print_undecidable(folder: Path, *, has_dashboard: bool) -> None:
+    """Prints, before anything plays, which trials nobody will answer and which limits cannot hold.
 
-    dashboard: it opens, and brings the operator, so that trials which wait for one are not named.
+    has_dashboard: whether the dashboard will open. If the bench leaves it open whether there is an operator, who opens
+    the dashboard is one, so trials that wait for an operator are not named.
     """
     from harness.model.bench import OperatorPresence
     from harness.session.engine.assemble import read_resolved
@@ -314,16 +326,16 @@ def note_undecidable(folder: Path, *, dashboard: bool) -> None:
     scenario, bench = resolved.scenario, resolved.bench
     trials = plan(scenario, bench)
     notes = [*percentile_notes(trials, scenario.limits)]
-    if not (dashboard and bench.operator is OperatorPresence.AUTO):
+    if not (has_dashboard and bench.operator is OperatorPresence.AUTO):
         notes = [*evidence_notes(trials, scenario.limits, bench.operator), *notes]
     for note in notes:
         click.echo(plain_text(f"note: {note}", MAX_NOTE_CHARS), err=True)
 
 
-def _demand_alone(site: Site, request: WatchOptions) -> None:
+def _demand_one_view(site: Site, options: WatchOptions) -> None:
     """InputError for options of the site without --web, and for --web together with another view."""
     site.demand_web("live")
-    if site.web and (request.plain or request.as_json or request.report is not None or request.no_watch):
+    if site.web and (options.plain or options.as_json or options.report is not None or options.no_watch):
         raise InputError(
             "--web cannot be combined with --plain, --json, --junit or --no-watch",
             remedy="Watch in a second terminal: harness run attach --plain",
@@ -331,6 +343,7 @@ def _demand_alone(site: Site, request: WatchOptions) -> None:
 
 
 def _serve(begin: Callable[[], Path | None], site: Site) -> int:
+    """Serves the live site until Ctrl-C, and returns the exit status. begin: see `serve_live`."""
     from harness.web.server import WebOptions, serve_live
 
     return serve_live(begin, WebOptions(**site.web_options))
@@ -373,44 +386,40 @@ def command(
     presence = None
     if attended is not None:
         presence = OperatorPresence.PRESENT if attended else OperatorPresence.ABSENT
-    _demand_alone(site, options)
+    _demand_one_view(site, options)
     choose_one(prepare=only_prepare, web=site.web, no_watch=options.no_watch)
 
     def demand(bench: Bench) -> None:
         if not only_prepare:
             demand_sound(bench, start=yes)
 
-    if site.web:
-
-        def begin() -> None:
-            folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
-            note_undecidable(folder, dashboard=False)
-            click.echo(start_engine(folder, watched=False).folder)
-
-        try:
-            sys.exit(_serve(begin, site))
-        except UnmetNeed as need:
-            click.echo(f"SKIP {need}")
-            return
-    with until_watched(options.report, scenario.stem):
-        try:
-            folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
-        except UnmetNeed as need:
-            click.echo(f"SKIP {need}")
-            if options.report is not None:
-                from harness.report import junit
-
-                junit.write(options.report, junit.not_begun(scenario.stem, need))
-            return
+    def start(*, watched: bool) -> EnginePlace | None:
+        """Plans the session and starts its engine; only prints its folder with --prepare."""
+        folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
         if only_prepare:
             click.echo(folder.resolve())
-            return
-        note_undecidable(folder, dashboard=options.view is RunView.DASHBOARD and not options.no_watch)
-        place = start_engine(folder, watched=not options.no_watch)
+            return None
+        print_undecidable(folder, has_dashboard=watched and options.view is RunView.DASHBOARD)
+        return start_engine(folder, watched=watched)
+
+    def start_for_site() -> None:
+        if (place := start(watched=False)) is not None:
+            click.echo(place.folder)
+
+    try:
+        if site.web:
+            sys.exit(_serve(start_for_site, site))
+        with _report_start(options.report, scenario.stem):
+            place = start(watched=not options.no_watch)
+    except UnmetNeed as need:
+        click.echo(f"SKIP {need}")
+        return
+    if place is None:
+        return
     if options.no_watch:
         click.echo(place.folder)
         return
-    sys.exit(watch_to_report(place, options, history=True))
+    sys.exit(_watch_and_report(place, options, history=True))
 
 
 @verb("resume", sections={"Output": "plain as_json report no_watch"})
@@ -442,8 +451,8 @@ def resume(
     from harness.session.log.database import restore_rescued_log
     from harness.session.resumption import read_takes
 
-    _demand_alone(site, options)
-    with until_watched(options.report, "resume" if session is None else Path(session).name):
+    _demand_one_view(site, options)
+    with _report_start(options.report, "resume" if session is None else Path(session).name):
         folder = only_unfinished() if session is None else session_folder(session)
         if session is None:
             click.echo(f"resuming {folder}", err=True)
@@ -452,35 +461,34 @@ def resume(
         standing = read_takes(folder)
         if standing.ended is EndReason.ABORTED:
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
-        complete = standing.ended is EndReason.COMPLETED and not standing.pending()
-        if complete and (site.web or options.view is not RunView.DASHBOARD):
+        is_complete = standing.ended is EndReason.COMPLETED and not standing.pending()
+        if is_complete and (site.web or options.view is not RunView.DASHBOARD):
             click.echo(f"nothing is left to play. See the results: harness report show {folder}")
             _write_report(options.report, folder)
-            sys.exit(_verdict(folder))
+            sys.exit(_print_failed_limits(folder))
         if not trust:
             demand_trust(folder)
 
         def start(*, watched: bool) -> EnginePlace:
-            if not complete and find(folder) is None:
+            if not is_complete and find(folder) is None:
                 # Ports are left to the engine: those of devices without power appear only once it has switched it on.
                 demand_sound(with_typed_options(read_resolved(folder).bench), start=yes)
             return start_engine(folder, unattended=unattended, watched=watched)
 
+        def start_for_site() -> None:
+            click.echo(start(watched=False).folder)
+
         if site.web:
-
-            def begin() -> None:
-                click.echo(start(watched=False).folder)
-
-            sys.exit(_serve(begin, site))
+            sys.exit(_serve(start_for_site, site))
         place = start(watched=not options.no_watch)
     if options.no_watch:
         click.echo(place.folder)
         return
-    sys.exit(watch_to_report(place, options))
+    sys.exit(_watch_and_report(place, options))
 
 
-def _verdict(folder: Path) -> int:
-    """The exit status of a run that ends here; prints the limits that failed."""
+def _print_failed_limits(folder: Path) -> int:
+    """Prints which limits a complete session fails. Returns the exit status: 1 if there is one, else 0."""
     from harness.session.figures.limits import check_limits
     from harness.session.log.reader import read_scenario
     from harness.statistics.verdict import unmet_limits_text
@@ -510,16 +518,17 @@ def attach(
 
     Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input · 3 a fault, abort, stop or nothing running.
     """
-    _demand_alone(site, options)
+    _demand_one_view(site, options)
     if site.web:
-        only = None if session is None else Path(_find_engine(session).folder)
-        sys.exit(_serve(lambda: only, site))
-    with until_watched(options.report, "attach" if session is None else Path(session).name):
+        only_folder = None if session is None else Path(_find_engine(session).folder)
+        sys.exit(_serve(lambda: only_folder, site))
+    with _report_start(options.report, "attach" if session is None else Path(session).name):
         place = only_running() if session is None else _find_engine(session)
-    sys.exit(watch_to_report(place, options))
+    sys.exit(_watch_and_report(place, options))
 
 
 def _find_engine(session: str) -> EnginePlace:
+    """The engine of a session. EngineError, with what to do instead, if the session is not running."""
     from harness.session.engine.launch import find
 
     folder = session_folder(session)
@@ -527,25 +536,26 @@ def _find_engine(session: str) -> EnginePlace:
     if place is None:
         progress, _ = figures_of(folder)
         ended = f": it has ended ({progress.finished.value})" if progress.finished else ""
-        to_do = f"Resume it: harness run resume {folder}"
+        remedy = f"Resume it: harness run resume {folder}"
         if progress.finished and not progress.can_resume:
-            to_do = f"See its results: harness report show {folder}"
-        raise EngineError(f"{folder} is not running{ended}", remedy=to_do)
+            remedy = f"See its results: harness report show {folder}"
+        raise EngineError(f"{folder} is not running{ended}", remedy=remedy)
     return place
 
 
 def _still_running_error(place: EnginePlace) -> EngineError:
+    """The error for an engine that does not stop, with the last row that it stored."""
     from harness.session.log.reader import LogReader
     from harness.session.wording import RowWriter
 
     folder = Path(place.folder)
     with LogReader(folder) as reader:
         (*_, last) = reader.entries(reader.last_seq() - 1)
-    words = RowWriter().text(last.record) or last.record.kind
+    row_text = RowWriter().text(last.record) or last.record.kind
     age = seconds(max(0.0, time.time() - last.wall_s))
     return EngineError(
         f"the run (pid {place.pid}) was asked to stop, but has not ended after {STOPS_WITHIN_S} s. "
-        f"Its last row is {age} old: {plain_text(words, 200)}",
+        f"Its last row is {age} old: {plain_text(row_text, 200)}",
         remedy="What it has stored is safe. It first stores what happened before this request, and plays nothing new. "
         f"Wait, and watch it: harness run attach {folder} --plain. If no row appears for several minutes, see "
         f"{SessionFolder(folder).engine_output} and docs/how-to/resume-a-session.md, “A run that does not stop”",
@@ -568,9 +578,9 @@ def stop(*, session: str | None = argument(required=False)) -> None:
     folder = Path(place.folder)
     with suppress(ProcessLookupError):  # it ended just now
         os.kill(place.pid, signal.SIGTERM)
-    until_s = time.monotonic() + STOPS_WITHIN_S
+    deadline_s = time.monotonic() + STOPS_WITHIN_S
     while place.alive:
-        if time.monotonic() > until_s:
+        if time.monotonic() > deadline_s:
             raise _still_running_error(place)
         time.sleep(0.05)
     progress, _ = figures_of(folder)

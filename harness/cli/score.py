@@ -34,10 +34,11 @@ LISTED_CONFUSIONS = 20
 _SPEAKER_RATES = {SpeakerPairing.CP: "cp", SpeakerPairing.TCP: "tcp", SpeakerPairing.ORC: "ORC-"}
 LIST_SUFFIXES = (".yaml", ".yml")
 Cross = tuple[str, str]
+"""Two columns by which results are grouped at the same time."""
 
 
-def crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[Cross, ...]:
-    """An option's pairs of groupings: voice,level_dbfs."""
+def _parse_crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[Cross, ...]:
+    """A callback: the two columns of each value such as `voice,level_dbfs`. BadParameter for another text."""
     pairs: list[Cross] = []
     for value in values:
         names = [name.strip() for name in value.split(",")]
@@ -97,10 +98,10 @@ class ScoreRules:
     by_time: bool = flag("Align the words of two ctm files by their times alone, like sclite -T.")
 
     def wording(self, reference_format: TranscriptFormat) -> WordRules:
-        """How words are compared; InputError for an unknown normalisation or a mistake in its file."""
+        """How words are compared. InputError for an unknown normalisation, a mistake in its file, or a wrong --unit."""
         from harness.transcripts.words import WordRules
 
-        fold = self.like_sclite
+        fold_case = self.like_sclite
         if self.unit is not TextUnit.WORD:
             # These have a meaning for whole words only.
             expanded = f"--normalise {Normalisation.EXPANDED_SNOR}"
@@ -115,23 +116,27 @@ class ScoreRules:
                         f"{name} applies to whole words, not to --unit {self.unit}", remedy="Remove one of them"
                     )
         if self.normalise is None:
-            of_sro = Normalisation.SNOR if reference_format is TranscriptFormat.SRO else Normalisation.VERBATIM
-            return WordRules(of_sro, fold_case=fold, marks=self.marks, unit=self.unit)
+            is_sro = reference_format is TranscriptFormat.SRO
+            normalisation = Normalisation.SNOR if is_sro else Normalisation.VERBATIM
+            return WordRules(normalisation, fold_case=fold_case, marks=self.marks, unit=self.unit)
         if self.normalise in tuple(Normalisation):
-            return WordRules(Normalisation(self.normalise), None, fold, self.marks, self.language, self.unit)
+            return WordRules(Normalisation(self.normalise), None, fold_case, self.marks, self.language, self.unit)
         if self.normalise.lower().endswith(LIST_SUFFIXES):
             # Here, since reading YAML takes longer to import than most files take to score.
             from harness.transcripts.files.normalisation_file import load_normalisation
 
             rewriting = load_normalisation(Path(self.normalise), self.language)
-            return WordRules(rewriting.base, rewriting, fold, self.marks, self.language, self.unit)
+            return WordRules(rewriting.base, rewriting, fold_case, self.marks, self.language, self.unit)
         raise InputError(
             f"{self.normalise!r} is not a normalisation",
             remedy=f"Use {', '.join(Normalisation)}, or the name of a .yaml file",
         )
 
     def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat], wording: WordRules) -> None:
-        """InputError for what does not go with --speakers, --by-time or --glm, or needs them or a normalisation."""
+        """InputError for options that exclude each other, and for those that another option must accompany.
+
+        formats: of reference and hypothesis.
+        """
         with_times = self.speakers is SpeakerPairing.TCP
         demand_main_options((
             ("--glm-encoding", self.glm_encoding is not None, "--glm", self.glm is not None),
@@ -187,7 +192,10 @@ def command(
         "Print the WER by each column of this list. Its header: id,voice,level_dbfs, …", metavar="FILE.csv"
     ),
     crossed: tuple[Cross, ...] = repeatable(
-        "Print the WER by two columns as a matrix (repeatable).", "--cross", callback=crosses, metavar="COLUMN,COLUMN"
+        "Print the WER by two columns as a matrix (repeatable).",
+        "--cross",
+        callback=_parse_crosses,
+        metavar="COLUMN,COLUMN",
     ),
     alignments: AlignmentSelection | None = option(
         "Print reference and hypothesis aligned: utterances with errors, or all (without a value: errors).",
@@ -231,19 +239,22 @@ def command(
     targets = [target for target in (json_target, html_target) if target is not None]
     for target in targets:
         refuse_overwriting(target, [*files, *filter(None, [rules.glm, rules.normalise])])
-    if len(targets) == 2 and is_one_place(*targets):
+    if json_target is not None and html_target is not None and is_one_place(json_target, html_target):
         raise InputError("--json and --html name the same file", remedy="Give one of them another file name")
     refuse_stdin_twice(files)
     with ExitStack() as stack:
         reference_file = stack.enter_context(readable(reference))
         groups_file = stack.enter_context(readable(groups)) if groups else None
-        heard = [stack.enter_context(readable(hypothesis)) for hypothesis in hypotheses]
+        hypothesis_files = [stack.enter_context(readable(hypothesis)) for hypothesis in hypotheses]
         systems = [
-            _score(reference_file, file, rules, groups_file, crossed, hashed=json_target is not None) for file in heard
+            _score(reference_file, file, rules, groups_file, crossed, with_digests=json_target is not None)
+            for file in hypothesis_files
         ]
-    scorings = [system.scoring for system in systems]
-    comparisons = compare(scorings) if len(systems) > 1 else ()
-    by_groups = compare_by_groups([(system.scoring, system.groups) for system in systems]) if len(systems) > 1 else ()
+    comparisons: Sequence[SystemComparison] = ()
+    by_groups: Sequence[Sequence[GroupedComparison]] = ()
+    if len(systems) > 1:
+        comparisons = compare([system.scoring for system in systems])
+        by_groups = compare_by_groups([(system.scoring, system.groups) for system in systems])
     if json_target is not None:
         streams.put(json_target, pieces(systems, comparisons, by_groups))
     if html_target is not None:
@@ -273,110 +284,136 @@ def _score(
     groups_file: InputFile | None,
     crossed: Sequence[Cross],
     *,
-    hashed: bool,
+    with_digests: bool,
 ) -> SourcedScoring:
-    """Reads both files and scores them; InputError. hashed: the sources include the digests of their bytes."""
+    """Reads both files and scores them. InputError. with_digests: the sources include the digests of their bytes."""
     from harness.base.text_file import encoding_name
     from harness.transcripts.entities import entity_errors
-    from harness.transcripts.files.transcripts import format_of, read_pair, speaker_scheme
+    from harness.transcripts.files.transcripts import format_of
     from harness.transcripts.groups import group_figures, interval_of, with_queries
     from harness.transcripts.reports.scoring_json import ScoringSource, SourcedScoring
-    from harness.transcripts.scoring import score, word_confidences
+    from harness.transcripts.scoring import word_confidences
 
-    form = rules.reference_format or format_of(Path(reference.name), "--reference-format")
-    heard_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
-    wording = rules.wording(form)
-    speakers_of = speaker_scheme(rules.by)
-    rules.refuse_contradictions((form, heard_form), wording)
+    reference_form = rules.reference_format or format_of(Path(reference.name), "--reference-format")
+    hypothesis_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
+    forms = (reference_form, hypothesis_form)
+    wording = rules.wording(reference_form)
+    rules.refuse_contradictions(forms, wording)
+    if rules.by_time or rules.speakers is not None:
+        wording = replace(wording, marks=MarkScope.NONE)
     talkers: tuple[TalkerPair, ...] = ()
-    if rules.speakers is not None:
-        scoring, pairs = _by_talkers((reference, form), (hypothesis, heard_form), rules, wording)
-        references, hypotheses, talkers = pairs.references, pairs.hypotheses, pairs.pairs
+    if rules.speakers is None:
+        scoring, references, hypotheses = _score_by_id(reference, hypothesis, forms, rules, wording)
     else:
-        references, hypotheses = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
-        aligned = None
-        if rules.by_time:
-            from harness.transcripts.by_time import align_rows_by_time
-
-            wording, aligned = replace(wording, marks=MarkScope.NONE), align_rows_by_time
-        name = rules.name(wording) + (", aligned by time" if rules.by_time else "")
-        if rules.glm is not None:
-            from harness.transcripts.files.mapping_file import MappedSide, read_mapping
-
-            path, codec = Path(rules.glm), rules.glm_encoding or rules.encoding
-            mapping = read_mapping(path, codec, form, MappedSide.REFERENCE)
-            references, name = mapping.mapped_transcripts(references), f"{name}, mapped by {mapping.name}"
-            hypotheses = read_mapping(path, codec, heard_form, MappedSide.HYPOTHESIS).mapped_transcripts(hypotheses)
-        scoring = score(
-            replace(references, file=reference.name),
-            replace(hypotheses, file=hypothesis.name),
-            wording,
-            name,
-            speakers_of=speakers_of,
-            drop_missing=rules.like_sclite,
-            optional_words=rules.optional_words,
-            fragments=rules.fragments,
-            aligned=aligned,
-        )
-    if scoring.surplus and len(scoring.without_hypothesis) == len(references):
-        # Probably other utterances, or ids that are spelled differently.
-        surplus_text, reference_text = (
-            f"{hypothesis.name} has {scoring.surplus[0]}",
-            f"{reference.name} has {references.ids[0]}",
-        )
-        click.echo(
-            f"harness: no hypothesis matches a reference: {shown(surplus_text)}, {shown(reference_text)}", err=True
-        )
+        scoring, pairs = _score_talkers(reference, hypothesis, forms, rules, wording)
+        references, hypotheses, talkers = pairs.references, pairs.hypotheses, pairs.pairs
+    _warn_of_mismatch(scoring, references, reference.name, hypothesis.name)
     for transcripts, name in ((references, reference.name), (hypotheses, hypothesis.name)):
         if transcripts.not_scored:
             left_out = counted(transcripts.not_scored, "word")
             click.echo(f"harness: {shown(name)}: left out {left_out} of a type other than lex", err=True)
-    # A speaker's segments may have several labels.
-    labelled = form if rules.speakers is None else TranscriptFormat.SEGLST
-    sources = _groupings(reference, references, labelled, groups_file, rules.encoding)
-    scoring = with_queries(scoring, sources)
+    # With paired speakers a row is a speaker, whose segments may have several labels, so labels are not read.
+    labelled_form = reference_form if rules.speakers is None else TranscriptFormat.SEGLST
+    groupings = _read_groupings(reference, references, labelled_form, groups_file, rules.encoding)
+    scoring = with_queries(scoring, groupings)
+    groups_source = None
+    if groups_file is not None:
+        encoding = encoding_name(rules.encoding)
+        groups_source = _source_file(groups_file, TranscriptFormat.CSV, encoding, with_digest=with_digests)
     source = ScoringSource(
-        reference=_source_file(reference, form, references.encoding, hashed),
-        hypothesis=_source_file(hypothesis, heard_form, hypotheses.encoding, hashed),
+        reference=_source_file(reference, reference_form, references.encoding, with_digest=with_digests),
+        hypothesis=_source_file(hypothesis, hypothesis_form, hypotheses.encoding, with_digest=with_digests),
         like_sclite=rules.like_sclite,
         optional_words=rules.optional_words,
         fragments=rules.fragments,
-        groups=_source_file(groups_file, TranscriptFormat.CSV, encoding_name(rules.encoding), hashed)
-        if groups_file
-        else None,
+        groups=groups_source,
     )
-    groups = group_figures(scoring, sources, crossed) if sources or crossed else None
-    entities = entity_errors(scoring, references) if wording.reads_marks[0] and rules.speakers is None else None
+    reads_reference_marks, _ = wording.reads_marks
     return SourcedScoring(
         scoring=scoring,
         source=source,
         interval=interval_of(scoring),
-        groups=groups,
+        groups=group_figures(scoring, groupings, crossed) if groupings or crossed else None,
         confidence=word_confidences(scoring, hypotheses),
-        entities=entities,
+        entities=entity_errors(scoring, references) if reads_reference_marks else None,
         talkers=talkers,
     )
 
 
-def _by_talkers(
-    reference: tuple[InputFile, TranscriptFormat],
-    hypothesis: tuple[InputFile, TranscriptFormat],
+def _warn_of_mismatch(scoring: Scoring, references: Transcripts, reference_name: str, hypothesis_name: str) -> None:
+    """Prints an example of the ids if no hypothesis has the id of a reference.
+
+    The files probably have different utterances, or spell their ids differently.
+    """
+    if scoring.surplus and len(scoring.without_hypothesis) == len(references):
+        surplus_text = shown(f"{hypothesis_name} has {scoring.surplus[0]}")
+        reference_text = shown(f"{reference_name} has {references.ids[0]}")
+        click.echo(f"harness: no hypothesis matches a reference: {surplus_text}, {reference_text}", err=True)
+
+
+def _score_by_id(
+    reference: InputFile,
+    hypothesis: InputFile,
+    forms: tuple[TranscriptFormat, TranscriptFormat],
+    rules: ScoreRules,
+    wording: WordRules,
+) -> tuple[Scoring, Transcripts, Transcripts]:
+    """Reads both files, and scores each reference with the hypothesis of the same id.
+
+    Returns the transcripts of both, too, as --glm maps them.
+    """
+    from harness.transcripts.by_time import align_rows_by_time
+    from harness.transcripts.files.mapping_file import MappedSide, read_mapping
+    from harness.transcripts.files.transcripts import read_pair, speaker_scheme
+    from harness.transcripts.scoring import score
+
+    reference_form, hypothesis_form = forms
+    speakers_of = speaker_scheme(rules.by)
+    references, hypotheses = read_pair(reference.path, hypothesis.path, *forms, rules.encoding)
+    name = rules.name(wording)
+    if rules.by_time:
+        name += ", aligned by time"
+    if rules.glm is not None:
+        path, encoding = Path(rules.glm), rules.glm_encoding or rules.encoding
+        mapping = read_mapping(path, encoding, reference_form, MappedSide.REFERENCE)
+        references = mapping.mapped_transcripts(references)
+        name += f", mapped by {mapping.name}"
+        hypothesis_mapping = read_mapping(path, encoding, hypothesis_form, MappedSide.HYPOTHESIS)
+        hypotheses = hypothesis_mapping.mapped_transcripts(hypotheses)
+    scoring = score(
+        replace(references, file=reference.name),
+        replace(hypotheses, file=hypothesis.name),
+        wording,
+        name,
+        speakers_of=speakers_of,
+        drop_missing=rules.like_sclite,
+        optional_words=rules.optional_words,
+        fragments=rules.fragments,
+        aligned=align_rows_by_time if rules.by_time else None,
+    )
+    return scoring, references, hypotheses
+
+
+def _score_talkers(
+    reference: InputFile,
+    hypothesis: InputFile,
+    forms: tuple[TranscriptFormat, TranscriptFormat],
     rules: ScoreRules,
     wording: WordRules,
 ) -> tuple[Scoring, PairedTalkers]:
-    """Both files read and scored with their speakers paired; InputError."""
+    """Reads both files, pairs their speakers, and scores each speaker."""
     from harness.transcripts.files.transcripts import read_segments
     from harness.transcripts.scoring import score
     from harness.transcripts.talkers import COLLAR_S, pair_talkers
     from harness.transcripts.words import WordRules
 
     assert rules.speakers is not None
-    references, hypotheses = (
-        replace(read_segments(file.path, form, rules.encoding, may_be_empty=file is hypothesis[0]), file=file.name)
-        for file, form in (reference, hypothesis)
+    reference_form, hypothesis_form = forms
+    references = replace(read_segments(reference.path, reference_form, rules.encoding), file=reference.name)
+    hypotheses = replace(
+        read_segments(hypothesis.path, hypothesis_form, rules.encoding, may_be_empty=True), file=hypothesis.name
     )
     collar_s = COLLAR_S if rules.collar is None else rules.collar
-    wording = replace(wording, marks=MarkScope.NONE)
     pairs = pair_talkers(references, hypotheses, wording, rules.speakers, collar_s)
     name = f"{wording.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[wording.unit]}"
     if rules.speakers is SpeakerPairing.TCP:
@@ -387,16 +424,16 @@ def _by_talkers(
     return scoring, pairs
 
 
-def _groupings(
+def _read_groupings(
     reference: InputFile,
     references: Transcripts,
     form: TranscriptFormat,
     groups_file: InputFile | None,
     encoding: str | None,
 ) -> list[Groupings]:
-    """The groupings of the list of groups, if there is one, and those of the labels in an stm file.
+    """The groupings of the list of groups, if there is one, and those of the labels if the form is stm.
 
-    InputError for a mistake in either.
+    InputError for a mistake in either, or for a list of other utterances.
     """
     if groups_file is None and form is not TranscriptFormat.STM:
         return []
@@ -409,19 +446,21 @@ def _groupings(
     if form is TranscriptFormat.STM:
         names = [grouping.name for groups in groupings for grouping in groups.groupings]
         labels = read_labels(reference.path, references, encoding, names)
-        groupings += [labels] if labels else []
+        if labels:
+            groupings.append(labels)
     if groups_file is not None:
         refuse_other_list(groupings[0], replace(references, file=reference.name))
     return groupings
 
 
-def _source_file(file: InputFile, form: TranscriptFormat, encoding: str, hashed: bool) -> SourceFile:
+def _source_file(file: InputFile, form: TranscriptFormat, encoding: str, *, with_digest: bool) -> SourceFile:
+    """What a report says about a file. with_digest: include its SHA-256, else ""."""
     import hashlib
 
     from harness.transcripts.reports.scoring_json import SourceFile
 
     digest = ""
-    if hashed:
+    if with_digest:
         with file.path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return SourceFile(file.name, form.value, encoding, digest)

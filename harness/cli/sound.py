@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import lab_state
 from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, option, output_option, repeatable, verb
 from harness.model.errors import InputError, LabError, Place
-from harness.model.numbers import fixed, seconds
+from harness.model.numbers import counted, fixed, seconds
 
 if TYPE_CHECKING:
     from harness.model.bench import Bench
@@ -27,6 +27,8 @@ _SERVER = option(
     "Use the host's sound server or the virtual lab's.", type=click.Choice(["system", "virtual_lab"]), default="system"
 )
 _JSON = json_option("Print one JSON object instead of text.")
+TRIES = 3
+"""How often a prompt is shown in all, if the talker's speech cannot be used."""
 
 
 @click.group("sound")
@@ -48,10 +50,10 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
         try:
             lab_state()
         except LabError:
-            start = "harness admin lab up, then "
+            lab_command = "harness admin lab up, then "
         else:
-            start = ""
-        click.echo(f"No sound device was found. For the virtual lab: {start}--sound-server virtual_lab")
+            lab_command = ""
+        click.echo(f"No sound device was found. For the virtual lab: {lab_command}--sound-server virtual_lab")
         return
     columns = (Column("name"), Column("in"), Column("out"), Column("default rate"))
     rows = [(device.name, str(device.inputs), str(device.outputs), f"{device.rate_hz} Hz") for device in devices]
@@ -75,64 +77,50 @@ def list_recordings(
 
     Exit status: 0 all can be played · 2 some cannot, or no recording was found.
     """
-    from harness.model.numbers import counted
     from harness.sound import recordings
 
     files = list(_sound_files(paths))
-    refused = [(path, name, error) for path, name in files if (error := _refusal(path)) is not None]
-    names = Counter(name for _, name, _ in refused)
-    if rescue is not None and len(names) < len(refused):
-        problem = f"several recordings would be rescued as {names.most_common(1)[0][0]}"
-        raise InputError(problem, place=Place(str(rescue)), remedy="Name a folder that contains all of them")
+    rejections = list(_rejections(files))
+    if rescue is not None:
+        _demand_distinct([rescue_name for _, rescue_name, _ in rejections], rescue)
     rows: list[dict[str, object]] = []
-    for path, name, error in refused:
+    for path, rescue_name, error in rejections:
         row: dict[str, object] = {"file": str(error.place), "what": error.what, "remedy": error.remedy}
         line = str(error)
         if rescue is not None:
-            row["rescued"] = rescued = _write_decodable(path, rescue / name)
+            rescued = _write_decodable(path, rescue / rescue_name)
+            row["rescued"] = rescued
             line = f"{error.place}: {error.what}. {_decodable_text(rescued)}"
         rows.append(row)
         if not as_json:
             click.echo(plain_text(line, 2000))
-    notes = [(path, note) for path, _ in files if (note := recordings.assumed(str(path)))]
-    for path, note in notes if not as_json else ():
-        click.echo(plain_text(f"{path}: note: {note}", 2000))
+    notes: list[dict[str, str]] = []
+    for path, _ in files:
+        note = recordings.assumed(str(path))
+        if note:
+            notes.append({"file": str(path), "what": note})
     if as_json:
-        noted = [{"file": str(path), "what": note} for path, note in notes]
-        click.echo(json.dumps({"files": len(files), "refused": rows, "notes": noted}))
+        click.echo(json.dumps({"files": len(files), "refused": rows, "notes": notes}))
     else:
+        for entry in notes:
+            click.echo(plain_text(f"{entry['file']}: note: {entry['what']}", 2000))
         rescue_note = f", {sum(row['rescued'] is not None for row in rows)} rescued" if rescue is not None else ""
-        click.echo(f"{counted(len(files), 'recording')}, {len(refused)} cannot be played{rescue_note}")
-    if refused or not files:
+        click.echo(f"{counted(len(files), 'recording')}, {len(rows)} cannot be played{rescue_note}")
+    if rows or not files:
         sys.exit(2)
 
 
-def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
-    """Writes what can be decoded of a damaged recording. Returns the file, its seconds, and those of the original.
-
-    None if nothing was written.
-    """
-    from harness.sound import recordings
-
-    lengths = recordings.rescue(str(path), target)
-    return None if lengths is None else {"file": str(target), "seconds": lengths[0], "of_seconds": lengths[1]}
-
-
-def _decodable_text(rescued: dict[str, Any] | None) -> str:
-    if rescued is None:
-        return "None of it can be rescued"
-    total_text = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
-    return f"Rescued {fixed(rescued['seconds'], 2)}{total_text} s: {rescued['file']}"
-
-
 def _sound_files(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
-    """Pairs of a file and the path for its rescued sound: in the same subfolder, as FLAC."""
+    """Pairs of a file and the path for its rescued sound, relative to the folder for all of them.
+
+    That path has the same subfolders, and ends with .flac.
+    """
     from harness.scenario.assets import SOUND_SUFFIXES
 
     for path in paths:
         if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SOUND_SUFFIXES)
-            yield from ((file, _as_flac(file.relative_to(path))) for file in files)
+            for file in sorted(file for file in path.rglob("*") if file.suffix.lower() in SOUND_SUFFIXES):
+                yield file, _as_flac(file.relative_to(path))
         else:
             yield path, _as_flac(Path(path.name))
 
@@ -142,14 +130,44 @@ def _as_flac(name: Path) -> Path:
     return name if name.suffix.lower() == ".flac" else name.with_name(f"{name.name}.flac")
 
 
-def _refusal(path: Path) -> InputError | None:
+def _rejections(files: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, Path, InputError]]:
+    """The pairs of `_sound_files` that a run would reject, each with the reason. Decodes every file."""
     from harness.sound import recordings
 
-    try:
-        recordings.check(str(path))
-    except InputError as error:
-        return error
-    return None
+    for path, rescue_name in files:
+        try:
+            recordings.check(str(path))
+        except InputError as error:
+            yield path, rescue_name, error
+
+
+def _demand_distinct(rescue_names: Sequence[Path], folder: Path) -> None:
+    """InputError if two rescued sounds would have the same path. Raised before anything is written."""
+    name_counts = Counter(rescue_names)
+    if len(name_counts) < len(rescue_names):
+        problem = f"several recordings would be rescued as {name_counts.most_common(1)[0][0]}"
+        raise InputError(problem, place=Place(str(folder)), remedy="Name a folder that contains all of them")
+
+
+def _write_decodable(path: Path, target: Path) -> dict[str, object] | None:
+    """Writes what can be decoded of a damaged recording, and returns what the JSON output says about it.
+
+    None if nothing could be decoded. `of_seconds` is None if the file does not declare a greater length.
+    """
+    from harness.sound import recordings
+
+    lengths = recordings.rescue(str(path), target)
+    if lengths is None:
+        return None
+    decoded_s, declared_s = lengths
+    return {"file": str(target), "seconds": decoded_s, "of_seconds": declared_s}
+
+
+def _decodable_text(rescued: dict[str, Any] | None) -> str:
+    if rescued is None:
+        return "None of it can be rescued"
+    total_text = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
+    return f"Rescued {fixed(rescued['seconds'], 2)}{total_text} s: {rescued['file']}"
 
 
 @verb("check", parent=command)
@@ -177,15 +195,18 @@ def check(
 
 
 def recording_device(bench: Bench | None, microphone: str | None, sound_server: str | None) -> tuple[str, str]:
-    """The sound device that records, and its sound server: as asked for, else the bench's."""
+    """The sound device that records and its sound server: those of the options, otherwise those of the bench.
+
+    InputError if neither names a device.
+    """
     from harness.sound.sound_devices import list_command
 
     server = sound_server or (bench.sound_server if bench is not None else "system")
-    bench_microphone = bench.microphone if bench is not None else None
-    name = microphone or getattr(
-        bench_microphone.options if bench_microphone is not None else None, "sound_device", None
-    )
-    if name is None:
+    name = microphone
+    if not name and bench is not None and bench.microphone is not None:
+        # The bench may listen in another way, such as a plug-in, that has no sound device.
+        name = getattr(bench.microphone.options, "sound_device", None)
+    if not name:
         problem = "the bench has no microphone that records" if bench is not None else "--microphone is missing"
         raise InputError(problem, remedy=f"Give --microphone NAME. To list the names: {list_command(server)}")
     return name, server
@@ -224,23 +245,20 @@ def record(
     folder = TalkerFolder(output, talker, _parse_columns(columns))
     bench = load_bench(bench_file) if bench_file is not None else None
     device, server = recording_device(bench, microphone, sound_server)
-    due = folder.missing(texts * takes)
+    missing_texts = folder.missing(texts * takes)
     failed = 0
     clock = HostClock()
-    microphone_driver = Microphone("mic", MicrophoneOptions(device), BenchSurroundings(clock, server, 0, output, None))
-    if due:
-        with Talker(microphone_driver, clock) as talker_input:
-            for number, text in enumerate(due, 1):
-                if not _record_prompt(talker_input, folder, text, f"{number} of {len(due)}", wait):
+    surroundings = BenchSurroundings(clock, server, seed=0, folder=output, profile=None)
+    if missing_texts:
+        with Talker(Microphone("mic", MicrophoneOptions(device), surroundings), clock) as talker_input:
+            for number, text in enumerate(missing_texts, 1):
+                if not _record_prompt(talker_input, folder, text, f"{number} of {len(missing_texts)}", wait):
                     failed += 1
-    click.echo(f"{len(due) - failed} recorded, {failed} missing.")
-    if failed < len(due) or not due:
+    click.echo(f"{len(missing_texts) - failed} recorded, {failed} missing.")
+    if failed < len(missing_texts) or not missing_texts:
         click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))
     if failed:
         sys.exit(1)
-
-
-TRIES = 3
 
 
 def _record_prompt(talker_input: Talker, folder: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
@@ -263,7 +281,6 @@ def _record_prompt(talker_input: Talker, folder: TalkerFolder, text: str, progre
 
 def _parse_columns(columns: Iterable[str]) -> dict[str, str]:
     """The values by name, from texts NAME=VALUE. InputError for another text, or for a name that occurs twice."""
-
     values: dict[str, str] = {}
     for assignment in columns:
         name, equals, value = assignment.partition("=")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
@@ -14,6 +14,7 @@ from harness.base.foreign import plain_text
 from harness.cli.options import argument, demand_limits, flag, option, repeatable, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
 from harness.cli.understanding.options import FrameOptions, Targets, frames_options, named_file, target_options
+from harness.cli.understanding.score import add_groups, demand_an_id, read_gold
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import CountedAttempt, Grouping, MarkScope
 from harness.model.errors import InputError, Place, demand_main_options, nearest
@@ -36,7 +37,11 @@ COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
 
 
 class TranscriptStyle(StrEnum):
-    """How transcripts are written for a model. AS_GOLD: without capitals, or punctuation, where gold has none."""
+    """How transcripts are written for a model.
+
+    - AS_GOLD: without capitals if gold has none, and without punctuation if gold has none.
+    - HEARD: unchanged.
+    """
 
     AS_GOLD = "as-gold"
     HEARD = "heard"
@@ -86,15 +91,10 @@ class CascadeSources:
             self._demand_comparison()
             return
         if bool(self.sessions) == bool(self.heard):
-            problem = (
-                "transcripts come either from a session or from --heard" if self.heard else "no transcripts were given"
-            )
-            raise InputError(
-                problem,
-                remedy="Name a session, or give --heard FILE, not both"
-                if self.heard
-                else "Name a session, or give --heard FILE",
-            )
+            problem, remedy = "no transcripts were given", "Name a session, or give --heard FILE"
+            if self.heard:
+                problem, remedy = "transcripts come either from a session or from --heard", f"{remedy}, not both"
+            raise InputError(problem, remedy=remedy)
         if self.heard and not self.gold:
             raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
         if self.model is None and not (self.pred_reference and self.pred_heard):
@@ -107,6 +107,7 @@ class CascadeSources:
             )
 
     def _demand_comparison(self) -> None:
+        """InputError for options that do not belong to a comparison, and for fewer than two systems."""
         if self.sessions or self.pred_reference or self.pred_heard:
             raise InputError(
                 "--pred-sound, --live and several --heard cannot be combined with SESSION, --pred-reference or "
@@ -173,7 +174,7 @@ def command(
     from harness.transcripts.words import WordRules
     from harness.understanding.cascade import cascade
     from harness.understanding.comparison import Metric
-    from harness.understanding.reports.cascade import cascade_json, lines
+    from harness.understanding.reports.cascade import cascade_json, lines, page
 
     refuse_stdin_twice(sources.files)
     targets.refuse(sources.files)
@@ -184,7 +185,7 @@ def command(
         _compare(sources, options, WordRules(normalise, marks=MarkScope.NONE), targets)
         return
     with ExitStack() as stack:
-        inputs = _inputs(sources, stack)
+        inputs = _read_inputs(sources, stack)
     options.demand_groups(inputs.pairs.gold)
     scored = cascade(
         inputs.pairs,
@@ -197,17 +198,14 @@ def command(
         by=options.by or None,
     )
     as_json = None if targets.json_target is None else cascade_json(scored)
-    html = None
-    if targets.html_target is not None:
-        from harness.understanding.reports.cascade import page
-
-        html = page(scored, inputs.notes).encode()
+    html = None if targets.html_target is None else page(scored, inputs.notes).encode()
     targets.put(as_json, html, lines(scored, width(), notes=inputs.notes, most=listed))
     if max_sfa_loss is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
         gain = scored.total.differences[Metric.SFA].difference
-        loss = None if gain is None else round(-gain, 12)  # a difference of floats is only nearly the share
+        # A loss of exactly X must pass, but the difference of two floats can exceed X in its last digits.
+        loss = None if gain is None else round(-gain, 12)
         demand_limits([DeclaredLimit("--max-sfa-loss", "SFA loss by recognition", max_sfa_loss, loss, unit=SHARE)])
 
 
@@ -225,7 +223,7 @@ def _compare(sources: CascadeSources, options: FrameOptions, wording: WordRules,
     compared = compare_systems(
         gold,
         systems,
-        options.rule(ordered=not sources.live, places=False),  # slots of devices have no order
+        options.rule(ordered=not sources.live, places=False),  # devices report slots without an order
         wording,
         talker_column=sources.talkers,
         missing_is_empty=sources.missing_is_silence,
@@ -238,61 +236,69 @@ def _compare(sources: CascadeSources, options: FrameOptions, wording: WordRules,
 
 
 def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[ComparedSystem], list[tuple[str, str]]]:
-    """Gold, the systems in the order of their kinds, and notes."""
-    from harness.cli.understanding.score import add_groups
-    from harness.understanding.cascade import joined, understood
-    from harness.understanding.scoring import is_annotated
-    from harness.understanding.systems import ComparedSystem, ModelCost, SystemKind
+    """Gold, the systems in the order of their kinds, and notes (name, text) for the report."""
+    from harness.understanding.systems import ComparedSystem, SystemKind
 
-    gold = None if sources.gold is None else _gold(sources, stack, texts=sources.model is not None)
+    gold = None if sources.gold is None else _read_gold(sources, stack, needs_texts=sources.model is not None)
     if gold is not None:
         gold = add_groups(gold, stack.enter_context(readable(sources.groups)) if sources.groups else None)
     live: _LiveTrials | None = None
     notes: list[tuple[str, str]] = []
     if sources.live:
-        live = _live(sources.live, sources.attempt, gold)
+        live = _read_live_trials(sources.live, sources.attempt, gold)
         gold = live.gold
         notes += live.notes
     assert gold is not None
     systems: list[ComparedSystem] = []
     if sources.model is not None:
-        from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
-
-        model = load_model(sources.model)
-        notes.append(("model", f"{plain_text(str(sources.model), 200)} ({model.name})"))
-
-        def read(texts: Corpus) -> tuple[Corpus, ModelCost]:
-            began_s, cpu_s = time.perf_counter(), time.process_time()
-            frames = understood(texts, model.understander.predict, str(sources.model))
-            number = max(1, len(texts.utterances))
-            cpu_s, elapsed_s = time.process_time() - cpu_s, time.perf_counter() - began_s
-            return frames, ModelCost(cpu_s / number, elapsed_s / number)
-
-        systems.append(ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, read(gold)[0]))
-        for name, path in map(_split_name, sources.heard):
-            heard = _of_trials(_read(path, stack), gold)
-            transcripts, style = _transcripts_for(
-                joined(gold, heard, missing_is_silence=sources.missing_is_silence), sources.reads
-            )
-            frames, cost = read(transcripts)
-            systems.append(ComparedSystem(name, SystemKind.CASCADE, frames, heard, cost))
-            notes.append(("model reads", f"of {plain_text(name, 60)}: {style}"))
-    for name, path in map(_split_name, sources.pred_sound):
-        frames = _of_trials(_read(path, stack), gold)
-        says_words = any(utterance.words for utterance in frames.utterances)
-        if not any(is_annotated(utterance) for utterance in frames.utterances):
-            remedy = "If a recogniser wrote it, pass it with --heard, and add --model"
-            raise InputError("this has neither intents nor slots", place=Place(path), remedy=remedy)
-        systems.append(ComparedSystem(name, SystemKind.SOUND, frames, frames if says_words else None))
+        systems += _systems_of_model(sources.model, sources, gold, stack, notes)
+    systems += (_system_of_sound(name, path, gold, stack) for name, path in map(_split_name, sources.pred_sound))
     if live is not None:
-        systems = [replace(system, frames=_normalise(system.frames, live.rules)) for system in systems]
+        systems = [replace(system, frames=_normalise_values(system.frames, live.rules)) for system in systems]
         systems.append(ComparedSystem("live", SystemKind.LIVE, live.devices))
-        gold = _normalise(gold, live.rules)
+        gold = _normalise_values(gold, live.rules)
     names = [system.name for system in systems]
     if twice := next((name for name in names if names.count(name) > 1), None):
         remedy = "Give them different names: --heard a=FILE --heard b=FILE"
         raise InputError(f"two systems are called {plain_text(twice, 60)!r}", remedy=remedy)
     return gold, systems, notes
+
+
+def _systems_of_model(
+    folder: Path, sources: CascadeSources, gold: Corpus, stack: ExitStack, notes: list[tuple[str, str]]
+) -> Iterator[ComparedSystem]:
+    """The model on the reference texts, then on each recogniser's transcripts. Adds to the notes."""
+    from harness.understanding.cascade import joined, understood
+    from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
+    from harness.understanding.systems import ComparedSystem, ModelCost, SystemKind
+
+    model = load_model(folder)
+    predict = model.understander.predict
+    notes.append(("model", f"{plain_text(str(folder), 200)} ({model.name})"))
+    yield ComparedSystem("transcripts", SystemKind.TRANSCRIPTS, understood(gold, predict, str(folder)))
+    for name, path in map(_split_name, sources.heard):
+        heard = _answers_to(gold, _read_corpus(path, stack))
+        pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
+        transcripts, style = _style_transcripts(pairs, sources.reads)
+        start_s, start_cpu_s = time.perf_counter(), time.process_time()
+        frames = understood(transcripts, predict, str(folder))
+        cpu_s, elapsed_s = time.process_time() - start_cpu_s, time.perf_counter() - start_s
+        count = max(1, len(transcripts.utterances))
+        yield ComparedSystem(name, SystemKind.CASCADE, frames, heard, ModelCost(cpu_s / count, elapsed_s / count))
+        notes.append(("model reads", f"of {plain_text(name, 60)}: {style}"))
+
+
+def _system_of_sound(name: str, path: str, gold: Corpus, stack: ExitStack) -> ComparedSystem:
+    """A system whose predictions from sound are in a file. InputError if that has neither intents nor slots."""
+    from harness.understanding.scoring import is_annotated
+    from harness.understanding.systems import ComparedSystem, SystemKind
+
+    frames = _answers_to(gold, _read_corpus(path, stack))
+    has_words = any(utterance.words for utterance in frames.utterances)
+    if not any(is_annotated(utterance) for utterance in frames.utterances):
+        remedy = "If a recogniser wrote it, pass it with --heard, and add --model"
+        raise InputError("this has neither intents nor slots", place=Place(path), remedy=remedy)
+    return ComparedSystem(name, SystemKind.SOUND, frames, frames if has_words else None)
 
 
 def _split_name(text: str) -> tuple[str, str]:
@@ -305,7 +311,10 @@ def _split_name(text: str) -> tuple[str, str]:
 class _LiveTrials:
     """The trials of sessions that have gold.
 
-    gold: the expected answers. devices: what devices reported. rules: by trial, how values are compared.
+    - gold: an utterance with the expected answer for each trial.
+    - devices: what devices reported.
+    - rules: how values are compared, by the id of the trial.
+    - notes: (name, text) for the report.
     """
 
     gold: Corpus
@@ -314,25 +323,28 @@ class _LiveTrials:
     notes: tuple[tuple[str, str], ...]
 
 
-def _live(session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _LiveTrials:
-    """Gold with an utterance for each trial, and what devices reported. gold: by the ids of queries, or None."""
+def _read_live_trials(session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None) -> _LiveTrials:
+    """Reads what devices reported in sessions. InputError if no trial has gold.
+
+    gold: an utterance for each query, with its id; None to take what each trial expects.
+    """
     from harness.cli.sessions import progress_of, session_folder  # here, since they take long to import
     from harness.session.figures.frames_of_session import session_corpora
     from harness.understanding.reports.score_text import listed
 
     folders = [session_folder(session) for session in session_names]
     corpora = session_corpora([progress_of(folder) for folder in folders], attempt)
-    by_query = None if gold is None else {utterance.id: utterance for utterance in gold.utterances}
-    trials, foreign = [], []
+    gold_by_query = None if gold is None else {utterance.id: utterance for utterance in gold.utterances}
+    trials, ids_without_gold = [], []
     for trial in corpora.gold.utterances:
         query = dict(trial.groups)[QUERY]
-        gold_utterance = trial if by_query is None else by_query.get(query)
+        gold_utterance = trial if gold_by_query is None else gold_by_query.get(query)
         if gold_utterance is None:
-            foreign.append(trial.id)
+            ids_without_gold.append(trial.id)
             continue
         gold_columns = {name for name, _ in gold_utterance.groups}
-        more = () if gold_utterance is trial else tuple(group for group in trial.groups if group[0] not in gold_columns)
-        trials.append(replace(gold_utterance, id=trial.id, groups=(*gold_utterance.groups, *more)))
+        more_groups = [group for group in trial.groups if group[0] not in gold_columns]
+        trials.append(replace(gold_utterance, id=trial.id, groups=(*gold_utterance.groups, *more_groups)))
     names = " ".join(map(str, folders))
     if not trials:
         remedy = "Name a session with trials of kind understand, whose queries have the ids of gold"
@@ -340,8 +352,8 @@ def _live(session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | 
     notes = [("attempt", f"{attempt} of each trial")]
     if corpora.unknown:
         notes.append(("unknown", f"{listed(corpora.unknown)}: no report of what was understood, not counted"))
-    if foreign:
-        notes.append(("no gold", f"{listed(foreign)}: not counted"))
+    if ids_without_gold:
+        notes.append(("no gold", f"{listed(ids_without_gold)}: not counted"))
     queries = {dict(trial.groups)[QUERY] for trial in trials}
     if len(queries) < len(trials):
         repeated = f"{len(trials):,} trials of {counted(len(queries), 'query', 'queries')}"
@@ -352,33 +364,33 @@ def _live(session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | 
     )
 
 
-def _normalise(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
-    """The corpus with its values normalised by the rule of their trial, and its slots without an order."""
+def _normalise_values(corpus: Corpus, rules: Mapping[str, RecognitionRule]) -> Corpus:
+    """The corpus with values that are normalised by the rule of their trial, and with slots instead of tags."""
     from harness.understanding.files.corpus_writing import slots_of
     from harness.understanding.reported_frames import normalised
 
     utterances = []
     for utterance in corpus.utterances:
-        slots = utterance.slots if utterance.slots is not None else slots_of(utterance)
         if utterance.slots is None and utterance.tags is None:
             utterances.append(utterance)
             continue
-        values = tuple(
+        slots = utterance.slots if utterance.slots is not None else slots_of(utterance)
+        normalised_slots = tuple(
             Slot(slot.concept, None if slot.value is None else normalised(slot.value, rules[utterance.id]))
             for slot in slots
         )
-        utterances.append(replace(utterance, tags=None, slots=values))
+        utterances.append(replace(utterance, tags=None, slots=normalised_slots))
     return Corpus(corpus.path, tuple(utterances))
 
 
-def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
-    """The answers to the utterances of gold. Answers for a trial may also have the id of its query."""
-    from harness.cli.understanding.score import demand_an_id
-
-    by_id = {utterance.id: utterance for utterance in corpus.utterances}
+def _answers_to(gold: Corpus, corpus: Corpus) -> Corpus:
+    """The answers of a corpus to the utterances of gold, with their ids. InputError if there are answers, but none of
+    those. An answer to a trial may also have the id of its query."""
+    answer_by_id = {utterance.id: utterance for utterance in corpus.utterances}
     answers = []
     for gold_utterance in gold.utterances:
-        answer = by_id.get(gold_utterance.id) or by_id.get(dict(gold_utterance.groups).get(QUERY, ""))
+        query = dict(gold_utterance.groups).get(QUERY, "")
+        answer = answer_by_id.get(gold_utterance.id) or answer_by_id.get(query)
         if answer is not None:
             answers.append(replace(answer, id=gold_utterance.id))
     if not answers:
@@ -388,10 +400,12 @@ def _of_trials(corpus: Corpus, gold: Corpus) -> Corpus:
 
 @frozen
 class _Inputs:
-    """Everything that is scored.
+    """What one cascade is scored from.
 
-    placed: whether gold and the predictions on it have the same words, so that places of slots can be compared. notes:
-    (name, text) for the report.
+    - on_reference, on_transcript: the predictions.
+    - ordered: whether the slots of gold have an order.
+    - placed: whether gold and the predictions on it have the same words, so that places of slots can be compared.
+    - notes: (name, text) for the report.
     """
 
     pairs: HeardCorpus
@@ -402,51 +416,49 @@ class _Inputs:
     notes: tuple[tuple[str, str], ...]
 
 
-def _inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
-    """Reads everything and runs the model; InputError for files that do not belong together."""
-    from harness.cli.understanding.score import add_groups
-    from harness.understanding.cascade import Understand, joined, understood
+def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
+    """Reads everything and runs the model, if there is one. InputError for files that do not belong together."""
+    from harness.understanding.cascade import joined, understood
 
-    gold = _gold(sources, stack) if sources.gold else None
+    gold = _read_gold(sources, stack) if sources.gold else None
     if gold is not None and sources.groups:
         gold = add_groups(gold, stack.enter_context(readable(sources.groups)))
     if sources.sessions:
         gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
     else:
-        heard, notes = _read(_split_name(sources.heard[0])[1], stack), []
+        _, path = _split_name(sources.heard[0])
+        heard, notes = _read_corpus(path, stack), []
     if gold is None:
         raise InputError("--gold is missing", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
     pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
     _demand_pairs(gold, heard, pairs)
-    listed_only = all(utterance.tags is None for utterance in pairs.gold.utterances)
-    ordered = not (sources.sessions and listed_only)
+    placed = any(utterance.tags is not None for utterance in pairs.gold.utterances)
+    ordered = placed or not sources.sessions
     if sources.model is None:
-        predictions = (_read(path or "", stack) for path in (sources.pred_reference, sources.pred_heard))
-        before, after = (_compared_predictions(corpus, pairs) for corpus in predictions)
-        return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
-    from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
+        predictions = (_read_corpus(path or "", stack) for path in (sources.pred_reference, sources.pred_heard))
+        on_reference, on_transcript = (_compared_predictions(corpus, pairs) for corpus in predictions)
+    else:
+        from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
 
-    model = load_model(sources.model)
-    notes.append(("model", f"{plain_text(str(sources.model), 200)} ({model.name})"))
-    transcripts, style = _transcripts_for(pairs, sources.reads)
-    notes.append(("model reads", style))
-    understand: Understand = model.understander.predict
-    before, after = (understood(corpus, understand, str(sources.model)) for corpus in (pairs.gold, transcripts))
-    return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
+        model = load_model(sources.model)
+        predict = model.understander.predict
+        transcripts, style = _style_transcripts(pairs, sources.reads)
+        notes += [("model", f"{plain_text(str(sources.model), 200)} ({model.name})"), ("model reads", style)]
+        on_reference = understood(pairs.gold, predict, str(sources.model))
+        on_transcript = understood(transcripts, predict, str(sources.model))
+    return _Inputs(pairs, on_reference, on_transcript, ordered, placed, tuple(notes))
 
 
-def _gold(sources: CascadeSources, stack: ExitStack, *, texts: bool = True) -> Corpus:
-    """The gold corpus. texts: whether its texts are needed, since a model will read them."""
-    from harness.cli.understanding.score import read_gold
-
+def _read_gold(sources: CascadeSources, stack: ExitStack, *, needs_texts: bool = True) -> Corpus:
+    """The gold corpus. needs_texts: whether a model will read its texts; then InputError if it has none."""
     gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
-    if texts and not any(utterance.words for utterance in gold.utterances):
+    if needs_texts and not any(utterance.words for utterance in gold.utterances):
         remedy = "Name a BIO folder or a JSONL file; a CSV file of intents has no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
     return gold
 
 
-def _read(path: str, stack: ExitStack) -> Corpus:
+def _read_corpus(path: str, stack: ExitStack) -> Corpus:
     from harness.understanding.files.corpus_file import read_corpus
 
     file = stack.enter_context(readable(path))
@@ -454,7 +466,7 @@ def _read(path: str, stack: ExitStack) -> Corpus:
 
 
 def _compared_predictions(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
-    """The predictions for the compared utterances; InputError when there are none."""
+    """The predictions for utterances with a transcript. InputError if there is none."""
     ids = {utterance.id for utterance in pairs.gold.utterances}
     utterances = tuple(utterance for utterance in predicted.utterances if utterance.id in ids)
     if not utterances:
@@ -464,33 +476,39 @@ def _compared_predictions(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
 
 
 def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
+    """InputError if none of the annotated utterances of gold has a transcript."""
     if len(pairs.without_transcript) < len(gold.utterances) - len(pairs.unannotated):
         return
-    first = heard.utterances[0].id if heard.utterances else ""
+    first_id = heard.utterances[0].id if heard.utterances else ""
     example_id = gold.utterances[0].id if gold.utterances else ""
-    problem = f"no transcript has the id of a gold utterance: the first id is {plain_text(first, 60)!r}"
+    problem = f"no transcript has the id of a gold utterance: the first id is {plain_text(first_id, 60)!r}"
     remedy = f"Use the ids of {plain_text(gold.path, 200)}, such as {plain_text(example_id, 60)!r}"
     raise InputError(problem, place=Place(heard.path), remedy=remedy)
 
 
-def _transcripts_for(pairs: HeardCorpus, reads: TranscriptStyle) -> tuple[Corpus, str]:
+def _style_transcripts(pairs: HeardCorpus, style: TranscriptStyle) -> tuple[Corpus, str]:
     """The transcripts as the model reads them, and a phrase for it."""
-    if reads is TranscriptStyle.HEARD:
+    if style is TranscriptStyle.HEARD:
         return pairs.heard, "transcripts as heard"
     words = [word for utterance in pairs.gold.utterances for word in utterance.words]
-    lower = not any(word != word.lower() for word in words)
-    bare = not any(word.strip(MARKS) != word for word in words)
+    lower = all(word == word.lower() for word in words)
+    bare = all(word == word.strip(MARKS) for word in words)
     if not (lower or bare):
         return pairs.heard, "transcripts as heard: gold has capitals and punctuation too"
     utterances = tuple(
         replace(utterance, words=_spell(utterance.words, lower=lower, bare=bare))
         for utterance in pairs.heard.utterances
     )
-    manner = " and ".join(["without capitals"] * lower + ["without punctuation"] * bare)
-    return Corpus(pairs.heard.path, utterances), f"transcripts {manner}, as gold is written"
+    omissions = []
+    if lower:
+        omissions.append("without capitals")
+    if bare:
+        omissions.append("without punctuation")
+    return Corpus(pairs.heard.path, utterances), f"transcripts {' and '.join(omissions)}, as gold is written"
 
 
 def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
+    """The words without capitals (lower), and without punctuation or words that are nothing else (bare)."""
     bare_words = (word.strip(MARKS) if bare else word for word in words)
     return tuple(word.lower() if lower else word for word in bare_words if word)
 
@@ -498,28 +516,31 @@ def _spell(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
 def _session_texts(
     session_names: Sequence[str], attempt: CountedAttempt, gold: Corpus | None
 ) -> tuple[Corpus, Corpus, list[tuple[str, str]]]:
-    """Each trial's transcript, with gold by the id of its query, or else what the trial itself expects.
+    """Gold with an utterance for each trial, its transcript, and notes (name, text) for the report.
 
-    Gold has an utterance with groups for each trial; then come notes. InputError when no trial has gold.
+    gold: an utterance for each query, with its id; None to take what each trial expects. InputError when no trial has
+    gold.
     """
     from harness.cli.sessions import figures_of, session_folder  # here, since they take long to import
     from harness.session.figures.trials import group_of, heard_in
 
     folders = [session_folder(session) for session in session_names]
-    by_query = {utterance.id: utterance for utterance in gold.utterances} if gold else {}
-    references, heard, foreign = [], [], 0
+    gold_by_query = {utterance.id: utterance for utterance in gold.utterances} if gold else {}
+    references: list[Utterance] = []
+    heard: list[Utterance] = []
+    count_without_gold = 0
     prefixes: list[str] = []
     for number, folder in enumerate(folders, 1):
         progress, wake = figures_of(folder)
         prefix = f"{folder.name}/" if len(folders) > 1 else ""
-        if prefix in prefixes:  # of another folder: ids must differ
+        if prefix in prefixes:  # folders with the same name in different places: their ids must differ
             prefix = f"{folder.name}~{number}/"
         prefixes.append(prefix)
         for trial in heard_in(progress.trials, wake):
             id_ = f"{prefix}{trial.trial.id}/{trial.device}"
-            gold_utterance = by_query.get(trial.trial.query_id) if gold else _expected_utterance(trial)
+            gold_utterance = gold_by_query.get(trial.trial.query_id) if gold else _expected_utterance(trial)
             if gold_utterance is None:
-                foreign += 1
+                count_without_gold += 1
                 continue
             groups = tuple((column.value, label) for column in COLUMNS if (label := group_of(trial, column)))
             references.append(replace(gold_utterance, id=id_, groups=(*gold_utterance.groups, *groups)))
@@ -532,8 +553,8 @@ def _session_texts(
         remedy = "Give --gold FILE with annotated utterances that have the ids of the scenario's queries"
         raise InputError(f"no trial of {names} has gold", remedy=remedy)
     notes = [("attempt", f"{attempt} of each trial")]
-    if foreign:
-        notes.append(("no gold", f"{foreign:,} trials, which are not counted"))
+    if count_without_gold:
+        notes.append(("no gold", f"{count_without_gold:,} trials, which are not counted"))
     return Corpus(gold.path if gold else names, tuple(references)), Corpus(names, tuple(heard)), notes
 
 
@@ -552,7 +573,10 @@ def without_wake_phrase(words: tuple[str, ...], phrases: Sequence[str]) -> tuple
     plain = [normalise(word, Normalisation.PLAIN) for word in words]
     for phrase in sorted(phrases, key=len, reverse=True):
         phrase_words = normalise(phrase, Normalisation.PLAIN)
-        for end in range(1, len(words) + 1) if phrase_words else ():
+        if not phrase_words:
+            continue
+        for end in range(1, len(words) + 1):
+            # One word of the transcript may be several normalised ones, or none.
             if tuple(part for word in plain[:end] for part in word) == phrase_words:
                 return words[end:]
     return words

@@ -35,27 +35,28 @@ if TYPE_CHECKING:
     from harness.understanding.reports.distribution import LabelCounts
 
 
-def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tuple[str, float], ...]:
-    """The parts written as NAME=SHARE,…."""
-    shares: dict[str, float] = {}
-    for text in value.split(","):
-        name, sign, share = (part.strip() for part in text.partition("="))
-        try:
-            number = float(share)
-        except ValueError:
-            number = math.nan
-        if not name or not sign or not 0 < number < math.inf or name in shares:
-            raise click.BadParameter(
-                f"{text!r} does not have the form NAME=SHARE. Write train=80,dev=10,test=10", ctx, param
-            )
-        shares[name] = number
-    return tuple(shares.items())
-
-
 MAX_ROWS = 20
 MAX_UTTERANCES = 200_000
 MAX_LISTED = 20
+"""Up to this many undeclared labels are named in an error."""
 JSONL, BIO = "jsonl", "bio"
+
+
+def _parse_shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tuple[str, float], ...]:
+    """A callback: the name and the share of each part of `train=80,dev=20`. BadParameter for another text."""
+    shares: dict[str, float] = {}
+    for text in value.split(","):
+        name, _, share_text = (field.strip() for field in text.partition("="))
+        try:
+            share = float(share_text)
+        except ValueError:
+            share = math.nan
+        if not name or not 0 < share < math.inf or name in shares:
+            raise click.BadParameter(
+                f"{text!r} does not have the form NAME=SHARE. Write train=80,dev=10,test=10", ctx, param
+            )
+        shares[name] = share
+    return tuple(shares.items())
 
 
 @verb("distribution")
@@ -94,24 +95,22 @@ def distribution(
     refuse_stdin_twice([path for _, path in named_files])
     if json_target == csv_target == STREAM:
         raise InputError("--json - and --csv - both go to standard output", remedy="Name a file for one of them")
-    splits: dict[str, tuple[LabelCounts, str]] = {}
-    first_in: dict[str, str] = {}
+    counts_by_split: dict[str, LabelCounts] = {}
+    paths: list[str] = []
+    first_split_by_id: dict[str, str] = {}
     notes: list[str] = []
     for split, path in named_files:
-        for name, corpus in _read(split, path, form, by).items():
-            if name in splits:
+        for name, corpus in _read_splits(split, path, form, by).items():
+            if name in counts_by_split:
                 problem = f"two splits are called {name!r}"
                 raise InputError(problem, place=Place(path), remedy="Rename one: other=FILE")
-            splits[name] = count_labels(corpus.utterances, chunking), corpus.path
-            notes += _twice(name, corpus, first_in)
-    label_distribution = Distribution(
-        tuple((name, counts) for name, (counts, _) in splits.items()),
-        () if declared is None else declared.ids,
-        separator,
-    )
+            counts_by_split[name] = count_labels(corpus.utterances, chunking)
+            paths.append(corpus.path)
+            notes += _shared_id_notes(name, corpus, first_split_by_id)
+    declared_ids = () if declared is None else declared.ids
+    label_distribution = Distribution(tuple(counts_by_split.items()), declared_ids, separator)
     if json_target is not None:
-        text = json.dumps(as_json(label_distribution, [file for _, file in splits.values()]), indent=1) + "\n"
-        put(json_target, [text])
+        put(json_target, [json.dumps(as_json(label_distribution, paths), indent=1) + "\n"])
     if csv_target is not None:
         put(csv_target, [as_csv(label_distribution)])
     if STREAM not in (json_target, csv_target):
@@ -120,7 +119,12 @@ def distribution(
         _demand_declared(declared, label_distribution.total)
 
 
-def _read(split: str, path: str, form: CorpusFormat | None, column: str) -> dict[str, Corpus]:
+def _read_splits(split: str, path: str, form: CorpusFormat | None, column: str) -> dict[str, Corpus]:
+    """The splits of a file or folder, by name.
+
+    split: the name of the only split; "" takes the splits of a folder, or those that a file names in a column. A file
+    without that column is one split, named after the file.
+    """
     from harness.understanding.files.corpus_file import read_corpus, read_splits
 
     with readable(path) as file:
@@ -130,32 +134,37 @@ def _read(split: str, path: str, form: CorpusFormat | None, column: str) -> dict
     if list(splits) != [""]:
         return splits
     corpus = splits[""]
-    places_by_label = group_by(
-        (dict(utterance.groups).get(column, ""), index) for index, utterance in enumerate(corpus.utterances)
+    utterances_by_split = group_by(
+        (dict(utterance.groups).get(column, ""), utterance) for utterance in corpus.utterances
     )
-    if list(places_by_label) == [""]:
+    if list(utterances_by_split) == [""]:
         return {Path(file.name).stem or file.name: corpus}
     return {
-        label or "(none)": Corpus(corpus.path, tuple(corpus.utterances[index] for index in places))
-        for label, places in places_by_label.items()
+        name or "(none)": Corpus(corpus.path, tuple(utterances)) for name, utterances in utterances_by_split.items()
     }
 
 
-def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
-    """A note when ids occur in two splits: a model would be tested on its own training data."""
-    shared = [utterance.id for utterance in corpus.utterances if first_in.setdefault(utterance.id, name) != name]
-    if not shared or all(id_.isdigit() for id_ in shared):  # BIO folders have no ids but lines
+def _shared_id_notes(split: str, corpus: Corpus, first_split_by_id: dict[str, str]) -> list[str]:
+    """A note if ids also occur in an earlier split: a model would be tested on its own training data.
+
+    first_split_by_id: gets the ids of this split that no earlier one has.
+    """
+    shared_ids = []
+    for utterance in corpus.utterances:
+        if first_split_by_id.setdefault(utterance.id, split) != split:
+            shared_ids.append(utterance.id)
+    if not shared_ids or all(id_.isdigit() for id_ in shared_ids):  # the ids of BIO folders are line numbers
         return []
-    other_file, example = shown(first_in[shared[0]], 40), shown(shared[0], 40)
-    return [f"{len(shared):,} ids of {shown(name, 40)} are also in {other_file}, such as {example}"]
+    other_split, example = shown(first_split_by_id[shared_ids[0]], 40), shown(shared_ids[0], 40)
+    return [f"{len(shared_ids):,} ids of {shown(split, 40)} are also in {other_split}, such as {example}"]
 
 
 def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
-    """Ends with status 1 when labels are not as declared, after printing why and how often."""
+    """Ends with status 1 if labels are not as declared, after printing why and how often."""
     problems = []
-    for labels, utterances in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0])):
+    for labels, count in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0])):
         if refusal := declared.refusal(labels):
-            problems.append(f"{utterances:,} × {shown(joined(labels) or '(none)', 80)}: {shown(refusal, 80)}")
+            problems.append(f"{count:,} × {shown(joined(labels) or '(none)', 80)}: {shown(refusal, 80)}")
     for problem in problems[:MAX_LISTED]:
         click.echo(f"harness: {problem}", err=True)
     if len(problems) > MAX_LISTED:
@@ -189,21 +198,20 @@ def generate(
 
     Exit status: 0 generated · 2 wrong usage or input · 3 the folder cannot be written.
     """
+    from harness.understanding import grammar
     from harness.understanding.files.corpus_writing import write_bio, write_jsonl_folder
     from harness.understanding.files.grammar_file import load_grammars
-    from harness.understanding.grammar import fingerprint
-    from harness.understanding.grammar import generate as generated
 
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):
         raise InputError("all splits are empty", remedy="Give --train, --dev or --test a number above 0")
-    loaded = load_grammars(_files(grammars))
-    _demand_new(out)
-    corpus = generated(loaded, seed, sizes)
+    loaded_grammars = load_grammars(_grammar_files(grammars))
+    _demand_new_folder(out)
+    corpus = grammar.generate(loaded_grammars, seed, sizes)
     write_folder = write_bio if form == BIO else write_jsonl_folder
     write_folder(corpus, out)
     sizes_text = ", ".join(f"{size:,} {split}" for split, size in sizes.items() if size)
-    click.echo(f"{out}: {sizes_text} (seed {seed}, sha256 {fingerprint(corpus)})", err=True)
+    click.echo(f"{out}: {sizes_text} (seed {seed}, sha256 {grammar.fingerprint(corpus)})", err=True)
 
 
 @verb("split")
@@ -214,14 +222,14 @@ def split_corpus(
         "Names of the parts, and their shares.",
         default="train=80,dev=10,test=10",
         metavar="NAME=SHARE,…",
-        callback=_parts,
+        callback=_parse_shares,
     ),
     seed: int = seed_option("Random seed; the same seed gives the same split.", 1, most=2**63 - 1),
     out: Path = output_option("New folder for the parts.", metavar="FOLDER", folder=True, required=True),
     form: CorpusFormat | None = option(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
     ),
-    written: str = option(
+    output_format: str = option(
         "Format of the parts.", "--output-format", former=("--as",), type=click.Choice([BIO, JSONL]), default=BIO
     ),
 ) -> None:
@@ -238,33 +246,34 @@ def split_corpus(
 
     with readable(corpus) as file:
         whole = read_corpus(file.path, form, name=file.name)
-    _demand_new(out)
+    _demand_new_folder(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
     labelled = []
     for (name, _), part in zip(parts, corpora, strict=True):
         for utterance in part.utterances:
             other_groups = (group for group in utterance.groups if group[0] != SPLIT)
             labelled.append(replace(utterance, groups=((SPLIT, name), *other_groups)))
-    write_folder = write_bio if written == BIO else write_jsonl_folder
+    write_folder = write_bio if output_format == BIO else write_jsonl_folder
     write_folder(Corpus(whole.path, tuple(labelled)), out)
     sizes_text = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
     click.echo(f"{shown(str(out))}: {sizes_text} (seed {seed})", err=True)
 
 
-def _files(paths: tuple[Path, ...]) -> list[Path]:
-    """The named files; those of a folder in the order of their names."""
+def _grammar_files(paths: tuple[Path, ...]) -> list[Path]:
+    """The named files; those of a folder in the order of their names. InputError for a folder without any."""
     files: list[Path] = []
     for path in paths:
-        inside = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-        if not inside:
+        named_files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        if not named_files:
             raise InputError(
                 "there is no .yaml file in this folder", place=Place(str(path)), remedy="Name another folder"
             )
-        files += inside
+        files += named_files
     return files
 
 
-def _demand_new(folder: Path) -> None:
+def _demand_new_folder(folder: Path) -> None:
+    """InputError if the folder exists and is not empty, or if it cannot be made here."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or empty folder")
     demand_folder(folder)
@@ -289,22 +298,21 @@ def speak(
 
     Exit status: 0 spoken · 2 wrong usage or input · 3 a voice failed, or the folder cannot be written.
     """
+    from harness.understanding import speaking
     from harness.understanding.files.corpus_file import read_splits
-    from harness.understanding.speaking import speak as spoken
-    from harness.understanding.speaking import voices_of
 
-    voices_by_split = {"": voices_of(voices)}
+    voices_by_split = {"": speaking.voices_of(voices)}  # "" stands for all other splits
     if test_voices is not None:
-        voices_by_split["test"] = voices_of(test_voices)
+        voices_by_split["test"] = speaking.voices_of(test_voices)
         if shared := set(voices_by_split[""]) & set(voices_by_split["test"]):
             problem = f"the voice {min(voice.name for voice in shared)!r} is in --voices and in --test-voices"
             raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
-    _demand_new(out)
+    _demand_new_folder(out)
     with readable(corpus) as file:
         splits = read_splits(file.path, form, name=file.name)
     utterances = [utterance for part in splits.values() for utterance in part.utterances]
     if silent := next((utterance for utterance in utterances if not utterance.words), None):
         raise InputError(f"{silent.id!r} has no text", place=silent.place, remedy="Name a corpus with texts")
     with drawn_progress():
-        sizes = spoken(utterances, voices_by_split, seed, out)
+        sizes = speaking.speak(utterances, voices_by_split, seed, out)
     click.echo(f"{out}: " + ", ".join(f"{size:,} {split}" for split, size in sizes.items()), err=True)

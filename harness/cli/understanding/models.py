@@ -29,7 +29,7 @@ from harness.cli.options import (
     target_option,
     verb,
 )
-from harness.cli.streams import STREAM, drawn_progress, put, readable, refuse_overwriting, width
+from harness.cli.streams import STREAM, drawn_progress, put, readable, refuse_overwriting, width, write_pieces
 from harness.model.choices import DEV_SPLITS, YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
@@ -38,21 +38,22 @@ from harness.model.understanding import Corpus, Utterance
 from harness.statistics.text import percent_interval
 
 if TYPE_CHECKING:
+    from harness.understanding.comparison import Metric
+    from harness.understanding.models.model_folder import SavesModel
     from harness.understanding.models.training import Contender, ContenderRow
 
-    _Bench = tuple[Path, dict[str, int], str, Sequence[ContenderRow]]
-    """A corpus, what was asked, the title of its table, and its rows."""
-
 Scores = Sequence[tuple[str, float]]
-DEFAULT, FROM_SOUND = "crf", "ctc"
-BENCHED = "crf,transformer"
-MIN_WIDTH = 140
-"""Least width of the bench table, so that no name is cut."""
+"""The probability of each intent."""
+DEFAULT_FOR_TEXT, DEFAULT_FOR_SOUND = "crf", "ctc"
+DEFAULT_CONTENDERS = "crf,transformer"
+MIN_TABLE_WIDTH = 140
+"""Minimum width of the bench table in columns, so that no name is cut."""
 MAX_SEED = 2**31 - 1
-AT_ONCE = 256
+"""The largest seed that every library takes."""
+BATCH_UTTERANCES = 256
+"""A model predicts this many at a time."""
 JSONL, BIO = "jsonl", "bio"
 SOUND_REFUSED = 3  # Exit status, as for any fault.
-FOLDER = click.Path(path_type=Path)
 
 
 @verb("train")
@@ -60,7 +61,9 @@ def train(
     *,
     data: Path = option("Folder with the splits train and, optionally, dev.", required=True, metavar="FOLDER"),
     out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
-    understander: str = option("Plug-in: crf or transformer; with --audio, ctc.", default=DEFAULT, metavar="NAME"),
+    understander: str | None = option(
+        "Plug-in: crf or transformer; with --audio, ctc.", show_default=DEFAULT_FOR_TEXT, metavar="NAME"
+    ),
     audio: tuple[Path, ...] = repeatable(
         "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
     ),
@@ -83,49 +86,52 @@ def train(
     Exit status: 0 trained · 2 wrong usage or input · 3 the model cannot be written.
     """
     from harness.base.plugins import Group, names
-    from harness.understanding.models.model_folder import demand_place, save_model
-    from harness.understanding.models.training import make_understander
-    from harness.understanding.models.training import train as train_one
-
-    demand_folder(out)
-    chosen = _settings_of(settings)
-    if not audio:
-        if understander in names(Group.AUDIO_UNDERSTANDERS):
-            raise InputError(f"{understander} learns from sound", remedy="Give --audio LIST.csv")
-        make_understander(understander, chosen, seed)  # refuse wrong settings before reading any data
-        splits = _splits_of(data, form)
-        demand_place(out, force=force)
-        trained = train_one(understander, chosen, seed, splits.train, splits.held_out, _print_progress)
-        save_model(understander, trained.understander, out, trained.facts, force=force)
-        facts = trained.facts
-    else:
-        from harness.offline.sound_predictions import read_sound_list
-        from harness.understanding.models.training import audio_class, train_from_sound
-
-        source = click.get_current_context().get_parameter_source("understander")
-        name = FROM_SOUND if source is click.core.ParameterSource.DEFAULT else understander
-        audio_class(name, chosen)
-        splits, sounds = _splits_of(data, form), dict[str, Path]()
-        for sound_list in audio:
-            read = read_sound_list(sound_list)
-            if shared := sounds.keys() & read.keys():
-                problem = f"the sound of {min(shared)!r} is also in another list"
-                raise InputError(problem, place=Place(str(sound_list)), remedy="Name it in only one list")
-            sounds |= read
-        demand_place(out, force=force)
-        system, facts = train_from_sound(name, chosen, seed, (splits.train, splits.held_out), sounds, _print_progress)
-        save_model(name, system, out, facts, force=force)
-        understander = name
     from harness.understanding.comparison import Metric
+    from harness.understanding.models import training
+    from harness.understanding.models.model_folder import demand_place, save_model
 
-    figures = ", ".join(f"{Metric(name).in_words} {percent(value, 2)}" for name, value in facts.held_out)
+    # Wrong settings, data and targets are refused before the training, which may take hours.
+    demand_folder(out)
+    parsed_settings = _parse_settings(settings)
+    if audio:
+        name = DEFAULT_FOR_SOUND if understander is None else understander
+        training.audio_class(name, parsed_settings)
+    else:
+        name = DEFAULT_FOR_TEXT if understander is None else understander
+        if name in names(Group.AUDIO_UNDERSTANDERS):
+            raise InputError(f"{name} learns from sound", remedy="Give --audio LIST.csv")
+        training.make_understander(name, parsed_settings, seed)
+    splits = _read_splits(data, form)
+    sounds = _read_sound_lists(audio)
+    demand_place(out, force=force)
+    system: SavesModel
+    if audio:
+        corpora = (splits.train, splits.held_out)
+        system, facts = training.train_from_sound(name, parsed_settings, seed, corpora, sounds, _print_progress)
+    else:
+        trained = training.train(name, parsed_settings, seed, splits.train, splits.held_out, _print_progress)
+        system, facts = trained.understander, trained.facts
+    save_model(name, system, out, facts, force=force)
+    figures = ", ".join(f"{Metric(metric).in_words} {percent(value, 2)}" for metric, value in facts.held_out)
     held_out_text = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
     for note in facts.notes:
         _print_progress(note)
-    shown = plain_text(str(out))
-    click.echo(
-        f"{shown}: {understander}, {facts.utterances:,} utterances, {fixed(facts.cpu_s, 1)} CPU s{held_out_text}"
-    )
+    cost = f"{fixed(facts.cpu_s, 1)} CPU s"
+    click.echo(f"{plain_text(str(out))}: {name}, {facts.utterances:,} utterances, {cost}{held_out_text}")
+
+
+def _read_sound_lists(lists: Iterable[Path]) -> dict[str, Path]:
+    """The sounds of all lists, by id. InputError for an id that is in two lists."""
+    from harness.offline.sound_predictions import read_sound_list
+
+    sounds: dict[str, Path] = {}
+    for path in lists:
+        more_sounds = read_sound_list(path)
+        if shared := sounds.keys() & more_sounds.keys():
+            problem = f"the sound of {min(shared)!r} is also in another list"
+            raise InputError(problem, place=Place(str(path)), remedy="Name it in only one list")
+        sounds |= more_sounds
+    return sounds
 
 
 @verb("predict", sections={"From sound": "audio task settings resample"})
@@ -138,7 +144,7 @@ def predict(
     ),
     split: str | None = option("Predict only this split of a folder.", metavar="NAME"),
     out: str = output_option("File for the result; - is standard output.", type=str, default=STREAM, metavar="FILE"),
-    written: str = option(
+    output_format: str = option(
         "Format of the result; bio makes a new folder.",
         "--output-format",
         former=("--as",),
@@ -164,10 +170,11 @@ def predict(
     Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written, or a sound cannot be used.
     """
     from harness.understanding.files.corpus_file import read_corpus
+    from harness.understanding.files.corpus_writing import write_bio
     from harness.understanding.models.model_folder import load_model
 
     if audio is not None:
-        if model is not None or file != STREAM or scores or split or form or written == BIO:
+        if model is not None or file != STREAM or scores or split or form or output_format == BIO:
             problem = (
                 "--audio cannot be combined with --model, FILE, --format, --split, --scores or --output-format bio"
             )
@@ -180,36 +187,32 @@ def predict(
         )
     if task or settings or resample:
         raise InputError("-t, -s and --resample need --audio", remedy="Give --audio LIST, or omit them")
-    if written == BIO and (scores or out == STREAM):
+    if output_format == BIO and (scores or out == STREAM):
         raise InputError(
             "--output-format bio writes a folder without scores", remedy="Give --output FOLDER, and omit --scores"
         )
     refuse_overwriting(out, [file])
     form = form or (CorpusFormat.TXT if file == STREAM else None)
     loaded = load_model(model).understander
-    if file == STREAM and form is CorpusFormat.TXT and written == JSONL and out == STREAM and split is None:
-        _answer_lines(loaded, scores)
+    if file == STREAM and form is CorpusFormat.TXT and output_format == JSONL and out == STREAM and split is None:
+        _answer_lines(loaded, with_scores=scores)
         return
     with readable(file) as source:
         corpus = read_corpus(source.path, form, split, name=source.name)
-    if written == BIO:
-        from harness.understanding.files.corpus_writing import write_bio
-
-        understood = tuple(utterance for utterance, _ in _understood(loaded, corpus.utterances))
-        write_bio(Corpus(corpus.path, understood), Path(out))
+    predictions = _predictions(loaded, corpus.utterances)
+    lines = (_json_line(utterance, probabilities if scores else None) for utterance, probabilities in predictions)
+    if output_format == BIO:
+        write_bio(Corpus(corpus.path, tuple(utterance for utterance, _ in predictions)), Path(out))
     elif out == STREAM:
-        for utterance, pairs in _understood(loaded, corpus.utterances):
-            click.echo(_line(utterance, pairs if scores else None))
+        for line in lines:
+            click.echo(line)
     else:
-        with WholeFile(out) as target:
-            for utterance, pairs in _understood(loaded, corpus.utterances):
-                target.write((_line(utterance, pairs if scores else None) + "\n").encode())
-            target.keep()
+        write_pieces(Path(out), (f"{line}\n" for line in lines))
     _print_progress(f"{len(corpus.utterances):,} utterances")
 
 
 def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out: str, *, resample: bool) -> None:
-    """Writes a line for each sound. Refused sounds are named, and end in status 3."""
+    """Writes a line for each sound. Reports each refused sound, and exits with status 3 if there is one."""
     from harness.engines.offline_loading import task_of
     from harness.offline.sound_predictions import predictions, read_sound_list
     from harness.understanding.files.corpus_writing import jsonl_line
@@ -217,13 +220,14 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
     if task is None:
         raise InputError("--audio needs -t", remedy="Give -t TASK, such as -t faster_whisper or -t ctc:MODEL")
     refuse_overwriting(out, [str(audio)])
-    system, sounds = task_of(task, _settings_of(settings)), read_sound_list(audio)
-    refused = 0
+    system = task_of(task, _parse_settings(settings))
+    sounds = read_sound_list(audio)
+    refused_count = 0
     with drawn_progress(), ExitStack() as stack:
         target = None if out == STREAM else stack.enter_context(WholeFile(out))
         for prediction in predictions(system, sounds, resample=resample):
             if prediction.refused:
-                refused += 1
+                refused_count += 1
                 _print_progress(f"{prediction.utterance.id}: {prediction.refused}; no prediction")
             elif target is None:
                 click.echo(jsonl_line(prediction.utterance))
@@ -231,13 +235,20 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
                 target.write((jsonl_line(prediction.utterance) + "\n").encode())
         if target is not None:
             target.keep()
-    _print_progress(
-        f"{counted(len(sounds), 'sound')}, {refused:,} without a prediction"
-        if refused
-        else counted(len(sounds), "sound")
-    )
-    if refused:
+    refused_text = f", {refused_count:,} without a prediction" if refused_count else ""
+    _print_progress(f"{counted(len(sounds), 'sound')}{refused_text}")
+    if refused_count:
         sys.exit(SOUND_REFUSED)
+
+
+@frozen
+class _CorpusResults:
+    """The results on a corpus. facts: what the JSON output says about the run. title: of the table."""
+
+    folder: Path
+    facts: dict[str, int]
+    title: str
+    rows: Sequence[ContenderRow]
 
 
 @verb("bench")
@@ -247,11 +258,11 @@ def bench(
         "Folder with the splits train, dev (or valid) and test; repeatable.", required=True, metavar="FOLDER"
     ),
     understander: str | None = option(
-        "Plug-ins.", metavar="NAME,…", show_default=f"{BENCHED}, those that are installed"
+        "Plug-ins.", metavar="NAME,…", show_default=f"{DEFAULT_CONTENDERS}, those that are installed"
     ),
     settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
     seed: int = seed_option("Seed for training.", 1, most=MAX_SEED),
-    yardstick: str | None = option(
+    published: str | None = option(
         "Add published results on this corpus.",
         "--published",
         show_default="by atis or snips in the folder's name",
@@ -273,35 +284,48 @@ def bench(
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.understanding.models.training import bench as bench_one
-
-    if folds is not None and yardstick is not None:
+    if folds is not None and published is not None:
         raise InputError("--published results are of the split test, not of --folds", remedy="Omit one of them")
-    contenders = _ready(_contenders(understander or BENCHED, settings), seed, all_wanted=understander is not None)
-    if folds is not None:
-        _print_benches(_cross_validated(data, contenders, seed, folds), json_target)
-        return
-    corpora = [(folder, _splits_of(folder)) for folder in data]
-    for folder, splits in corpora:
+    contenders = _usable_contenders(
+        _parse_contenders(understander or DEFAULT_CONTENDERS, settings), seed, all_wanted=understander is not None
+    )
+    if folds is None:
+        results = _results_on_test(data, contenders, seed, published)
+    else:
+        results = _results_over_folds(data, contenders, seed, folds)
+    _print_results(results, json_target)
+
+
+def _results_on_test(
+    data: Sequence[Path], contenders: Sequence[Contender], seed: int, published: str | None
+) -> Iterator[_CorpusResults]:
+    """Trains on the split train of each folder, and scores on its split test.
+
+    InputError, before anything is trained, if a folder does not have both splits.
+    """
+    from harness.understanding.models.training import bench
+
+    corpora = []
+    for folder in data:
+        splits = _read_splits(folder)
         if splits.test is None:
             raise InputError(
                 "there is no split test", place=Place(str(folder)), remedy="Name the split to score `test`"
             )
-
-    def benches() -> Iterator[_Bench]:
-        for folder, splits in corpora:
-            assert splits.test is not None
-            rows = []
-            for contender in contenders:
-                _print_progress(f"{folder}: {contender.name}")
-                rows.append(bench_one(contender, (splits.train, splits.held_out, splits.test), seed, _print_progress))
-            rows += _yardsticks(folder, yardstick)
-            yield folder, {"seed": seed}, f"{len(splits.test.utterances):,} test utterances, seed {seed}", rows
-
-    _print_benches(benches(), json_target)
+        corpora.append((folder, (splits.train, splits.held_out, splits.test)))
+    for folder, (train, held_out, test) in corpora:
+        rows = []
+        for contender in contenders:
+            _print_progress(f"{folder}: {contender.name}")
+            rows.append(bench(contender, (train, held_out, test), seed, _print_progress))
+        rows += _published_rows(folder, published)
+        title = f"{len(test.utterances):,} test utterances, seed {seed}"
+        yield _CorpusResults(folder, {"seed": seed}, title, rows)
 
 
-def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed: int, folds: int) -> Iterator[_Bench]:
+def _results_over_folds(
+    data: Sequence[Path], contenders: Sequence[Contender], seed: int, folds: int
+) -> Iterator[_CorpusResults]:
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.models.training import cross_validated
 
@@ -312,16 +336,22 @@ def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed
             _print_progress(f"{folder}: {contender.name}")
             rows.append(cross_validated(contender, corpus, folds, seed, _print_progress))
         title = f"{len(corpus.utterances):,} utterances in {folds} folds, seed {seed}; mean ± standard deviation"
-        yield folder, {"seed": seed, "folds": folds}, title, rows
+        yield _CorpusResults(folder, {"seed": seed, "folds": folds}, title, rows)
 
 
-def _print_benches(benches: Iterable[_Bench], json_target: str | None) -> None:
-    """Prints a table for each corpus as soon as it is done, or writes one JSON list of all at the end."""
+def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -> None:
+    """Prints a table for each corpus as soon as it is done, and writes one JSON list of all at the end.
+
+    json_target: None for no JSON; STREAM for JSON on standard output and no table.
+    """
     documents = []
-    for folder, facts, title, rows in benches:
-        documents.append({"data": str(folder), **facts, "rows": [_as_json(row) for row in rows]})
+    for corpus_results in results:
+        rows = corpus_results.rows
+        documents.append(
+            {"data": str(corpus_results.folder), **corpus_results.facts, "rows": [_as_json(row) for row in rows]}
+        )
         if json_target != STREAM:
-            click.echo(plain_text(f"{folder}: {title}"))
+            click.echo(plain_text(f"{corpus_results.folder}: {corpus_results.title}"))
             click.echo("\n".join(_table(rows)))
     if json_target is not None:
         put(json_target, [json.dumps(documents, indent=1) + "\n"])
@@ -329,7 +359,7 @@ def _print_benches(benches: Iterable[_Bench], json_target: str | None) -> None:
 
 @frozen
 class _Splits:
-    """The splits of a data folder. held_out, test: None when the folder has none."""
+    """The splits of a data folder. held_out, test: None if the folder has no such split."""
 
     train: Corpus
     held_out: Corpus | None
@@ -337,36 +367,37 @@ class _Splits:
 
 
 def _print_progress(line: str) -> None:
-    """Prints a line of progress."""
+    """Prints to standard error, so that standard output contains only results."""
     click.echo(plain_text(line), err=True)
 
 
-def _settings_of(assignments: Sequence[str]) -> list[tuple[str, str]]:
-    """The settings written as `name=value`; InputError for other texts."""
+def _parse_settings(assignments: Sequence[str]) -> list[tuple[str, str]]:
+    """The name and value of each text `name=value`. InputError for other texts."""
     settings = []
     for text in assignments:
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
             raise InputError(f"-s {text}: the value is missing", remedy="Write -s name=value")
         settings.append((name.strip(), value.strip()))
     return settings
 
 
-def _splits_of(folder: Path, form: str | None = None) -> _Splits:
-    """The splits of a folder. Slots with places become tags. InputError without a split `train`."""
-    from harness.model.choices import CorpusFormat
+def _read_splits(folder: Path, form: str | None = None) -> _Splits:
+    """The splits of a folder. Those to learn from get tags in place of slots. InputError without a split `train`."""
     from harness.understanding.files.corpus_file import read_splits
 
     splits = read_splits(folder, CorpusFormat(form) if form else None)
+    # A file or folder that is not divided is one split with the name "".
     training = splits.get("train", splits.get(""))
     if training is None:
         problem = f"there is no split train (splits: {', '.join(splits)})"
         raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
     held_out = next((splits[name] for name in DEV_SPLITS if name in splits), None)
-    return _Splits(_with_tags(training), held_out and _with_tags(held_out), splits.get("test"))
+    return _Splits(_with_tags(training), None if held_out is None else _with_tags(held_out), test=splits.get("test"))
 
 
 def _with_tags(corpus: Corpus) -> Corpus:
+    """The corpus with BIO tags also where it has slots. InputError for slots that tags cannot represent."""
     from harness.understanding.files.corpus_writing import tags_of
 
     return replace(
@@ -374,8 +405,8 @@ def _with_tags(corpus: Corpus) -> Corpus:
     )
 
 
-def _answer_lines(model: Understander, scores: bool) -> None:
-    """Answers each line of standard input; the line number is the id."""
+def _answer_lines(model: Understander, *, with_scores: bool) -> None:
+    """Answers each line of standard input before it reads the next. The line number is the id."""
     from harness.understanding.files.corpus_formats import split_words
 
     for line_number, line in enumerate(sys.stdin.buffer, 1):
@@ -385,22 +416,26 @@ def _answer_lines(model: Understander, scores: bool) -> None:
             place = Place("<stdin>", line_number)
             raise InputError("the line is not UTF-8", place=place, remedy="Convert it to UTF-8") from error
         utterance = Utterance(str(line_number), tuple(split_words(text.rstrip("\r\n"))))
-        for answer, pairs in _understood(model, (utterance,)):
-            click.echo(_line(answer, pairs if scores else None))
+        for predicted, scores in _predictions(model, (utterance,)):
+            click.echo(_json_line(predicted, scores if with_scores else None))
 
 
-def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterator[tuple[Utterance, Scores]]:
-    """The utterances with the model's predictions, in their order; the model gets `AT_ONCE` at a time."""
+def _predictions(model: Understander, utterances: Sequence[Utterance]) -> Iterator[tuple[Utterance, Scores]]:
+    """The utterances with predicted intents and tags, in their order, and the probabilities of the intents.
+
+    Predicts `BATCH_UTTERANCES` at a time.
+    """
     remaining = iter(utterances)
-    while part := list(islice(remaining, AT_ONCE)):
-        for utterance, prediction in zip(part, model.predict([utterance.words for utterance in part]), strict=True):
-            answer = replace(
+    while batch := list(islice(remaining, BATCH_UTTERANCES)):
+        for utterance, prediction in zip(batch, model.predict([utterance.words for utterance in batch]), strict=True):
+            predicted = replace(
                 utterance, intents=prediction.intents, tags=prediction.tags, slots=None, scores=(), cost=None
             )
-            yield answer, prediction.scores
+            yield predicted, prediction.scores
 
 
-def _line(utterance: Utterance, scores: Scores | None) -> str:
+def _json_line(utterance: Utterance, scores: Scores | None) -> str:
+    """An utterance as a line of JSONL, with slots from its tags. scores: None leaves them out."""
     from harness.understanding.files.corpus_writing import jsonl_line, slots_of
 
     line = jsonl_line(replace(utterance, slots=slots_of(utterance)))
@@ -409,37 +444,38 @@ def _line(utterance: Utterance, scores: Scores | None) -> str:
     return json.dumps({**json.loads(line), "scores": {label: round(score, 6) for label, score in scores}})
 
 
-def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
-    """Understanders with their settings; InputError for a setting of another one."""
+def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Contender]:
+    """The understanders `a,b`, each with its settings `a:name=value`. InputError for a setting of another one."""
     from harness.understanding.models.training import Contender
 
-    contenders = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    if not contenders:
+    names = list(dict.fromkeys(name.strip() for name in understanders.split(",") if name.strip()))
+    if not names:
         raise InputError("--understander is empty", remedy="Write crf, or crf,transformer")
-    settings_by_name: dict[str, list[tuple[str, str]]] = {name: [] for name in contenders}
-    for name, value in _settings_of(settings):
-        contender, sign, setting = name.partition(":")
-        if not sign or contender not in settings_by_name:
-            remedy = f"Write -s {contenders[0]}:name=value (understanders of this run: {', '.join(contenders)})"
-            raise InputError(f"-s {name}: this does not name an understander of this run", remedy=remedy)
-        settings_by_name[contender].append((setting, value))
-    return [Contender(name, tuple(pairs)) for name, pairs in settings_by_name.items()]
+    settings: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
+    for qualified_name, value in _parse_settings(assignments):
+        name, colon, setting = qualified_name.partition(":")
+        if not colon or name not in settings:
+            remedy = f"Write -s {names[0]}:name=value (understanders of this run: {', '.join(names)})"
+            raise InputError(f"-s {qualified_name}: this does not name an understander of this run", remedy=remedy)
+        settings[name].append((setting, value))
+    return [Contender(name, tuple(pairs)) for name, pairs in settings.items()]
 
 
-def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> list[Contender]:
-    """The understanders that can run, checked before anything is trained.
+def _usable_contenders(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> list[Contender]:
+    """The understanders that can run, which is checked before anything is trained.
 
-    all_wanted: raise PluginError for one that cannot. Otherwise report it, and raise PluginError when none can.
+    all_wanted: whether each of them must be usable. Otherwise, one that is not is reported and left out. PluginError if
+    one that is needed, or each of them, cannot run.
     """
-
     from harness.understanding.models.training import make_understander
 
     usable: list[Contender] = []
-    for contender in contenders:
+    for position, contender in enumerate(contenders, 1):
         try:
             make_understander(contender.name, contender.settings, seed)
         except PluginError as error:
-            if all_wanted or (contender is contenders[-1] and not usable):
+            none_is_left = not usable and position == len(contenders)
+            if all_wanted or none_is_left:
                 raise
             _print_progress(f"{contender.name} is skipped: {error.what}. {error.remedy}")
         else:
@@ -447,7 +483,8 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
     return usable
 
 
-def _yardsticks(folder: Path, corpus: str | None) -> Iterable[ContenderRow]:
+def _published_rows(folder: Path, corpus: str | None) -> Iterable[ContenderRow]:
+    """Published results on a corpus. corpus: its name, or "none"; None to look for one in the folder's name."""
     from harness.understanding.models.training import YARDSTICKS
 
     if corpus is not None:
@@ -456,25 +493,31 @@ def _yardsticks(folder: Path, corpus: str | None) -> Iterable[ContenderRow]:
 
 
 def _table(rows: Sequence[ContenderRow]) -> Iterator[str]:
-    """Lines of the table: each metric, with its interval below it."""
+    """Lines of the table: each metric, with its interval or standard deviation below it."""
     from harness.understanding.models.training import FIGURES
 
     cells: list[tuple[str, ...]] = []
     for row in rows:
-        spreads = row.deviations or (None,) * len(row.figures)
-        texts_by_figure = {
-            figure: (percent(value, 2), percent_interval(interval, 1) if spread is None else f"± {percent(spread, 2)}")
-            for (figure, value, interval), spread in zip(row.figures, spreads, strict=True)
-        }
-        values = [texts_by_figure.get(figure, (percent(None), "")) for figure in FIGURES]
+        texts = _metric_texts(row)
+        values, spreads = zip(*(texts.get(metric, (percent(None), "")) for metric in FIGURES), strict=True)
         name = f"{row.name} *" if row.from_elsewhere else row.name
-        cells.append((name, *(value for value, _ in values), number(row.train_cpu_s), number(row.predict_cpu_s)))
+        cells.append((name, *values, number(row.train_cpu_s), number(row.predict_cpu_s)))
         if not row.from_elsewhere:
-            cells.append(("", *(interval for _, interval in values), "", ""))
+            cells.append(("", *spreads, "", ""))
     heads = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
-    yield from text_table(list(map(Column, heads)), cells, max(width(), MIN_WIDTH))
+    yield from text_table(list(map(Column, heads)), cells, max(width(), MIN_TABLE_WIDTH))
     if any(row.from_elsewhere for row in rows):
         yield "* published result on the corpus's own splits, not measured in this run"
+
+
+def _metric_texts(row: ContenderRow) -> dict[Metric, tuple[str, str]]:
+    """Each metric's value, and its interval or its standard deviation over folds."""
+    texts = {}
+    for index, (metric, value, interval) in enumerate(row.figures):
+        deviation = row.deviations[index] if row.deviations else None
+        spread = percent_interval(interval, 1) if deviation is None else f"± {percent(deviation, 2)}"
+        texts[metric] = percent(value, 2), spread
+    return texts
 
 
 def _as_json(row: ContenderRow) -> dict[str, object]:

@@ -38,17 +38,22 @@ def chunking_option() -> Any:
 def separator_option() -> Any:
     """`--separator`; an empty one is refused."""
 
-    def checked(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    def demand_separator(ctx: click.Context, param: click.Parameter, value: str) -> str:
         if not value:
             raise InputError("--separator is empty", remedy="Omit it, or give the character that precedes specifiers")
         return value
 
-    return option("Character before the specifier of a concept.", default="-", callback=checked)
+    return option("Character before the specifier of a concept.", default="-", callback=demand_separator)
 
 
 @frozen
 class FrameOptions:
-    """How frames are read and counted. detail: a `Detail`, or BOTH. labels: as written. by: () is every group."""
+    """How frames are read and counted; the options are those of `frames_options`.
+
+    - detail: the value of a `Detail`, or BOTH.
+    - labels: as on the command line, see `declared_labels`.
+    - by: () for every group of gold.
+    """
 
     chunking: Chunking
     detail: str
@@ -62,12 +67,13 @@ class FrameOptions:
     without_places: bool = False
 
     def rule(self, *, ordered: bool, places: bool) -> Rule:
-        """The rule under the first detail."""
+        """The rule for counting, with the first detail. ordered, places: see `Rule`."""
         return Rule(self.chunking, self.details[0], self.separator, self.attributes, self.values,
                     spoken=self.spoken, ordered=ordered, places=places)  # fmt: skip
 
     @property
     def details(self) -> tuple[Detail, ...]:
+        """The details under which concepts are compared: one, or both."""
         return tuple(Detail) if self.detail == BOTH else (Detail(self.detail),)
 
     @property
@@ -76,7 +82,7 @@ class FrameOptions:
         return declared_labels(self.labels).ids if self.labels else None
 
     def demand_groups(self, gold: Corpus) -> None:
-        """Raises InputError for a column that gold does not have."""
+        """InputError for a column of --by that gold does not have."""
         columns = {name for utterance in gold.utterances for name, _ in utterance.groups}
         for column in self.by:
             if column not in columns:
@@ -85,11 +91,14 @@ class FrameOptions:
 
 
 def frames_options(values: ValueRule, *, of_files: bool) -> Any:
-    """Options that become `FrameOptions`. values: the default of --values. of_files: with the options for files."""
+    """Options that become `FrameOptions`. values: the default of --values.
+
+    of_files: also those that only the scoring of files has: both details, --spoken and --ignore-spans.
+    """
     details = [detail.value for detail in Detail]
     if of_files:
         details.append(BOTH)
-    of_slots = {
+    slot_options = {
         "spoken": flag("Take the words of a tagged slot as its value."),
         "without_places": flag(
             "Compare slots without their word positions, for transcripts whose words differ.",
@@ -109,7 +118,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
             callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
         ),
         values=option("How slot values are compared in metrics that use them.", default=values),
-        **(of_slots if of_files else {}),
+        **(slot_options if of_files else {}),
         zero=option(
             "Value of 0/0; seed: 1 for precision, else 0.", "--zero-division", former=("--zero",),
             type=click.Choice(list(_ZEROS)), default="0", callback=lambda ctx, param, value: PRESETS[_ZEROS[value]],
@@ -121,8 +130,8 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
 
 def named_file(argument: str) -> tuple[str, str]:
     """The name and the file of `[NAME=]FILE`; "" without a name. An existing file may have = in its name."""
-    name, sign, path = argument.partition("=")
-    if not sign or not name or not path or os.path.exists(argument):
+    name, _, path = argument.partition("=")
+    if not name or not path or os.path.exists(argument):
         return "", argument
     return name, path
 
@@ -143,7 +152,7 @@ def declared_labels(argument: str) -> LabelSet:
 
 @frozen
 class Targets:
-    """Where reports are written; None: no such report."""
+    """Where reports are written. None if such a report is not requested."""
 
     json_target: str | None
     html_target: str | None
@@ -188,27 +197,32 @@ class FrameLimits:
     )
 
     def demand(self, systems: Sequence[SystemReport], unfinished: Sequence[str] = ()) -> None:
-        """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit.
+        """Ends with status 1 if a limit does not hold, after printing why. A result of n/a does not hold any limit.
 
         unfinished: see `demand_limits`.
         """
         demand_limits((limit for system in systems for limit in self.limits(system)), unfinished)
 
     def limits(self, system: SystemReport) -> Iterator[DeclaredLimit]:
-        """Each limit, for every detail."""
+        """Each limit that is given, compared with its metric under every detail; with n/a if there is no such row."""
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
-        name = shown(system.counts.predicted, 100)
-        declared_limits = {"emr": self.min_emr, "sfa": self.min_sfa, "slot_f1": self.min_slot_f1, "cer": self.max_cer}
-        for key, limit in declared_limits.items():
+        system_name = shown(system.counts.predicted, 100)
+        limits = (
+            ("emr", "--min-emr", self.min_emr),
+            ("sfa", "--min-sfa", self.min_sfa),
+            ("slot_f1", "--min-slot-f1", self.min_slot_f1),
+            ("cer", "--max-cer", self.max_cer),
+        )
+        for key, option_name, limit in limits:
             if limit is None:
                 continue
-            option_name = f"--{'max' if key == 'cer' else 'min'}-{key.replace('_', '-')}"
             rows = [row for row in system.rows if row.key == key]
             for row in rows:
+                detail = f" ({row.detail})" if row.detail else ""
                 yield DeclaredLimit(
                     option_name,
-                    f"{row.name}{f' ({row.detail})' if row.detail else ''} of {name}",
+                    f"{row.name}{detail} of {system_name}",
                     limit,
                     row.value,
                     least=row.high,
@@ -219,4 +233,4 @@ class FrameLimits:
                     on_bound=self.limits_on is LimitBasis.BOUND,
                 )
             if not rows:
-                yield DeclaredLimit(option_name, f"{key} of {name}", limit, None, unit=SHARE, least=key != "cer")
+                yield DeclaredLimit(option_name, f"{key} of {system_name}", limit, None, unit=SHARE, least=key != "cer")

@@ -72,24 +72,25 @@ class ScoreSources:
         return [*filter(None, [self.gold, self.groups]), *self.predicted]
 
 
-NO_INTENT = {"none": ""}
+NO_INTENT = "none"
+"""What stands for no intent in --out-of-scope."""
 
 
 @verb(
     "score",
     sections={
         "Annotations": "gold_format pred_format split attempt",
-        "Counting": "chunking detail separator attributes values spoken without_places zero labels outside",
+        "Counting": "chunking detail separator attributes values spoken without_places zero labels out_of_scope",
         "Tables": "groups by confusions",
         "Limits": "min_emr min_sfa min_slot_f1 max_cer limits_on",
     },
 )
 def score(
     *,
-    wanted: ScoreSources,
+    sources: ScoreSources,
     options: FrameOptions = frames_options(ValueRule.VERBATIM, of_files=True),
     confusions: int = option("Confusions to list; 0 for all.", within=(0, None), default=20),
-    outside: str | None = option(
+    out_of_scope: str | None = option(
         "Report how well the system recognises out-of-scope utterances. LABEL: their intent, or none for no intent.",
         "--out-of-scope",
         metavar="LABEL",
@@ -104,33 +105,35 @@ def score(
 
     Exit status: 0 scored · 1 a limit failed · 2 wrong usage or input · 3 a report cannot be written.
     """
+    from harness.understanding import scoring
     from harness.understanding.reports.score_text import SystemReport
-    from harness.understanding.scoring import counted, intent_confidences
-    from harness.understanding.scoring import score as scoring_of
 
-    targets.refuse(wanted.files)
-    choices = options.zero, options.declared, NO_INTENT.get(outside or "", outside)
-    of_files = not wanted.sessions
-    rule = options.rule(ordered=of_files, places=of_files and not options.without_places)
-    columns = options.by or None
+    targets.refuse(sources.files)
+    zero, labels = options.zero, options.declared
+    outside_intent = "" if out_of_scope == NO_INTENT else out_of_scope
+    reads_files = not sources.sessions
+    rule = options.rule(ordered=reads_files, places=reads_files and not options.without_places)
+    rules = [replace(rule, detail=detail) for detail in options.details]
     with ExitStack() as stack:
-        corpora, of_sessions = _corpora(wanted, stack)
-        for gold, _ in corpora[:1]:
-            options.demand_groups(gold)
-            _demand_intent(choices[2], gold)
-        rules = [replace(rule, detail=detail) for detail in options.details]
-        scorings = [
-            [scoring_of(gold, predicted, frame_rule, columns) for frame_rule in rules] for gold, predicted in corpora
+        gold, predictions, session_notes = _read_corpora(sources, stack)
+        options.demand_groups(gold)
+        _demand_intent(outside_intent, gold)
+        scorings_by_system = [
+            [scoring.score(gold, predicted, frame_rule, options.by or None) for frame_rule in rules]
+            for predicted in predictions
         ]
-    reported = [SystemReport(counted(of_one), *choices, intent_confidences(of_one[0])) for of_one in scorings]
-    first = [of_one[0] for of_one in scorings]
+    reports = []
+    for scorings in scorings_by_system:
+        confidences = scoring.intent_confidences(scorings[0])
+        reports.append(SystemReport(scoring.counted(scorings), zero, labels, outside_intent, confidences))
+    first_scorings = [scorings[0] for scorings in scorings_by_system]
     comparisons: list[FrameComparison] = []
-    if len(first) > 1:
+    if len(first_scorings) > 1:
         from harness.understanding.comparison import compare  # here, since one system needs no arrays
 
-        comparisons = [compare(scoring, other, *choices[:2]) for scoring, other in combinations(first, 2)]
-    _write(targets, reported, first, comparisons, confusions, of_sessions)
-    limits.demand(reported, of_sessions.unfinished if of_sessions else ())
+        comparisons = [compare(first, second, zero, labels) for first, second in combinations(first_scorings, 2)]
+    _write_reports(targets, reports, first_scorings, comparisons, confusions, session_notes)
+    limits.demand(reports, session_notes.unfinished if session_notes else ())
 
 
 @verb("merge")
@@ -151,87 +154,96 @@ def merge(
     from harness.understanding.reports.score_text import SystemReport
 
     targets.refuse(files)
-    parts: list[ScoreFile] = []
+    shards: list[ScoreFile] = []
     for name in files:
         with readable(name) as file:
-            part = read_score_json(file.path, file.name)
-        if twin := next((other.name for other in parts if other.systems == part.systems), ""):
-            same = f"{plain_text(part.name, 80)} has the same counts of the same files as {plain_text(twin, 80)}"
-            click.echo(f"harness: {same}. Is it the same shard?", err=True)
-        parts.append(part)
-    first = parts[0]
-    systems = [SystemReport(counts, first.zero, first.labels, first.outside) for counts in _merge(parts)]
-    _write(targets, systems)
-    limits.demand(systems)
+            shard = read_score_json(file.path, file.name)
+        if twin := next((other.name for other in shards if other.systems == shard.systems), ""):
+            problem = f"{plain_text(shard.name, 80)} has the same counts of the same files as {plain_text(twin, 80)}"
+            click.echo(f"harness: {problem}. Is it the same shard?", err=True)
+        shards.append(shard)
+    first = shards[0]
+    reports = [SystemReport(counts, first.zero, first.labels, first.outside) for counts in _merge(shards)]
+    _write_reports(targets, reports)
+    limits.demand(reports)
 
 
-def _merge(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
+def _merge(shards: list[ScoreFile]) -> Iterator[SystemCounts]:
+    """The counts of each system over all shards. InputError for shards that were not scored in the same way."""
     from harness.understanding.scoring import added
 
-    first = parts[0]
-
-    def refuse(part: ScoreFile, problem: str) -> InputError:
-        return InputError(problem, place=Place(part.name), remedy="Score all shards with the same options")
-
-    for part in parts[1:]:
-        if len(part.systems) != len(first.systems):
-            raise refuse(part, f"there are {len(part.systems)} systems here, but {len(first.systems)} in {first.name}")
-        if part.zero != first.zero:
-            raise refuse(part, f"0/0 is {part.zero.name} here, but {first.zero.name} in {first.name}")
-        if part.labels != first.labels:
-            raise refuse(part, f"the declared labels differ from those in {first.name}")
-        if part.outside != first.outside:
-            raise refuse(part, f"--out-of-scope differs from the one in {first.name}")
+    first, *others = shards
+    for shard in others:
+        problem = ""
+        if len(shard.systems) != len(first.systems):
+            problem = f"there are {len(shard.systems)} systems here, but {len(first.systems)} in {first.name}"
+        elif shard.zero != first.zero:
+            problem = f"0/0 is {shard.zero.name} here, but {first.zero.name} in {first.name}"
+        elif shard.labels != first.labels:
+            problem = f"the declared labels differ from those in {first.name}"
+        elif shard.outside != first.outside:
+            problem = f"--out-of-scope differs from the one in {first.name}"
+        if problem:
+            raise _merge_error(shard, problem)
     for index, merged in enumerate(first.systems):
-        for part in parts[1:]:
+        for shard in others:
             try:
-                merged = added([merged, part.systems[index]])
+                merged = added([merged, shard.systems[index]])
             except ValueError as error:
-                raise refuse(part, f"{error}: it cannot be added to {first.name}") from error
+                raise _merge_error(shard, f"{error}: it cannot be added to {first.name}") from error
         yield merged
 
 
-def _write(
+def _merge_error(shard: ScoreFile, problem: str) -> InputError:
+    return InputError(problem, place=Place(shard.name), remedy="Score all shards with the same options")
+
+
+def _write_reports(
     targets: Targets,
-    systems: Sequence[SystemReport],
+    reports: Sequence[SystemReport],
     scorings: Sequence[FrameScoring] = (),
     comparisons: Sequence[FrameComparison] = (),
     confusions: int = MAX_CONFUSIONS,
-    of_sessions: ScoredSessions | None = None,
+    session_notes: SessionNotes | None = None,
 ) -> None:
-    """Writes the reports. scorings: one per system, under the first rule; empty if the utterances are not known."""
+    """Writes JSON and page, if requested, and prints the text.
+
+    scorings: one per system, under the first rule; () if the utterances are not known. confusions: how many to list.
+    """
     from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
 
     as_json = page = None
     if targets.json_target is not None:
         from harness.understanding.reports.score_json import score_json
 
-        compared = [comparison_json(comparison) for comparison in comparisons]
-        as_json = score_json(systems, compared, None if of_sessions is None else to_plain(of_sessions))
+        comparison_objects = [comparison_json(comparison) for comparison in comparisons]
+        plain_notes = None if session_notes is None else to_plain(session_notes)
+        as_json = score_json(reports, comparison_objects, plain_notes)
     if targets.html_target is not None:
         from harness.understanding.reports import score_html  # here, since few want a page
 
-        page = score_html.page(systems, scorings, comparisons).encode()
+        page = score_html.page(reports, scorings, comparisons).encode()
     columns = width()
 
     def lines() -> Iterator[str]:
-        for number, system in enumerate(systems):
-            if len(systems) > 1:
-                yield from ([""] if number else [])
-                yield heading(system.counts.predicted, columns, in_colour(sys.stdout))
-            yield from system_lines(system, columns, confusions=confusions)
+        for index, report in enumerate(reports):
+            if index > 0:
+                yield ""
+            if len(reports) > 1:
+                yield heading(report.counts.predicted, columns, in_colour(sys.stdout))
+            yield from system_lines(report, columns, confusions=confusions)
         yield from comparison_lines(comparisons, columns)
-        if of_sessions is not None:
-            yield from of_sessions.lines()
+        if session_notes is not None:
+            yield from session_notes.lines()
 
     targets.put(as_json, page, lines())
 
 
 @frozen
-class ScoredSessions:
+class SessionNotes:
     """What the scores of sessions leave out.
 
-    - attempt: of each trial, the first or the one that decided.
+    - attempt: which attempt of each trial is scored.
     - not_counted: ids of trials without a report of what was understood.
     - unfinished: sessions whose run was not completed, each with what was finished.
     """
@@ -249,21 +261,21 @@ class ScoredSessions:
             yield f"unknown       {listed(self.not_counted)}: no report of what was understood; not counted"
 
 
-def _corpora(sources: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], ScoredSessions | None]:
-    """Gold paired with each prediction, and what sessions leave out."""
+def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list[Corpus], SessionNotes | None]:
+    """Gold, the predictions of each system, and for sessions what they leave out. The stack closes the files."""
     groups_file = stack.enter_context(readable(sources.groups)) if sources.groups else None
     if sources.sessions:
-        session_gold, predicted, of_sessions = _session_pair(sources.sessions, sources.attempt)
-        return [(add_groups(session_gold, groups_file), predicted)], of_sessions
+        gold, predicted, session_notes = _read_sessions(sources.sessions, sources.attempt)
+        return add_groups(gold, groups_file), [predicted], session_notes
     gold_file = stack.enter_context(readable(sources.gold or ""))
     files = [stack.enter_context(readable(path)) for path in sources.predicted]
     gold, split = read_gold(gold_file, sources.gold_format, sources.split)
     gold = add_groups(gold, groups_file)
-    return [(gold, _read_predicted(file, sources.pred_format, split, gold)) for file in files], None
+    return gold, [_read_predicted(file, sources.pred_format, split, gold) for file in files], None
 
 
-def _session_pair(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Corpus, Corpus, ScoredSessions]:
-    """Gold, predictions, and what they leave out; InputError when no trial expects an intent."""
+def _read_sessions(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Corpus, Corpus, SessionNotes]:
+    """Gold, predictions, and what they leave out. InputError if no trial expects an intent."""
     from harness.cli.sessions import progress_of, session_folder
     from harness.model.record import EndReason
     from harness.session.figures.frames_of_session import session_corpora
@@ -283,16 +295,15 @@ def _session_pair(sessions: Sequence[str], attempt: CountedAttempt) -> tuple[Cor
         for folder, progress in zip(folders, progresses, strict=True)
         if progress.finished is not EndReason.COMPLETED
     )
-    of_sessions = ScoredSessions(attempt, corpora.unknown, unfinished)
     return (
         Corpus(names, corpora.gold.utterances),
         Corpus(f"devices in {names}", corpora.predicted.utterances),
-        of_sessions,
+        SessionNotes(attempt, corpora.unknown, unfinished),
     )
 
 
 def read_gold(file: InputFile, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
-    """Gold, and the name of its split as written in its ids."""
+    """Gold, and the name of its split as written in its ids; None for the name if no split was chosen."""
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.scoring import is_annotated
 
@@ -311,10 +322,10 @@ def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | Non
     from harness.understanding.files.corpus_formats import SEQ_IN
 
     form = form or corpus_format_of(file.path, file.name, "--pred-format")
-    of_split = form is CorpusFormat.BIO and (file.path / SEQ_IN).exists()
-    whole = of_split or not file.path.is_dir()
-    predicted = read_corpus(file.path, form, None if whole else split, name=file.name)
-    if of_split and split is not None:
+    is_bio_split = form is CorpusFormat.BIO and (file.path / SEQ_IN).exists()
+    has_splits = file.path.is_dir() and not is_bio_split
+    predicted = read_corpus(file.path, form, split if has_splits else None, name=file.name)
+    if is_bio_split and split is not None:
         renamed = (replace(utterance, id=f"{split}/{utterance.id}") for utterance in predicted.utterances)
         predicted = Corpus(predicted.path, tuple(renamed))
     ids = [utterance.id for utterance in predicted.utterances]
@@ -323,7 +334,10 @@ def _read_predicted(file: InputFile, form: CorpusFormat | None, split: str | Non
 
 
 def _demand_intent(label: str | None, gold: Corpus) -> None:
-    """InputError for an intent out of scope that no utterance of gold has."""
+    """InputError unless gold has utterances with the intent that is out of scope, and with no other intent.
+
+    label: "" for no intent; None does not check.
+    """
     intents = {name for utterance in gold.utterances for name in utterance.intents or ("",)}
     if label is not None and label not in intents:
         problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
@@ -336,7 +350,7 @@ def _demand_intent(label: str | None, gold: Corpus) -> None:
 
 
 def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> None:
-    """InputError if gold has none of the ids. subject, name: what they are the ids of, and its file."""
+    """InputError if gold has none of the ids. subject: what has the ids, such as "these answers". name: of its file."""
     gold_ids = {utterance.id for utterance in gold.utterances}
     if ids and gold_ids.isdisjoint(ids):
         problem = f"no id of {subject} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
@@ -346,7 +360,7 @@ def demand_an_id(ids: Sequence[str], gold: Corpus, subject: str, name: str) -> N
 
 
 def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
-    """Gold with the groups of a list added; InputError for a list of other utterances."""
+    """Gold with the groups of a list added. InputError for a list of other utterances, or a group that gold has."""
     if file is None:
         return gold
     from harness.base.text_file import as_utf_8
@@ -365,6 +379,6 @@ def add_groups(gold: Corpus, file: InputFile | None) -> Corpus:
     utterances = []
     for utterance in gold.utterances:
         row = rows.get(utterance.id)
-        more = tuple((column.name, "" if row is None else column.labels[row]) for column in groups.groupings)
-        utterances.append(replace(utterance, groups=(*utterance.groups, *more)))
+        added_groups = ((column.name, "" if row is None else column.labels[row]) for column in groups.groupings)
+        utterances.append(replace(utterance, groups=(*utterance.groups, *added_groups)))
     return Corpus(gold.path, tuple(utterances))

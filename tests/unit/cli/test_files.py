@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from harness.cli import FORMER, group
 from harness.cli.command import Option
 from harness.cli.json_schema import json_schema
-from harness.cli.run import note_undecidable
+from harness.cli.run import print_undecidable
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from tests.command import harness
@@ -359,7 +359,7 @@ def test_a_run_says_at_its_start_that_nobody_will_answer(
     scenario.write_text(SCENARIO.replace("NEED", "") + "limits: {max_latency_p95_ms: 900}\n", encoding="utf-8")
     bench.write_text(BENCH.replace("same_as: near", "driver: in_process"), encoding="utf-8")
     result = harness("run", scenario, "--bench", bench, "--sessions", tmp_path / "sessions", "--prepare", *options)
-    note_undecidable(Path(result.stdout.strip()), dashboard=dashboard)
+    print_undecidable(Path(result.stdout.strip()), has_dashboard=dashboard)
     notes = capsys.readouterr().err
     assert ("3 of 3 trials need a person" in notes) is noted
     assert "note: max_latency_p95_ms cannot pass with 3 trials" in notes
