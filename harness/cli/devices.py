@@ -35,14 +35,20 @@ if TYPE_CHECKING:
     from harness.model.bench import DeviceProfile
 
 STDIN = "standard input"
-SHOWN_UNMAPPED = 12
-TRY_S = 1.0
-TRIED_BYTES = 32
-SURE = 0.98
+MAX_LISTED = 12
+"""Up to this many different meanings, or shapes of unmapped lines, are listed."""
+TRY_RATE_S = 1.0
+"""How long to listen at each other baud rate."""
+MIN_TRIED_BYTES = 32
+"""A baud rate at which fewer bytes arrive is not judged."""
+CERTAIN_TEXT_SHARE = 0.98
+"""If this share of the bytes is text, no further baud rate is tried."""
 MAX_TEXT_CHARS = 400
-LEFT = 60
-AT_ONCE_BYTES = 16 * 4096
+LINE_COLUMNS = 60
+"""Width of the column with the device's line."""
+MAX_BYTES_PER_READ = 16 * 4096
 _KINDS = ("wake", "transcript", "intent", "response", "status", "listening")
+"""The reports of a device, in the order of their letters in the table of profiles."""
 
 
 @click.group("devices")
@@ -70,16 +76,16 @@ def list_profiles(*, as_json: bool = json_option("Print a JSON list instead of a
             except InputError as error:
                 problems += str(error).splitlines()
     if as_json:
-        click.echo(json.dumps([_row(profile) for profile in profiles], ensure_ascii=False, indent=2))
+        click.echo(json.dumps([_profile_json(profile) for profile in profiles], ensure_ascii=False, indent=2))
     else:
-        _print(profiles)
+        _print_profiles(profiles)
     for line in problems:
         click.echo(plain_text(line, 2000), err=True)
     if problems:
         sys.exit(2)
 
 
-def _print(profiles: list[DeviceProfile]) -> None:
+def _print_profiles(profiles: list[DeviceProfile]) -> None:
     from harness.base.text_table import Column, text_table
 
     rows = []
@@ -97,7 +103,7 @@ def _print(profiles: list[DeviceProfile]) -> None:
     )
 
 
-def _row(profile: DeviceProfile) -> dict[str, object]:
+def _profile_json(profile: DeviceProfile) -> dict[str, object]:
     return {
         **picked(profile, "id", "title", "transport"),
         **picked(profile.console, "framing", "baud"),
@@ -130,8 +136,8 @@ class DeviceReach:
     @property
     def connection_keys(self) -> dict[str, object]:
         """Keys of a connection; {} without one that locates a device. InputError for a --set without a value."""
-        options = {name: getattr(self, name) for name in ("port", "baud", "address", "username", "password_env")}
-        keys: dict[str, object] = {name: value for name, value in options.items() if value}
+        names = ("port", "baud", "address", "username", "password_env")
+        keys: dict[str, object] = {name: getattr(self, name) for name in names if getattr(self, name)}
         for assignment in self.keys:
             key, equals, value = assignment.partition("=")
             if not equals:
@@ -152,8 +158,11 @@ class DeviceReach:
         driver = self.driver or driver_taking(keys, profile)
         return source_of(driver, options_of(driver, keys), profile, self.device, self.topics)
 
-    def watching(self, profile: str, source: DeviceSource | None) -> DeviceMonitor:
-        """A monitor of an open source. If that has a baud rate, it states the same time errors as a session."""
+    def make_monitor(self, profile: str, source: DeviceSource) -> DeviceMonitor:
+        """A monitor of an open source. If that has a baud rate, the monitor states the same time errors as a session.
+
+        profile: an id or a path, from which the monitor reloads it.
+        """
         from harness.devices.device_monitor import DeviceMonitor
         from harness.devices.device_sources import HasRate
 
@@ -190,62 +199,64 @@ def test(
             loaded = [load_profile(path.name, beside=path.parent) for path in paths]
     else:
         loaded = [load_profile(str(profile), beside=Path())]
-    wrong = [loaded_profile for loaded_profile in loaded if not _samples(loaded_profile)]
+    failed_count = sum(not _run_samples(loaded_profile) for loaded_profile in loaded)
     if every:
-        samples = sum(len(loaded_profile.samples) for loaded_profile in loaded)
-        click.echo(f"{counted(len(loaded), 'profile')}, {counted(samples, 'sample')}, {len(wrong)} failed")
-    silent = False
+        sample_count = sum(len(loaded_profile.samples) for loaded_profile in loaded)
+        click.echo(f"{counted(len(loaded), 'profile')}, {counted(sample_count, 'sample')}, {failed_count} failed")
+    is_mapped = True
     if (source := reach.source(loaded[0])) is not None:
         click.echo(f"watching {plain_text(source.name)} for {exact(seconds)} s")
         source.open()
-        watched = reach.watching(loaded[0].path, source)
-        silent = not _watch_source(watched, source, seconds)
+        device_monitor = reach.make_monitor(loaded[0].path, source)
+        is_mapped = _watch_source(device_monitor, source, seconds)
         if isinstance(source, HasRate):
-            _print_held_back(watched, source.hold_back_s)
-            if watched.noise and not watched.has_frames:
+            _print_held_back(device_monitor, source.hold_back_s)
+            if device_monitor.noise and not device_monitor.has_frames:
                 _try_rates(source)
-    if wrong or silent:
+    if failed_count or not is_mapped:
         sys.exit(1)
 
 
-def _samples(profile: DeviceProfile) -> bool:
-    """Prints the result. Returns True if all samples pass."""
+def _run_samples(profile: DeviceProfile) -> bool:
+    """Runs the samples of a profile, and prints the result. Returns whether all of them pass."""
     from harness.devices.profiles.samples import check_samples
 
-    results = check_samples(profile)
-    right = sum(not check.wrong for check in results)
-    if not results:
+    checks = check_samples(profile)
+    if not checks:
         click.echo(f"{profile.id}: no samples")
         return True
-    click.echo(f"{profile.id}: {right} of {len(results)} samples pass")
-    for check in results:
-        if check.wrong:
-            click.echo(plain_text(f"  {profile.path}:{check.sample.line}:", MAX_TEXT_CHARS))
-            lines = [data.decode(errors="backslashreplace").rstrip("\n") for data in check.sample.lines]
-            for line in [check.sample.topic] if check.sample.topic else lines:
-                click.echo("     input " + plain_text(line, MAX_TEXT_CHARS))
-            for line in check.wrong:
-                click.echo("    " + plain_text(line, MAX_TEXT_CHARS))
-    return right == len(results)
+    failed_checks = [check for check in checks if check.wrong]
+    click.echo(f"{profile.id}: {len(checks) - len(failed_checks)} of {len(checks)} samples pass")
+    for check in failed_checks:
+        click.echo(plain_text(f"  {profile.path}:{check.sample.line}:", MAX_TEXT_CHARS))
+        lines = [data.decode(errors="backslashreplace").rstrip("\n") for data in check.sample.lines]
+        for line in [check.sample.topic] if check.sample.topic else lines:
+            click.echo("     input " + plain_text(line, MAX_TEXT_CHARS))
+        for line in check.wrong:
+            click.echo("    " + plain_text(line, MAX_TEXT_CHARS))
+    return not failed_checks
 
 
-def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
-    """Watches an open source and closes it. Prints what was mapped and what was not. True if any current event was."""
+def _watch_source(device_monitor: DeviceMonitor, source: DeviceSource, duration_s: float) -> bool:
+    """Watches an open source, closes it, and prints what was mapped and what was not.
+
+    Returns whether any event was mapped, apart from those that a broker had retained.
+    """
     from harness.devices.device_monitor import shape_of
-    from harness.devices.device_sources import CHUNK_BYTES, HasRate, take_outputs
+    from harness.devices.device_sources import CHUNK_BYTES, take_outputs
 
     mapped: Counter[str] = Counter()
     unmapped: Counter[str] = Counter()
     retained: Counter[str] = Counter()
     try:
-        limit_s = time.monotonic() + seconds
+        deadline_s = time.monotonic() + duration_s
         ended = False
         while not ended:
             time.sleep(0.05)
             # Asked before the last reading, which takes what arrived until then.
-            ended = source.ended or time.monotonic() >= limit_s
+            ended = source.ended or time.monotonic() >= deadline_s
             for output in take_outputs(source, 64 * CHUNK_BYTES):
-                for row in watched.feed(output):
+                for row in device_monitor.feed(output):
                     if row.retained:
                         retained[row.made or shape_of(row.said)] += 1
                     elif row.mapped:
@@ -254,29 +265,37 @@ def _watch_source(watched: DeviceMonitor, source: DeviceSource, seconds: float) 
                         unmapped[shape_of(row.said)] += 1
     finally:
         source.close()
-    click.echo(f"  {watched.counts}")
+    click.echo(f"  {device_monitor.counts}")
     if source.trouble:
         click.echo(f"  {plain_text(source.trouble, MAX_TEXT_CHARS)}")
-    for heading, counts in (
-        ("mapped to", mapped),
-        ("not mapped (numbers as #)", unmapped),
-        ("retained: the broker stored these earlier, and a session does not count them", retained),
-    ):
-        if counts:
-            click.echo(f"  {heading}:")
-        for text, count in counts.most_common(SHOWN_UNMAPPED):
-            click.echo(f"    {count:6} × {plain_text(text, MAX_TEXT_CHARS)}")
-    if watched.noise:
-        click.echo(f"  {watched.noise}")
-    elif not watched.lines and not source.trouble:
+    _print_counts("mapped to", mapped)
+    _print_counts("not mapped (numbers as #)", unmapped)
+    _print_counts("retained: the broker stored these earlier, and a session does not count them", retained)
+    _print_silence(device_monitor, source)
+    return device_monitor.mapped > 0
+
+
+def _print_counts(heading: str, counts: Counter[str]) -> None:
+    if counts:
+        click.echo(f"  {heading}:")
+    for text, count in counts.most_common(MAX_LISTED):
+        click.echo(f"    {count:6} × {plain_text(text, MAX_TEXT_CHARS)}")
+
+
+def _print_silence(device_monitor: DeviceMonitor, source: DeviceSource) -> None:
+    """Prints what to check if the device sent nothing, or nothing that is text."""
+    from harness.devices.device_sources import HasRate
+
+    if device_monitor.noise:
+        click.echo(f"  {device_monitor.noise}")
+    elif not device_monitor.lines and not source.trouble:
         if isinstance(source, HasRate):
             click.echo("  no data received. Check the baud rate, and that the device writes to this port.")
         else:
             click.echo("  the device sent nothing. Check that it is on, and that it sends data here.")
-    return watched.mapped > 0
 
 
-def _print_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
+def _print_held_back(device_monitor: DeviceMonitor, hold_back_s: float) -> None:
     """Prints how much later than the fastest line others arrived, by their device times.
 
     hold_back_s: the value that a session uses without the key `hold_back_ms`. Late lines show that it is too short.
@@ -284,43 +303,44 @@ def _print_held_back(watched: DeviceMonitor, hold_back_s: float) -> None:
     """
     from harness.model.bench import ClockKind, Framing
 
-    profile = watched.profile
+    profile = device_monitor.profile
     if profile.console.framing is Framing.VH:
         return
     if not profile.console.time and all(rule.clock is ClockKind.NONE for rule in profile.lines):
         click.echo("  times: the profile has no `time`, which is needed to measure `hold_back_ms`")
         return
-    if watched.held_back_s is None:
+    if device_monitor.held_back_s is None:
         click.echo("  times: too few lines with a device time to measure `hold_back_ms`. Watch longer: --seconds 60")
         return
-    most_ms = math.ceil(watched.held_back_s * 1000)
-    if watched.held_back_s > hold_back_s:
-        advice = f"On the bench, write hold_back_ms: {most_ms}"
+    max_ms = math.ceil(device_monitor.held_back_s * 1000)
+    if device_monitor.held_back_s > hold_back_s:
+        advice = f"On the bench, write hold_back_ms: {max_ms}"
     else:
         advice = f"The default, `hold_back_ms: {exact(hold_back_s * 1000)}`, covers this"
-    click.echo(f"  times: lines arrived up to {most_ms} ms later than the fastest one. {advice}")
+    click.echo(f"  times: lines arrived up to {max_ms} ms later than the fastest one. {advice}")
 
 
 def _try_rates(source: HasRate) -> None:
     """Listens briefly at each other common rate, and prints which one gives text."""
-    from harness.devices.wire.console import MIN_TEXT_SHARE, text_share
+    from harness.devices.wire.console import READABLE, text_share
 
     click.echo("  trying other rates:")
-    best = 0.0, 0
-    for rate, data in source.at_other_rates(TRY_S):
+    best_share, best_rate = 0.0, 0
+    for rate, data in source.at_other_rates(TRY_RATE_S):
         if isinstance(data, DeviceError):
             click.echo(f"    {rate:8}: {plain_text(str(data), MAX_TEXT_CHARS)}")
             continue
         share = text_share(data)
-        click.echo(f"    {rate:8}: {len(data)} bytes" + (f", {percent(share, 0)} of them text" if data else ""))
-        if len(data) >= TRIED_BYTES:
-            best = max(best, (share, rate))
-        if best[0] >= SURE:
+        share_text = f", {percent(share, 0)} of them text" if data else ""
+        click.echo(f"    {rate:8}: {len(data)} bytes{share_text}")
+        if len(data) >= MIN_TRIED_BYTES:
+            best_share, best_rate = max((best_share, best_rate), (share, rate))
+        if best_share >= CERTAIN_TEXT_SHARE:
             break
-    if best[0] >= MIN_TEXT_SHARE:
+    if best_share >= MIN_TEXT_SHARE:
         click.echo(
-            f"  at {best[1]} baud, the data is text. Give --baud {best[1]},"
-            f" and write `baud: {best[1]}` in the profile or on the bench."
+            f"  at {best_rate} baud, the data is text. Give --baud {best_rate},"
+            f" and write `baud: {best_rate}` in the profile or on the bench."
         )
     else:
         click.echo(
@@ -362,13 +382,13 @@ def monitor(
         raise InputError("no source of lines is named", remedy="Give --port, --address or --from, or pipe lines in")
     source.open()
     try:
-        watched = reach.watching(profile, source)
+        device_monitor = reach.make_monitor(profile, source)
         if plain or as_json or source.name == STDIN or not sys.stdout.isatty():
-            _plain(watched, source, standard_output(), unmapped=unmapped, as_json=as_json)
+            _print_updates(device_monitor, source, standard_output(), unmapped=unmapped, as_json=as_json)
         else:
             from harness.dashboard.screens.monitor import run_monitor
 
-            run_monitor(watched, source, snippets or samples_file(watched.profile), unmapped=unmapped)
+            run_monitor(device_monitor, source, snippets or samples_file(device_monitor.profile), unmapped=unmapped)
     finally:
         source.close()
 
@@ -386,68 +406,75 @@ def _standard_input() -> StreamSource:
     """Standard input as an unbuffered source. A thread blocked in a buffered one would keep the program from ending."""
     from harness.devices.device_sources import StreamSource
 
-    def opened() -> BinaryIO:
+    def open_unbuffered() -> BinaryIO:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
 
-    return StreamSource(STDIN, opened)
+    return StreamSource(STDIN, open_unbuffered)
 
 
-def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
-    """Prints until the source ends, the user presses Ctrl-C, or the reader of the output closes it."""
+def _print_updates(
+    device_monitor: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool
+) -> None:
+    """Prints until the source ends, the user presses Ctrl-C, or the reader of the output closes it.
+
+    unmapped: leave out mapped rows.
+    """
+    from harness.devices.device_monitor import plain_text_lines
+
     demand_reader()
 
-    def show(rows: Iterable[MonitorRow]) -> None:
+    def print_rows(rows: Iterable[MonitorRow]) -> None:
         for row in rows:
             if not (unmapped and row.mapped):
-                stream.write((json.dumps(asdict(row), ensure_ascii=False) if as_json else _line(row)) + "\n")
+                line = json.dumps(asdict(row), ensure_ascii=False) if as_json else _row_text(row)
+                stream.write(f"{line}\n")
 
-    def note(text: str) -> None:
-        from harness.devices.device_monitor import plain_text_lines
-
+    def print_remark(text: str) -> None:
         for line in plain_text_lines(text).splitlines():
             stream.write(json.dumps({"note": line}, ensure_ascii=False) + "\n" if as_json else f"*** {line}\n")
 
     with contextlib.suppress(BrokenPipeError):
         with contextlib.suppress(KeyboardInterrupt):
-            for update in _follow_source(watched, source):
+            for update in _follow_source(device_monitor, source):
                 if isinstance(update, str):
-                    note(update)
+                    print_remark(update)
                 else:
-                    show(update)
+                    print_rows(update)
                 stream.flush()
-        show(watched.remaining_rows())
-        note(watched.counts)
+        print_rows(device_monitor.remaining_rows())
+        print_remark(device_monitor.counts)
         stream.flush()
 
 
-def _follow_source(watched: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:
-    """Prints rows and remarks as they arrive, until the source ends."""
+def _follow_source(device_monitor: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:
+    """Yields rows and remarks as they arrive, until the source ends. A remark is made when its subject changes."""
     from harness.devices.device_sources import take_outputs
 
-    told_lost, told_trouble, told_noise = 0, "", False
+    last_lost_bytes, last_trouble, noise_is_stated = 0, "", False
     while True:
         ended = source.ended  # read before taking rows, so that none before the end is missed
-        outputs = take_outputs(source, AT_ONCE_BYTES)
-        yield [row for output in outputs for row in watched.feed(output)]
-        if watched.reload_if_changed(time.monotonic()):
-            yield watched.problem or "the profile was reloaded"
-        if source.queue.lost_bytes != told_lost:
-            told_lost = source.queue.lost_bytes
-            yield f"{told_lost} bytes arrived too fast and were dropped"
-        if watched.noise and not told_noise:
-            told_noise = True
-            yield watched.noise
-        if source.trouble != told_trouble:
-            told_trouble = source.trouble
-            yield told_trouble or "the source is back"
+        outputs = take_outputs(source, MAX_BYTES_PER_READ)
+        yield [row for output in outputs for row in device_monitor.feed(output)]
+        if device_monitor.reload_if_changed(time.monotonic()):
+            yield device_monitor.problem or "the profile was reloaded"
+        if source.queue.lost_bytes != last_lost_bytes:
+            last_lost_bytes = source.queue.lost_bytes
+            yield f"{last_lost_bytes} bytes arrived too fast and were dropped"
+        if device_monitor.noise and not noise_is_stated:
+            noise_is_stated = True
+            yield device_monitor.noise
+        if source.trouble != last_trouble:
+            last_trouble = source.trouble
+            yield last_trouble or "the source is back"
         if not any(output.data for output in outputs):
             if ended:
                 return
             time.sleep(0.05)
 
 
-def _line(row: MonitorRow) -> str:
+def _row_text(row: MonitorRow) -> str:
+    """The time, the device's line, and what the profile makes of it or why it is not mapped."""
     clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
     meaning = f"=> {row.made}" if row.mapped else f"-- {row.why or 'not mapped'}"
     times = f"  ({row.times})" if row.times else ""
-    return f"{clock}  {row.said:{LEFT}}  {meaning}{times}"
+    return f"{clock}  {row.said:{LINE_COLUMNS}}  {meaning}{times}"

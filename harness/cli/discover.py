@@ -18,8 +18,9 @@ from harness.cli.options import json_option, option, verb
 if TYPE_CHECKING:
     from harness.devices.discovery import FoundDevice
 
-WIDEST = 40
+MAX_CELL_COLUMNS = 40
 KEY_ENV = "ESPHOME_KEY"
+"""The environment variable with the key of an encrypted ESPHome device, in the command that sets it up."""
 _NONE = """\
 no device announced itself within {seconds:g} s. Check that
   - the device is on, and on the same network as this host (not a guest network or another VLAN)
@@ -49,23 +50,21 @@ def discover(
         rows = [picked(device, *fields) | {"command": init_command(device)} for device in devices]
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     elif devices:
-        _print(devices)
+        _print_devices(devices)
     if not network:
         click.echo(_NONE.format(seconds=seconds), err=True)
     sys.exit(0 if devices else 1)
 
 
-def _print(devices: list[FoundDevice]) -> None:
+def _print_devices(devices: list[FoundDevice]) -> None:
+    """Prints a table, and the command that sets each device up, if there is one."""
     from harness.base.text_table import Column, text_table
 
     columns = [Column(title, left=True) for title in ("name", "kind", "address", "model", "version")]
-    rows = [
-        tuple(
-            shown(text, WIDEST) or "-"
-            for text in (device.name, device.kind, device.address, device.model, device.version)
-        )
-        for device in devices
-    ]
+    rows = []
+    for device in devices:
+        texts = (device.name, device.kind, device.address, device.model, device.version)
+        rows.append(tuple(shown(text, MAX_CELL_COLUMNS) or "-" for text in texts))
     for line in text_table(columns, rows, 1000):  # no column is dropped: `shown` limits each
         click.echo(line)
     commands = [command for device in devices if (command := init_command(device))]
@@ -76,14 +75,14 @@ def _print(devices: list[FoundDevice]) -> None:
 
 
 def init_command(device: FoundDevice) -> str:
-    """The command that writes a bench for a device, safe in a shell; "" when there is none for this kind."""
-    flag = next((entry.option for kind, entry in DEVICES.items() if kind.value == device.kind), "")
-    if not flag or not device.address or not device.address.isprintable():
+    """The command that writes a bench for a device, safe in a shell; "" if there is none for its kind or address."""
+    option_name = next((entry.option for kind, entry in DEVICES.items() if kind.value == device.kind), "")
+    if not option_name or not device.address or not device.address.isprintable():
         return ""
-    words = ["harness", "init", f"--{flag.replace('_', '-')}", device.address]
+    words = ["harness", "init", f"--{option_name.replace('_', '-')}", device.address]
     if device.encrypted and device.kind == BenchKind.ESPHOME:
         words += ["--key-env", KEY_ENV]
-    name = re.sub(r"[^a-z0-9]+", "_", device.name.lower()).strip("_")[:WIDEST].rstrip("_")
+    name = re.sub(r"[^a-z0-9]+", "_", device.name.lower()).strip("_")[:MAX_CELL_COLUMNS].rstrip("_")
     if NAME.fullmatch(name) and name not in TAKEN:
         words += ["--board", name, name]
     return shlex.join(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from harness.engines.offline_loading import CataloguedEngine, LoadedEngine
 
 _MAX_TEXT_CHARS = 400
-_NARROW = 130  # columns; narrower tables leave out versions and operating points
+_MIN_WIDE_COLUMNS = 130
+"""A narrower table leaves out versions and operating points."""
 
 
 @verb("engines")
 def command(
     *,
     name: str | None = argument(required=False),
-    given: tuple[str, ...] = repeatable(
+    settings: tuple[str, ...] = repeatable(
         "Load NAME:MODEL with this setting.", "-s", "--setting", metavar="SETTING=VALUE"
     ),
     as_json: bool = json_option("Print JSON instead of text."),
@@ -49,14 +50,14 @@ def command(
     from harness.engines.settings import parse_assignment
 
     if name is None:
-        if given:
+        if settings:
             raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
         with drawn_progress():
             entries = list(tracked(catalogue(), "Reading engines"))
         if as_json:
             click.echo(json.dumps([_engine_json(entry) for entry in entries], ensure_ascii=False, indent=2))
         else:
-            _print(_overview(entries))
+            _print_table(_overview_table(entries))
         return
     if ":" not in name and (ending := PurePath(name).suffix.lower()) in BY_ENDING:
         name = f"{BY_ENDING[ending]}:{name}"
@@ -65,13 +66,16 @@ def command(
     if entry.missing:
         raise PluginError(f"the engine {entry.name} cannot be used here: {entry.missing}")
     if colon and model:
-        models = [loaded_model(name, map(parse_assignment, given))]
-    elif given:
+        models = [loaded_model(name, map(parse_assignment, settings))]
+    elif settings:
         raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
     else:
         with drawn_progress():
-            named = tracked(entry.models if _has_points_per_model(entry) else (), "Loading models")
-            models = [load_or_explain(f"{entry.name}:{listed_model.name}") for listed_model in named]
+            shipped_models = entry.models if _has_points_per_model(entry) else ()
+            models = [
+                load_or_explain(f"{entry.name}:{shipped_model.name}")
+                for shipped_model in tracked(shipped_models, "Loading models")
+            ]
     if as_json:
         content = _engine_json(entry) | {"loaded": [_loaded_json(loaded_engine) for loaded_engine in models]}
         click.echo(json.dumps(content, ensure_ascii=False, indent=2))
@@ -88,29 +92,31 @@ def _has_points_per_model(entry: CataloguedEngine) -> bool:
     return any(setting.name == OPERATING_POINT.name for setting in entry.settings)
 
 
-def _overview(entries: Iterable[CataloguedEngine]) -> Table:
-    narrow = _columns() < _NARROW
-    middle = [] if narrow else ["version", "operating points"]
-    table = _table("engine", "kind", *middle, "models and phrases", "licence")
+def _overview_table(entries: Iterable[CataloguedEngine]) -> Table:
+    """A row for each engine, also for those that cannot be used here, with the reason in place of the models."""
+    is_wide = _terminal_columns() >= _MIN_WIDE_COLUMNS
+    wide_titles = ["version", "operating points"] if is_wide else []
+    table = _new_table("engine", "kind", *wide_titles, "models and phrases", "licence")
     for entry in entries:
         if entry.missing:
-            not_here = [] if narrow else ["not here", "–"]
-            _row(table, entry.name, _kind(entry), *not_here, entry.missing, "–")
+            wide_cells = ["not here", "–"] if is_wide else []
+            _add_row(table, entry.name, _kind_text(entry), *wide_cells, entry.missing, "–")
             continue
-        named = [model.name if _is_phrase(model.name, model.phrases) else f"{model.name} ({', '.join(model.phrases)})"
-                 for model in entry.models]  # fmt: skip
+        models_text = ", ".join(_model_text(model.name, model.phrases) for model in entry.models)
         licences = "; ".join(entry.licences)
-        middle = [] if narrow else [entry.version, _points_of(entry)]
-        _row(table, entry.name, _kind(entry), *middle, ", ".join(named) or "–", licences or "–")
+        wide_cells = [entry.version, _points_text(entry)] if is_wide else []
+        _add_row(table, entry.name, _kind_text(entry), *wide_cells, models_text or "–", licences or "–")
     return table
 
 
-def _is_phrase(name: str, phrases: Sequence[str]) -> bool:
-    """Whether the model's name already is its phrase."""
-    return not phrases or [name.replace("_", " ")] == [phrase.lower() for phrase in phrases]
+def _model_text(name: str, phrases: Sequence[str]) -> str:
+    """A model's name, with its phrases unless the name already is its phrase."""
+    is_phrase = [name.replace("_", " ")] == [phrase.lower() for phrase in phrases]
+    return name if is_phrase or not phrases else f"{name} ({', '.join(phrases)})"
 
 
-def _points_of(entry: CataloguedEngine) -> str:
+def _points_text(entry: CataloguedEngine) -> str:
+    """The range of an engine's operating points, or what stands in its place."""
     if entry.operating_points:
         first, last = entry.operating_points[0], entry.operating_points[-1]
         return f"{first.number} ({exact(first.threshold, 4)}) to {last.number} ({exact(last.threshold, 4)})"
@@ -120,36 +126,40 @@ def _points_of(entry: CataloguedEngine) -> str:
 
 
 def _print_details(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
-    _lines([("engine", entry.name), ("kind", _kind(entry)), ("version", entry.version),
-            ("licence", "; ".join(entry.licences) or "–")])  # fmt: skip
+    """Prints an engine's models, settings and operating points. models: those that were loaded, or could not be."""
+    _print_pairs([("engine", entry.name), ("kind", _kind_text(entry)), ("version", entry.version),
+                  ("licence", "; ".join(entry.licences) or "–")])  # fmt: skip
     click.echo()
-    table = _table("model", "phrases", "licence", "what")
+    table = _new_table("model", "phrases", "licence", "what")
     for model in entry.models:
-        _row(table, model.name, ", ".join(model.phrases) or "–", model.licence, model.what)
-    _print(table)
+        _add_row(table, model.name, ", ".join(model.phrases) or "–", model.licence, model.what)
+    _print_table(table)
     click.echo()
-    table = _table("setting", "default", "range", "what")
+    table = _new_table("setting", "default", "range", "what")
     for setting in entry.settings:
         default = setting.default or ("none" if setting.kind is SettingKind.FILE else "the model's own")
-        _row(table, setting.name, default, _range(setting), setting.what)
-    _print(table)
-    by_model = [engine for engine in models if engine.facts is not None and engine.facts.operating_points]
-    if entry.operating_points and not by_model:
+        _add_row(table, setting.name, default, _range_text(setting), setting.what)
+    _print_table(table)
+    points_by_model = {
+        engine.model.partition(":")[2]: engine.facts.operating_points
+        for engine in models
+        if engine.facts is not None and engine.facts.operating_points
+    }
+    if entry.operating_points and not points_by_model:
+        points_by_model = {"threshold": entry.operating_points}
+    if points_by_model:
         click.echo()
-        _print(_points(["threshold"], [entry.operating_points]))
-    if by_model:
-        click.echo()
-        points = [engine.facts.operating_points for engine in by_model if engine.facts is not None]
-        _print(_points([engine.model.partition(":")[2] for engine in by_model], points))
+        _print_table(_points_table(points_by_model))
     for engine in models:
         if engine.missing:
-            click.echo(f"\n{_plain(engine.model)} cannot be loaded: {_plain(engine.missing)}")
+            click.echo(f"\n{_safe(engine.model)} cannot be loaded: {_safe(engine.missing)}")
         elif len(models) == 1:
             click.echo()
-            _loaded_lines(engine)
+            _print_loaded(engine)
 
 
-def _loaded_lines(engine: LoadedEngine) -> None:
+def _print_loaded(engine: LoadedEngine) -> None:
+    """Prints what a loaded engine reports about itself; nothing if it could not be loaded."""
     facts = engine.facts
     if facts is None:
         return
@@ -169,20 +179,20 @@ def _loaded_lines(engine: LoadedEngine) -> None:
                   ("refractory", f"{exact(1000 * facts.rule.refractory_samples / facts.rate_hz)} ms")]  # fmt: skip
     elif facts.operating_point is not None:
         lines.append(("operating point", str(facts.operating_point)))
-    _lines([*lines, ("fingerprint", facts.fingerprint)])
+    _print_pairs([*lines, ("fingerprint", facts.fingerprint)])
 
 
-def _points(titles: Sequence[str], models: Sequence[tuple[OperatingPoint, ...]]) -> Table:
-    table = _table("operating point", *titles)
-    for number in sorted({point.number for points in models for point in points}):
-        cells = [
-            next((exact(point.threshold, 6) for point in points if point.number == number), "–") for points in models
-        ]
-        _row(table, str(number), *cells)
+def _points_table(points_by_title: Mapping[str, Iterable[OperatingPoint]]) -> Table:
+    """The threshold of each operating point, in a column for each title."""
+    thresholds = [{point.number: point.threshold for point in points} for points in points_by_title.values()]
+    table = _new_table("operating point", *points_by_title)
+    for number in sorted(set().union(*thresholds)):
+        cells = [exact(column[number], 6) if number in column else "–" for column in thresholds]
+        _add_row(table, str(number), *cells)
     return table
 
 
-def _range(setting: Setting) -> str:
+def _range_text(setting: Setting) -> str:
     match setting.kind:
         case SettingKind.CHOICE:
             return ", ".join(setting.choices)
@@ -191,12 +201,11 @@ def _range(setting: Setting) -> str:
         case SettingKind.NUMBER | SettingKind.WHOLE:
             if setting.low is None or setting.high is None:
                 return setting.kind.value
-            return f"{exact(setting.low)} to {exact(setting.high)}" + (
-                ", whole" if setting.kind is SettingKind.WHOLE else ""
-            )
+            whole_text = ", whole" if setting.kind is SettingKind.WHOLE else ""
+            return f"{exact(setting.low)} to {exact(setting.high)}{whole_text}"
 
 
-def _kind(entry: CataloguedEngine) -> str:
+def _kind_text(entry: CataloguedEngine) -> str:
     return "by model" if entry.kind is None else entry.kind.value
 
 
@@ -214,42 +223,43 @@ def _loaded_json(engine: LoadedEngine) -> dict[str, Any]:
     fields: dict[str, Any] = {"task": engine.model} | to_plain(facts)
     rule = fields.pop("rule")
     del fields["settings"]
-    return fields | {"threshold": rule and rule["threshold"]}
+    return fields | {"threshold": None if rule is None else rule["threshold"]}
 
 
-def _table(*titles: str) -> Table:
+def _new_table(*titles: str) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for number, title in enumerate(titles):
-        table.add_column(title, overflow="fold", no_wrap=number == 0)
+    for index, title in enumerate(titles):
+        table.add_column(title, overflow="fold", no_wrap=index == 0)
     return table
 
 
-def _row(table: Table, *cells: str) -> None:
+def _add_row(table: Table, *cells: str) -> None:
     from rich.text import Text
 
-    table.add_row(*(Text(_plain(cell)) for cell in cells))
+    table.add_row(*(Text(_safe(cell)) for cell in cells))
 
 
-def _lines(pairs: Sequence[tuple[str, str]]) -> None:
+def _print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Prints a line for each title and its text, with the texts in a column."""
     width = max(len(title) for title, _ in pairs)
     for title, text in pairs:
-        click.echo(f"{title:<{width}}  {_plain(text)}".rstrip())
+        click.echo(f"{title:<{width}}  {_safe(text)}".rstrip())
 
 
-def _plain(text: str) -> str:
+def _safe(text: str) -> str:
     return plain_text(text, _MAX_TEXT_CHARS)
 
 
-def _columns() -> int:
+def _terminal_columns() -> int:
     return shutil.get_terminal_size(NO_TERMINAL).columns
 
 
-def _print(table: Table) -> None:
-    """Print as wide as the terminal, or 120 columns in a pipe. Programs should use --json."""
+def _print_table(table: Table) -> None:
+    """Prints a table as wide as the terminal, or 120 columns in a pipe. Programs should use --json."""
     from rich.console import Console
 
-    drawn = io.StringIO()
-    Console(file=drawn, width=_columns(), color_system=None).print(table)
-    click.echo("\n".join(line.rstrip() for line in drawn.getvalue().splitlines()))
+    output = io.StringIO()
+    Console(file=output, width=_terminal_columns(), color_system=None).print(table)
+    click.echo("\n".join(line.rstrip() for line in output.getvalue().splitlines()))

@@ -40,14 +40,15 @@ if TYPE_CHECKING:
 MAX_TASK_H = 24.0
 
 
-def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+def _demand_finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A callback: BadParameter for NaN and infinity, which click lets through."""
     if value is not None and not math.isfinite(value):
         raise click.BadParameter(f"{value} is not a finite number", ctx, param)
     return value
 
 
-def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
-    """A shard of the lists: 2/8."""
+def _parse_shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
+    """A callback: the shard that `2/8` names. BadParameter for another text."""
     if value is None:
         return None
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
@@ -56,17 +57,18 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     return Shard(int(match[1]), int(match[2]))
 
 
-def _lists(help: str, *names: str, former: Sequence[str] = ()) -> Any:
+def _list_option(help: str, *names: str, former: Sequence[str] = ()) -> Any:
     return repeatable(help, *names, former=former, metavar="FILE")
 
 
-def _least_0(help: str, *names: str, open_end: bool = False, most: float | None = None, **attributes: Any) -> Any:
-    kind = click.FloatRange(0, most, min_open=open_end)
-    return option(help, *names, type=kind, callback=_finite, **attributes)
+def _number_option(help: str, *names: str, above_0: bool = False, most: float | None = None, **attributes: Any) -> Any:
+    """An option for a finite number from 0 to `most`. above_0: 0 itself is not allowed."""
+    kind = click.FloatRange(0, most, min_open=above_0)
+    return option(help, *names, type=kind, callback=_demand_finite, **attributes)
 
 
-def _columns(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Columns to group by; several separated by commas are crossed."""
+def _parse_groupings(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """A callback: the columns of each value. Several (A,B) are crossed. BadParameter for another text."""
     groupings = [tuple(name.strip() for name in value.split(",")) for value in values]
     for names in groupings:
         if not all(names) or len(set(names)) < len(names):
@@ -99,7 +101,7 @@ _REQUEST_OPTIONS = option_group(
         "Time after a labelled phrase within which its detection counts.",
         "--label-tolerance",
         within=(0, 60),
-        callback=_finite,
+        callback=_demand_finite,
         default=TOLERANCE_S,
         metavar="SECONDS",
     ),
@@ -110,7 +112,7 @@ _REQUEST_OPTIONS = option_group(
     ),
     by=repeatable(
         "Print results by a column of a manifest or of labels, by `folder`, or by several crossed. Repeatable.",
-        callback=_columns,
+        callback=_parse_groupings,
         metavar="COLUMN[,COLUMN]",
     ),
     clustered_by=option(
@@ -119,9 +121,9 @@ _REQUEST_OPTIONS = option_group(
         show_default="talker, speaker or client_id, if there is one",
         metavar="COLUMN",
     ),
-    inv=_lists("List of files with the wake phrase (in-vocabulary).", "-i"),
-    oov=_lists("List of files without the wake phrase (out-of-vocabulary).", former=("-o",)),
-    referenced=_lists(
+    inv=_list_option("List of files with the wake phrase (in-vocabulary).", "-i"),
+    oov=_list_option("List of files without the wake phrase (out-of-vocabulary).", former=("-o",)),
+    referenced=_list_option(
         "CSV list: audio file and reference transcript file per row; or a manifest with texts.", "-c", "--references"
     ),
     jobs=option("Number of worker processes.", "-j", within=(1, 1024), default=1),
@@ -134,7 +136,9 @@ _REQUEST_OPTIONS = option_group(
     vad=flag("Remove silence before the recogniser.", "-a"),
     resume=flag("Resume an interrupted evaluation."),
     force=flag("Overwrite an existing log."),
-    shard=option("Run shard I of N only; `harness evaluate merge` joins the shards.", callback=_shard, metavar="I/N"),
+    shard=option(
+        "Run shard I of N only; `harness evaluate merge` joins the shards.", callback=_parse_shard, metavar="I/N"
+    ),
     resample=flag("Resample files with another sample rate.", show_default="reject them"),
     continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
     lead_in_ref=option("Which edge of a detection must follow the lead-in.", default=LeadInRef.END),
@@ -142,7 +146,7 @@ _REQUEST_OPTIONS = option_group(
         "Add silence after each recording with the phrase or a reference, for clips that end with their speech.",
         "--tail",
         within=(0, 10),
-        callback=_finite,
+        callback=_demand_finite,
         default=0.0,
         metavar="SECONDS",
     ),
@@ -150,7 +154,7 @@ _REQUEST_OPTIONS = option_group(
         "End a worker that runs this much longer than expected for its file.",
         "--hang-after",
         within=(0.1, None),
-        callback=_finite,
+        callback=_demand_finite,
         default=HANG_AFTER_S,
         metavar="SECONDS",
     ),
@@ -161,10 +165,10 @@ _REQUEST_OPTIONS = option_group(
     ),
 )
 _LIMITS = option_group(
-    false_accepts_per_hour=_least_0(
+    false_accepts_per_hour=_number_option(
         "Exit with status 1 above X false accepts per hour.", "--max-fa-per-hour", metavar="X"
     ),
-    false_rejects_percent=_least_0(
+    false_rejects_percent=_number_option(
         "Exit with status 1 above this share of false rejects.", "--max-fr", metavar="PERCENT", most=100
     ),
     wer=option("Exit with status 1 above this WER (0.08 or 8%).", "--max-wer", callback=share, metavar="X"),
@@ -179,12 +183,12 @@ _SWEEP = option_group(
         "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* next to X.log).",
         "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
     ),
-    dev_inv=_lists("In-vocabulary list, folder or manifest for choosing an operating point."),
-    dev_oov=_lists("Out-of-vocabulary list, folder or manifest for choosing an operating point."),
-    target_fa_per_hour=_least_0(
+    dev_inv=_list_option("In-vocabulary list, folder or manifest for choosing an operating point."),
+    dev_oov=_list_option("Out-of-vocabulary list, folder or manifest for choosing an operating point."),
+    target_fa_per_hour=_number_option(
         "Recommend the point with the fewest false rejects at no more than X false accepts per hour.", metavar="X"
     ),
-    target_fr_percent=_least_0(
+    target_fr_percent=_number_option(
         "Recommend the point with the fewest false accepts at no more than PERCENT false rejects.",
         "--target-fr", metavar="PERCENT", most=100,
     ),
@@ -201,11 +205,11 @@ _SWEEP = option_group(
         "Weight of a false accept relative to a false reject.", "--twv-beta", within=(0, None),
         default=TWV_BETA, metavar="B",
     ),
-    speech_s=_least_0(
-        "Seconds of speech for term-weighted values.", "--twv-speech-s", metavar="S", open_end=True,
+    speech_s=_number_option(
+        "Seconds of speech for term-weighted values.", "--twv-speech-s", metavar="S", above_0=True,
         show_default="all audio in which false accepts count",
     ),
-    refractory_ms=_least_0(
+    refractory_ms=_number_option(
         "Refractory time for the sweep.", "--sweep-refractory-ms", metavar="MS", most=60_000, show_default="the run's"
     ),
     no_picture=flag("Skip the PNG and SVG of the curve."),
@@ -261,31 +265,32 @@ def command(
     _refuse_stray(stray)
     tasks = engines.checked()
 
-    from harness.offline.evaluation import MultiEngineRunner
+    from harness.offline.evaluation import MultiEngineRunner  # here, since wrong tasks are refused before this import
 
-    read = (*request.with_phrase, *request.without_phrase, *request.referenced, *request.labels)
-    inputs = (*read, *sweep.dev_inv, *sweep.dev_oov, *filter(None, [request.conditions]))
+    lists = (*request.with_phrase, *request.without_phrase, *request.referenced, *request.labels)
+    inputs = (*lists, *sweep.dev_inv, *sweep.dev_oov, *filter(None, [request.conditions]))
     for page in pages.files:
         refuse_overwriting(page, inputs)
 
-    def demand(file: Path) -> None:
+    def demand_writable(file: Path) -> None:
+        """InputError for a file of the evaluation that is one of its inputs, or is a page."""
         refuse_overwriting(str(file), inputs)
         if any(is_one_place(page, str(file)) for page in pages.files):
             problem = "the page or JUnit would replace this file of the evaluation"
             raise InputError(problem, place=Place(str(file)), remedy="Give --html or --junit another name")
 
-    sittings = MultiEngineRunner(
+    runner = MultiEngineRunner(
         request, engines.tasks, tasks, EvaluationTerminal(quiet=quiet), ("harness", *sys.argv[1:]),
-        sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages.files), demand=demand,
+        sweep=sweep, limits=limits, verbose=verbose, pages=bool(pages.files), demand=demand_writable,
     )  # fmt: skip
-    ending = sittings.evaluate()
-    if sittings.table is not None and pages.files:
-        write_pages(sittings.engines, sittings.table, pages)
-    sys.exit(ending)
+    exit_status = runner.evaluate()
+    if runner.table is not None and pages.files:
+        write_pages(runner.engines, runner.table, pages)
+    sys.exit(exit_status)
 
 
 def write_pages(engines: Sequence[EvaluatedEngine], table: EnginesTable, pages: PageOptions) -> None:
-    """Writes the page and JUnit, if the options name them."""
+    """Writes the page and JUnit, if the options name them, and prints the verdict of the page."""
     from harness.report.evaluation_page import write_evaluations, write_junit
     from harness.report.session_cases import SoundStorage
 
@@ -301,16 +306,16 @@ def _refuse_stray(names: Sequence[str]) -> None:
     if not names:
         return
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(name)) for name in names])
-    near = shown(os.path.relpath(folder), 100)
+    folder_text = shown(os.path.relpath(folder), 100)
+    others_text = f", nor do {len(names) - 1} more" if len(names) > 1 else ""
     raise InputError(
-        f"{shown(names[0], 100)} does not belong to an option"
-        + (f", nor do {len(names) - 1} more" if names[1:] else ""),
-        remedy=f"Name the folder, --in {near}, or quote the pattern, as in --in '{near}/**/*.wav'",
+        f"{shown(names[0], 100)} does not belong to an option{others_text}",
+        remedy=f"Name the folder, --in {folder_text}, or quote the pattern, as in --in '{folder_text}/**/*.wav'",
     )
 
 
 class EvaluationTerminal(RedrawnLine):
-    """Prints results on standard output, and draws the progress of an evaluation."""
+    """Prints results on standard output; draws progress and prints remarks on standard error."""
 
     @property
     def width(self) -> int:
@@ -330,7 +335,10 @@ class EvaluationTerminal(RedrawnLine):
 
 
 def progress_text(progress: RunProgress) -> str:
-    """`1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 0:01:12 left`."""
+    """Such as `1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 0:01:12 left`.
+
+    The speed is the recent one, if that is known already.
+    """
     from harness.model.numbers import hours
 
     parts = [f"{progress.done:,} of {progress.files:,} files", f"{fixed(progress.audio_s / 3600, 3)} hr"]

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TAKEN = ("scenario", "bench")
+"""Names of other starter files, which a board cannot have."""
 MAX_LINE_CHARS = 10_000
 PHRASE = "hey computer"
+"""The usual wake phrase."""
 _PHRASE = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d_]+( [^\W\d_]+)*", re.IGNORECASE)
 _PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z./][\w./-]*(:\w[\w./-]*)*", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+(%[\w.-]+)?\]:\d+")
@@ -50,69 +52,69 @@ class BenchKind(StrEnum):
 
 @frozen
 class DeviceKind:
-    """What the starter files of a device with a connection say.
-
-    - option: says where the device is.
-    - metavar, help, default: of that option.
-    - asks: for it, on a terminal.
-    - kind: for people.
-    - name: default name of the device.
-    - reached: how, after "one device".
-    - keys: of the connection; {at} is where the device is, {place} the same with `scheme` and with `port` as the
-      default.
-    - hint: a comment on them.
-    - shipped: a profile that comes with the harness; "" when `starter` is written.
-    - phrase: wakes a device with that profile.
-    - monitor: arguments of `devices monitor`.
-    """
+    """A kind of device with a connection: how `harness init` asks for its address, and what its starter files say."""
 
     option: str
+    """The option that says where the device is. `metavar`, `help` and `default` are those of the option."""
     metavar: str
     help: str
     default: str
-    asks: str
-    kind: str
+    prompt: str
+    """Asks for the same on a terminal."""
+    title: str
+    """The kind, in the list of kinds of bench."""
     name: str
+    """Default name of the device."""
     reached: str
+    """How the device is reached, as text after "one device"."""
     keys: dict[str, str]
+    """Keys of the connection. {at} is the address as given; {place} is a URL or host and port, see `connection`."""
     hint: str
+    """A comment on the keys."""
     port: int | None = None
+    """The default port in {place}; None if {place} is the address as given."""
     scheme: str = ""
+    """What precedes host and port in {place}, unless the address is a URL already."""
     shipped: str = ""
+    """A profile that comes with the harness; "" if one is written from `starter`."""
     phrase: str = ""
+    """Wakes a device with the shipped profile; "" for the usual phrase."""
     starter: str = ""
+    """The template of a new profile."""
     monitor: str = ""
+    """Arguments of `devices monitor`."""
 
     def connection(self, address: str) -> dict[str, str]:
-        """The keys for a device that is there; InputError for a text that is not an address."""
+        """The keys for a device at this address. InputError for a text that is not an address."""
         place = address
         if self.port is not None and not (self.scheme and "://" in address):
-            place = self.scheme + _locate(address, self.port)
+            place = self.scheme + _add_port(address, self.port)
         return {key: value.format(at=address, place=place) for key, value in self.keys.items()}
 
 
-def _locate(text: str, port: int) -> str:
-    """The address as host:port. port: the default. InputError if the text is not a host with or without a port."""
+def _add_port(text: str, port: int) -> str:
+    """The address as host:port, with this port if it has none. InputError for a text that is not an address."""
     if _HOST.fullmatch(text) is None:
         raise InputError(f"{plain_text(text, 80)!r} is not an address", remedy="Write HOST or HOST:PORT")
     return text if text.startswith("[") or ":" in text else f"{text}:{port}"
 
 
-_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-DEVICES: Mapping[BenchKind, DeviceKind] = {BenchKind(name): DeviceKind(**fields) for name, fields in _FILE.items()}
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+DEVICES: Mapping[BenchKind, DeviceKind] = {BenchKind(name): DeviceKind(**fields) for name, fields in _TABLES.items()}
 """The kinds whose device has a connection, in the order of the question."""
 NAMES = {BenchKind.SOUND: "assistant"} | {kind: device.name for kind, device in DEVICES.items()}
 """Kind of bench → default name of the device under test. The virtual lab is missing, since it brings its own device."""
-NEEDS: dict[str, tuple[BenchKind, ...]] = {
+KINDS_BY_OPTION: dict[str, tuple[BenchKind, ...]] = {
     "board": tuple(NAMES),
     "phrase": tuple(NAMES),
     "key_env": (BenchKind.ESPHOME,),
 } | {device.option: (kind,) for kind, device in DEVICES.items()}
 """The kinds of bench that each option applies to."""
-_ASKED = {
+_TITLES = {
     BenchKind.VIRTUAL_LAB: "virtual lab: simulated rooms and a reference assistant, no hardware",
     BenchKind.SOUND: "loudspeaker and microphone, in front of any voice assistant",
-} | {kind: device.kind for kind, device in DEVICES.items()}
+} | {kind: device.title for kind, device in DEVICES.items()}
+"""The kinds of bench in the order of the question, each with its line there."""
 
 
 _BY_REPORTS = "evidence: auto                         # the device's report if it has one, else the operator's answer"
@@ -127,10 +129,12 @@ min_answered_share: 0.5                # share of the queries with a response
 
 @frozen
 class Setup:
-    """What the starter files depend on. address: where the device is. key_env: variable with the key of an ESPHome
-    device. phrase: wakes the device. advice: what the device reported; None if it was not asked.
+    """What the starter files depend on. InputError for an address that the device cannot have.
 
-    InputError if the device cannot be there.
+    - board: name of the device. address: where it is.
+    - key_env: environment variable with the key of an ESPHome device; "" without one.
+    - phrase: wakes the device.
+    - advice: what the device reported; None if it was not asked.
     """
 
     kind: BenchKind
@@ -149,8 +153,8 @@ class Setup:
         if keys:
             options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
-    def with_reported(self) -> Setup:
-        """The same setup with what the device reports; HarnessError when it does not answer."""
+    def with_advice(self) -> Setup:
+        """Asks the device, and returns the setup with what it reports. HarnessError if it does not answer."""
         from harness.devices.declared import options_of, setup_advice
 
         keys = self._keys()
@@ -159,46 +163,57 @@ class Setup:
         return replace(self, advice=advice)
 
     def _keys(self) -> dict[str, object]:
+        """The keys of the connection, with those of the advice; {} for a kind without a connection."""
         if self.kind not in DEVICES:
             return {}
         keys: dict[str, object] = dict(DEVICES[self.kind].connection(self.address))
         if self.advice is not None and self.advice.profile:
             keys = {"driver": keys["driver"], **self.advice.keys}
-        return keys | ({"key_env": self.key_env} if self.key_env else {})
+        if self.key_env:
+            keys["key_env"] = self.key_env
+        return keys
 
     def files(self) -> dict[str, str]:
-        """Text by file name."""
+        """The texts of the starter files by file name, in the order in which they are written."""
         values = {"BOARD": self.board, "PHRASE": self.phrase}
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
-                starters = {"scenario.yaml": "scenario", "bench.yaml": "bench"}
+                templates = {"scenario.yaml": "scenario", "bench.yaml": "bench"}
                 values |= {"EVIDENCE": _BY_REPORTS, "LIMITS": "min_recognised_share: 0.5"}
             case BenchKind.SOUND:
-                starters = {f"{self.board}.yaml": "sound", "bench.yaml": "sound_bench", "scenario.yaml": "scenario"}
+                templates = {f"{self.board}.yaml": "sound", "bench.yaml": "sound_bench", "scenario.yaml": "scenario"}
                 values |= {"EVIDENCE": _BY_SOUND, "LIMITS": _LIMITS_BY_SOUND}
             case _:
-                device = DEVICES[self.kind]
-                starters = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
-                advice = self.advice if self.advice is not None and self.advice.profile else None
-                shipped = advice.profile if advice else device.shipped
-                profile = f"{shipped}\n    wake_phrases: [{self.phrase}]            # what wakes your device"
-                if not device.shipped:
-                    starters = {f"{self.board}.yaml": device.starter} | starters
-                    profile = f"{self.board}                       # {self.board}.yaml in this folder"
-                keys = ", ".join(f"{key}: {_quote(value)}" for key, value in self._keys().items())
-                values |= {"PROFILE": profile, "REACHED": advice.reached if advice else device.reached}
-                values |= {"HINT": advice.why if advice else device.hint}
-                values |= {"CONNECTION": f"{{{keys}}}", "MONITOR": self._monitor(f"{self.board}.yaml")}
+                templates = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
+                if not DEVICES[self.kind].shipped:
+                    templates = {f"{self.board}.yaml": DEVICES[self.kind].starter} | templates
+                values |= self._device_values()
         placeholder = re.compile(rf"\b(?:{'|'.join(values)})\b")
+        texts = {}
+        for name, template in templates.items():
+            path = Path(__file__).with_name("starters") / f"{template}.yaml"
+            texts[name] = placeholder.sub(lambda match: values[match[0]], path.read_text(encoding="utf-8"))
+        return texts
+
+    def _device_values(self) -> dict[str, str]:
+        """The placeholders in the files for a device with a connection, preferably from advice that names a profile."""
+        device = DEVICES[self.kind]
+        shipped, reached, hint = device.shipped, device.reached, device.hint
+        if self.advice is not None and self.advice.profile:
+            shipped, reached, hint = self.advice.profile, self.advice.reached, self.advice.why
+        profile = f"{shipped}\n    wake_phrases: [{self.phrase}]            # what wakes your device"
+        if not device.shipped:
+            profile = f"{self.board}                       # {self.board}.yaml in this folder"
+        keys = ", ".join(f"{key}: {_quote(value)}" for key, value in self._keys().items())
         return {
-            name: placeholder.sub(
-                lambda hit: values[hit[0]],
-                Path(__file__).with_name("starters").joinpath(f"{starter}.yaml").read_text(encoding="utf-8"),
-            )
-            for name, starter in starters.items()
+            "PROFILE": profile,
+            "REACHED": reached,
+            "HINT": hint,
+            "CONNECTION": f"{{{keys}}}",
+            "MONITOR": self._monitor_command(f"{self.board}.yaml"),
         }
 
-    def _monitor(self, profile: str) -> str:
+    def _monitor_command(self, profile: str) -> str:
         arguments = DEVICES[self.kind].monitor.format(at=shlex.quote(self.address), board=self.board)
         return f"harness admin devices monitor {profile} {arguments}"
 
@@ -208,9 +223,10 @@ class Setup:
 
         files = (folder / f"{name}.yaml" for name in ("scenario", "bench", self.board))
         scenario, bench, profile = (shlex.quote(str(path)) for path in files)
-        checked = f"./{folder}" if str(folder) in VERBS["check"] else str(folder)
-        check, doctor = f"harness check {shlex.quote(checked)}", f"harness check doctor --bench {bench}"
-        rehearse, run = (f"harness {words} {scenario} --bench {bench}" for words in ("check rehearse", "run"))
+        # `harness check doctor` would be the verb, not a folder of that name.
+        folder_text = f"./{folder}" if str(folder) in VERBS["check"] else str(folder)
+        check, doctor = f"harness check {shlex.quote(folder_text)}", f"harness check doctor --bench {bench}"
+        rehearse, run = f"harness check rehearse {scenario} --bench {bench}", f"harness run {scenario} --bench {bench}"
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
                 return [check, rehearse, f"{run} --yes"]
@@ -219,7 +235,7 @@ class Setup:
                 return [*sound, check, doctor, rehearse, run]
             case kind if DEVICES[kind].shipped:
                 return [doctor, rehearse, run]
-        return [self._monitor(profile), f"harness admin devices test {profile}", check, doctor, rehearse, run]
+        return [self._monitor_command(profile), f"harness admin devices test {profile}", check, doctor, rehearse, run]
 
 
 @verb("init", sections={"Where the device is": "address esphome wyoming ovos home_assistant command rhasspy key_env"})
@@ -237,7 +253,7 @@ def command(
         show_default=f"what the device reports, else the profile's, else {PHRASE!r}",
         metavar="WORDS",
     ),
-    places: dict[str, str] = option_group(
+    addresses: dict[str, str] = option_group(
         **{
             device.option: option(device.help, metavar=device.metavar, default=device.default)
             for device in DEVICES.values()
@@ -254,41 +270,42 @@ def command(
     Wyoming satellite or Home Assistant for the wake phrase.
     """
     ctx = click.get_current_context()
-    given_needs = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    if kind is None and not given_needs and sys.stdin.isatty() and sys.stdout.isatty():
+    # Options have defaults, so their values do not show whether they were given.
+    options = [name for name in KINDS_BY_OPTION if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if kind is None and not options and sys.stdin.isatty() and sys.stdout.isatty():
         _refuse_existing(folder / f"{name}.yaml" for name in TAKEN)
-        setup = ask()
+        setup = _ask_user()
     else:
-        kind = kind or _implied_kind(given_needs)
-        for name in given_needs:
-            if kind not in NEEDS[name]:
+        kind = kind or _implied_kind(options)
+        for name in options:
+            if kind not in KINDS_BY_OPTION[name]:
                 raise InputError(
                     f"--{name.replace('_', '-')} does not apply to --bench-kind {kind}",
-                    remedy=f"Remove it, or write --bench-kind {' or '.join(NEEDS[name])}",
+                    remedy=f"Remove it, or write --bench-kind {' or '.join(KINDS_BY_OPTION[name])}",
                 )
-        place = places[DEVICES[kind].option] if kind in DEVICES else ""
-        name = _check_board(board) if board is not None else NAMES.get(kind, "")
-        setup = _ask_device(Setup(kind, name, place, key_env))
-        setup = replace(setup, phrase=_checked_phrase(phrase or setup.phrase))
-    _write(folder, setup.files())
+        address = addresses[DEVICES[kind].option] if kind in DEVICES else ""
+        name = _demand_board(board) if board is not None else NAMES.get(kind, "")
+        setup = _ask_device(Setup(kind, name, address, key_env))
+        setup = replace(setup, phrase=_demand_phrase(phrase or setup.phrase))
+    _write_files(folder, setup.files())
     click.echo("Next:")
     for line in setup.next_steps(folder):
         click.echo(plain_text(f"  {line}", MAX_LINE_CHARS))
 
 
-def ask() -> Setup:
-    """Asks for the kind of bench and what that kind needs; Enter takes the default."""
-    kinds = {str(number): kind for number, kind in enumerate(_ASKED, 1)}
+def _ask_user() -> Setup:
+    """Asks the user for the kind of bench and what that kind needs, and then the device for its wake phrases."""
+    kinds = {str(number): kind for number, kind in enumerate(_TITLES, 1)}
     click.echo("Which bench do you have?")
     for number, kind in kinds.items():
-        click.echo(f"  {number}. {_ASKED[kind]}")
+        click.echo(f"  {number}. {_TITLES[kind]}")
     choice = click.Choice(list(kinds))
     kind = kinds[click.prompt(f"Choose 1–{len(kinds)}", type=choice, default="1", show_choices=False)]
     board, address, key_env = "", "", ""
     if kind in NAMES:
-        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_prompt_check(_check_board))
+        board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_prompt_check(_demand_board))
     if kind in DEVICES:
-        address = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
+        address = click.prompt(DEVICES[kind].prompt, default=DEVICES[kind].default)
     if kind is BenchKind.ESPHOME:
         key_env = click.prompt(
             "Environment variable that holds its key (empty: no key)", default="", show_default=False
@@ -296,18 +313,23 @@ def ask() -> Setup:
     setup = _ask_device(Setup(kind, board, address, key_env))
     if kind not in NAMES:
         return setup
-    phrase = click.prompt("Wake phrase", default=setup.phrase, value_proc=_prompt_check(_checked_phrase))
+    phrase = click.prompt("Wake phrase", default=setup.phrase, value_proc=_prompt_check(_demand_phrase))
     return replace(setup, phrase=phrase)
 
 
 def _ask_device(setup: Setup) -> Setup:
-    """The setup with what the device reports: the usual phrase of its kind if it is among those, else the first."""
-    usual = replace(setup, phrase=(DEVICES[setup.kind].phrase if setup.kind in DEVICES else "") or PHRASE)
+    """The setup with what the device reports, which is also printed.
+
+    Of several phrases, it takes the usual one of this kind of device, otherwise the first. Without an answer, a note is
+    printed, and the usual phrase is taken.
+    """
+    device_phrase = DEVICES[setup.kind].phrase if setup.kind in DEVICES else ""
+    usual_setup = replace(setup, phrase=device_phrase or PHRASE)
     try:
-        device_setup = usual.with_reported()
+        device_setup = usual_setup.with_advice()
     except HarnessError as error:
         click.echo(plain_text(f"note: {error.what}; check the wake phrase in bench.yaml", MAX_LINE_CHARS), err=True)
-        return usual
+        return usual_setup
     advice = device_setup.advice
     if advice is None:
         return device_setup
@@ -316,24 +338,27 @@ def _ask_device(setup: Setup) -> Setup:
     phrases = [phrase for phrase in advice.wake_phrases if _PHRASE.fullmatch(phrase)]
     if not phrases:
         return device_setup
-    usual_phrases = (phrase for phrase in phrases if phrase.casefold() == usual.phrase.casefold())
+    usual_phrases = (phrase for phrase in phrases if phrase.casefold() == usual_setup.phrase.casefold())
     phrase = next(usual_phrases, phrases[0])
     others = f" (or {', '.join(other for other in phrases if other != phrase)})" if len(phrases) > 1 else ""
     click.echo(plain_text(f"the device listens for {phrase!r}{others}", MAX_LINE_CHARS))
     return replace(device_setup, phrase=phrase)
 
 
-def _prompt_check(check: Callable[[str], str]) -> Callable[[str], str]:
-    def checked(text: str) -> str:
+def _prompt_check(demand: Callable[[str], str]) -> Callable[[str], str]:
+    """A check of answers for `click.prompt`, which asks again after a UsageError. demand: raises InputError."""
+
+    def check_answer(text: str) -> str:
         try:
-            return check(text.strip())
+            return demand(text.strip())
         except InputError as error:
             raise click.UsageError(f"{error.what}. {error.remedy}") from error
 
-    return checked
+    return check_answer
 
 
-def _checked_phrase(phrase: str) -> str:
+def _demand_phrase(phrase: str) -> str:
+    """The phrase. InputError if YAML would not read it as a text in a list."""
     if _PHRASE.fullmatch(phrase) is None:
         raise InputError(
             f"{plain_text(phrase, 80)!r} cannot be written as a wake phrase",
@@ -342,7 +367,8 @@ def _checked_phrase(phrase: str) -> str:
     return phrase
 
 
-def _check_board(board: str) -> str:
+def _demand_board(board: str) -> str:
+    """The name. InputError if it cannot be the name of a profile's file."""
     if NAME.fullmatch(board) is None or board in TAKEN:
         problem = f"{plain_text(board, 80)!r} is not a valid board name"
         remedy = "Use lowercase letters, digits, - and _"
@@ -352,15 +378,16 @@ def _check_board(board: str) -> str:
     return board
 
 
-def _implied_kind(flags: list[str]) -> BenchKind:
-    """The kind of bench that options imply."""
-    option_name = next((name for name in flags if name not in ("board", "phrase")), None)
+def _implied_kind(options: list[str]) -> BenchKind:
+    """The kind of bench that the given options imply."""
+    option_name = next((name for name in options if name not in ("board", "phrase")), None)
     if option_name is not None:
-        return NEEDS[option_name][0]
-    return BenchKind.SERIAL if flags else BenchKind.VIRTUAL_LAB
+        return KINDS_BY_OPTION[option_name][0]
+    return BenchKind.SERIAL if options else BenchKind.VIRTUAL_LAB
 
 
 def _quote(value: object) -> str:
+    """The value as YAML, with quotation marks if it needs them."""
     text = str(value)
     return text if isinstance(value, int) or _PLAIN_YAML.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
@@ -373,7 +400,8 @@ def _refuse_existing(paths: Iterable[Path]) -> None:
             )
 
 
-def _write(folder: Path, texts: dict[str, str]) -> None:
+def _write_files(folder: Path, texts: dict[str, str]) -> None:
+    """Writes the files, and prints their names. InputError if any of them exists, before the first is written."""
     files = {folder / name: text for name, text in texts.items()}
     _refuse_existing(files)
     try:

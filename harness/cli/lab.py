@@ -12,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.text_table import Column, text_table
 from harness.cli.options import SHIPPED_FILE, argument, option, verb
 from harness.cli.streams import print_lines, width
-from harness.model.choices import LAB_PARTS as PARTS
+from harness.model.choices import LAB_PARTS
 from harness.model.errors import LabError
 from harness.model.numbers import seconds
 
@@ -34,14 +34,14 @@ def up(
     from harness.lab.lab import Lab
 
     lab = Lab()
-    began_s = time.monotonic()
+    start_s = time.monotonic()
     if not lab.up(settings, room):
         click.echo("The virtual lab is already running. To stop it: harness admin lab down")
         return
-    if lab.started != PARTS:
+    if lab.started != LAB_PARTS:
         click.echo(f"Restarted: {', '.join(lab.started)}. The rest of the virtual lab was already running.")
         return
-    click.echo(f"The virtual lab started in {seconds(time.monotonic() - began_s)}.")
+    click.echo(f"The virtual lab started in {seconds(time.monotonic() - start_s)}.")
     click.echo("Next: run your scenario on a bench with `sound_server: virtual_lab`, or run the demo in any folder:")
     click.echo("  harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 
@@ -51,8 +51,8 @@ def down() -> None:
     """Stop the processes that the lab started."""
     from harness.lab.lab import Lab
 
-    ended = Lab().down()
-    click.echo(f"Stopped: {', '.join(ended)}." if ended else "The virtual lab was not running.")
+    stopped_parts = Lab().down()
+    click.echo(f"Stopped: {', '.join(stopped_parts)}." if stopped_parts else "The virtual lab was not running.")
 
 
 @verb("status", parent=command)
@@ -65,7 +65,7 @@ def status() -> None:
         (
             part.name,
             "–" if part.pid is None else str(part.pid),
-            "–" if part.uptime_s is None else _uptime(part.uptime_s),
+            "–" if part.uptime_s is None else _uptime_text(part.uptime_s),
             plain_text(part.health),
         )
         for part in parts
@@ -79,7 +79,7 @@ def status() -> None:
 @verb("log", parent=command)
 def log(
     *,
-    part: str = argument(type=click.Choice([name.replace(" ", "_") for name in PARTS]), default="assistant"),
+    part: str = argument(type=click.Choice([name.replace(" ", "_") for name in LAB_PARTS]), default="assistant"),
     lines: int = option("Number of lines, counted from the end.", default=40),
 ) -> None:
     """Print the log of one part of the lab."""
@@ -92,7 +92,8 @@ def log(
         click.echo(plain_text(line, limit=1000))
 
 
-def _uptime(uptime_s: float) -> str:
-    minutes, rest = divmod(round(uptime_s), 60)
+def _uptime_text(uptime_s: float) -> str:
+    """Such as `26:03:09`, in hours, minutes and seconds."""
+    minutes, seconds_left = divmod(round(uptime_s), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{hours}:{minutes:02}:{seconds_left:02}"

@@ -13,7 +13,7 @@ from harness.cli.streams import print_lines
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted, exposure
 
-_TWO = {"nargs": 2, "metavar": "LEAST MOST"}
+_RANGE = {"nargs": 2, "metavar": "LEAST MOST"}
 
 
 @verb("mix")
@@ -28,10 +28,10 @@ def command(
         "Hours to write.", type=click.FloatRange(0, 10_000, min_open=True), show_default="the length of the background"
     ),
     gap: tuple[float, float] = option(
-        "Seconds between phrases, drawn uniformly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_TWO
+        "Seconds between phrases, drawn uniformly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_RANGE
     ),
     snr: tuple[float, float] = option(
-        "SNR of the phrases, dB, drawn uniformly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_TWO
+        "SNR of the phrases, dB, drawn uniformly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_RANGE
     ),
     phrase: str = option("Phrase to write in the labels, unless a manifest has a column `phrase`.", default=""),
     encoding: str | None = option("Encoding of manifests.", show_default="UTF-8"),
@@ -61,19 +61,23 @@ def command(
     request = MixRequest(
         rate_hz=rate, hours=hours, gap_s=gap, snr_db=snr, file_s=file_minutes * 60, phrase=phrase, seed=seed
     )
-    places = [[collect_files(place, encoding) for place in folders] for folders in (phrases, background)]
+    phrase_files = [collect_files(place, encoding) for place in phrases]
+    background_files = [collect_files(place, encoding) for place in background]
     if output.is_dir() and any(output.iterdir()):
         raise InputError(
             "the folder is not empty",
             place=Place(str(output)),
             remedy="Choose another folder with -o, or empty this one",
         )
-    mixer = Mixer(request, places[0], places[1])
+    mixer = Mixer(request, phrase_files, background_files)
     output.mkdir(parents=True, exist_ok=True)
-    recordings = samples = planted = 0
-    for length, phrases_in_it in mixer.write(output):
-        recordings, samples, planted = recordings + 1, samples + length, planted + phrases_in_it
+    recording_count = sample_count = phrase_count = 0
+    for samples_written, phrases_planted in mixer.write(output):
+        recording_count += 1
+        sample_count += samples_written
+        phrase_count += phrases_planted
     folder = shown(str(output), 200)
-    hours_written = exposure(samples / rate / 3600)
-    print_lines([f"{folder}: {counted(recordings, 'recording')}, {hours_written}, {counted(planted, 'phrase')}"])
+    hours_written = exposure(sample_count / rate / 3600)
+    counts_text = f"{counted(recording_count, 'recording')}, {hours_written}, {counted(phrase_count, 'phrase')}"
+    print_lines([f"{folder}: {counts_text}"])
     print_lines([f"To evaluate: harness evaluate -t ENGINE:MODEL --long {shlex.quote(folder)}"])

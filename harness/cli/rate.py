@@ -26,17 +26,26 @@ from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:
     from harness.rating.desk import Desk, SittingView
+    from harness.rating.program_rater import ProgramRater
     from harness.rating.rater_player import RaterPlayer
     from harness.rating.rater_queue import RaterQueue
     from harness.rating.rating_room import RatingRoom
 
 
-def _condition(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    pairs = [(text, text.partition("=")) for text in texts]
-    for text, (axis, _, label) in pairs:
+FAULT, INTERRUPTED = 3, 130  # Exit statuses. 130 is 128 + SIGINT, as in shells.
+
+
+def _parse_conditions(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """A callback: the axis and label of each text `AXIS=LABEL`. InputError for another text."""
+    conditions = []
+    for text in texts:
+        axis, _, label = text.partition("=")
         if not (axis and label):
             raise InputError(f"--condition {text!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
-    return tuple((axis, label) for _, (axis, _, label) in pairs)
+        conditions.append((axis, label))
+    return tuple(conditions)
 
 
 _filters = option_group(
@@ -44,14 +53,19 @@ _filters = option_group(
     query_classes=repeatable("Only this query class.", "--class"),
     queries=repeatable("Only this query, by its id.", "--query"),
     trials=repeatable("Only this trial, by its id.", "--trial"),
-    conditions=repeatable("Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_condition),
+    conditions=repeatable(
+        "Only under this condition.", "--condition", metavar="AXIS=LABEL", callback=_parse_conditions
+    ),
     limit=option("Maximum number of responses, selected at random with --seed.", within=(1, None)),
 )
 
 
 @frozen
 class ProgramOptions:
-    """A program that judges: its command, None for none. timeout_s: per item. per_minute: most items; None for any."""
+    """The command of a program that judges; None for a person.
+
+    timeout_s: for each response. per_minute: limit on the number of responses; None for no limit.
+    """
 
     command: str | None = option(
         "Let this program judge instead of a person (docs/how-to/let-a-program-rate.md).", "--program", metavar="CMD"
@@ -118,23 +132,9 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 a file fault, or --program left responses open · 130 interrupted.
     """
-    from harness.rating.exercises import BUILT_IN_EXERCISES
     from harness.rating.rating_room import RatingRoom
 
-    round_ = named_round(named) or RatingRound(
-        sessions=tuple(str(session_folder(session).resolve()) for session in named)
-    )
-    requested_filters = {field.name: getattr(filters, field.name) for field in fields(filters)}
-    round_ = replace(
-        round_,
-        id=round_.id if round_id is None else person_name(round_id, "round name"),
-        seed=round_.seed if seed is None else seed,
-        items=replace(round_.items, **{name: value for name, value in requested_filters.items() if value}),
-        transcript=transcript or round_.transcript,
-    )
-    if training is not None:
-        # Exercises that the round file names take precedence.
-        round_ = replace(round_, exercises=(round_.exercises or BUILT_IN_EXERCISES) if training else ())
+    round_ = _read_round(named, round_id, seed, filters, transcript, training)
     site.demand_web("raters'")
     if site.web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
         raise InputError(
@@ -157,46 +157,78 @@ def command(
         sys.exit(_judge_by_program(by_program, by_program.command, round_, listing=listing))
     if by_program.per_minute is not None:
         raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
-    keys = _keys(keys_file)
-    everyone = rater is None and not adjudicate
+    keys = _read_keys(keys_file)
+    is_for_all = rater is None and not adjudicate
     rater = person_name(rater if rater is not None else user_name(), "rater name")
     with closing(RatingRoom(round_)) as room:
         if site.web:
             from harness.web.server import WebOptions, serve
 
             sys.exit(serve(room, WebOptions(keys=keys, names=names, **site.web_options)))
-        for line in _notes(room):
-            click.echo(line, err=True)
-        if listing and everyone:
+        _warn_of_unmatched_gold(room)
+        if listing and is_for_all:
             print_lines(_list_raters(room, room.progress([rater])))
             return
         desk = room.adjudication(rater) if adjudicate else room.desk(rater)
         if listing:
             print_lines(_list_raters(room, [desk.view], adjudicating=adjudicate))
             return
-        sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, names=names))
+        sys.exit(_judge_in_person(room, desk, keys, sound_device, plain=plain, silent=silent, names=names))
 
 
-def _keys(chosen: Path | None) -> RaterKeys:
-    place = config_folder() / "rater_keys.yaml"
-    if chosen is None and not place.is_file():
+def _read_round(
+    named: tuple[str, ...],
+    round_id: str | None,
+    seed: int | None,
+    filters: ItemFilter,
+    transcript: TranscriptPolicy | None,
+    training: bool | None,
+) -> RatingRound:
+    """The round of a file, or a new one for the sessions, changed by the options that are given."""
+    from harness.rating.exercises import BUILT_IN_EXERCISES
+
+    round_ = named_round(named) or RatingRound(
+        sessions=tuple(str(session_folder(session).resolve()) for session in named)
+    )
+    requested_filters = {field.name: getattr(filters, field.name) for field in fields(filters)}
+    round_ = replace(
+        round_,
+        id=round_.id if round_id is None else person_name(round_id, "round name"),
+        seed=round_.seed if seed is None else seed,
+        items=replace(round_.items, **{name: value for name, value in requested_filters.items() if value}),
+        transcript=transcript or round_.transcript,
+    )
+    if training is None:
+        return round_
+    # Exercises that the round file names take precedence.
+    return replace(round_, exercises=(round_.exercises or BUILT_IN_EXERCISES) if training else ())
+
+
+def _read_keys(chosen: Path | None) -> RaterKeys:
+    """The keys of a file: the chosen one, otherwise the user's own, if there is one. The usual keys without a file."""
+    own_path = config_folder() / "rater_keys.yaml"
+    if chosen is None and not own_path.is_file():
         return RaterKeys()
     from harness.rating.files.rounds import load_rater_keys  # here: slow to import
 
-    return load_rater_keys(chosen or place)
+    return load_rater_keys(chosen or own_path)
 
 
-def _sit(
-    room: RatingRoom, desk: Desk, keys: RaterKeys, plain: bool, sound_device: str | None, *, silent: bool, names: bool
+def _judge_in_person(
+    room: RatingRoom, desk: Desk, keys: RaterKeys, sound_device: str | None, *, plain: bool, silent: bool, names: bool
 ) -> int:
+    """Opens the screen, or reads lines, until the rater leaves. Returns the exit status.
+
+    silent: open no sound device. SoundError if the chosen one cannot be opened; without a choice, only a warning.
+    """
     from harness.rating.rater_player import open_player  # here: PyAudio is slow to import
 
-    terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    has_terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     player = None if silent else open_player(sound_device)
     try:
         if player is not None and sound_device is not None:
             player.check()
-        if plain or not terminal:
+        if plain or not has_terminal:
             if player is not None and sys.stdin.isatty():
                 _warn_without_sound(player)
             from harness.cli.rate_plain import run_plain_sitting
@@ -221,13 +253,10 @@ def _warn_without_sound(player: RaterPlayer) -> None:
         click.echo(f"harness: no sound: {error.what}. Connect a sound device, then `play`", err=True)
 
 
-FAULT, INTERRUPTED = 3, 130  # Exit statuses. 130 is 128 + SIGINT, as in shells.
-
-
-def _judge_by_program(request: ProgramOptions, command_text: str, round_: RatingRound, *, listing: bool) -> int:
-    """Judges by a program until nothing is left; returns the exit status."""
+def _judge_by_program(options: ProgramOptions, command_text: str, round_: RatingRound, *, listing: bool) -> int:
+    """Judges by a program until nothing is left, or only lists what is left. Returns the exit status."""
     from harness.base.program_pipe import program_command
-    from harness.rating.program_rater import ProgramRater, UnjudgedItem, sitting
+    from harness.rating.program_rater import ProgramRater
     from harness.rating.rating_room import RatingRoom
 
     if round_.must_hear:
@@ -243,66 +272,76 @@ def _judge_by_program(request: ProgramOptions, command_text: str, round_: Rating
     room = RatingRoom(round_)
     with (
         closing(room),
-        closing(ProgramRater(arguments, timeout_s=request.timeout_s, per_minute=request.per_minute)) as program,
+        closing(ProgramRater(arguments, timeout_s=options.timeout_s, per_minute=options.per_minute)) as program,
     ):
         rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
             raise InputError(f"{rater!r} is already used by a person", remedy="Change the name in the program's hello")
         desk = room.desk(rater, program=True)
-        for line in _notes(room):
-            click.echo(line, err=True)
+        _warn_of_unmatched_gold(room)
         if listing:
             print_lines(_list_raters(room, [desk.view]))
             return 0
-        judged, left_open, status = 0, 0, 0
         click.echo(f"round {plain_text(round_.id)}: {desk.view.count.left} left for {plain_text(rater)}")
-        try:
-            with closing(sitting(room, desk, program)) as results:
-                for outcome in results:
-                    if isinstance(outcome, UnjudgedItem):
-                        left_open += 1
-                        click.echo(f"harness: response {outcome.item.id} stays open: {outcome.why}", err=True)
-                        if outcome.last:
-                            click.echo("harness: several in a row failed, so no more are sent", err=True)
-                        continue
-                    judged += 1
-                    answer = outcome.answer
-                    reason = plain_text(answer.reason, 200)
-                    response = f"response {outcome.position} of {desk.view.count.total} ({outcome.item.id})"
-                    click.echo(f"{response}: {LABELS[answer.category]}, {fixed(answer.confidence, 2)}, {reason}")
-        except KeyboardInterrupt:
-            click.echo("harness: interrupted", err=True)
-            status = INTERRUPTED
-        count = desk.view.count
-        click.echo(
-            f"ended: {count.done} of {count.total} done, {judged} of them in this run; {left_open} failed, "
-            f"{count.left} open, {count.held} held"
-        )
-        if desk.view.stopped:
-            click.echo("harness: too many answers differ from the known ones, so no more are sent", err=True)
-    return status or (FAULT if left_open or count.left else 0)
+        return _run_program(room, desk, program)
 
 
-def _notes(room: RatingRoom) -> Iterator[str]:
-    missed = room.unmatched_gold
-    if missed:
-        first = plain_text(f"{missed[0].trial} of {missed[0].session}", 120)
-        yield f"harness: {len(missed)} of {len(room.round.gold)} known answers match no response, for example {first}"
+def _run_program(room: RatingRoom, desk: Desk, program: ProgramRater) -> int:
+    """Sends responses to a program and prints its answers, until nothing is left or Ctrl-C. Returns the exit status."""
+    from harness.rating.program_rater import UnjudgedItem, sitting
+
+    judged_count = failed_count = 0
+    interrupted = False
+    try:
+        with closing(sitting(room, desk, program)) as outcomes:
+            for outcome in outcomes:
+                if isinstance(outcome, UnjudgedItem):
+                    failed_count += 1
+                    click.echo(f"harness: response {outcome.item.id} stays open: {outcome.why}", err=True)
+                    if outcome.last:
+                        click.echo("harness: several in a row failed, so no more are sent", err=True)
+                    continue
+                judged_count += 1
+                answer = outcome.answer
+                reason = plain_text(answer.reason, 200)
+                response = f"response {outcome.position} of {desk.view.count.total} ({outcome.item.id})"
+                click.echo(f"{response}: {LABELS[answer.category]}, {fixed(answer.confidence, 2)}, {reason}")
+    except KeyboardInterrupt:
+        click.echo("harness: interrupted", err=True)
+        interrupted = True
+    count = desk.view.count
+    click.echo(
+        f"ended: {count.done} of {count.total} done, {judged_count} of them in this run; {failed_count} failed, "
+        f"{count.left} open, {count.held} held"
+    )
+    if desk.view.stopped:
+        click.echo("harness: too many answers differ from the known ones, so no more are sent", err=True)
+    if interrupted:
+        return INTERRUPTED
+    return FAULT if failed_count or count.left else 0
+
+
+def _warn_of_unmatched_gold(room: RatingRoom) -> None:
+    unmatched = room.unmatched_gold
+    if unmatched:
+        example = plain_text(f"{unmatched[0].trial} of {unmatched[0].session}", 120)
+        counts = f"{len(unmatched)} of {len(room.round.gold)} known answers"
+        click.echo(f"harness: {counts} match no response, for example {example}", err=True)
 
 
 def _list_raters(
     room: RatingRoom, raters: Iterable[RaterQueue | SittingView], *, adjudicating: bool = False
 ) -> Iterator[str]:
-    """How many responses there are, in total and for each rater."""
+    """How many responses there are in total, and how many each rater has left."""
     from harness.cli.rate_lines import counts_in_words
 
     responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
     yield f"round {plain_text(room.round.id)}: {responses}"
     yield f"raters disagree on {counted(len(room.disputed), 'response')}"
+    task = "to settle" if adjudicating else "to judge"
     for summary in raters:
-        to_do = "to settle" if adjudicating else "to judge"
         exercises = ""
         if room.round.exercises and not adjudicating:
             done_count, exercise_count = summary.exercises
             exercises = f"; exercises: {done_count} of {exercise_count} done"
-        yield f"{plain_text(summary.rater)}: {summary.count.total} {to_do}, {counts_in_words(summary.count)}{exercises}"
+        yield f"{plain_text(summary.rater)}: {summary.count.total} {task}, {counts_in_words(summary.count)}{exercises}"

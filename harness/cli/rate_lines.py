@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from enum import Enum
+from enum import Enum, StrEnum
+from typing import TypeVar
 
 from harness.base.foreign import plain_text
 from harness.model.frozen import frozen
@@ -19,7 +20,10 @@ from harness.rating.rater_queue import QueueCounts, ReopenableItem
 from harness.statistics.text import measured
 
 MAX_TEXT_CHARS = 1000
-MAX_FOUND = 50
+MAX_FOUND_ITEMS = 50
+MAX_QUOTED_CHARS = 60
+
+Member = TypeVar("Member", bound=StrEnum)
 
 
 def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
@@ -34,14 +38,15 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
             yield "held responses wait for evidence of the effect; `held` lets you judge them anyway"
         return
     if item.exercise is not None:
-        yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]} {repeated(view)}".rstrip()
+        done_count, exercise_count = view.exercises
+        yield f"exercise {done_count + 1} of {exercise_count} {repeated(view)}".rstrip()
     else:
         total = f"{count.total}{' so far' if view.growing else ''}{' again' if view.again else ''}"
-        yield f"response {view.position} of {total}, {progress(view)}"
+        yield f"response {view.position} of {total}, {progress_text(view)}"
     yield f"query: {plain_text(item.query, MAX_TEXT_CHARS)}"
     if item.exercise is None:
         yield f"attempts: {item.attempts}{_waits_text(item)}"
-        yield f"response: {_response(item)}"
+        yield f"response: {_response_text(item)}"
         if item.recognition is Recognition.NO:
             yield "recognised: no, the device heard other words"
     if item.effect is not None:
@@ -49,7 +54,8 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
         yield f"wanted effect: {expected}"
         yield f"effect: {state}"
     if item.note:
-        yield f"{'context' if item.exercise is not None else 'note'}: {plain_text(item.note, MAX_TEXT_CHARS)}"
+        title = "note" if item.exercise is None else "context"
+        yield f"{title}: {plain_text(item.note, MAX_TEXT_CHARS)}"
     if item.core_capability:
         yield "core capability: every device of this kind must support it"
     yield from text_lines(view)
@@ -65,17 +71,17 @@ def item_lines(view: SittingView, *, names: bool = False) -> Iterator[str]:
 
 
 def found_lines(responses: Sequence[ReopenableItem]) -> Iterator[str]:
-    """Responses that can be opened again."""
-    for response in responses[:MAX_FOUND]:
+    """The first MAX_FOUND_ITEMS of the responses that can be opened again, and how many more there are."""
+    for response in responses[:MAX_FOUND_ITEMS]:
         yield f"{response.item.id}: {found_words(response)}"
-    if len(responses) > MAX_FOUND:
-        yield f"and {len(responses) - MAX_FOUND} more; `find` with more words shows fewer"
+    if len(responses) > MAX_FOUND_ITEMS:
+        yield f"and {len(responses) - MAX_FOUND_ITEMS} more; `find` with more words shows fewer"
     if not responses:
         yield "none of your judged responses contains these words"
 
 
 def text_lines(view: SittingView) -> Iterator[str]:
-    """The transcript, where the rater may see it."""
+    """The transcript, or how to show it. Nothing if the round hides it from the rater."""
     item = view.item
     if item is None:
         return
@@ -87,59 +93,64 @@ def text_lines(view: SittingView) -> Iterator[str]:
     yield f"transcript: {words}"
 
 
-def progress(view: SittingView) -> str:
+def progress_text(view: SittingView) -> str:
     """How much is left, and the time for it at the rater's pace."""
     count = view.count
-    parts = [f"{count.left} left"]
+    counts = [f"{count.left} left"]
     if count.held:
-        parts.append(f"{count.held} held")
-    if time_left := _time_left(view):
-        parts.append(f"{time_left} at your pace")
-    return ", ".join(parts)
+        counts.append(f"{count.held} held")
+    if time_left := _time_left_text(view):
+        counts.append(f"{time_left} at your pace")
+    return ", ".join(counts)
 
 
-def _time_left(view: SittingView) -> str:
+def _time_left_text(view: SittingView) -> str:
     """`about 3 min`; "" if it is unknown, or if nothing is left."""
-    return f"about {max(1, round(view.left_s / 60))} min" if view.left_s is not None and view.count.left else ""
+    if view.left_s is None or not view.count.left:
+        return ""
+    return f"about {max(1, round(view.left_s / 60))} min"
 
 
 def ending_line(view: SittingView, *, saved: bool) -> str:
-    """The last line of a sitting. saved: also the last judgment."""
+    """The last line of a sitting. saved: whether the last judgment was saved, too."""
     note = "everything is saved" if saved else "the last judgment was not saved; all others were"
-    return f"ended: {view.count.done} of {view.count.total} done, {progress(view)}; {note}"
+    return f"ended: {view.count.done} of {view.count.total} done, {progress_text(view)}; {note}"
 
 
 def counts_in_words(count: QueueCounts) -> str:
     """What is done and left. Zero counts of the rarer states are left out."""
-    rarer = ((count.skipped, "of them left for later"), (count.held, "held"), (count.flagged, "put aside"))
-    parts = [f"{count.done} done", f"{count.left} left", *(f"{number} {words}" for number, words in rarer if number)]
-    return ", ".join(parts)
+    rarer_counts = ((count.skipped, "of them left for later"), (count.held, "held"), (count.flagged, "put aside"))
+    rarer_texts = (f"{number} {words}" for number, words in rarer_counts if number)
+    return ", ".join([f"{count.done} done", f"{count.left} left", *rarer_texts])
 
 
 def status_lines(view: SittingView) -> Iterator[str]:
     """The rater's progress."""
     count = view.count
     yield f"rater: {plain_text(view.rater)}"
-    if view.exercises[1]:
-        yield f"exercises: {view.exercises[0]} of {view.exercises[1]} done"
+    done_count, exercise_count = view.exercises
+    if exercise_count:
+        yield f"exercises: {done_count} of {exercise_count} done"
     yield f"responses: {count.total}, {counts_in_words(count)}"
     pace = "n/a, nothing has been judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} per response"
-    time_left = _time_left(view)
-    yield f"pace: {pace}" + (f", {time_left} left" if time_left else "")
+    if time_left := _time_left_text(view):
+        pace = f"{pace}, {time_left} left"
+    yield f"pace: {pace}"
     draft = view.draft
     notes = [f"sure {draft.confidence}"] if draft.confidence else []
     notes += [flag.value for flag in draft.sub_flags]
-    notes += [f"comment {plain_text(draft.comment, 200)}"] if draft.comment else []
+    if draft.comment:
+        notes.append(f"comment {plain_text(draft.comment, 200)}")
     if notes:
         yield f"kept for the next judgment: {', '.join(notes)}"
 
 
-def explained_lines(explained: ExerciseResult) -> Iterator[str]:
-    """The answer to an exercise."""
-    exercise = explained.exercise
+def exercise_result_lines(result: ExerciseResult) -> Iterator[str]:
+    """The right answer to an exercise, the rater's, and why."""
+    exercise = result.exercise
     other_answers = "".join(f" or {LABELS[category]}" for category in exercise.accept)
-    verdict = "right" if explained.right else "not quite"
-    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[explained.given]}"
+    verdict = "right" if result.right else "not quite"
+    yield f"{verdict}: it is {LABELS[exercise.category]}{other_answers}; you said {LABELS[result.given]}"
     yield f"why: {plain_text(exercise.why, MAX_TEXT_CHARS)}"
 
 
@@ -154,24 +165,21 @@ def guide_lines(keys: RaterKeys) -> Iterator[str]:
 def _waits_text(item: Item) -> str:
     if not item.waits_s:
         return ""
-    waited = ", ".join("unknown" if wait_s is None else seconds(wait_s) for wait_s in item.waits_s)
-    return f"; waited {waited}"
+    waits = ", ".join("unknown" if wait_s is None else seconds(wait_s) for wait_s in item.waits_s)
+    return f"; waited {waits}"
 
 
-def _response(item: Item) -> str:
-    parts = ["length unknown" if item.length is None else f"{seconds(item.length.value_s)} long"]
+def _response_text(item: Item) -> str:
+    facts = ["length unknown" if item.length is None else f"{seconds(item.length.value_s)} long"]
     if item.latency is not None:
-        parts.append(f"{measured(item.latency)} after the query")
+        facts.append(f"{measured(item.latency)} after the query")
     if item.truncated:
-        parts.append("cut off at the time limit")
-    return ", ".join(parts)
-
-
-MAX_QUOTED_CHARS = 60
+        facts.append("cut off at the time limit")
+    return ", ".join(facts)
 
 
 class RateWord(Enum):
-    """The commands of plain rating. help: what it does; action: a rater's key for it."""
+    """The commands of plain rating. help: what it does. action: the one that a rater's key may also start, or None."""
 
     PLAY = "play", "play the response, from the start", RaterAction.PLAY
     QUERY = "query", "play the query", RaterAction.PLAY_QUERY
@@ -213,60 +221,69 @@ _BY_ACTION = {rate_word.action: rate_word for rate_word in RateWord if rate_word
 
 @frozen
 class TypedCommand:
-    """A command with its arguments."""
+    """A command with its argument, the rest of the line."""
 
     word: RateWord
-    rest: str = ""
+    argument: str = ""
 
 
 @frozen
 class InvalidCommand:
     """Why a line is wrong, with the nearest valid one."""
 
-    what: str
+    problem: str
 
 
 def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | InvalidCommand:
     """What a line means. A category is written as its whole key, name or label."""
     line = line.strip()
-    first, _, rest = line.partition(" ")
-    rest = rest.strip()
-    if (by_key := keys.category(line)) is not None:
-        return by_key
-    if (action := keys.action(first)) is not None:
-        return TypedCommand(_BY_ACTION[action], rest)
-    word = _normal(line)
+    first_word, _, argument = line.partition(" ")
+    argument = argument.strip()
+    if (category_of_key := keys.category(line)) is not None:
+        return category_of_key
+    if (action := keys.action(first_word)) is not None:
+        return TypedCommand(_BY_ACTION[action], argument)
+    name = _normalise(line)
     for category in Category:
-        if word in (category.value, _normal(LABELS[category])):
+        if name in (category.value, _normalise(LABELS[category])):
             return category
-    if first.lower() in _BY_WORD:
-        return TypedCommand(_BY_WORD[first.lower()], rest)
-    return InvalidCommand(f"'{plain_text(line, MAX_QUOTED_CHARS)}' is not a command. {_nearest_hint(line, first)}")
+    if first_word.lower() in _BY_WORD:
+        return TypedCommand(_BY_WORD[first_word.lower()], argument)
+    quoted_line = plain_text(line, MAX_QUOTED_CHARS)
+    return InvalidCommand(f"'{quoted_line}' is not a command. {_nearest_hint(line, first_word)}")
 
 
-def flag_of(rest: str) -> Flag | InvalidCommand:
-    return next((flag for flag in Flag if flag.value == _normal(rest)), _no_word(rest, [flag.value for flag in Flag]))
+def parse_flag(text: str) -> Flag | InvalidCommand:
+    return _parse_member(text, Flag)
 
 
-def sub_flag_of(rest: str) -> SubFlag | InvalidCommand:
-    names = [sub_flag.value for sub_flag in SubFlag]
-    return next((sub_flag for sub_flag in SubFlag if sub_flag.value == _normal(rest)), _no_word(rest, names))
+def parse_sub_flag(text: str) -> SubFlag | InvalidCommand:
+    return _parse_member(text, SubFlag)
 
 
-def _no_word(rest: str, names: list[str]) -> InvalidCommand:
-    near = difflib.get_close_matches(_normal(rest)[:MAX_QUOTED_CHARS], names, n=1, cutoff=0.4)
-    return InvalidCommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(names)}")
+def _parse_member(text: str, kind: type[Member]) -> Member | InvalidCommand:
+    """The member of an enumeration that a text names, in any case and with any separators."""
+    name = _normalise(text)
+    names = [member.value for member in kind]
+    if name in names:
+        return kind(name)
+    similar = difflib.get_close_matches(name[:MAX_QUOTED_CHARS], names, n=1, cutoff=0.4)
+    hint = f"Did you mean {similar[0]!r}? " if similar else ""
+    return InvalidCommand(f"{hint}Write one of: {', '.join(names)}")
 
 
-def _nearest_hint(line: str, first: str) -> str:
-    words = [*_BY_WORD, *(category.value for category in Category)]
-    near = difflib.get_close_matches(_normal(line)[:MAX_QUOTED_CHARS], words, n=1) or difflib.get_close_matches(
-        _normal(first)[:MAX_QUOTED_CHARS], words, n=1
-    )
-    return f"Did you mean {near[0]!r}?" if near else "help lists the commands"
+def _nearest_hint(line: str, first_word: str) -> str:
+    """The command or category that is most similar to the line, otherwise to its first word."""
+    names = [*_BY_WORD, *(category.value for category in Category)]
+    for text in (line, first_word):
+        similar = difflib.get_close_matches(_normalise(text)[:MAX_QUOTED_CHARS], names, n=1)
+        if similar:
+            return f"Did you mean {similar[0]!r}?"
+    return "help lists the commands"
 
 
-def _normal(text: str) -> str:
-    for sign in ".,-":
-        text = text.replace(sign, " ")
+def _normalise(text: str) -> str:
+    """The words of a text in lower case, joined by `_`."""
+    for separator in ".,-":
+        text = text.replace(separator, " ")
     return "_".join(text.lower().split())

@@ -13,14 +13,14 @@ from harness.cli.rate_lines import (
     RateWord,
     TypedCommand,
     ending_line,
-    explained_lines,
-    flag_of,
+    exercise_result_lines,
     found_lines,
     guide_lines,
     item_lines,
     parse,
+    parse_flag,
+    parse_sub_flag,
     status_lines,
-    sub_flag_of,
     text_lines,
 )
 from harness.cli.streams import demand_reader, safe_stream, standard_output
@@ -33,10 +33,11 @@ from harness.rating.rater_player import ItemPlayer, RaterPlayer
 from harness.rating.rating_room import RatingRoom
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3  # Exit statuses, as for wrong usage and for any fault.
-READ_AGAIN_S = 10.0
-
+REFRESH_S = 10.0
+"""After this time, the sessions are read again when a line has been carried out."""
 SAVE_OR_NOT = "`save` saves this, `back` returns to the last question, `leave` leaves the aid without saving"
 MAX_WAIT_S = 120.0
+"""How long `wait` waits for the end of the sound."""
 
 
 def run_plain_sitting(
@@ -57,10 +58,9 @@ def run_plain_sitting(
 
 
 class _PlainSitting:
-    """A sitting in lines.
+    """A sitting in lines, of a person at a terminal or of a script. A wrong line does not end that of a person.
 
-    person: whether the lines come from a terminal; then a wrong line does not end the sitting. status: exit status,
-    DONE until something is wrong.
+    Its commands return what is wrong with the line; "" if nothing is.
     """
 
     def __init__(
@@ -73,17 +73,17 @@ class _PlainSitting:
         *,
         names: bool,
     ) -> None:
-        self._read_at_s = time.monotonic()
+        self._refreshed_at_s = time.monotonic()
         self._source = sys.stdin if source is None else source
         reconfigure = getattr(self._source, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
         self._output = standard_output()
         demand_reader()
-        self.person = self._source.isatty()
-        self.status = DONE
+        self._is_person = self._source.isatty()
+        self._status = DONE
         self._room, self._desk, self._keys = room, desk, keys
-        self._listening = ItemPlayer(room, desk, player) if player is not None else None
+        self._player = ItemPlayer(room, desk, player) if player is not None else None
         self._names = names
         self._aid: AidState | None = None
         self._shown_item: str | None = None
@@ -92,20 +92,20 @@ class _PlainSitting:
         """Carries out lines until `quit`, the end of the input, or the loss of the reader. Returns the exit status."""
         try:
             with suppress(BrokenPipeError):
-                self.say([f"round {self._room.round.id}; `help` lists the commands"])
+                self._print([f"round {self._room.round.id}; `help` lists the commands"])
                 self._show()
-                for line in self._lines():
+                for line in self._read_lines():
                     if not self._execute_line(line):
                         break
                 self._end()
         finally:
-            self.hush()
-        return self.status
+            self._stop_sound()
+        return self._status
 
-    def _lines(self) -> Iterator[str]:
-        """Non-empty lines, stripped; a terminal shows a prompt for each."""
+    def _read_lines(self) -> Iterator[str]:
+        """Non-empty lines, stripped. On a terminal, prints a prompt for each."""
         while True:
-            if self.person:
+            if self._is_person:
                 self._output.write("> ")
                 self._output.flush()
             line = self._source.readline()
@@ -114,34 +114,36 @@ class _PlainSitting:
             if line.strip():
                 yield line.strip()
 
-    def say(self, lines: Iterable[str]) -> None:
+    def _print(self, lines: Iterable[str]) -> None:
         """Writes lines. They must be escaped already."""
         for line in lines:
             self._output.write(line + "\n")
         self._output.flush()
 
-    def complain(self, problem: str) -> None:
-        """Writes a problem to standard error."""
+    def _print_error(self, problem: str) -> None:
         safe_stream(sys.stderr).write(f"harness: {problem}\n")
 
-    def carry_out(self, do: Callable[[], str]) -> bool:
-        """Does what a line says. do: returns what is wrong with the line, "" for nothing. False ends a script."""
-        try:
-            wrong = do()
-        except InputError as error:  # a comment that cannot be kept
-            wrong = str(error)
-        except LogError as error:
-            self.complain(f"not saved: {error}")
-            self.status = NOT_SAVED
-            return self.person
-        if wrong:
-            self.say([wrong])
-            self.status = DONE if self.person else WRONG_LINE
-        return not wrong or self.person
+    def _carry_out(self, command: Callable[[], str]) -> bool:
+        """Carries out a command, prints what is wrong with it, and sets the exit status.
 
-    def refresh_room(self) -> None:
-        """Takes in new responses, evidence and judgments of others."""
-        self._read_at_s = time.monotonic()
+        Returns False if the sitting ends here: a script's line was wrong, or could not be saved.
+        """
+        try:
+            problem = command()
+        except InputError as error:  # a comment that cannot be kept
+            problem = str(error)
+        except LogError as error:
+            self._print_error(f"not saved: {error}")
+            self._status = NOT_SAVED
+            return self._is_person
+        if problem:
+            self._print([problem])
+            self._status = DONE if self._is_person else WRONG_LINE
+        return not problem or self._is_person
+
+    def _refresh_room(self) -> None:
+        """Reads new responses, evidence and judgments of others. Shows the current item if it is another one now."""
+        self._refreshed_at_s = time.monotonic()
         try:
             self._room.refresh()
             self._room.update(self._desk)
@@ -149,110 +151,122 @@ class _PlainSitting:
             if item is not None and item.id != self._shown_item:
                 self._show()
         except LogError as error:
-            self.complain(f"cannot read the sessions again, and saving may fail: {error}")
+            self._print_error(f"cannot read the sessions again, and saving may fail: {error}")
 
     def _show(self) -> None:
-        """Prints the current item if it has changed."""
+        """Prints the result of an exercise, and then the current item if it has changed or there is none."""
         view = self._desk.view
         if view.explained is not None:
-            self.say(explained_lines(view.explained))
+            self._print(exercise_result_lines(view.explained))
             self._desk.go_on()
             view = self._desk.view
-        name = view.item.id if view.item is not None else None
-        if name != self._shown_item:
+        item_id = view.item.id if view.item is not None else None
+        if item_id != self._shown_item:
             self._aid = None
-        if name != self._shown_item or name is None:
-            self.say(item_lines(view, names=self._names))
-        self._shown_item = name
+        if item_id != self._shown_item or item_id is None:
+            self._print(item_lines(view, names=self._names))
+        self._shown_item = item_id
 
     def _end(self) -> None:
-        self.hush()
+        """Prints what is done. A script that ends with an unsaved result of the aid has status WRONG_LINE."""
+        self._stop_sound()
         if self._aid is not None and self._aid.ending is not None:
-            self.say(["the result of the aid was not saved; use `save` next time"])
-            self.status = self.status if self.person or self.status else WRONG_LINE
-        self.say([ending_line(self._desk.view, saved=self.status != NOT_SAVED)])
+            self._print(["the result of the aid was not saved; use `save` next time"])
+            if self._status == DONE and not self._is_person:
+                self._status = WRONG_LINE
+        self._print([ending_line(self._desk.view, saved=self._status != NOT_SAVED)])
 
     # Commands
 
     def _execute_line(self, line: str) -> bool:
-        """Executes a line; False ends the sitting."""
+        """Executes a line. Returns False if the sitting ends with it."""
         self._desk.present()
         if self._aid is not None and self._answer_aid(self._aid, line):
-            return self.status == DONE or self.person
+            return self._status == DONE or self._is_person
         answer = parse(line, self._keys)
         if isinstance(answer, TypedCommand) and answer.word is RateWord.QUIT:
             return False
-        return self.carry_out(lambda: self._execute(answer))
+        return self._carry_out(lambda: self._execute(answer))
 
     def _execute(self, answer: Category | TypedCommand | InvalidCommand) -> str:
-        wrong = (
-            self._save_and_show(lambda: self._desk.judge(answer)) if isinstance(answer, Category) else self._do(answer)
-        )
-        if not wrong and (self._desk.view.item is None or time.monotonic() - self._read_at_s > READ_AGAIN_S):
-            self.refresh_room()
-        return wrong
+        match answer:
+            case Category():
+                problem = self._save_and_show(lambda: self._desk.judge(answer))
+            case TypedCommand():
+                problem = self._execute_command(answer)
+            case InvalidCommand():
+                return answer.problem
+        refresh_is_due = time.monotonic() - self._refreshed_at_s > REFRESH_S
+        if not problem and (self._desk.view.item is None or refresh_is_due):
+            self._refresh_room()
+        return problem
 
     def _save_and_show(self, write: Callable[[], bool], *, undone: bool = False) -> str:
-        """Writes a row and shows the next item; returns the error, "" for none."""
-        self.hush()
-        before = self._desk.view.item
-        if before is None and not undone:
+        """Writes a row, prints a confirmation and shows the next item.
+
+        write: returns whether it wrote; if not, `said` of the desk has the reason. undone: the row takes back another.
+        """
+        self._stop_sound()
+        previous_item = self._desk.view.item
+        if previous_item is None and not undone:
             return "there is no response to judge"
         if not write():
             return self._desk.view.said
-        self.status = DONE
+        self._status = DONE
         message = self._desk.view.said
-        about = self._desk.view.item if undone else before
+        item = self._desk.view.item if undone else previous_item
+        if item is not None and item.exercise is None:
+            message = f"{message} (response {item.id})"
         self._aid = None
-        self.say([message if about is None or about.exercise is not None else f"{message} (response {about.id})"])
+        self._print([message])
         self._shown_item = None
         self._show()
         return ""
 
-    def _opens(self, step: Callable[[], bool]) -> str:
-        """Shows another response, and writes no row; returns the error, "" for none."""
-        self.hush()
+    def _show_other(self, step: Callable[[], bool]) -> str:
+        """Shows another response without writing a row. step: returns whether it moved, as `write` above."""
+        self._stop_sound()
         if not step():
             return self._desk.view.said
         self._aid = None
         self._show()
         return ""
 
-    def _do(self, command: TypedCommand | InvalidCommand) -> str:
+    def _execute_command(self, command: TypedCommand) -> str:
         desk = self._desk
-        if isinstance(command, InvalidCommand):
-            return command.what
         match command.word:
             case RateWord.UNDO:
                 return self._save_and_show(desk.undo, undone=True)
             case RateWord.EARLIER:
-                return self._opens(desk.earlier)
+                return self._show_other(desk.earlier)
             case RateWord.LATER:
-                return self._opens(desk.later)
+                return self._show_other(desk.later)
             case RateWord.OPEN:
-                return self._opens(lambda: desk.open(command.rest))
+                return self._show_other(lambda: desk.open(command.argument))
             case RateWord.FIND:
-                self.say(found_lines(desk.reopenable_items(command.rest)))
+                self._print(found_lines(desk.reopenable_items(command.argument)))
             case RateWord.SKIP:
-                return self._opens(desk.skip) if desk.view.again else self._save_and_show(desk.skip)
+                return self._show_other(desk.skip) if desk.view.again else self._save_and_show(desk.skip)
             case RateWord.HOLD:
                 return self._save_and_show(desk.hold)
             case RateWord.FLAG:
-                flag = flag_of(command.rest)
-                return flag.what if isinstance(flag, InvalidCommand) else self._save_and_show(lambda: desk.flag(flag))
+                flag = parse_flag(command.argument)
+                if isinstance(flag, InvalidCommand):
+                    return flag.problem
+                return self._save_and_show(lambda: desk.flag(flag))
             case RateWord.HELD:
                 if not desk.view.count.held:
-                    self.say(["no response is held"])
+                    self._print(["no response is held"])
                 desk.release_held()
                 self._show()
             case RateWord.PLAY | RateWord.QUERY | RateWord.SLOW | RateWord.STOP | RateWord.WAIT:
-                return self._sound(command.word)
+                return self._control_sound(command.word)
             case RateWord.COMMENT | RateWord.SURE | RateWord.SUB | RateWord.CLAIMS:
-                return self._note(command)
+                return self._add_to_draft(command)
             case RateWord.TEXT:
                 if not desk.show_transcript():
                     return desk.view.said
-                self.say(text_lines(desk.view))
+                self._print(text_lines(desk.view))
             case RateWord.AID:
                 aid = self._desk.begin_aid()
                 if aid is None:
@@ -260,65 +274,65 @@ class _PlainSitting:
                 self._print_aid_question(aid)
                 return ""
             case RateWord.GUIDE:
-                self.say(guide_lines(self._keys))
+                self._print(guide_lines(self._keys))
             case RateWord.STATUS:
-                self.refresh_room()
-                self.say(status_lines(desk.view))
+                self._refresh_room()
+                self._print(status_lines(desk.view))
             case RateWord.ITEM:
-                self.say(item_lines(desk.view, names=self._names))
+                self._print(item_lines(desk.view, names=self._names))
             case _:
                 hidden = RateWord.TEXT if desk.view.hides_text else None
-                self.say(f"{word.word}: {word.help}" for word in RateWord if word is not hidden)
-                self.say(["a category: its key or its name; `guide` lists them"])
+                self._print(f"{word.word}: {word.help}" for word in RateWord if word is not hidden)
+                self._print(["a category: its key or its name; `guide` lists them"])
         return ""
 
-    def _note(self, command: TypedCommand) -> str:
-        """Notes for the next judgment; returns the error, "" for none."""
+    def _add_to_draft(self, command: TypedCommand) -> str:
+        """Keeps a comment, a confidence or a flag for the next judgment."""
         desk = self._desk
         if desk.view.item is None:
             return "there is no response to judge"
-        match command.word, command.rest:
+        match command.word, command.argument:
             case RateWord.COMMENT, text:
                 desk.comment(text)
-                self.say(["comment kept for this response" if text else "comment removed"])
+                self._print(["comment kept for this response" if text else "comment removed"])
             case RateWord.SURE, ("1" | "2" | "3") as level:
                 if desk.view.draft.confidence != int(level):
                     desk.confidence(int(level))
-                self.say([f"sure {level} kept for this response"])
+                self._print([f"sure {level} kept for this response"])
             case RateWord.CLAIMS, ("yes" | "no") as answer:
                 desk.effect_claimed(answer == "yes")
-                self.say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
-            case RateWord.SUB, rest:
-                flag = sub_flag_of(rest)
+                self._print([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
+            case RateWord.SUB, name:
+                flag = parse_sub_flag(name)
                 if isinstance(flag, InvalidCommand):
-                    return flag.what
+                    return flag.problem
                 desk.toggle(flag)
                 sub_flags = ", ".join(sub_flag.value for sub_flag in desk.view.draft.sub_flags)
-                self.say([f"sub-flags for this response: {sub_flags or 'none'}"])
+                self._print([f"sub-flags for this response: {sub_flags or 'none'}"])
             case _:
                 return f"write it like this: {command.word.help}"
         return ""
 
-    def _sound(self, word: RateWord) -> str:
-        item, listening = self._desk.view.item, self._listening
-        if listening is None:
+    def _control_sound(self, word: RateWord) -> str:
+        item, player = self._desk.view.item, self._player
+        if player is None:
             return "no sound device is open (--no-sound)"
         if item is None:
             return "there is no response to hear"
         try:
             match word:
                 case RateWord.STOP:
-                    listening.stop()
-                    self.say(["stopped"])
+                    player.stop()
+                    self._print(["stopped"])
                 case RateWord.WAIT:
-                    listening.wait(MAX_WAIT_S)
-                    self.say(["the sound has ended"])
+                    player.wait(MAX_WAIT_S)
+                    self._print(["the sound has ended"])
                 case RateWord.QUERY:
-                    self.say([f"playing the query, {seconds(listening.query(item))}"])
+                    self._print([f"playing the query, {seconds(player.query(item))}"])
                 case _:
                     slower = word is RateWord.SLOW
-                    length_s = listening.response(item, slower=slower)
-                    self.say([f"playing the response{', slower' if slower else ''}, {seconds(length_s)}"])
+                    length_s = player.response(item, slower=slower)
+                    self._print([f"playing the response{', slower' if slower else ''}, {seconds(length_s)}"])
         except LogError as error:
             return f"cannot play the recording: {error}"
         except HarnessError as error:
@@ -329,31 +343,32 @@ class _PlainSitting:
     # The decision aid
 
     def _answer_aid(self, state: AidState, line: str) -> bool:
-        """Takes a line as an answer in the aid, or a decision about its result; False when it is neither."""
-        word = line.lower()
-        if word == "back":
+        """Carries out a line that is an answer in the aid, or a decision about its result. Returns whether it is."""
+        answer = line.lower()
+        if answer == "back":
             self._print_aid_question(state.back())
             return True
-        if word == "leave":
+        if answer == "leave":
             self._aid = None
-            self.say(["left the aid; nothing was saved"])
+            self._print(["left the aid; nothing was saved"])
             return True
         if state.question is None:
             return self._finish_aid(state, line)
-        after = state.press(word)
-        if after is None and state.question.answer(word) is not None:
-            after = state.answer(word)
-        if after is None:
+        next_state = state.press(answer)
+        if next_state is None and state.question.answer(answer) is not None:
+            next_state = state.answer(answer)
+        if next_state is None:
             return False
-        self._print_aid_question(after)
+        self._print_aid_question(next_state)
         return True
 
     def _finish_aid(self, state: AidState, line: str) -> bool:
+        """Saves the result of the aid, or refuses a category. Returns False for any other line."""
         if line.lower() == "save":
-            self.carry_out(lambda: self._save_and_show(lambda: self._desk.conclude(state)))
+            self._carry_out(lambda: self._save_and_show(lambda: self._desk.conclude(state)))
         elif isinstance(parse(line, self._keys), Category):
             # The rater may believe that this response is saved, and mean the next one.
-            self.carry_out(lambda: f"nothing was saved yet. {SAVE_OR_NOT}")
+            self._carry_out(lambda: f"nothing was saved yet. {SAVE_OR_NOT}")
         else:
             return False
         return True
@@ -361,10 +376,10 @@ class _PlainSitting:
     def _print_aid_question(self, state: AidState) -> None:
         """Asks the next question, or whether to save the result of the aid."""
         self._aid = state
-        self.say(aid_lines(state))
+        self._print(aid_lines(state))
         answers = "answer with a letter; `back` goes back, `leave` leaves the aid, a category's key labels immediately"
-        self.say([answers if state.ending is None else SAVE_OR_NOT])
+        self._print([answers if state.ending is None else SAVE_OR_NOT])
 
-    def hush(self) -> None:
-        if self._listening is not None:
-            self._listening.stop()
+    def _stop_sound(self) -> None:
+        if self._player is not None:
+            self._player.stop()

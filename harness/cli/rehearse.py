@@ -129,7 +129,7 @@ def command(
 class RehearsalResult:
     """What a rehearsal came to.
 
-    - left_out: limits that cannot be rehearsed, in words.
+    - left_out: names of the scenario's limits that cannot be rehearsed.
     - runs: drawn from the rates alone, without a clock.
     - nights: whole runs in simulated time, each with its verdict.
     - notes: what only a person can observe, and which percentiles have too few trials.
