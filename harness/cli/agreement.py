@@ -68,8 +68,8 @@ def command(
     elif disputed:
         print_lines(report.disputed(figures))
     else:
-        rated = shlex.quote(plain_text(options.named[0], 200)) if sessions.round else "SESSION…"
-        print_lines(report.lines(figures, rated))
+        rated_argument = shlex.quote(plain_text(options.named[0], 200)) if sessions.round else "SESSION…"
+        print_lines(report.lines(figures, rated_argument))
     if min_alpha is not None:
         from harness.statistics.verdict import alpha_limit
 

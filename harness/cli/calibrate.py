@@ -25,13 +25,18 @@ if TYPE_CHECKING:
     from harness.model.stimulus import Waveform
 
 PLAY_S = 60.0
+"""Length of the sound whose level is measured; it ends earlier, when the reading is known."""
 METER_BAUD = 9600
 SETTLE_S, METER_S = 3.0, 5.0
 """Seconds until a meter with slow weighting has settled, and seconds for which it is then read."""
 RECORD_S = 5.0
-QUIETEST_DBFS = -80.0
+"""Time over which the microphone's level is measured."""
+MIN_RECORDED_DBFS = -80.0
+"""A quieter recording counts as silence."""
 EQUALISE_S = 20.0
 QUIET_S = 3.0
+"""Seconds of sound that are recorded for the equaliser, and then of the noise without it."""
+Signal = Literal["pink noise", "1 kHz"]
 
 
 class _Decibels(click.FloatRange):
@@ -39,10 +44,13 @@ class _Decibels(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         level = float(super().convert(value, param, ctx))
-        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(level) else level
+        if math.isnan(level):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return level
 
 
-def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _demand_place(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """A callback: BadParameter for a place that the calibration's file cannot name."""
     if not (0 < len(value) <= 60 and value.isprintable() and not value.isspace()):
         raise click.BadParameter(
             f"{value!r} is not a valid place name. Write 1 to 60 characters, such as 1m", ctx, param
@@ -76,7 +84,7 @@ def command(
     equalise: bool = flag("Measure the response of the loudspeaker, and print its equaliser."),
     calibrator: bool = flag("Calibrate the microphone with a sound calibrator instead of a loudspeaker."),
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
-    place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_place),
+    place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_demand_place),
     days: int = option("Days until the calibration expires.", within=(1, 3660), default=180),
     max_spl: float = option("Highest level allowed, dB SPL.", type=_Decibels(30, 130), default=95.0),
 ) -> None:
@@ -93,103 +101,146 @@ def command(
     third-octave bands. Do this before you calibrate, since an equaliser changes the calibration.
     """
     from harness.scenario.bench import load_bench
-    from harness.sound.calibration import MAX_SPL, MIN_SPL, CalibrationKeys, settings_of, write_calibration
+    from harness.sound.calibration import CalibrationKeys, settings_of, write_calibration
 
     demand_main_options((
         ("--meter-ask", meter_ask, "--meter", meter),
         ("--meter-baud", meter_baud != METER_BAUD, "--meter", meter),
     ))  # fmt: skip
     bench = load_bench(bench_file)
-    part = _part(bench, name)
-    records = part is bench.microphone
+    equipment = _find_equipment(bench, name)
+    is_microphone = equipment is bench.microphone
     if equalise:
-        _equalise(bench, part, level)
+        _equalise(bench, equipment, level)
         return
-    if calibrator and not records:
+    if calibrator and not is_microphone:
         raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or name `microphone`")
     if meter is not None and reading is not None:
         raise InputError("--meter and --meter-reading cannot be combined", remedy="Omit one of them")
-    signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"
-    if reading is None or records:
-        playing = None
-        if not calibrator:
-            playing = _speaker(bench, None) if records else part
-        with _CalibrationSound(bench, playing, part if records else None, signal, level) as sound:
-            if playing is not None:
-                source = f"Playing {signal} of {exact(level)} dBFS through {playing.id} for {exact(PLAY_S)} s."
-                click.echo(plain_text(source, 400))
-            if records and playing is not None:
-                level = sound.recorded_dbfs()
-            if meter is not None:
-                reading = _read_meter(meter, meter_baud, meter_ask)
-            if reading is None:
-                prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
-                reading = click.prompt(prompt, type=_Decibels(MIN_SPL, MAX_SPL))
-            if records and playing is None:
-                level = sound.recorded_dbfs()
+    signal: Signal = "1 kHz" if tone or calibrator else "pink noise"
+
+    def read_level() -> float:
+        """The level at the meter: the given reading, otherwise read from the meter, otherwise from the user."""
+        if reading is not None:
+            return reading
+        if meter is not None:
+            return _read_meter(meter, meter_baud, meter_ask)
+        return _prompt_level("Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})")
+
+    if is_microphone:
+        speaker = None if calibrator else _find_speaker(bench, None)
+        level, level_db = _measure_microphone(bench, equipment, speaker, signal, level, read_level)
+    elif reading is None:
+        with _CalibrationSound(bench, equipment, None, signal, level):
+            _print_playing(signal, level, equipment, PLAY_S)
+            level_db = read_level()
+    else:
+        level_db = reading
     today = datetime.now().astimezone().date()
     keys = CalibrationKeys(
-        calibration=part.id,
-        sound_device=part.sound_device,
+        calibration=equipment.id,
+        sound_device=equipment.sound_device,
         signal=signal,
         level_dbfs=level,
-        reading_db=reading,
+        reading_db=level_db,
         weighting=weighting,
         at=place,
         measured_on=today.isoformat(),
         expires_on=(today + timedelta(days=days)).isoformat(),
         max_spl=max_spl,
-        settings=None if records else settings_of(part),
+        settings=None if is_microphone else settings_of(equipment),
     )
-    path = bench_file.parent / f"{part.id}.calibration.yaml"
+    path = bench_file.parent / f"{equipment.id}.calibration.yaml"
     write_calibration(path, keys)
-    full = f"0 dBFS = {fixed(reading - level, 1)} dB({weighting}) SPL at {place}, until {keys.expires_on}"
-    click.echo(plain_text(f"{path}: {full}", 400))
-    if part.calibration is None:
-        click.echo(plain_text(f"Add to the bench, below {part.id}: `calibration: {path.name}`", 400))
+    full_scale = f"0 dBFS = {fixed(level_db - level, 1)} dB({weighting}) SPL at {place}, until {keys.expires_on}"
+    click.echo(plain_text(f"{path}: {full_scale}", 400))
+    if equipment.calibration is None:
+        click.echo(plain_text(f"Add to the bench, below {equipment.id}: `calibration: {path.name}`", 400))
 
 
-def _read_meter(port: str, baud: int, ask: str) -> float:
+def _measure_microphone(
+    bench: Bench,
+    microphone: Equipment,
+    speaker: Equipment | None,
+    signal: Signal,
+    level_dbfs: float,
+    read_level: Callable[[], float],
+) -> tuple[float, float]:
+    """The level of the recording in dBFS, and that at the meter in dB.
+
+    speaker: plays the sound; None if a calibrator does. The calibrator may be put on while the user is asked, so the
+    recording follows. The sound of a loudspeaker ends after PLAY_S, so there the recording comes first.
+    """
+    with _CalibrationSound(bench, speaker, microphone, signal, level_dbfs) as sound:
+        if speaker is None:
+            level_db = read_level()
+            return sound.recorded_dbfs(), level_db
+        _print_playing(signal, level_dbfs, speaker, PLAY_S)
+        recorded_dbfs = sound.recorded_dbfs()
+        return recorded_dbfs, read_level()
+
+
+def _print_playing(signal: Signal, level_dbfs: float, speaker: Equipment, duration_s: float) -> None:
+    line = f"Playing {signal} of {exact(level_dbfs)} dBFS through {speaker.id} for {exact(duration_s)} s."
+    click.echo(plain_text(line, 400))
+
+
+def _prompt_level(prompt: str) -> float:
+    from harness.sound.calibration import MAX_SPL, MIN_SPL
+
+    level_db: float = click.prompt(prompt, type=_Decibels(MIN_SPL, MAX_SPL))
+    return level_db
+
+
+def _read_meter(port: str, baud: int, request: str) -> float:
+    """The median of what a meter reads for METER_S, in dB, which is also printed. Waits until it has settled.
+
+    request: what to send for each reading; "" if the meter sends unprompted.
+    """
     from harness.devices.serial.commands import SerialCommandOptions, read_numbers
     from harness.sound.calibration import MAX_SPL, MIN_SPL
 
     time.sleep(SETTLE_S)
-    levels = read_numbers(SerialCommandOptions(port=port, baud=baud), ask, METER_S, MIN_SPL, MAX_SPL)
+    levels = read_numbers(SerialCommandOptions(port=port, baud=baud), request, METER_S, MIN_SPL, MAX_SPL)
     level = round(statistics.median(levels), 1)
     span = f"from {fixed(min(levels), 1)} to {fixed(max(levels), 1)} dB"
     click.echo(f"Meter: {fixed(level, 1)} dB, the median of {len(levels)} {span}")
     return level
 
 
-def _equalise(bench: Bench, part: Equipment, level: float) -> None:
+def _equalise(bench: Bench, speaker: Equipment, level_dbfs: float) -> None:
+    """Measures and prints the response of a loudspeaker, and the equaliser that makes it flat.
+
+    InputError if the bench has no microphone to measure with; SoundError if that does not hear the loudspeaker.
+    """
     from harness.sound.equaliser import CENTRES_HZ, inverse, response
 
-    if bench.microphone is None or part is bench.microphone:
+    if bench.microphone is None or speaker is bench.microphone:
         raise InputError("--equalise needs a loudspeaker and a microphone in the bench", remedy="Name the loudspeaker")
-    with _CalibrationSound(bench, part, bench.microphone, "pink noise", level) as sound:
-        source = f"Playing pink noise of {exact(level)} dBFS through {part.id} for {exact(EQUALISE_S)} s."
-        click.echo(plain_text(source, 400))
+    with _CalibrationSound(bench, speaker, bench.microphone, "pink noise", level_dbfs) as sound:
+        _print_playing("pink noise", level_dbfs, speaker, EQUALISE_S)
         recorded, played, quiet = sound.recorded_with_played()
     response_db = response(recorded, played, quiet)
-    for centre, heard in zip(CENTRES_HZ, response_db, strict=True):
-        words = "not measured: too little above the noise" if math.isnan(heard) else f"{signed(heard, 1):>6} dB"
-        click.echo(f"{centre:>6} Hz  {words}")
-    if all(math.isnan(heard) for heard in response_db):
-        raise SoundError(f"{bench.microphone.id} does not hear {part.id}", remedy="Raise --level-dbfs or the volume")
-    if getattr(part.options, "equaliser", ""):
+    for centre_hz, band_db in zip(CENTRES_HZ, response_db, strict=True):
+        text = "not measured: too little above the noise" if math.isnan(band_db) else f"{signed(band_db, 1):>6} dB"
+        click.echo(f"{centre_hz:>6} Hz  {text}")
+    if all(math.isnan(band_db) for band_db in response_db):
+        raise SoundError(f"{bench.microphone.id} does not hear {speaker.id}", remedy="Raise --level-dbfs or the volume")
+    if getattr(speaker.options, "equaliser", ""):
         click.echo("This response includes the bench's equaliser. To measure without it, remove the key `equaliser`.")
         return
-    click.echo(plain_text(f'Add to the bench, below {part.id}: equaliser: "{inverse(response_db)}"', 600))
+    click.echo(plain_text(f'Add to the bench, below {speaker.id}: equaliser: "{inverse(response_db)}"', 600))
 
 
-def _part(bench: Bench, name: str | None) -> Equipment:
-    """The loudspeaker or the microphone of that name. None: the first loudspeaker. InputError."""
+def _find_equipment(bench: Bench, name: str | None) -> Equipment:
+    """The loudspeaker or the microphone of that name; None for the first loudspeaker. InputError without one."""
     if bench.microphone is not None and name == bench.microphone.id:
         return bench.microphone
-    return _speaker(bench, name)
+    return _find_speaker(bench, name)
 
 
-def _speaker(bench: Bench, name: str | None) -> Equipment:
+def _find_speaker(bench: Bench, name: str | None) -> Equipment:
+    """The loudspeaker of that name; None for the first. InputError without one."""
     names = [loudspeaker.id for loudspeaker in bench.loudspeakers]
     if not names:
         raise InputError(f"the bench {bench.id!r} has no loudspeaker", remedy="Add one, or choose another bench")
@@ -217,12 +268,12 @@ class _CalibrationSound:
     def __enter__(self) -> Self:
         from harness.model.observation import LinkLost, StimulusStarted
 
-        started: list[Observation] = []
+        starts: list[Observation] = []
 
-        def sink(observation: Observation) -> None:
+        def observe(observation: Observation) -> None:
             match observation:
                 case StimulusStarted():
-                    started.append(observation)
+                    starts.append(observation)
                 case LinkLost(what=fault):
                     self._faults.append(fault)
                 case _:
@@ -230,41 +281,44 @@ class _CalibrationSound:
 
         try:
             if self._microphone is not None:
-                self._open_microphone = self._open(self._microphone, sink)
+                self._microphone_driver = self._open(self._microphone, observe)
             if self._speaker is not None:
-                mouth = self._open_speaker = self._open(self._speaker, sink)
-                mouth.play("calibration", self._sound)
-                self._exit_stack.callback(mouth.stop)
-                deadline = time.monotonic() + 5
-                while not started and not self._faults and time.monotonic() < deadline:
+                self._speaker_driver = self._open(self._speaker, observe)
+                self._speaker_driver.play("calibration", self._sound)
+                self._exit_stack.callback(self._speaker_driver.stop)
+                deadline_s = time.monotonic() + 5
+                while not starts and not self._faults and time.monotonic() < deadline_s:
                     time.sleep(0.02)
-                if not started:
+                if not starts:
                     raise SoundError(
                         f"{self._speaker.id} did not start playing", remedy="; ".join(self._faults) or "Try it again"
                     )
-                self._started_s = started[0].at.at_s
+                self._started_s = starts[0].at.at_s
         except BaseException:
             self._exit_stack.close()
             raise
         return self
 
-    def _open(self, part: Equipment, sink: Callable[[Observation], None]) -> Any:
+    def _open(self, equipment: Equipment, observe: Callable[[Observation], None]) -> Any:
+        """The open driver of a loudspeaker or microphone, which is closed at the end."""
         from harness.base.plugins import Group, load
         from harness.session.engine.assemble import BenchSurroundings, clock_of
 
-        scratch = Path(tempfile.gettempdir())
-        surroundings = BenchSurroundings(clock_of(self._bench), self._bench.sound_server, 0, scratch, None)
-        driver = load(Group.DRIVERS, part.driver)(part.id, part.options, surroundings)
-        driver.open(sink)
+        surroundings = BenchSurroundings(
+            clock_of(self._bench), self._bench.sound_server, seed=0, folder=Path(tempfile.gettempdir()), profile=None
+        )
+        driver = load(Group.DRIVERS, equipment.driver)(equipment.id, equipment.options, surroundings)
+        driver.open(observe)
         self._exit_stack.callback(driver.close)
         return driver
 
     def recorded_dbfs(self) -> float:
-        """RMS level of the last RECORD_S at the microphone. InputError if that is silence."""
+        """Records for RECORD_S, and returns the RMS level at the microphone. InputError if that is silence."""
         from harness.sound.level import rms_dbfs
 
-        level_dbfs = rms_dbfs(self._record(RECORD_S)[0].samples)
-        if level_dbfs < QUIETEST_DBFS:
+        recording, _ = self._record(RECORD_S)
+        level_dbfs = rms_dbfs(recording.samples)
+        if level_dbfs < MIN_RECORDED_DBFS:
             raise InputError(
                 f"the microphone heard {fixed(level_dbfs, 1)} dBFS, which is silence",
                 remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to",
@@ -278,23 +332,26 @@ class _CalibrationSound:
         """
         from harness.model.stimulus import Waveform
 
-        recorded, begun_s = self._record(EQUALISE_S)
-        first = round((begun_s - self._started_s) * self._sound.rate_hz)
+        recorded, start_s = self._record(EQUALISE_S)
+        first = round((start_s - self._started_s) * self._sound.rate_hz)
         count = round(recorded.duration_s * self._sound.rate_hz)
         played = Waveform(self._sound.samples[max(0, first) : first + count], self._sound.rate_hz)
-        self._open_speaker.stop()
+        self._speaker_driver.stop()
         quiet, _ = self._record(QUIET_S)
         return recorded, played, quiet
 
     def _record(self, duration_s: float) -> tuple[Waveform, float]:
-        """Records from RAMP_S seconds after now. Returns the recording, and the time of its first sample."""
+        """Records, and returns the recording and the time of its first sample.
+
+        It begins RAMP_S from now, when a sound that has just begun is at its full level, and one just stopped is over.
+        """
         from harness.session.engine.assemble import clock_of
         from harness.sound.calibration import RAMP_S
 
         clock = clock_of(self._bench)
-        begun_s = clock.now_s() + RAMP_S
+        start_s = clock.now_s() + RAMP_S
         time.sleep(clock.real_s(RAMP_S + duration_s))
-        recording: tuple[Waveform, float] = self._open_microphone.cut(begun_s, begun_s + duration_s)
+        recording: tuple[Waveform, float] = self._microphone_driver.cut(start_s, start_s + duration_s)
         return recording
 
     def __exit__(self, *_: object) -> None:

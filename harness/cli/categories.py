@@ -21,7 +21,7 @@ from harness.cli.options import (
     verb,
 )
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import drawn_progress, in_colour, print_lines, refuse_overwriting, width
+from harness.cli.streams import bold, drawn_progress, print_lines, refuse_overwriting, uses_colour, width
 from harness.model.choices import GROUPINGS, CategoryGroup, LimitTarget, Reading
 from harness.model.judgment import Category
 
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from harness.rating.reports.categories import CategoryReport
 
 
-def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[By, By], ...] | None:
+def _parse_crosses(
+    ctx: click.Context, param: click.Parameter, values: Sequence[str]
+) -> tuple[tuple[By, By], ...] | None:
+    """A callback: the two groupings of each value such as `device,class`; None without any. BadParameter for others."""
     pairs: list[tuple[By, By]] = []
     for value in values:
         names = value.split(",")
@@ -42,7 +45,7 @@ def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
     return tuple(pairs) or None
 
 
-def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
+def _parse_figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     return Category(value) if value in tuple(Category) else CategoryGroup(value)
 
 
@@ -61,7 +64,7 @@ def command(
         "Group by this only; repeatable.", "--by", type=click.Choice(list(GROUPINGS))
     ),
     crosses: tuple[tuple[By, By], ...] | None = repeatable(
-        "Cross-tabulate two groupings: device,class.", "--cross", callback=_crosses
+        "Cross-tabulate two groupings: device,class.", "--cross", callback=_parse_crosses
     ),
     compare: tuple[str, str] | None = option(
         "Compare two devices, or two sessions, on the same queries.", nargs=2, metavar="A B"
@@ -70,7 +73,7 @@ def command(
         "Category to compare and cross-tabulate.",
         default=Category.CORRECT,
         type=click.Choice([category.value for category in (*Category, *CategoryGroup)]),
-        callback=_figure,
+        callback=_parse_figure,
     ),
     raters: tuple[str, ...] = repeatable(
         "Count only this rater's judgments, without adjudications; repeatable.", "--rater"
@@ -119,8 +122,9 @@ def command(
     trials = rated_trials(with_rows_of(judged_sessions, sessions.round_id, raters, with_programs=options.with_programs))
     for side in compare or ():
         demand_known(side, {rated_trial.trial.device for rated_trial in trials}.union(ids), "device or session")
-    selected = tuple(GROUPINGS[name] for name in dict.fromkeys(groupings)) or None
-    report = report_of(trials, Selection(raters, sessions.round_id, on, selected, crosses, compare), ids)
+    selected_groupings = tuple(GROUPINGS[name] for name in dict.fromkeys(groupings)) or None
+    selection = Selection(raters, sessions.round_id, on, selected_groupings, crosses, compare)
+    report = report_of(trials, selection, ids)
     if html_target is not None:
         from harness.rating.reports.category_page import write_html
 
@@ -132,13 +136,14 @@ def command(
     )
     demand_limits(
         limit
-        for name, category, most, read in limits
-        if most is not None
-        for limit in limits_of(report, name, category, most, read, bound)
+        for option_name, category, share_limit, limit_reading in limits
+        if share_limit is not None
+        for limit in limits_of(report, option_name, category, share_limit, limit_reading, bound)
     )
 
 
 def _lines(report: CategoryReport, printed: OutputFormat) -> Iterable[str]:
+    """The report as JSON, CSV or text."""
     from harness.rating.reports.categories import csv_of, text_of
 
     if printed.as_json:
@@ -148,4 +153,4 @@ def _lines(report: CategoryReport, printed: OutputFormat) -> Iterable[str]:
     from harness.rating.reports.category_text import report_lines
 
     head, *lines = report_lines(report, width())
-    return [f"\x1b[1m{head}\x1b[0m" if in_colour(sys.stdout) else head, *lines]
+    return [bold(head, uses_colour(sys.stdout)), *lines]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from harness.base.whole_file import WholeFile
+from harness.base.whole_file import WholeFile, write_atomically
 from harness.cli.options import A_FILE, argument, choose_one, json_option, option, target_option, verb
-from harness.cli.streams import STREAM, drawn_progress, print_lines, readable, refuse_overwriting, width
+from harness.cli.sessions import session_folder
+from harness.cli.streams import STREAM, drawn_progress, open_input, print_lines, refuse_overwriting, width
 from harness.model.errors import InputError
 
 WORSE = 1  # Exit status, as for a limit that failed.
@@ -50,36 +51,48 @@ def command(
         if csv_target is not None:
             raise InputError("--csv applies only to evaluations", remedy="For sessions, use --json")
         choose_one(json=as_json, markdown=markdown == STREAM)
-        _sessions([str(path) for path in (first, second, *more)], cluster_by, as_json, html, markdown)
+        names = [str(path) for path in (first, second, *more)]
+        _compare_sessions(names, cluster_by, as_json=as_json, html=html, markdown=markdown)
         return
     if more or html is not None or markdown is not None:
         option = "--markdown" if html is None else "--html"
         subject = "a third name" if more else option
         raise InputError(f"{subject} applies only to sessions", remedy="Name two logs, or the folders of sessions")
+    _compare_evaluations(first, second, cluster_by, csv_target, as_json=as_json)
+
+
+def _compare_evaluations(
+    first: Path, second: Path, cluster_by: str | None, csv_target: str | None, *, as_json: bool
+) -> None:
+    """Prints the comparison, or only the files that differ if csv_target is STREAM."""
     from harness.offline.figures.comparison import Clusters, compare
-    from harness.offline.reports.comparison import as_json as comparison_json
-    from harness.offline.reports.comparison import differing_csv, journal_of, lines, read_evaluated
+    from harness.offline.reports import comparison as reports
 
     if csv_target is not None:
-        refuse_overwriting(csv_target, [str(path) for log in (first, second) for path in (log, journal_of(log))])
+        sources = [str(path) for log in (first, second) for path in (log, reports.journal_of(log))]
+        refuse_overwriting(csv_target, sources)
     clusters = Clusters(cluster_by) if cluster_by else None
-    with readable(str(first)) as first_log, readable(str(second)) as other:
-        comparison = compare(*(read_evaluated(side.path, clusters, side.name) for side in (first_log, other)))
-        if csv_target is not None and csv_target == STREAM:
-            click.echo("".join(differing_csv(comparison)), nl=False)
+    with open_input(str(first)) as first_file, open_input(str(second)) as second_file:
+        comparison = compare(
+            reports.read_evaluated(first_file.path, clusters, first_file.name),
+            reports.read_evaluated(second_file.path, clusters, second_file.name),
+        )
+        if csv_target == STREAM:
+            click.echo("".join(reports.differing_csv(comparison)), nl=False)
             return
         if csv_target is not None:
             with WholeFile(csv_target) as file:
-                for row in differing_csv(comparison):
+                for row in reports.differing_csv(comparison):
                     file.write(row.encode("utf-8", "surrogateescape"))
                 file.keep()
-        output = [json.dumps(comparison_json(comparison))] if as_json else list(lines(comparison))
+        output = [json.dumps(reports.as_json(comparison))] if as_json else list(reports.lines(comparison))
     click.echo("\n".join(output))
 
 
-def _sessions(names: list[str], cluster_by: str | None, as_json: bool, html: Path | None, markdown: str | None) -> None:
-    from harness.base.whole_file import write_atomically
-    from harness.cli.sessions import session_folder
+def _compare_sessions(
+    names: list[str], cluster_by: str | None, *, as_json: bool, html: Path | None, markdown: str | None
+) -> None:
+    """Writes and prints the reports, and ends with status WORSE if a measure is worse than in the first session."""
     from harness.offline.figures.comparison import Clusters
     from harness.report import comparison_page
     from harness.report.comparison import compare_sessions

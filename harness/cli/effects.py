@@ -36,9 +36,9 @@ def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -
 
     check, trial = item.evidence.check, item.trial
     query = trial.recipe.query.text if isinstance(trial.recipe.query, SpokenText) else trial.reference
-    session_part = f" of {plain_text(item.session_id, 80)}" if of_several else ""
+    session_text = f" of {plain_text(item.session_id, 80)}" if of_several else ""
     lines = [
-        f"{plain_text(trial.id, 80)}{session_part}  {when(item, now_wall_s)}",
+        f"{plain_text(trial.id, 80)}{session_text}  {due_text(item, now_wall_s)}",
         f"  asked   “{plain_text(query, 200)}” of {plain_text(trial.device, 40)}",
     ]
     if check.wanted:
@@ -54,38 +54,39 @@ def describe(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -
     return lines
 
 
-def when(item: EffectItem, now_wall_s: float) -> str:
+def due_text(item: EffectItem, now_wall_s: float) -> str:
     """When the effect can be checked: `due now`, `at 01:00, in 12 min`; or what is known."""
     from harness.session.effect_items import effect_word
 
-    due_s = item.evidence.due_wall_s
+    due_wall_s = item.evidence.due_wall_s
     if not item.is_open:
-        return f"{effect_word(item)}, by {'the device' if item.evidence.source is EffectSource.DEVICE else 'a person'}"
-    if due_s is None or due_s <= now_wall_s:
+        source = "the device" if item.evidence.source is EffectSource.DEVICE else "a person"
+        return f"{effect_word(item)}, by {source}"
+    if due_wall_s is None or due_wall_s <= now_wall_s:
         return "due now"
-    due = datetime.fromtimestamp(due_s).astimezone()
+    due = datetime.fromtimestamp(due_wall_s).astimezone()
     today = datetime.fromtimestamp(now_wall_s).astimezone().date()
-    days = {today: "", today + timedelta(days=1): "tomorrow "}
-    day = days.get(due.date(), f"{due:%d %b} ")
-    return f"at {day}{due:%H:%M}, in {length(due_s - now_wall_s)}"
+    day_names = {today: "", today + timedelta(days=1): "tomorrow "}
+    day = day_names.get(due.date(), f"{due:%d %b} ")
+    return f"at {day}{due:%H:%M}, in {duration_text(due_wall_s - now_wall_s)}"
 
 
-def length(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 5 min`."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
+def duration_text(duration_s: float) -> str:
+    """Such as `40 s`, `12 min` or `3 h 5 min`."""
+    if duration_s < 90:
+        return f"{max(1, round(duration_s))} s"
+    minutes = round(duration_s / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def clock(wall_s: float) -> str:
-    """`14:05`."""
+def _clock_text(wall_s: float) -> str:
+    """Such as `14:05`."""
     return time.strftime("%H:%M", time.localtime(wall_s))
 
 
 STILL_OPEN = 1  # Exit status.
-LOOK_S = 3.0
-"""Seconds between two searches for new effects with --watch."""
+WATCH_INTERVAL_S = 3.0
+"""Time between two searches for new effects with --watch."""
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectOutcome])])
 
 
@@ -113,108 +114,118 @@ def command(
     Exit status: 0 nothing is open · 1 something is open · 2 wrong usage or input · 3 a log cannot be read. It is 0
     after --answer.
     """
-
     if [as_json, watch, answer is not None].count(True) > 1:
         raise InputError("--json, --watch and --answer cannot be combined", remedy="Choose one")
     if detail and answer is None:
         raise InputError("--comment needs --answer", remedy="Write --answer TRIAL WORD --comment TEXT")
-    name = person_name(by, "observer name") if by is not None else user_name()
+    observer = person_name(by, "observer name") if by is not None else user_name()
     detail = checked_text(detail, "--comment")
     folders = [session_folder(session) for session in sessions]
     if answer is not None:
-        print_lines([_record_answer(_find_item(folders, answer[0]), EffectOutcome(answer[1]), detail, name)])
+        trial_id, outcome = answer
+        print_lines([_record_answer(_find_item(folders, trial_id), EffectOutcome(outcome), detail, observer)])
         return
     is_interactive = sys.stdin.isatty() and sys.stdout.isatty() and not listing and not as_json
     if watch:
-        _watch(folders, name, is_interactive)
+        _watch(folders, observer, is_interactive=is_interactive)
     elif as_json:
-        effects = [_object(effect) for effect in _items(folders) if every or effect.is_open]
-        print_lines([json.dumps({"effects": effects}, indent=2)])
+        rows = [_item_json(item) for item in _read_items(folders) if every or item.is_open]
+        print_lines([json.dumps({"effects": rows}, indent=2)])
     else:
-        items, now_s, several = _items(folders), time.time(), len(folders) > 1
-        items_shown = [effect for effect in items if every or effect.is_open]
-        shown = [line for effect in items_shown for line in ("", *describe(effect, now_s, of_several=several))]
-        print_lines([_head(items, now_s), *shown])
+        items, now_wall_s = _read_items(folders), time.time()
+        listed_items = [item for item in items if every or item.is_open]
+        lines = [_head_line(items, now_wall_s)]
+        for item in listed_items:
+            lines += ["", *describe(item, now_wall_s, of_several=len(folders) > 1)]
+        print_lines(lines)
         if is_interactive:
-            _ask_observer([effect for effect in items_shown if every or effect.is_due(now_s)], name)
-    if any(effect.is_open for effect in _items(folders)):
+            _ask_observer([item for item in listed_items if every or item.is_due(now_wall_s)], observer)
+    if any(item.is_open for item in _read_items(folders)):  # read again, since answers may have been recorded
         sys.exit(STILL_OPEN)
 
 
-def _items(folders: Sequence[Path]) -> list[EffectItem]:
+def _read_items(folders: Sequence[Path]) -> list[EffectItem]:
     return [item for folder in folders for item in effects_of(folder).items]
 
 
-def _head(items: Sequence[EffectItem], now_s: float) -> str:
-    open_effects = [effect for effect in items if effect.is_open]
+def _head_line(items: Sequence[EffectItem], now_wall_s: float) -> str:
+    open_items = [item for item in items if item.is_open]
     if not items:
         return "The session has no effect to check and no response on hold."
-    if not open_effects:
+    if not open_items:
         return f"{counted(len(items), 'effect')}, all known."
-    due = sum(effect.is_due(now_s) for effect in open_effects)
-    return f"{counted(len(items), 'effect')}: {len(open_effects)} open, {due} of them due."
+    due_count = sum(item.is_due(now_wall_s) for item in open_items)
+    return f"{counted(len(items), 'effect')}: {len(open_items)} open, {due_count} of them due."
 
 
 def _find_item(folders: Sequence[Path], trial_id: str) -> EffectItem:
     """The effect of that trial; InputError when there is none, or more than one session has it."""
-    items = _items(folders)
-    matches = [effect for effect in items if effect.trial.id == trial_id]
+    items = _read_items(folders)
+    matches = [item for item in items if item.trial.id == trial_id]
     if not matches:
         raise InputError(
             f"no answered trial with an effect is called {plain_text(trial_id, 80)!r}",
-            remedy=nearest(trial_id, [effect.trial.id for effect in items], listed="Trials with an effect"),
+            remedy=nearest(trial_id, [item.trial.id for item in items], listed="Trials with an effect"),
         )
     if len(matches) > 1:
         raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Name one session only")
     return matches[0]
 
 
-def _record_answer(item: EffectItem, word: EffectOutcome, detail: str, observer: str) -> str:
+def _record_answer(item: EffectItem, outcome: EffectOutcome, detail: str, observer: str) -> str:
+    """Writes an answer to the session's judgments, and returns a line about it and what it overrules."""
     from harness.model.record import EffectAnswered
     from harness.rating.judgment_log import JudgmentLog
 
-    before = item.answers[-1] if item.answers else None
-    if before is not None:
-        overruled = f"overrules {before[1].by}, who answered {before[1].word.value}"
+    line = f"{plain_text(item.trial.id, 80)}: {outcome.value}, by {plain_text(observer, 40)}"
+    if item.answers:
+        previous_wall_s, previous = item.answers[-1]
+        overruled = f"overrules {previous.by}, who answered {previous.word.value}"
         detail = f"{detail} ({overruled})" if detail else overruled
-    row = EffectAnswered(item.trial.id, item.take, item.attempt, word, observer, detail)
+        previous_text = f"{plain_text(previous.by, 40)}, who answered {previous.word.value}"
+        line = f"{line}. It overrules {previous_text} at {_clock_text(previous_wall_s)}"
+    elif item.evidence.source is EffectSource.DEVICE and item.evidence.word is not outcome:
+        line = f"{line}. It overrules the device: {plain_text(item.evidence.said, 200)}"
     with closing(JudgmentLog(item.folder)) as log:
-        log.append(row)
-    line = f"{plain_text(item.trial.id, 80)}: {word.value}, by {plain_text(observer, 40)}"
-    if before is not None:
-        earlier_observer, word_then = plain_text(before[1].by, 40), before[1].word.value
-        return f"{line}. It overrules {earlier_observer}, who answered {word_then} at {clock(before[0])}"
-    if item.evidence.source is EffectSource.DEVICE and item.evidence.word is not word:
-        return f"{line}. It overrules the device: {plain_text(item.evidence.said, 200)}"
+        log.append(EffectAnswered(item.trial.id, item.take, item.attempt, outcome, observer, detail))
     return line
 
 
 def _ask_observer(items: Sequence[EffectItem], observer: str) -> bool:
+    """Asks about each effect, and records the answers. Returns False if the observer quits, or the input ends."""
+    of_several = len({item.folder for item in items}) > 1
+    for number, item in enumerate(items, start=1):
+        print_lines(["", f"{number} of {len(items)}", *describe(item, time.time(), of_several=of_several)])
+        if not _ask_about(item, observer):
+            return False
+    return True
+
+
+def _ask_about(item: EffectItem, observer: str) -> bool:
+    """Asks until the effect is answered or skipped. Returns False if the observer quits, or the input ends."""
     from harness.cli.plain import HOW_EFFECT, parse_effect
 
-    keys = f"{HOW_EFFECT}; s skips, q ends"
-    several = len({effect.folder for effect in items}) > 1
-    for number, item in enumerate(items, start=1):
-        print_lines(["", f"{number} of {len(items)}", *describe(item, time.time(), of_several=several), keys])
-        while True:
-            line = sys.stdin.readline()
-            word = line.strip().lower()
-            if not line or word == "q":
-                return False
-            if word == "s":
-                break
-            answer = parse_effect(line)
-            if answer is None:
-                print_lines([keys])
-                continue
-            try:
-                verdict, comment = answer[0], checked_text(answer[1], "the answer")
-            except InputError as error:
-                print_lines([str(error)])
-                continue
-            print_lines([_record_answer(item, verdict, comment, observer)])
-            break
-    return True
+    instructions = f"{HOW_EFFECT}; s skips, q ends"
+    print_lines([instructions])
+    while True:
+        line = sys.stdin.readline()
+        word = line.strip().lower()
+        if not line or word == "q":
+            return False
+        if word == "s":
+            return True
+        answer = parse_effect(line)
+        if answer is None:
+            print_lines([instructions])
+            continue
+        outcome, comment = answer
+        try:
+            comment = checked_text(comment, "the answer")
+        except InputError as error:
+            print_lines([str(error)])
+            continue
+        print_lines([_record_answer(item, outcome, comment, observer)])
+        return True
 
 
 def effects_of(folder: Path) -> SessionEffects:
@@ -224,52 +235,54 @@ def effects_of(folder: Path) -> SessionEffects:
     return effects_in(progress_of(folder), folder)
 
 
-def _watch(folders: Sequence[Path], observer: str, is_interactive: bool) -> None:
-    """Waits until nothing more can become due, or the user quits."""
-    met: set[tuple[Path, str, int, int]] = set()
+def _watch(folders: Sequence[Path], observer: str, *, is_interactive: bool) -> None:
+    """Rings the bell and asks when an effect becomes due, until no more can become due, or the observer quits.
+
+    Without a terminal, it only prints each effect that becomes due.
+    """
+    reported: set[tuple[Path, str, int, int]] = set()
     last_notice = ""
     while True:
         sessions = [effects_of(folder) for folder in folders]
-        now_s = time.time()
-        fresh = [effect for effect in _open_items(sessions) if _key(effect) not in met]
-        ready = [effect for effect in fresh if effect.is_due(now_s)]
-        if ready:
-            met |= {_key(effect) for effect in ready}
-            stream = standard_output()
-            stream.write("\a" if is_interactive else "")
-            if is_interactive and not _ask_observer(ready, observer):
-                return
-            if not is_interactive:
-                print_lines([line for effect in ready for line in ("", *describe(effect, now_s))])
+        now_wall_s = time.time()
+        open_items = [item for session in sessions for item in session.items if item.is_open]
+        waiting_items = [item for item in open_items if _item_key(item) not in reported]
+        due_items = [item for item in waiting_items if item.is_due(now_wall_s)]
+        if due_items:
+            reported |= {_item_key(item) for item in due_items}
+            if is_interactive:
+                standard_output().write("\a")
+                if not _ask_observer(due_items, observer):
+                    return
+            else:
+                print_lines(line for item in due_items for line in ("", *describe(item, now_wall_s)))
             continue
-        if not fresh and all(session.ended for session in sessions):
+        if not waiting_items and all(session.ended for session in sessions):
             return
-        waits = _next_text(fresh, now_s)
-        if waits != last_notice:
-            last_notice = waits
-            print_lines([waits])
-        due_s = min((effect.evidence.due_wall_s or now_s for effect in fresh), default=now_s + LOOK_S)
-        time.sleep(max(0.05, min(LOOK_S, due_s - now_s)))
+        notice = _next_text(waiting_items, now_wall_s)
+        if notice != last_notice:
+            last_notice = notice
+            print_lines([notice])
+        due_times = (item.evidence.due_wall_s or now_wall_s for item in waiting_items)
+        next_due_s = min(due_times, default=now_wall_s + WATCH_INTERVAL_S)
+        time.sleep(max(0.05, min(WATCH_INTERVAL_S, next_due_s - now_wall_s)))
 
 
-def _next_text(fresh: Sequence[EffectItem], now_s: float) -> str:
-
-    if not fresh:
+def _next_text(waiting_items: Sequence[EffectItem], now_wall_s: float) -> str:
+    """Which effect becomes due next, and when."""
+    if not waiting_items:
         return "no effect is open; waiting for the session"
-    first = min(fresh, key=lambda effect: effect.evidence.due_wall_s or 0.0)
-    due = when(first, now_s).partition(", in")[0]
-    return f"next: {plain_text(first.trial.id, 80)} {due}"
+    first = min(waiting_items, key=lambda item: item.evidence.due_wall_s or 0.0)
+    # Without the time left, so that the text changes only with the effect.
+    time_of_day, _, _ = due_text(first, now_wall_s).partition(", in")
+    return f"next: {plain_text(first.trial.id, 80)} {time_of_day}"
 
 
-def _open_items(sessions: Sequence[SessionEffects]) -> list[EffectItem]:
-    return [item for session in sessions for item in session.items if item.is_open]
-
-
-def _key(item: EffectItem) -> tuple[Path, str, int, int]:
+def _item_key(item: EffectItem) -> tuple[Path, str, int, int]:
     return item.folder, item.trial.id, item.take, item.attempt
 
 
-def _object(item: EffectItem) -> dict[str, object]:
+def _item_json(item: EffectItem) -> dict[str, object]:
     check, evidence = item.evidence.check, item.evidence
     return {
         "session": item.session_id,

@@ -54,11 +54,12 @@ class EntryVerb(LazyGroup, Command):
 
     @contextmanager
     def _suggest(self, ctx: click.Context) -> Iterator[None]:
+        """Adds a hint to an error of the block if the user may have meant a subcommand."""
         try:
             yield
         except (click.UsageError, InputError) as error:
             words: tuple[str, ...] = ctx.meta[_WORDS]
-            index = next((n for n in self._argument_indexes(words) if words[n] in self._verbs), None)
+            index = next((index for index in self._argument_indexes(words) if words[index] in self._verbs), None)
             similar = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
             # A word that names an existing file is taken as an argument, not as a mistyped subcommand.
             if index is not None and not os.path.lexists(words[index]):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +20,11 @@ from harness.cli.streams import STREAM, drawn_progress
 from harness.model.errors import HarnessError, InputError, LogError, Place
 from harness.model.numbers import counted
 
+if TYPE_CHECKING:
+    from harness.report.session import WholeSession
+
 BY_DEVICE = BY_SESSION = ""
+"""An option without FILE: files that are named after the device, or after the session."""
 
 
 @verb("export")
@@ -77,43 +83,40 @@ def command(
     SESSION: its folder, or its name below ./sessions. If you name no format, wake-evaluation logs are written as
     SESSION.DEVICE.log into the current folder.
     """
-    from harness.offline.wake_log import differences, summary, write
-    from harness.offline.wake_log_reading import read
     from harness.report.session import read_session
     from harness.report.wake_json import as_json as figures_as_json
-    from harness.report.wake_log_session import wake_log
-    from harness.wake.reports.figures_text import pairs_with_trials
-    from harness.wake.wake import comparisons
 
-    others = (junit_target, metrics_target, csv_target, parquet_target, events_target)
-    as_json, to_stdout = json_target is not None, (json_target, target, *others).count(STREAM)
-    printed = bool(to_stdout)
-    if to_stdout > 1:
+    other_targets = (junit_target, metrics_target, csv_target, parquet_target, events_target)
+    as_json = json_target is not None
+    stdout_count = (json_target, target, *other_targets).count(STREAM)
+    to_stderr = stdout_count > 0
+    if stdout_count > 1:
         raise InputError("only one output can go to standard output", remedy="Give the others a file name")
     if parquet_target == STREAM:
         raise InputError("Parquet cannot go to standard output", remedy="Name a file")
-    logs = target is not None or (not any(others) and junit_target is None and trn_folder is None and not as_json)
-    if words and not logs:
+    has_other_format = any(other_targets) or junit_target is not None or trn_folder is not None or as_json
+    as_logs = target is not None or not has_other_format
+    if words and not as_logs:
         raise InputError("--words applies to wake-evaluation logs only", remedy="Add --wake-log")
-    if reviewed and not (logs or as_json):
+    if reviewed and not (as_logs or as_json):
         raise InputError("--reviewed applies to wake-evaluation logs and --json only", remedy="Add --wake-log")
-    if device is not None and not (logs or as_json or trn_folder is not None):
+    if device is not None and not (as_logs or as_json or trn_folder is not None):
         raise InputError(
             "--device applies to wake-evaluation logs, --json and --trn only",
             remedy="Remove --device, or add --wake-log",
         )
     folder = session_folder(session)
     if junit_target is not None:
-        _junit(folder, junit_target, quiet=printed)
+        _export_junit(folder, junit_target, to_stderr=to_stderr)
     if metrics_target is not None:
-        _metrics(folder, metrics_target, quiet=printed)
+        _export_metrics(folder, metrics_target, to_stderr=to_stderr)
     if csv_target is not None or parquet_target is not None:
-        _trials(folder, csv_target, parquet_target, quiet=printed)
+        _export_trials(folder, csv_target, parquet_target, to_stderr=to_stderr)
     if events_target is not None:
-        _events(folder, events_target, quiet=printed)
+        _export_events(folder, events_target, to_stderr=to_stderr)
     if trn_folder is not None:
-        _trn(folder, Path(trn_folder), device, quiet=printed)
-    if not (logs or as_json):
+        _export_transcripts(folder, Path(trn_folder), device, to_stderr=to_stderr)
+    if not (as_logs or as_json):
         return
     with drawn_progress():
         figures = read_session(folder)
@@ -122,32 +125,11 @@ def command(
             f"the wake events of {name} do not add up: its results lack {count}",
             remedy="Please report this; nothing was written",
         )
-    devices = () if as_json and target is None and not figures.devices and device is None else figures.demand(device)
-    if logs:
-        if target and len(devices) > 1:
-            raise InputError(
-                f"the logs of {len(devices)} devices do not fit into one file",
-                remedy=f"Name one with --device: {', '.join(devices)}",
-            )
-        command_line = shlex.join(["harness", *sys.argv[1:]])
-        for name in devices:
-            log = wake_log(figures, name, reviewed=reviewed, command_line=command_line, words=words)
-            text = write(log)
-            if wrong := differences(read(text)):
-                raise HarnessError(
-                    f"the log of {name} does not add up: {'; '.join(wrong)}",
-                    remedy="Please report this; nothing was written",
-                )
-            if target == STREAM:
-                sys.stdout.write(text)
-                continue
-            path = Path(target) if target else Path(f"{_file_name(figures.started.session_id)}.{_file_name(name)}.log")
-            _write(path, text)
-            click.echo(f'Writing log to "{plain_text(str(path))}"', err=printed)
-            click.echo(summary(log), err=printed)
-        if target != STREAM:
-            for line in pairs_with_trials(comparisons(figures.wake, every_pair=True)):
-                click.echo(line, err=printed)
+    devices: tuple[str, ...] = ()
+    if target is not None or not as_json or figures.devices or device is not None:
+        devices = figures.demand(device)  # --json alone may be of a session without wake results
+    if as_logs:
+        _export_logs(figures, devices, target or "", words=words, reviewed=reviewed, to_stderr=to_stderr)
     if json_target is not None:
         content = json.dumps(figures_as_json(figures, devices, reviewed=reviewed), ensure_ascii=True) + "\n"
         if json_target == STREAM:
@@ -156,7 +138,50 @@ def command(
             write_atomically(Path(json_target), content.encode())
 
 
-def _junit(folder: Path, target: str, *, quiet: bool) -> None:
+# Below, to_stderr says where remarks go: to standard error if a result goes to standard output.
+
+
+def _export_logs(
+    figures: WholeSession, devices: Sequence[str], target: str, *, words: bool, reviewed: bool, to_stderr: bool
+) -> None:
+    """Writes the wake-evaluation log of each device, and prints a summary. target: a file, STREAM or BY_DEVICE.
+
+    HarnessError if a log does not add up when it is read again; InputError for one file and several devices.
+    """
+    from harness.offline.wake_log import differences, summary, write
+    from harness.offline.wake_log_reading import read
+    from harness.report.wake_log_session import wake_log
+    from harness.wake.reports.figures_text import pairs_with_trials
+    from harness.wake.wake import comparisons
+
+    if target != BY_DEVICE and len(devices) > 1:
+        raise InputError(
+            f"the logs of {len(devices)} devices do not fit into one file",
+            remedy=f"Name one with --device: {', '.join(devices)}",
+        )
+    command_line = shlex.join(["harness", *sys.argv[1:]])
+    for name in devices:
+        log = wake_log(figures, name, reviewed=reviewed, command_line=command_line, words=words)
+        text = write(log)
+        if faults := differences(read(text)):
+            raise HarnessError(
+                f"the log of {name} does not add up: {'; '.join(faults)}",
+                remedy="Please report this; nothing was written",
+            )
+        if target == STREAM:
+            sys.stdout.write(text)
+            continue
+        path = Path(target or f"{_file_name(figures.started.session_id)}.{_file_name(name)}.log")
+        _write_log(path, text)
+        click.echo(f'Writing log to "{plain_text(str(path))}"', err=to_stderr)
+        click.echo(summary(log), err=to_stderr)
+    if target != STREAM:
+        for line in pairs_with_trials(comparisons(figures.wake, every_pair=True)):
+            click.echo(line, err=to_stderr)
+
+
+def _export_junit(folder: Path, target: str, *, to_stderr: bool) -> None:
+    """Writes the JUnit report. target: a file, STREAM or BY_SESSION."""
     from harness.report import junit
 
     report = junit.junit(folder)
@@ -164,12 +189,12 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
         sys.stdout.buffer.write(report)
         sys.stdout.buffer.flush()
         return
-    path = Path(target) if target else Path(f"{_file_name(folder.resolve().name)}.junit.xml")
+    path = Path(target or f"{_file_name(folder.resolve().name)}.junit.xml")
     junit.write(path, report)
-    click.echo(f'Writing JUnit report to "{plain_text(str(path))}"', err=quiet)
+    click.echo(f'Writing JUnit report to "{plain_text(str(path))}"', err=to_stderr)
 
 
-def _metrics(folder: Path, target: str, *, quiet: bool) -> None:
+def _export_metrics(folder: Path, target: str, *, to_stderr: bool) -> None:
     from harness.report.prometheus import prometheus
     from harness.report.session import read_session
     from harness.session.log.reader import later_rows, read_scenario
@@ -180,10 +205,10 @@ def _metrics(folder: Path, target: str, *, quiet: bool) -> None:
         sys.stdout.write(metrics)
         return
     write_atomically(Path(target), metrics.encode())
-    click.echo(f'Writing metrics to "{plain_text(target)}"', err=quiet)
+    click.echo(f'Writing metrics to "{plain_text(target)}"', err=to_stderr)
 
 
-def _trials(folder: Path, csv_target: str | None, parquet_target: str | None, *, quiet: bool) -> None:
+def _export_trials(folder: Path, csv_target: str | None, parquet_target: str | None, *, to_stderr: bool) -> None:
     from harness.base.typed_table import demand_parquet, parquet_of
     from harness.session.trial_table import TRIALS_SCHEMA, trial_table, trials_csv
 
@@ -199,10 +224,11 @@ def _trials(folder: Path, csv_target: str | None, parquet_target: str | None, *,
         write_atomically(Path(parquet_target), parquet_of(table, TRIALS_SCHEMA))
     for target in (csv_target, parquet_target):
         if target not in (None, STREAM):
-            click.echo(f'Writing {counted(len(table.rows), "row")} to "{plain_text(str(target))}"', err=quiet)
+            click.echo(f'Writing {counted(len(table.rows), "row")} to "{plain_text(str(target))}"', err=to_stderr)
 
 
-def _events(folder: Path, target: str, *, quiet: bool) -> None:
+def _export_events(folder: Path, target: str, *, to_stderr: bool) -> None:
+    """Writes a line with the schema, then the rows of the log, then those of judgments and other later rows."""
     from harness.base.codec import EVENTS_SCHEMA, RECORDS
     from harness.session.log.reader import LogReader, rows_beside
 
@@ -221,10 +247,11 @@ def _events(folder: Path, target: str, *, quiet: bool) -> None:
         print_file(content)
         return
     write_atomically(Path(target), content)
-    click.echo(f'Writing {counted(len(entries), "row")} to "{plain_text(target)}"', err=quiet)
+    click.echo(f'Writing {counted(len(entries), "row")} to "{plain_text(target)}"', err=to_stderr)
 
 
-def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> None:
+def _export_transcripts(session: Path, folder: Path, device: str | None, *, to_stderr: bool) -> None:
+    """Writes the files of --trn, and prints how to score them. InputError if nothing was transcribed."""
     from harness.report.trn_export import trn_files
     from harness.session.figures.progress import normalisation_of
     from harness.session.figures.trials import heard_in
@@ -242,15 +269,15 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     files = trn_files(heard)
     for name, content in files.items():
         write_atomically(folder / name, content.encode())
-    words = f"words compared as {plain_text(normalisation_of(progress), 80)}"
-    click.echo(f'Writing {", ".join(files)} to "{plain_text(str(folder))}", {words}', err=quiet)
-    for name in ("first", "final"):
-        paths = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
+    rule = f"words compared as {plain_text(normalisation_of(progress), 80)}"
+    click.echo(f'Writing {", ".join(files)} to "{plain_text(str(folder))}", {rule}', err=to_stderr)
+    for attempt in ("first", "final"):
+        paths = (str(folder / f"{attempt}{suffix}") for suffix in (".ref.trn", ".trn", ".groups.csv"))
         reference, hypothesis, groups = (plain_text(shlex.quote(path)) for path in paths)
-        click.echo(f"  harness score -r {reference} -H {hypothesis} --groups {groups}", err=quiet)
+        click.echo(f"  harness score -r {reference} -H {hypothesis} --groups {groups}", err=to_stderr)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_log(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -262,4 +289,5 @@ def _write(path: Path, text: str) -> None:
 
 
 def _file_name(text: str) -> str:
-    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in text) or "_"
+    """The text as part of a file's name."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in text) or "_"

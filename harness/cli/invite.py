@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -54,25 +55,14 @@ def command(
         raise InputError("--adjudicator and --coordinator cannot be combined", remedy="Invite them under two names")
     invitations = Invitations(path)
     is_given = click.get_current_context().get_parameter_source("address") is ParameterSource.COMMANDLINE
-    base = _base(address if is_given else invitations.address or address)
+    base_url = _parse_address(address if is_given else invitations.address or address)
     if revoke:
         invitations.revoke(revoke)
         for rater in dict.fromkeys(revoke):
             click.echo(f"{plain_text(rater)} can no longer log in")
     if raters:
         names = tuple(dict.fromkeys(raters))
-        keys = {name_key(name) for name in names}
-        replaced = [
-            holder for holder in invitations.everyone if name_key(holder.rater) in keys and holder.holds(time.time())
-        ]
-        role = _role(adjudicator, coordinator)
-        for earlier in replaced:
-            if (its_role := _role(earlier.adjudicator, earlier.coordinator)) != role:
-                raise InputError(
-                    f"{plain_text(earlier.rater)} has the role {its_role}, and the new link would change it to {role}",
-                    remedy=f"For both roles, invite the {role} under a second name. To change the role, end the "
-                    f"earlier invitation first: --revoke {plain_text(earlier.rater)}",
-                )
+        replaced = _replaced_invitations(invitations, names, _role(adjudicator, coordinator))
         if listed and replaced:
             raise InputError(
                 f"{plain_text(replaced[0].rater)} is already invited, and naming a rater ends the earlier link",
@@ -81,16 +71,34 @@ def command(
         tokens = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
         for rater, token in tokens.items():
             # Browsers do not send what follows the #, so no proxy logs it.
-            click.echo(f"{rater}  {base}/login#{token}")
-        invitations.set_address(base)
+            click.echo(f"{rater}  {base_url}/login#{token}")
+        invitations.set_address(base_url)
         for earlier in replaced:
             click.echo(f"harness: the earlier link of {plain_text(earlier.rater)} no longer works", err=True)
     if listed:
         for invitation in invitations.everyone:
-            click.echo(_line(invitation, time.time()))
+            click.echo(_invitation_line(invitation, time.time()))
 
 
-def _base(address: str) -> str:
+def _replaced_invitations(invitations: Invitations, names: Collection[str], role: str) -> list[Invitation]:
+    """The valid invitations that new ones replace. InputError if one of them has another role."""
+    keys = {name_key(name) for name in names}
+    replaced = [
+        earlier for earlier in invitations.everyone if name_key(earlier.rater) in keys and earlier.holds(time.time())
+    ]
+    for earlier in replaced:
+        earlier_role = _role(earlier.adjudicator, earlier.coordinator)
+        if earlier_role != role:
+            raise InputError(
+                f"{plain_text(earlier.rater)} has the role {earlier_role}, and the new link would change it to {role}",
+                remedy=f"For both roles, invite the {role} under a second name. To change the role, end the "
+                f"earlier invitation first: --revoke {plain_text(earlier.rater)}",
+            )
+    return replaced
+
+
+def _parse_address(address: str) -> str:
+    """The scheme, host and port of a URL. InputError for anything else, and for a path."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -102,7 +110,7 @@ def _base(address: str) -> str:
             remedy=f"Write it like {ADDRESS}, without a path",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
+    return f"{parts.scheme}://{host}:{port}" if port else f"{parts.scheme}://{host}"
 
 
 def _role(adjudicator: bool, coordinator: bool) -> str:
@@ -111,9 +119,10 @@ def _role(adjudicator: bool, coordinator: bool) -> str:
     return "coordinator" if coordinator else "rater"
 
 
-def _line(invitation: Invitation, now_s: float) -> str:
-    until = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
-    dated = f"until {until}" if invitation.holds(now_s) else f"expired {until}"
-    state = "revoked" if invitation.revoked else dated
+def _invitation_line(invitation: Invitation, now_s: float) -> str:
+    expiry = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
+    state = f"until {expiry}" if invitation.holds(now_s) else f"expired {expiry}"
+    if invitation.revoked:
+        state = "revoked"
     role = _role(invitation.adjudicator, invitation.coordinator)
     return f"{plain_text(invitation.rater, 40):<20} {role:<12} {state}"

@@ -46,42 +46,48 @@ def json_schema(kind: FileKind) -> Schema:
     schema: Schema = _MODELS[kind].model_json_schema()
     for name, definition in [("", schema), *schema.get("$defs", {}).items()]:
         for key, value in definition.get("properties", {}).items():
-            tidy = definition["properties"][key] = _tidy(value, null=(name, key) in _MAY_BE_NULL)
-            if "description" not in tidy and "$ref" in tidy:  # pydantic leaves it out where the two are the same
-                tidy["description"] = schema["$defs"][tidy["$ref"].rsplit("/", 1)[-1]]["description"]
+            tidy_value = _tidy(value, may_be_null=(name, key) in _MAY_BE_NULL)
+            definition["properties"][key] = tidy_value
+            if "description" not in tidy_value and "$ref" in tidy_value:  # pydantic omits one that is the same there
+                referenced = schema["$defs"][tidy_value["$ref"].rsplit("/", 1)[-1]]
+                tidy_value["description"] = referenced["description"]
     if kind is FileKind.SCENARIO:
         engines = list(plugins.names(plugins.Group.VOICES))
         schema["$defs"]["VoiceKeys"]["properties"]["engine"]["enum"] = engines
     if kind is FileKind.BENCH:
-        definitions = schema["$defs"]
-        properties: Schema = dict(definitions["EquipmentKeys"]["properties"])
-        same_as_branch: Schema = {
-            "title": "the driver of a loudspeaker",
-            "type": "object",
-            "properties": {"same_as": properties.pop("same_as")},
-            "required": ["same_as"],
-            "additionalProperties": False,
-        }
-        definitions["EquipmentKeys"] = {
-            "description": "Equipment that a driver runs.",
-            "anyOf": [*_branches(properties, definitions), same_as_branch],
-        }
-        for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True), ("PowerSwitchKeys", True)):
-            definition = definitions[name]
-            branches = _branches(definition["properties"], definitions, definition["required"], orders=orders)
-            definitions[name] = {"description": definition["description"], "anyOf": branches}
+        _add_drivers(schema["$defs"])
     title = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"voice-harness {kind.value}"}
     return {**title, **{key: value for key, value in schema.items() if key != "title"}}
 
 
-def _tidy(value: Schema, *, null: bool) -> Schema:
+def _add_drivers(definitions: Schema) -> None:
+    """Replaces the definitions of a bench's equipment by a choice of the drivers, each with its options."""
+    properties: Schema = dict(definitions["EquipmentKeys"]["properties"])
+    same_as_branch: Schema = {
+        "title": "the driver of a loudspeaker",
+        "type": "object",
+        "properties": {"same_as": properties.pop("same_as")},
+        "required": ["same_as"],
+        "additionalProperties": False,
+    }
+    definitions["EquipmentKeys"] = {
+        "description": "Equipment that a driver runs.",
+        "anyOf": [*_branches(properties, definitions), same_as_branch],
+    }
+    for name, takes_orders in (("FurtherSourceKeys", False), ("StandKeys", True), ("PowerSwitchKeys", True)):
+        definition = definitions[name]
+        branches = _branches(definition["properties"], definitions, definition["required"], takes_orders=takes_orders)
+        definitions[name] = {"description": definition["description"], "anyOf": branches}
+
+
+def _tidy(value: Schema, *, may_be_null: bool) -> Schema:
     """The schema of a key without its title, which repeats the key, and without a null that means "not given".
 
-    null: whether null has a meaning of its own, and stays.
+    may_be_null: whether null has a meaning of its own, and stays.
     """
     value = {key: entry for key, entry in value.items() if key != "title"}
     choices = value.get("anyOf", [])
-    if not null and _NULL in choices and "prefixItems" not in value:
+    if not may_be_null and _NULL in choices and "prefixItems" not in value:
         other_choices = [choice for choice in choices if choice != _NULL]
         value.pop("anyOf")
         value.update({"anyOf": other_choices} if len(other_choices) > 1 else other_choices[0])
@@ -91,11 +97,11 @@ def _tidy(value: Schema, *, null: bool) -> Schema:
 
 
 def _branches(
-    common: Schema, definitions: Schema, required: Sequence[str] = ("driver",), *, orders: bool = False
+    common: Schema, definitions: Schema, required: Sequence[str] = ("driver",), *, takes_orders: bool = False
 ) -> list[Schema]:
     """A branch for each driver that can be loaded: the keys of the bench, and its options. Adds to the definitions.
 
-    orders: the drivers that take orders; else all others.
+    takes_orders: the drivers that take orders, such as those of stands; otherwise all others.
     """
     branches: list[Schema] = []
     for name in plugins.names(plugins.Group.DRIVERS):
@@ -104,24 +110,20 @@ def _branches(
             options = driver.Options
         except (PluginError, AttributeError):
             continue  # a driver that cannot be loaded here has no options to show
-        if any(hasattr(driver, method) for method in ORDER_METHODS) is not orders:
+        if any(hasattr(driver, method) for method in ORDER_METHODS) is not takes_orders:
             continue
         schema = adapter(options).json_schema(ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))
-        described = _describe(options)
-        properties = {
-            key: {**_tidy(subschema, null=True), "description": described.get(key, f"Option of the {name} driver.")}
-            for key, subschema in schema.get("properties", {}).items()
-        }
+        descriptions = _field_descriptions(options)
+        properties: Schema = {**common, "driver": {"const": name, "description": common["driver"]["description"]}}
+        for key, subschema in schema.get("properties", {}).items():
+            description = descriptions.get(key, f"Option of the {name} driver.")
+            properties[key] = {**_tidy(subschema, may_be_null=True), "description": description}
         branches.append(
             {
                 "title": f"driver {name}",
                 "type": "object",
-                "properties": {
-                    **common,
-                    "driver": {"const": name, "description": common["driver"]["description"]},
-                    **properties,
-                },
+                "properties": properties,
                 "required": [*required, *schema.get("required", [])],
                 "additionalProperties": False,
             }
@@ -129,7 +131,7 @@ def _branches(
     return branches
 
 
-def _describe(options: type) -> dict[str, str]:
+def _field_descriptions(options: type) -> dict[str, str]:
     """The descriptions of the fields of an Options class, from its docstring: the sentence after `field:`."""
     names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
     text = "\n\n".join(base.__doc__ or "" for base in options.__mro__[:-1])

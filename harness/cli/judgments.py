@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,9 +27,12 @@ from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.numbers import counted
 
+if TYPE_CHECKING:
+    from harness.rating.judgment_import import ImportPlan
+
 MAX_LINE_CHARS = 100_000
-MAX_REPEATED_NAMED = 20
-"""The most repeated rows that are named."""
+MAX_LISTED_REPEATS = 20
+"""Up to this many repeated rows are named."""
 
 
 @click.group("judgments")
@@ -66,23 +70,23 @@ def export(
     if parquet_file is not None:
         demand_parquet()
     rated = rated_sessions(RatedSessionOptions(named=sessions, round_id=None, with_programs=False))
-    read = [*sessions, *(str(path) for folder in rated.folders for path in folder.iterdir())]
+    sources = [*sessions, *(str(path) for folder in rated.folders for path in folder.iterdir())]
     for file in filter(None, (csv_file, jsonl_file, parquet_file)):
-        refuse_overwriting(file, read)
+        refuse_overwriting(file, sources)
     with drawn_progress():
         judged_sessions = with_rows_of(read_sessions(rated.folders), rated.round_id)
     table = judgment_table(judged_sessions, only_in_force=in_force, blind=blind)
     outputs: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
     ]  # fmt: skip
-    for target, content_of in outputs:
+    for target, encode in outputs:
         if target == STREAM:
-            print_file(content_of(table))
+            print_file(encode(table))
         elif target is not None:
-            write_atomically(Path(target), content_of(table))
+            write_atomically(Path(target), encode(table))
             rows, count = counted(len(table.rows), "row"), number_counting(table)
-            counting = f"{counted(count, 'judgment')} {'counts' if count == 1 else 'count'}"
-            click.echo(f'Writing {rows} to "{plain_text(target)}"; {counting}', err=STREAM in (csv_file, jsonl_file))
+            count_text = f"{counted(count, 'judgment')} {'counts' if count == 1 else 'count'}"
+            click.echo(f'Writing {rows} to "{plain_text(target)}"; {count_text}', err=STREAM in (csv_file, jsonl_file))
 
 
 @verb("import", parent=command)
@@ -96,7 +100,7 @@ def import_(
         former=("--csv=csv", "--jsonl=jsonl", "--parquet=parquet"),
         show_default="by its suffix",
     ),
-    mapped: tuple[str, ...] = repeatable("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
+    mappings: tuple[str, ...] = repeatable("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
     encoding: str | None = option("Encoding of FILE.", show_default="UTF-8"),
     replacing: bool = flag("Replace a rater's earlier judgments of the same responses.", "--replace"),
     skip_bad: bool = flag("Skip invalid rows, and import the others."),
@@ -112,42 +116,49 @@ def import_(
     from harness.rating.judgment_import import WORDS, ImportPlan
 
     path = Path(file)
-    names = _names(mapped)
+    field_by_column = _parse_mappings(mappings)
     with drawn_progress():
         judged_sessions = read_sessions([session_folder(session) for session in sessions])
-    read = read_judgments(path, kind or format_of(path), WORDS, names, encoding)
-    plan = ImportPlan(judged_sessions, read, path, may_replace=replacing)
+    judgments = read_judgments(path, kind or format_of(path), WORDS, field_by_column, encoding)
+    plan = ImportPlan(judged_sessions, judgments, path, may_replace=replacing)
     if plan.problems and not skip_bad:
         click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was written", err=True)
         raise InputProblems(plan.problems)
     for problem in plan.problems:
         click.echo(f"left out: {plain_text(str(problem), 2000)}", err=True)
-    if read.left_out:
-        columns = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
+    if judgments.left_out:
+        columns = ", ".join(plain_text(name, 60) for name in judgments.left_out[:20])
         click.echo(f"unknown columns, ignored: {columns}", err=True)
-    for line, first in plan.repeated[:MAX_REPEATED_NAMED]:
+    for line, first in plan.repeated[:MAX_LISTED_REPEATS]:
         click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; counted once", err=True)
     if not dry_run:
         plan.write()
-    parts = [counted(len(plan.fresh), "new judgment")]
+    dry_text = "; nothing was written (--dry-run)" if dry_run else ""
+    click.echo(f"{_import_text(plan)}{dry_text}")
+
+
+def _import_text(plan: ImportPlan) -> str:
+    """How many judgments are new, known, repeated or wrong."""
+    counts = [counted(len(plan.fresh), "new judgment")]
     if plan.replacing:
-        parts.append(f"{plan.replacing} of them replace earlier ones")
-    parts.append(f"{plan.known} already there")
+        counts.append(f"{plan.replacing} of them replace earlier ones")
+    counts.append(f"{plan.known} already there")
     if plan.repeated:
-        parts.append(f"{counted(len(plan.repeated), 'repeated row')} counted once")
+        counts.append(f"{counted(len(plan.repeated), 'repeated row')} counted once")
     if plan.bad:
-        parts.append(f"{counted(plan.bad, 'row')} left out")
-    click.echo(f"{', '.join(parts)}{'; nothing was written (--dry-run)' if dry_run else ''}")
+        counts.append(f"{counted(plan.bad, 'row')} left out")
+    return ", ".join(counts)
 
 
-def _names(mapped: tuple[str, ...]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for mapping in mapped:
-        column, equals, field = mapping.rpartition("=")
-        if not equals or not column or not field:
+def _parse_mappings(mappings: tuple[str, ...]) -> dict[str, str]:
+    """The field of each column, from texts COLUMN=FIELD. InputError for another text."""
+    field_by_column: dict[str, str] = {}
+    for mapping in mappings:
+        column, _, field = mapping.rpartition("=")  # a column may have = in its name; without =, it is ""
+        if not column or not field:
             raise InputError(f"--map {mapping!r} is not COLUMN=FIELD", remedy="Write it like --map coder=rater")
-        names[column] = field
-    return names
+        field_by_column[column] = field
+    return field_by_column
 
 
 def print_file(content: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,6 +16,7 @@ from harness.cli.options import OutputFormat, option, printed_options, sessions_
 from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 
 if TYPE_CHECKING:
     from harness.session.figures.memory import MemoryFinding, MemoryLength, MemoryPoint
@@ -27,8 +28,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
-PairsOfSession = tuple[Path, int, "tuple[MemoryPoint, ...]"]
-"""A session's folder, how many pairs its plan has, and those that have ended."""
+@frozen
+class _SessionPairs:
+    """The pairs of a session. planned: how many its plan has. points: those that have ended."""
+
+    folder: Path
+    planned: int
+    points: tuple[MemoryPoint, ...]
 
 
 @verb("memory")
@@ -50,27 +56,30 @@ def command(
     folders = [session_folder(session) for session in sessions]
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise InputError("a session is named twice, and its pairs would count twice", remedy="Name each only once")
-    read = [_read(folder) for folder in folders]
-    memory_findings = find_memories((point for _, _, points in read for point in points), axis)
+    session_pairs = [_read_pairs(folder) for folder in folders]
+    memory_findings = find_memories((point for pairs in session_pairs for point in pairs.points), axis)
     stream = standard_output()
     if printed.as_csv:
-        _write_csv(read, stream)
+        _write_csv(session_pairs, stream)
     elif printed.as_json:
         content = {
             "sessions": [
-                {"folder": str(folder), "planned": planned, "ended": len(points)} for folder, planned, points in read
+                {"folder": str(pairs.folder), "planned": pairs.planned, "ended": len(pairs.points)}
+                for pairs in session_pairs
             ],
             "by": axis,
-            "devices": [_device(finding) for finding in memory_findings],
+            "devices": [_finding_json(finding) for finding in memory_findings],
         }
         stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     else:
-        lines = blocks(memory_findings, axis) or [f"0 of {sum(total for _, total, _ in read)} pairs have finished"]
+        planned = sum(pairs.planned for pairs in session_pairs)
+        lines = blocks(memory_findings, axis) or [f"0 of {planned} pairs have finished"]
         stream.write("\n".join(lines) + "\n")
     stream.flush()
 
 
-def _read(folder: Path) -> PairsOfSession:
+def _read_pairs(folder: Path) -> _SessionPairs:
+    """The pairs of a session. InputError if its plan has none."""
     from harness.session.figures.memory import MemoryFigures
     from harness.session.log.reader import LogReader
 
@@ -82,19 +91,20 @@ def _read(folder: Path) -> PairsOfSession:
             place=Place(str(folder)),
             remedy="Run a scenario with a trial of kind memory, such as scenarios/memory.yaml",
         )
-    return folder, figures.planned, figures.points()
+    return _SessionPairs(folder, figures.planned, figures.points())
 
 
-def _write_csv(read: Iterable[PairsOfSession], stream: TextIO) -> None:
-    rows = (
-        [plain_text(folder.resolve().name, 120), *("" if cell is None else str(cell) for cell in _row(point))]
-        for folder, _, points in read
-        for point in points
-    )
-    stream.write(safe_csv([COLUMNS, *rows]))
+def _write_csv(session_pairs: Iterable[_SessionPairs], stream: TextIO) -> None:
+    rows: list[Sequence[str]] = [COLUMNS]
+    for pairs in session_pairs:
+        session_name = plain_text(pairs.folder.resolve().name, 120)
+        for point in pairs.points:
+            rows.append([session_name, *("" if cell is None else str(cell) for cell in _cells(point))])
+    stream.write(safe_csv(rows))
 
 
-def _row(point: MemoryPoint) -> tuple[object, ...]:
+def _cells(point: MemoryPoint) -> tuple[object, ...]:
+    """The values of COLUMNS after the session. None if a value is not known."""
     return (
         point.trial.id,
         plain_text(point.trial.device, 80),
@@ -110,7 +120,7 @@ def _row(point: MemoryPoint) -> tuple[object, ...]:
     )
 
 
-def _device(finding: MemoryFinding) -> dict[str, object]:
+def _finding_json(finding: MemoryFinding) -> dict[str, object]:
     forgotten = finding.forgotten
     return {
         **picked(finding, "device", "group"),
@@ -126,17 +136,17 @@ def _device(finding: MemoryFinding) -> dict[str, object]:
             }
             for level in finding.levels
         ],
-        "length": _length(finding.length),
-        "length_to_wake": _length(finding.to_wake),
+        "length": _length_json(finding.length),
+        "length_to_wake": _length_json(finding.to_wake),
         "context_wait_s": None if forgotten is None else forgotten.wait_s,
         "left": None if forgotten is None else [forgotten.left.count, forgotten.left.total],
         "left_at_most": None if forgotten is None else forgotten.at_most,
         "surer": None if forgotten is None or forgotten.surer is None else list(forgotten.surer),
         "why": finding.why,
-        "points": [dict(zip(COLUMNS[1:], _row(point), strict=True)) for point in finding.points],
+        "points": [dict(zip(COLUMNS[1:], _cells(point), strict=True)) for point in finding.points],
     }
 
 
-def _length(length: MemoryLength | None) -> dict[str, object] | None:
+def _length_json(length: MemoryLength | None) -> dict[str, object] | None:
     """The length as JSON; None without one. An upper end of null means: longer than the longest wait."""
     return None if length is None else picked(length, "value_s", "bracket", "interval")

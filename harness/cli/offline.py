@@ -57,17 +57,19 @@ def command(
     [task] = options.checked()
     folder = session_folder(session)
     stimuli = read_stimuli(folder)
-    devices = _demand(stimuli, device)
-    line, began_s = RedrawnLine(quiet=quiet), time.monotonic()
+    devices = _select_devices(stimuli, device)
+    line, start_s = RedrawnLine(quiet=quiet), time.monotonic()
 
-    def progress(done: int, total: int) -> None:
-        time_left = f", {seconds((time.monotonic() - began_s) / done * (total - done))} left" if done else ""
+    def draw_progress(done: int, total: int) -> None:
+        time_left = f", {seconds((time.monotonic() - start_s) / done * (total - done))} left" if done else ""
         line.draw(f"{done} of {total} stimuli{time_left}")
 
     with closing(load_engine(task)) as engine:
         facts = engine.facts
         try:
-            detections, left_out = detect_in_session(engine, stimuli, devices, continuous=continuous, progress=progress)
+            detections, left_out = detect_in_session(
+                engine, stimuli, devices, continuous=continuous, progress=draw_progress
+            )
         finally:
             line.clear()
     threshold = facts.rule.threshold if facts.rule is not None else None
@@ -100,7 +102,8 @@ def command(
         sys.exit(ENGINE_FAULT)
 
 
-def _demand(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
+def _select_devices(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
+    """The named device; None for all that listened. InputError if the session does not have it."""
     if device is None:
         return stimuli.devices
     if device not in stimuli.devices:

@@ -43,10 +43,10 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
     if refusal := bench_stand.refusal(value):
         raise InputError(f"{stand} cannot go there: {value} {refusal}", remedy="Change the value, `low` or `high`")
     with _open_drivers(loaded_bench, bench_stand.connection) as drivers:
-        setting = stands_of(replace(loaded_bench, stands=(bench_stand,)), drivers, HostClock())[stand]
-        _refuse_by_hand(setting.request(value))
-        lasted_s = _time(lambda: setting.set_setting(bench_stand.moves, value))
-    click.echo(plain_text(f"{stand}: {bench_stand.moves} is {value}, after {seconds(lasted_s)}", 400))
+        driver = stands_of(replace(loaded_bench, stands=(bench_stand,)), drivers, HostClock())[stand]
+        _refuse_manual(driver.request(value))
+        duration_s = _measure_s(lambda: driver.set_setting(bench_stand.moves, value))
+    click.echo(plain_text(f"{stand}: {bench_stand.moves} is {value}, after {seconds(duration_s)}", 400))
 
 
 @verb("power")
@@ -71,22 +71,22 @@ def power(
             remedy=nearest(device, [candidate.device for candidate in loaded_bench.power], listed="Power switches"),
         )
     with _open_drivers(loaded_bench, switch.connection) as drivers:
-        switched = power_of(replace(loaded_bench, power=(switch,)), drivers)[device]
-        _refuse_by_hand(switched.request(on=turns_on))
-        lasted_s = _time(lambda: switched.turn(on=turns_on, given_up=threading.Event()))
-    click.echo(plain_text(f"{device}: its power is {state}, after {seconds(lasted_s)}", 400))
+        driver = power_of(replace(loaded_bench, power=(switch,)), drivers)[device]
+        _refuse_manual(driver.request(on=turns_on))
+        duration_s = _measure_s(lambda: driver.turn(on=turns_on, given_up=threading.Event()))
+    click.echo(plain_text(f"{device}: its power is {state}, after {seconds(duration_s)}", 400))
 
 
 @contextmanager
 def _open_drivers(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
-    """The driver that takes the orders, by its id."""
+    """Opens only the driver that takes the orders, and yields it by its id. Closes it after the block."""
     from harness.base.clocks import HostClock
     from harness.session.engine.assemble import assemble
 
     actuator = next(candidate for candidate in bench.actuators if candidate.id == connection)
     alone = replace(bench, devices=(), loudspeakers=(), microphone=None, monitor=None, actuators=(actuator,))
     with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch:
-        drivers = dict(assemble(alone, HostClock(), 0, Path(scratch)))
+        drivers = dict(assemble(alone, HostClock(), seed=0, scratch=Path(scratch)))
         driver = drivers[actuator.id]
         try:
             driver.open(lambda observation: None)
@@ -95,12 +95,13 @@ def _open_drivers(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
             driver.close()
 
 
-def _refuse_by_hand(request: str) -> None:
+def _refuse_manual(request: str) -> None:
+    """InputError if the operator carries the order out. request: what the operator is asked to do; "" for a driver."""
     if request:
         raise InputError("the operator does that by hand, so there is nothing to try", remedy="Run the scenario")
 
 
-def _time(work: Callable[[], None]) -> float:
-    begun_s = time.monotonic()
+def _measure_s(work: Callable[[], None]) -> float:
+    start_s = time.monotonic()
     work()
-    return time.monotonic() - begun_s
+    return time.monotonic() - start_s

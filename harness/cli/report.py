@@ -14,7 +14,8 @@ import click
 
 from harness.base.text_table import shown
 from harness.cli.options import A_FILE, argument, audio_option, json_option, option, verb
-from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting
+from harness.cli.sessions import session_folder
+from harness.cli.streams import drawn_progress, open_input, print_lines, refuse_overwriting
 from harness.model.errors import HarnessError, InputError, Place
 from harness.offline.request import PageOptions
 from harness.offline.wake_log_reading import demand_numbers
@@ -39,7 +40,7 @@ def command(
         "Evaluations: write JUnit XML for a CI server.", type=A_FILE, writes=True
     ),
     audio: str = audio_option(),
-    json_wanted: bool = json_option("Print one JSON object about a log."),
+    as_json: bool = json_option("Print one JSON object about a log."),
 ) -> None:  # fmt: skip
     """Write a self-contained page about sessions or evaluations, or summarise a wake-evaluation log.
 
@@ -55,40 +56,34 @@ def command(
     Exit status: 0 written, or the totals agree with the lines · 2 the input cannot be read · 3 the totals disagree.
     """
     if junit is not None or (output is not None and Path(log).is_file()):
-        if json_wanted:
+        if as_json:
             raise InputError("--json applies to a log without --html", remedy="Omit one of them")
-        _evaluations((log, *more), PageOptions(str(output or ""), str(junit or ""), audio))
+        _report_evaluations((log, *more), PageOptions(str(output or ""), str(junit or ""), audio))
         return
     if output is not None:
-        if json_wanted:
+        if as_json:
             raise InputError("--json applies to a log only", remedy="For a session: harness report export --json")
-        from harness.cli.sessions import session_folder
-        from harness.report.session_cases import SoundStorage
-        from harness.report.session_page import write_report
-
-        folders = [session_folder(session) for session in (log, *more)]
-        with drawn_progress():
-            verdict = write_report(folders, output, SoundStorage(audio))
-        click.echo(f"{verdict}.")
+        _report_sessions((log, *more), output, audio)
         return
-    if more or _names_session(log):
+    if more or _is_session(log):
         raise InputError(
             "a page about sessions needs a file",
             remedy=f"Name one: harness report {' '.join(map(shown, (log, *more)))} --html report.html."
             " For a summary here: harness report show SESSION",
         )
-    from harness.offline.reports.log_summary import as_json, lines
+    from harness.offline.reports import log_summary
 
-    summary = _read_log_totals(log)
-    print_lines([json.dumps(as_json(summary), indent=2)] if json_wanted else map(shown, lines(summary)))
+    summary = _summarise_log(log)
+    if as_json:
+        print_lines([json.dumps(log_summary.as_json(summary), indent=2)])
+    else:
+        print_lines(map(shown, log_summary.lines(summary)))
     if summary.differences:
         sys.exit(DISAGREES)
 
 
-def _names_session(name: str) -> bool:
+def _is_session(name: str) -> bool:
     """Whether the name is that of a folder, or of a session below ./sessions."""
-    from harness.cli.sessions import session_folder
-
     if Path(name).exists():
         return Path(name).is_dir()
     try:
@@ -98,14 +93,27 @@ def _names_session(name: str) -> bool:
     return True
 
 
-def _evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
+def _report_sessions(names: tuple[str, ...], output: Path, audio: str) -> None:
+    """Writes one page about the sessions, and prints its verdict."""
+    from harness.report.session_cases import SoundStorage
+    from harness.report.session_page import write_report
+
+    folders = [session_folder(name) for name in names]
+    with drawn_progress():
+        verdict = write_report(folders, output, SoundStorage(audio))
+    click.echo(f"{verdict}.")
+
+
+def _report_evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
+    """Writes the pages about evaluations. InputError for names that are not logs, and for pages that would replace
+    them."""
     from harness.cli.evaluate import write_pages
     from harness.offline.evaluation_results import read_engines, table_of
 
     for log in logs:
         for page in pages.files:
             refuse_overwriting(page, (log, f"{log}.jsonl"))
-        if _names_session(log):
+        if _is_session(log):
             raise InputError(
                 f"--junit applies to evaluation logs, but {log} is a session",
                 remedy=f"Write its results with: harness report export {log} --junit FILE",
@@ -120,12 +128,13 @@ def _evaluations(logs: tuple[str, ...], pages: PageOptions) -> None:
     write_pages(engines, table_of(engines, None, {}), pages)
 
 
-def _read_log_totals(name: str) -> LogSummary:
+def _summarise_log(name: str) -> LogSummary:
+    """The summary of a log or journal; with the nearest misses, if its journal is next to it."""
     from harness.offline.reports.log_summary import read_sums, summarise_log
 
-    with readable(name) as file:
+    with open_input(name) as file:
         try:
-            with _log_of(file.path) as path:
+            with _open_log(file.path) as path:
                 log, sums = read_sums(path, file.name)
         except OSError as error:
             raise InputError(
@@ -138,13 +147,15 @@ def _read_log_totals(name: str) -> LogSummary:
     demand_numbers(log, file.name)
     summary = summarise_log(log, sums)
     journal = Path(name if name.endswith(".jsonl") else f"{name}.jsonl")
-    return replace(summary, missed=_nearest_misses(journal)) if sums.missed and journal.is_file() else summary
+    if sums.missed and journal.is_file():
+        return replace(summary, missed=_nearest_misses(journal))
+    return summary
 
 
 def _nearest_misses(path: Path) -> tuple[str, ...]:
     """Lines about the false rejects of a journal that came closest to being accepted, the closest first.
 
-    A line has the highest score, if scores are stored. () if the journal cannot be read.
+    A line has the highest score, if scores are stored. Warns and returns () if the journal cannot be read.
     """
     from harness.offline.evaluation_results import score_cache_of
     from harness.offline.journal import JournalFile
@@ -162,8 +173,8 @@ def _nearest_misses(path: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def _log_of(path: Path) -> Iterator[Path]:
-    """The log itself, or a temporary log written from a journal."""
+def _open_log(path: Path) -> Iterator[Path]:
+    """The path of the log itself, or of a temporary log that is written from a journal."""
     from harness.offline.journal import JournalFile
     from harness.offline.reports.log import run_of, write_log
 

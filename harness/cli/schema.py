@@ -25,7 +25,7 @@ def command(
     In an editor with a YAML language server, begin a file with
     `# yaml-language-server: $schema=scenario.schema.json`.
     """
-    from harness.cli.json_schema import json_schema
+    from harness.cli.json_schema import json_schema  # here, since it imports every file format
 
     kinds = [FileKind(kind)] if kind else list(FileKind)
     schemas = {file_kind.value: json_schema(file_kind) for file_kind in kinds}

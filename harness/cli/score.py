@@ -14,7 +14,7 @@ import click
 from harness.base.text_table import shown
 from harness.cli import streams
 from harness.cli.options import EnumChoice, demand_limits, flag, option, repeatable, share, target_option, verb
-from harness.cli.streams import STREAM, InputFile, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
+from harness.cli.streams import STREAM, InputFile, is_one_place, open_input, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, AlignmentSelection, MarkScope, SpeakerPairing, TextUnit, TranscriptFormat
 from harness.model.errors import InputError, demand_main_options
 from harness.model.frozen import frozen
@@ -243,9 +243,9 @@ def command(
         raise InputError("--json and --html name the same file", remedy="Give one of them another file name")
     refuse_stdin_twice(files)
     with ExitStack() as stack:
-        reference_file = stack.enter_context(readable(reference))
-        groups_file = stack.enter_context(readable(groups)) if groups else None
-        hypothesis_files = [stack.enter_context(readable(hypothesis)) for hypothesis in hypotheses]
+        reference_file = stack.enter_context(open_input(reference))
+        groups_file = stack.enter_context(open_input(groups)) if groups else None
+        hypothesis_files = [stack.enter_context(open_input(hypothesis)) for hypothesis in hypotheses]
         systems = [
             _score(reference_file, file, rules, groups_file, crossed, with_digests=json_target is not None)
             for file in hypothesis_files
@@ -256,7 +256,7 @@ def command(
         comparisons = compare([system.scoring for system in systems])
         by_groups = compare_by_groups([(system.scoring, system.groups) for system in systems])
     if json_target is not None:
-        streams.put(json_target, pieces(systems, comparisons, by_groups))
+        streams.write_output(json_target, pieces(systems, comparisons, by_groups))
     if html_target is not None:
         _write_page(systems, html_target, reference)
     if STREAM not in targets:
@@ -475,7 +475,7 @@ def _lines(
 ) -> Iterator[str]:
     from harness.transcripts.reports.text import comparison_lines, report
 
-    colour, width = streams.in_colour(sys.stdout), streams.width()
+    colour, width = streams.uses_colour(sys.stdout), streams.width()
     for index, system in enumerate(systems):
         if index:
             yield ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +12,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import argument, csv_option, flag, json_option, repeatable, verb
 from harness.cli.sessions import figures_of, session_folder
-from harness.cli.streams import drawn_progress, standard_output
+from harness.cli.streams import drawn_progress, print_lines, print_pieces, standard_output
 from harness.model.choices import Grouping
 from harness.model.errors import InputError, nearest
 
@@ -32,7 +34,7 @@ def command(
         "--by",
         metavar="NAME",
     ),
-    checking: bool = flag("Check rows, clips and files for damage and changes; status 3 if any.", "--check"),
+    checks: bool = flag("Check rows, clips and files for damage and changes; status 3 if any.", "--check"),
 ) -> None:
     """Print the content of a session log: the table of trials, totals, wake results and limits.
 
@@ -43,55 +45,64 @@ def command(
     from harness.session import summary
     from harness.session.figures.progress import normalisation_of
     from harness.session.figures.trials import heard_in
-    from harness.session.log.reader import LogReader, check, sound_changes
+    from harness.session.log.reader import check, sound_changes
     from harness.session.trial_table import trials_csv
 
-    if as_json + as_csv + trials + wer + checking > 1:
+    if [as_json, as_csv, trials, wer, checks].count(True) > 1:
         raise InputError("--json, --csv, --trials, --wer and --check cannot be combined", remedy="Choose one")
     if groupings and not wer:
         raise InputError("--by applies only to --wer", remedy="Write --wer --by …")
     folder = session_folder(session)
-    stream = standard_output()
-    if checking:
+    if checks:
         with drawn_progress():
             findings = check(folder)
         sys.exit(print_findings(findings))
     if as_json:
-        from harness.base.codec import encode
-        from harness.model.feed import Logged
-        from harness.session.engine.feed import MESSAGES  # takes a while to import
-
-        with LogReader(folder) as reader:
-            for entry in reader.entries():
-                stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")
+        _print_rows(folder)
         return
     progress, wake = figures_of(folder)
     if as_csv:
-        stream.write(trials_csv(progress, wake).decode())
+        print_pieces([trials_csv(progress, wake).decode()])
     elif wer:
+        _demand_groupings(progress, groupings)
         heard = heard_in(progress.trials, wake)
-        columns = {axis for trial in progress.trials for axis, _ in trial.trial.conditions}
-        column_names = [*Grouping, *sorted(columns - set(Grouping))]
-        for name in groupings:
-            if name not in column_names:
-                raise InputError(f"--by {name}: trials cannot be grouped by this", remedy=nearest(name, column_names))
-        lines = summary.heard_tables(heard, normalisation_of(progress), groupings)
-        stream.write("\n".join(lines) + "\n")
+        print_lines(summary.heard_tables(heard, normalisation_of(progress), groupings))
     elif trials:
-        stream.write("\n".join(summary.trial_table(progress.trials, wake=wake)) + "\n")
+        print_lines(summary.trial_table(progress.trials, wake=wake))
     else:
-        lines = [
+        print_lines([
             *_head_lines(progress),
             *sound_changes(folder),
             "",
             *summary.end_of_session(progress, wake, folder),
             *summary.next_steps(progress, folder),
-        ]
-        stream.write("\n".join(lines) + "\n")
-    stream.flush()
+        ])  # fmt: skip
+
+
+def _print_rows(folder: Path) -> None:
+    """Prints each row of the log as a line of JSON, in the form of a message of the feed."""
+    from harness.base.codec import encode
+    from harness.model.feed import Logged
+    from harness.session.engine.feed import MESSAGES  # takes a while to import
+    from harness.session.log.reader import LogReader
+
+    stream = standard_output()
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")
+
+
+def _demand_groupings(progress: Progress, groupings: Sequence[str]) -> None:
+    """InputError for a grouping that is neither built in nor a condition of a trial."""
+    axes = {axis for trial in progress.trials for axis, _ in trial.trial.conditions}
+    names = [*Grouping, *sorted(axes - set(Grouping))]
+    for name in groupings:
+        if name not in names:
+            raise InputError(f"--by {name}: trials cannot be grouped by this", remedy=nearest(name, names))
 
 
 def _head_lines(progress: Progress) -> list[str]:
+    """What was run, and when."""
     from harness.session.summary import ran_line
     from harness.session.wording import RowWriter
 
@@ -103,17 +114,19 @@ def _head_lines(progress: Progress) -> list[str]:
 
 
 def print_findings(findings: LogFindings) -> int:
-    """Prints what a check found; the exit status."""
+    """Prints the result of a check. Returns the exit status: 3 for damage, else 0."""
     for line in findings.damage:
         click.echo(f"DAMAGE {plain_text(line, 400)}")
     for line in findings.notes:
         click.echo(f"note   {plain_text(line, 400)}")
     for name, end in findings.ends:
         click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
-    verdict = "damaged"
-    if not findings.damage:
-        missing_seal = ", but only partly sealed" if findings.ends else ", but not sealed"
-        verdict = "whole" if findings.sealed else f"whole{missing_seal}"
-    counted_kinds = "rows" if findings.clips is None else f"rows and {findings.clips} clips"
-    click.echo(f"{findings.rows} {counted_kinds}: {verdict}")
+    if findings.damage:
+        verdict = "damaged"
+    elif findings.sealed:
+        verdict = "whole"
+    else:
+        verdict = "whole, but only partly sealed" if findings.ends else "whole, but not sealed"
+    clips_text = "" if findings.clips is None else f" and {findings.clips} clips"
+    click.echo(f"{findings.rows} rows{clips_text}: {verdict}")
     return 3 if findings.damage else 0

@@ -26,6 +26,7 @@ from harness.model.frozen import frozen
 STREAM = "-"
 """What stands for standard input or output where a file is named."""
 STDIN_NAME = "<stdin>"
+"""What errors call standard input."""
 
 
 @frozen
@@ -37,13 +38,14 @@ class InputFile:
 
 
 @contextmanager
-def readable(name: str) -> Iterator[InputFile]:
-    """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile.
+def open_input(name: str) -> Iterator[InputFile]:
+    """The file that a person named; STREAM for standard input. That and a pipe are copied to a temporary file.
 
-    InputError of the block names the file as the person did.
+    An InputError of the block names the file as the person did. HarnessError if there is no room for the copy.
     """
     path = Path(name)
     # Unlike the methods of Path, these return False for names that are too long, and in folders that we may not read.
+    # A file that does not exist is left to the reader, which reports it.
     if name != STREAM and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
         with _add_file_name(InputFile(path, name)) as file:
             yield file
@@ -73,17 +75,18 @@ def readable(name: str) -> Iterator[InputFile]:
 
 @contextmanager
 def _add_file_name(file: InputFile) -> Iterator[InputFile]:
+    """Yields the file. An InputError of the block that names a temporary file gets the name that people know."""
     try:
         yield file
     except InputError as error:
-        named_error = _name_file(error, file)
+        named_error = _rename_file(error, file)
         if named_error is error:
             raise
         raise named_error from error
 
 
 def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
-    """InputError when a file to write is one of those to read."""
+    """InputError if a file to write is one of those to read."""
     for source in sources:
         may_coincide = STREAM not in (source, target) and os.path.isfile(target) and os.path.exists(source)
         if may_coincide and os.path.samefile(source, target):
@@ -91,7 +94,7 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
 
 
 def refuse_stdin_twice(files: Sequence[str]) -> None:
-    """InputError: standard input can be read only once."""
+    """InputError if more than one of the files is standard input, which can be read only once."""
     if files.count(STREAM) > 1:
         raise InputError("only one file can come from standard input", remedy="Name the others")
 
@@ -113,10 +116,10 @@ def _copy_stream(stream: BinaryIO, path: Path, name: str) -> None:
         ) from error
 
 
-def _name_file(error: InputError, file: InputFile) -> InputError:
-    """The error, with the name of a temporary file replaced by the name that people know."""
+def _rename_file(error: InputError, file: InputFile) -> InputError:
+    """The error with `file.name` in place of `file.path`; the same error if it does not name that path."""
     if isinstance(error, InputProblems):
-        problems = [_name_file(problem, file) for problem in error.problems]
+        problems = [_rename_file(problem, file) for problem in error.problems]
         unchanged = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
         return error if unchanged else InputProblems(problems)
     place = error.place
@@ -125,31 +128,34 @@ def _name_file(error: InputError, file: InputFile) -> InputError:
     return InputError(error.what, place=Place(file.name, place.line, place.column), remedy=error.remedy)
 
 
-_DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~", "█": "#", "▏": "|"} | {
-    sign: str(level) for level, sign in enumerate("▁▂▃▄▅▆▇", 1)
+_ASCII_CHARACTERS = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~", "█": "#", "▏": "|"} | {
+    bar: str(level) for level, bar in enumerate("▁▂▃▄▅▆▇", 1)
 }
 """Our own special characters → one ASCII character each, for terminals that can show only ASCII."""
-_LEGIBLE = "harness.legible"
+_ERROR_HANDLER = "harness.legible"
+"""The name of `_replace_unencodable` among the error handlers of codecs."""
 NO_TERMINAL = (120, 24)
+"""Columns and lines that are assumed if there is no terminal."""
 MIN_WIDTH = 20
 CHUNK_LINES = 500
+"""Lines that are printed in one write."""
 
 
 def safe_stream(stream: TextIO) -> TextIO:
-    """The stream, set so that a character that it cannot encode is drawn with others or escaped, not an error."""
+    """The stream, set so that a character that it cannot encode is replaced or escaped, and is not an error."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(errors=_LEGIBLE)
+        reconfigure(errors=_ERROR_HANDLER)
     return stream
 
 
 def standard_output() -> TextIO:
-    """Made safe."""
+    """Standard output as a `safe_stream`."""
     return safe_stream(sys.stdout)
 
 
-class _Input(io.RawIOBase):
-    """Standard input that is closed: nothing can be read from it."""
+class _ClosedInput(io.RawIOBase):
+    """Standard input that is closed. Reading from it raises InputError."""
 
     def fileno(self) -> int:
         return 0
@@ -162,7 +168,7 @@ class _Input(io.RawIOBase):
 
 
 class _Output(io.RawIOBase):
-    """Writes to a file descriptor. A fault does not end the command: it continues, and the rest is dropped.
+    """Writes to a file descriptor. After a fault, the command continues and its further output is dropped.
 
     A reader that has gone (`| head`, a terminal whose window was closed) is not even a fault.
     """
@@ -172,8 +178,8 @@ class _Output(io.RawIOBase):
         self._is_open = is_open
         self._fault = None if is_open else HarnessError("standard output is closed", remedy="Redirect it to a file")
         self._is_dropped = False
-        self.needed = False
-        """Whether to raise the fault, or BrokenPipeError, for a command that would otherwise never end."""
+        self.must_be_read = False
+        """Whether the first write that is dropped raises the fault, or BrokenPipeError if the reader has gone."""
 
     def fault(self) -> HarnessError | None:
         """Why part of the output is missing; None if all of it was written, or if its reader has gone."""
@@ -199,8 +205,9 @@ class _Output(io.RawIOBase):
                 if error.errno not in _READER_GONE:
                     problem = f"standard output cannot be written: {error.strerror}"
                     self._fault = HarnessError(problem, remedy="Free disk space, or redirect it")
-        dropped, self._is_dropped = self._is_dropped, True
-        if self.needed and not dropped:
+        is_first_drop = not self._is_dropped
+        self._is_dropped = True
+        if self.must_be_read and is_first_drop:
             raise self.fault() or BrokenPipeError()
         return len(content)
 
@@ -222,58 +229,63 @@ def open_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)
     if sys.stdin is None:
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(_Input()), "utf-8")
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_ClosedInput()), "utf-8")
     _output = _Output(1, is_open=sys.stdout is not None)
-    sys.stdout = _text(_output, sys.stdout)
-    sys.stderr = _text(_Output(2, is_open=sys.stderr is not None), sys.stderr)
+    sys.stdout = _text_stream(_output, sys.stdout)
+    sys.stderr = _text_stream(_Output(2, is_open=sys.stderr is not None), sys.stderr)
 
 
-def _text(raw: _Output, before: TextIO | None) -> TextIO:
+def _text_stream(raw: _Output, original: TextIO | None) -> TextIO:
+    """A stream of text over a descriptor, with the encoding and buffering of the original one."""
     encoding, errors, unbuffered = "utf-8", "strict", False
-    if before is not None:
-        encoding, errors = before.encoding, before.errors or errors
-        unbuffered = isinstance(before.buffer, io.RawIOBase)
+    if original is not None:
+        encoding, errors = original.encoding, original.errors or errors
+        unbuffered = isinstance(original.buffer, io.RawIOBase)
     by_line = unbuffered or raw.fileno() == 2 or raw.isatty()
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=by_line)
 
 
 def output_fault() -> HarnessError | None:
-    """Writes what is left. Why standard output is not whole; None where it is, or where nobody reads it."""
+    """Writes the rest of standard output. Returns why part of it is missing; None if nothing is, or nobody reads it."""
     sys.stdout.flush()
     return _output.fault() if _output is not None else None
 
 
 def demand_reader() -> None:
-    """From now on a reader that has gone is a BrokenPipeError: for a command that would go on for ever."""
+    """From now on, output without a reader raises BrokenPipeError, to end a command that would go on for ever."""
     if _output is not None:
-        _output.needed = True
+        _output.must_be_read = True
 
 
-def _legible(error: UnicodeError) -> tuple[str | bytes, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
+    """An error handler for codecs: our special characters become ASCII ones, and all others are escaped."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    signs = error.object[error.start : error.end]
-    return "".join(_DRAWN.get(sign) or sign.encode("ascii", "backslashreplace").decode() for sign in signs), error.end
+    replacements = [
+        _ASCII_CHARACTERS.get(character) or character.encode("ascii", "backslashreplace").decode()
+        for character in error.object[error.start : error.end]
+    ]
+    return "".join(replacements), error.end
 
 
-codecs.register_error(_LEGIBLE, _legible)
+codecs.register_error(_ERROR_HANDLER, _replace_unencodable)
 
 
 def width() -> int:
-    """Columns of the terminal; 120 where there is none."""
+    """Columns of the terminal, at least MIN_WIDTH; 120 if there is none."""
     return max(MIN_WIDTH, shutil.get_terminal_size(NO_TERMINAL).columns)
 
 
-def in_colour(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that shows colours, and nobody asked for none (no-color.org)."""
+def uses_colour(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that shows colours, and the user has not switched them off (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 _CLEAR = "\r\x1b[K"
-BETWEEN_DRAWINGS_S = 0.1
+MIN_REDRAW_INTERVAL_S = 0.1
 
 
-def on_terminal(stream: TextIO) -> bool:
+def can_redraw(stream: TextIO) -> bool:
     """Whether a line on this stream can be redrawn."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
@@ -283,19 +295,21 @@ class RedrawnLine:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._stream = safe_stream(sys.stderr)
-        self._draws = on_terminal(self._stream) and not quiet
+        self._draws = can_redraw(self._stream) and not quiet
         self._last_text = ""
 
     def draw(self, text: str) -> None:
+        """Replaces the line, cut to the width of the terminal. Does nothing if it is not a terminal, or when quiet."""
         if self._draws:
             self._last_text = shown(text, max(10, self._columns() - 1))
             self._write(_CLEAR + self._last_text)
 
     def above(self, line: str) -> None:
+        """Prints a line above the redrawn one, in any case."""
         self._write((_CLEAR if self._last_text else "") + line + "\n" + self._last_text)
 
     def clear(self) -> None:
-        """Remove the line from the screen."""
+        """Removes the line from the screen."""
         if self._last_text:
             self._write(_CLEAR)
         self._last_text = ""
@@ -303,13 +317,13 @@ class RedrawnLine:
     def _columns(self) -> int:
         """The width of the terminal of standard error, in columns.
 
-        `shutil` would ask standard output, and say 80 if that is a file.
+        `shutil` would ask standard output, and return 80 if that is a file.
         """
         try:
-            wide = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns)
+            columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns)
         except (OSError, ValueError):
-            wide = 0
-        return wide or shutil.get_terminal_size().columns
+            columns = 0
+        return columns or shutil.get_terminal_size().columns
 
     def _write(self, text: str) -> None:
         self._stream.write(text)
@@ -318,21 +332,25 @@ class RedrawnLine:
 
 @contextmanager
 def drawn_progress() -> Iterator[None]:
-    """Draws a line about the work in the block (see harness.base.progress), on a terminal; print after the block.
+    """Draws a line about the work in the block (see harness.base.progress), on a terminal. Print after the block.
 
-    It is drawn by the work itself: no thread runs beside it.
+    The line is drawn by the work itself, in its thread.
     """
     line = RedrawnLine()
-    next_s = 0.0
+    next_draw_s = 0.0
 
     def draw(task: str, done: int, total: int) -> None:
-        nonlocal next_s
-        if (now_s := time.monotonic()) >= next_s or not done:
-            next_s = now_s + BETWEEN_DRAWINGS_S
-            count = f": {done:,}" if done else " …"
-            line.draw(f"{task}: {done:,} of {total:,}" if total else f"{task}{count}")
+        nonlocal next_draw_s
+        now_s = time.monotonic()
+        if now_s < next_draw_s and done:
+            return
+        next_draw_s = now_s + MIN_REDRAW_INTERVAL_S
+        if total:
+            line.draw(f"{task}: {done:,} of {total:,}")
+        else:
+            line.draw(f"{task}: {done:,}" if done else f"{task} …")
 
-    if not on_terminal(sys.stderr):
+    if not can_redraw(sys.stderr):
         yield
         return
     with report_progress_to(draw):
@@ -348,7 +366,7 @@ def bold(line: str, colour: bool) -> str:
 
 
 def heading(title: str, columns: int, colour: bool) -> str:
-    """A line above all that is said of one of several systems."""
+    """The line above the results of one of several systems, as wide as the terminal."""
     text = f"── {shown(title, max(8, columns - 8))} "
     return bold(text + "─" * (columns - width_of(text)), colour)
 
@@ -370,15 +388,15 @@ def print_pieces(pieces: Iterable[str]) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Writes a text to a file, whole or not at all (to a pipe or device: piece by piece). HarnessError."""
+    """Writes a text to a file, completely or not at all; to a pipe or device piece by piece. HarnessError."""
     with WholeFile(str(path)) as file:
         for piece in pieces:
             file.write(piece.encode())
         file.keep()
 
 
-def put(target: str, pieces: Iterable[str]) -> None:
-    """Prints a text in pieces where the target is `-`; else see `write_pieces`."""
+def write_output(target: str, pieces: Iterable[str]) -> None:
+    """Prints a text in pieces if the target is STREAM; otherwise writes it to that file, see `write_pieces`."""
     if target == STREAM:
         print_pieces(pieces)
     else:

@@ -46,7 +46,8 @@ def command(
     from harness.report.trend import follow
 
     with drawn_progress():
-        trend_report = follow(folder, names, device, since.replace(tzinfo=UTC).timestamp() if since else None)
+        since_wall_s = None if since is None else since.replace(tzinfo=UTC).timestamp()
+        trend_report = follow(folder, names, device, since_wall_s)
     if html is not None:
         trend_page.write_page(trend_report, html)
     if printed.as_json:

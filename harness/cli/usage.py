@@ -25,8 +25,10 @@ class CommandLineError(click.UsageError):
 
 
 def reworded_error(error: click.UsageError, hint: str = "") -> CommandLineError:
-    """The error in our words: `harness run: --seed: 'x' is not a whole number. Write a whole number`. hint: a further
-    sentence."""
+    """The error in our words: `harness run: --seed: 'x' is not a whole number. Write a whole number`.
+
+    hint: a further sentence.
+    """
     if isinstance(error, CommandLineError):
         text = error.message
     else:
@@ -39,6 +41,7 @@ def reworded_error(error: click.UsageError, hint: str = "") -> CommandLineError:
 
 
 def _sentences(error: click.UsageError) -> str:
+    """What is wrong, and what to do. Errors that are not known here keep click's words."""
     if isinstance(error, click.MissingParameter):
         return _missing_text(error)
     if isinstance(error, click.BadParameter):
@@ -47,12 +50,7 @@ def _sentences(error: click.UsageError) -> str:
     if isinstance(error, click.BadOptionUsage):
         return _missing_value_text(error)
     if isinstance(error, click.NoSuchOption):
-        option_name = error.option_name.lstrip("-")  # click compares the hyphens, too
-        similar = [
-            name for name in error.possibilities or () if difflib.get_close_matches(option_name, [name.lstrip("-")])
-        ]
-        similar = _settings(option_name, error.ctx) or similar
-        return f"there is no option {error.option_name}. {_nearest_hint(similar, error.ctx)}"
+        return f"there is no option {error.option_name}. {_nearest_hint(_similar_options(error), error.ctx)}"
     if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
         similar = [repr(name) for name in getattr(error, "possibilities", None) or ()]
         return f"there is no command {command!r}. {_nearest_hint(similar, error.ctx)}"
@@ -62,7 +60,14 @@ def _sentences(error: click.UsageError) -> str:
     return error.format_message().removesuffix(".")
 
 
-def _settings(name: str, ctx: click.Context | None) -> list[str]:
+def _similar_options(error: click.NoSuchOption) -> list[str]:
+    """The setting that the user may have meant, otherwise the options with a similar name."""
+    option_name = error.option_name.lstrip("-")  # click compares the hyphens, too
+    similar = [name for name in error.possibilities or () if difflib.get_close_matches(option_name, [name.lstrip("-")])]
+    return _matching_setting(option_name, error.ctx) or similar
+
+
+def _matching_setting(name: str, ctx: click.Context | None) -> list[str]:
     """[`-s NAME=VALUE`] if the wrong option is the name of an engine's setting, and the command takes settings."""
     if ctx is None or not any("--setting" in parameter.opts for parameter in ctx.command.params):
         return []
@@ -80,12 +85,11 @@ def _missing_text(error: click.MissingParameter) -> str:
 
 def _missing_value_text(error: click.BadOptionUsage) -> str:
     name = error.option_name
-    options = (
-        [] if error.ctx is None else [parameter for parameter in error.ctx.command.params if name in parameter.opts]
-    )
-    if error.ctx is None or not options or not isinstance(options[0], click.Option):
+    if error.ctx is None:
         return error.message.removesuffix(".")
-    option = options[0]
+    option = next((parameter for parameter in error.ctx.command.params if name in parameter.opts), None)
+    if not isinstance(option, click.Option):
+        return error.message.removesuffix(".")
     if option.is_flag or option.count:
         return f"{name} takes no value. Write {name} alone"
     values = "a value" if option.nargs == 1 else f"{option.nargs} values"
@@ -97,8 +101,8 @@ def _nearest_hint(names: Sequence[str] | None, ctx: click.Context | None) -> str
         return f"Did you mean {' or '.join(names)}?"
     if ctx is None:
         return "See harness --help"
-    whole = any("--help-all" in param.opts for param in ctx.command.get_params(ctx))
-    return f"See {ctx.command_path} {'--help-all' if whole else '--help'}"
+    has_help_all = any("--help-all" in param.opts for param in ctx.command.get_params(ctx))
+    return f"See {ctx.command_path} {'--help-all' if has_help_all else '--help'}"
 
 
 def _usage(ctx: click.Context | None) -> str:
@@ -122,8 +126,8 @@ def _value_problem(message: str, parameter: click.Parameter | None) -> str:
     message: click's. A message of our own parameter types says both already.
     """
     kind = parameter.type if parameter is not None else None
-    wrong = re.match(r"(.+?) (?:is not (?:a valid|in the range|one of)|does not match the format)", message, re.DOTALL)
-    value = wrong[1] if wrong is not None else ""
+    match = re.match(r"(.+?) (?:is not (?:a valid|in the range|one of)|does not match the format)", message, re.DOTALL)
+    value = match[1] if match is not None else ""
     if value and isinstance(kind, click.Choice):
         *names, last = map(str, kind.choices)
         return f"{value} is not supported. Use {', '.join(names) + ' or ' if names else ''}{last}"
@@ -133,14 +137,17 @@ def _value_problem(message: str, parameter: click.Parameter | None) -> str:
         number, example = ("a whole number", "10") if isinstance(kind, type(click.INT)) else ("a number", "0.5")
         problem = "is not allowed" if "is not in the range" in message else f"is not {number}"
         return f"{value} {problem}. Write {number}, {numbers_allowed(kind) or f'such as {example}'}"
-    path = re.fullmatch(r"\w+ ('.*'|\".*\") (.*?)\.", message, re.DOTALL)
-    if path is not None and isinstance(kind, click.Path) and path[2] in _PATHS:
-        return f"{path[1]} {_PATHS[path[2]] or f'does not exist. {similar_path(Path(path[1][1:-1]))}'}"
+    match = re.fullmatch(r"\w+ ('.*'|\".*\") (.*?)\.", message, re.DOTALL)
+    if match is not None and isinstance(kind, click.Path):
+        quoted_path, problem = match.groups()
+        if problem == "does not exist":
+            return f"{quoted_path} does not exist. {similar_path(Path(quoted_path[1:-1]))}"
+        if problem in _PATH_PROBLEMS:
+            return f"{quoted_path} {_PATH_PROBLEMS[problem]}"
     return message.removesuffix(".")
 
 
-_PATHS = {
-    "does not exist": "",
+_PATH_PROBLEMS = {
     "is a directory": "is a folder. Name a file",
     "is a file": "is a file. Name a folder",
     "is not readable": "cannot be read. Check its permissions",

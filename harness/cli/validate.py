@@ -26,36 +26,41 @@ from harness.model.trial import trials_in_words
 if TYPE_CHECKING:
     from harness.model.bench import DeviceProfile
 
-EXIT_PROBLEMS = 2  # As for wrong usage and unreadable files.
+EXIT_PROBLEMS = 2  # The same status as for wrong usage and unreadable files.
 MAX_LINE_CHARS = 2000
 _FIRST = (FileKind.SCENARIO, FileKind.BENCH, FileKind.DEVICE, FileKind.NORMALISATION, FileKind.GRAMMAR)
+"""The kinds that are printed first, in this order. Their files have ids."""
 
 
 @dataclass(slots=True)
 class ValidatedFiles:
-    """files: kind, path and content of each file that could be read. unmet: needs that a bench does not meet.
+    """The files that were checked, and what is wrong with them.
 
-    of_pair: notes on a scenario that concern its bench. plans: kinds of the trials of each scenario, on its bench.
+    - files: kind, path and content of each file that could be read.
+    - unmet: needs of scenarios that the bench does not meet.
+    - foreign: YAML files in folders that are not files of the harness.
+    - bench_notes: (scenario, note) about scenarios on the bench.
+    - plans: kinds of the trials of each scenario on the bench.
     """
 
     files: list[tuple[FileKind, Path, Any]] = field(default_factory=list)
     problems: list[InputError] = field(default_factory=list)
     unmet: list[UnmetNeed] = field(default_factory=list)
-    left_alone: list[Path] = field(default_factory=list)
-    of_pair: list[tuple[Path, str]] = field(default_factory=list)
+    foreign: list[Path] = field(default_factory=list)
+    bench_notes: list[tuple[Path, str]] = field(default_factory=list)
     plans: dict[Path, list[TrialKind]] = field(default_factory=dict)
 
     def of_kind(self, kind: FileKind) -> list[tuple[Path, Any]]:
-        return [(path, read) for other, path, read in self.files if other is kind]
+        return [(path, content) for other_kind, path, content in self.files if other_kind is kind]
 
-    def note(self, error: InputError) -> None:
-        """Notes a problem, or several, each only once."""
+    def add_problem(self, error: InputError) -> None:
+        """Adds a problem, or each of several, unless it is known already."""
         for problem in error.problems if isinstance(error, InputProblems) else (error,):
             if str(problem) not in (str(earlier) for earlier in self.problems):
                 self.problems.append(problem)
 
     def read(self, path: Path) -> None:
-        """Reads a file of any kind."""
+        """Reads a file of any kind. What is wrong with it is added to the problems."""
         from harness.base.findings import kind_of
         from harness.devices.profiles.profile import load_profile
         from harness.rating.files.rounds import load_gold, load_rater_keys, load_training, read_round
@@ -81,25 +86,27 @@ class ValidatedFiles:
         }
         try:
             kind = kind_of(path)
-            self.files.append((kind, path, read := readers[kind](path)))
+            content = readers[kind](path)
+            self.files.append((kind, path, content))
             if kind is FileKind.DEVICE:
-                self._try_samples(path, read)
+                self._run_samples(path, content)
         except InputError as error:
-            self.note(error)
+            self.add_problem(error)
 
-    def _try_samples(self, path: Path, profile: DeviceProfile) -> None:
-        """Runs the samples of a profile, which are its tests. A sample with a different result is a noted problem."""
+    def _run_samples(self, path: Path, profile: DeviceProfile) -> None:
+        """Runs the samples of a profile, which are its tests. A different result is a problem."""
         from harness.devices.profiles.samples import check_samples
 
         for result in check_samples(profile):
             if result.wrong:
                 problem = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
                 remedy = f"Change the rules, or what the sample `gives`; see harness admin devices test {path}"
-                self.note(InputError(problem, place=Place(str(path), result.sample.line), remedy=remedy))
+                self.add_problem(InputError(problem, place=Place(str(path), result.sample.line), remedy=remedy))
 
-    def pair(self) -> None:
+    def check_scenarios(self) -> None:
         """Checks every scenario on the bench if exactly one bench was given. Otherwise it checks only the voices."""
-        if not (scenarios := self.of_kind(FileKind.SCENARIO)):
+        scenarios = self.of_kind(FileKind.SCENARIO)
+        if not scenarios:
             return
         from harness.scenario.compatibility import check_compatibility
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
@@ -116,15 +123,16 @@ class ValidatedFiles:
                 trials = plan(scenario, bench)
                 self.plans[path] = [trial.kind for trial in trials]
                 refuse_unplayable(scenario, trials)
-                self.of_pair += ((path, note) for note in evidence_notes(trials, scenario.limits, bench.operator))
-                self.of_pair += ((path, note) for note in percentile_notes(trials, scenario.limits))
+                limits = scenario.limits
+                notes = [*evidence_notes(trials, limits, bench.operator), *percentile_notes(trials, limits)]
+                self.bench_notes += ((path, note) for note in notes)
             except UnmetNeed as need:
                 self.unmet.append(need)
             except InputError as error:
-                self.note(error)
+                self.add_problem(error)
 
     def sorted_problems(self) -> list[InputError]:
-        return sorted(self.problems, key=lambda problem: _order(problem.place))
+        return sorted(self.problems, key=lambda problem: _sort_key(problem.place))
 
 
 @verb("validate")
@@ -143,48 +151,47 @@ def command(
     """
     findings = ValidatedFiles()
     with drawn_progress():
-        for path in tracked(list(_files(paths, findings)), "Reading files"):
+        for path in tracked(list(_select_files(paths, findings)), "Reading files"):
             findings.read(path)
-        findings.pair()
+        findings.check_scenarios()
     if as_json:
         click.echo(json.dumps(_as_json(findings), indent=2))
     else:
-        _print(findings)
+        _print_findings(findings)
     if findings.problems:
         sys.exit(EXIT_PROBLEMS)
 
 
-def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
-    """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
+def _select_files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
+    """The named files and those in the named folders, each once. YAML in a folder that is not ours is only listed."""
     from harness.base.findings import is_foreign
 
     visited: set[str] = set()
     for path in paths:
-        inside = [path]
+        files = [path]
         if os.path.isdir(path):  # path.is_dir() fails at a name that is too long
-            inside = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml"))
-        if not inside:
-            nothing = InputError(
-                "there is no YAML file in this folder", place=Place(str(path)), remedy="Name another folder"
-            )
-            findings.note(nothing)
-        for file in inside:
-            real = os.path.realpath(file)  # resolve() fails at a link to itself
-            if real in visited:
+            files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml"))
+        if not files:
+            problem = "there is no YAML file in this folder"
+            findings.add_problem(InputError(problem, place=Place(str(path)), remedy="Name another folder"))
+        for file in files:
+            real_path = os.path.realpath(file)  # resolve() fails at a link to itself
+            if real_path in visited:
                 continue
-            visited.add(real)
+            visited.add(real_path)
             if file != path and is_foreign(file):
-                findings.left_alone.append(file)
+                findings.foreign.append(file)
             else:
                 yield file
 
 
-def _print(findings: ValidatedFiles) -> None:
-    for kind, path, read in _in_print_order(findings):
-        click.echo(plain_text(f"{path}: {_summary(kind, read, findings.plans.get(path))}", MAX_LINE_CHARS))
+def _print_findings(findings: ValidatedFiles) -> None:
+    """Prints a line for each file, note and unmet need, and the problems to standard error."""
+    for kind, path, content in _in_print_order(findings):
+        click.echo(plain_text(f"{path}: {_summary(kind, content, findings.plans.get(path))}", MAX_LINE_CHARS))
     for path, note in _notes(findings):
         click.echo(plain_text(f"{path}: note: {note}", MAX_LINE_CHARS))
-    for path in findings.left_alone:
+    for path in findings.foreign:
         click.echo(plain_text(f"{path}: ignored, not a harness file", MAX_LINE_CHARS))
     for need in findings.unmet:
         click.echo(plain_text(f"would be skipped: {need}", MAX_LINE_CHARS))
@@ -192,8 +199,8 @@ def _print(findings: ValidatedFiles) -> None:
     for problem in problems:
         click.echo(plain_text(str(problem), MAX_LINE_CHARS), err=True)
     if problems:
-        files = len({problem.place.file for problem in problems if problem.place})
-        click.echo(f"{counted(len(problems), 'problem')} in {counted(files, 'file')}", err=True)
+        file_count = len({problem.place.file for problem in problems if problem.place})
+        click.echo(f"{counted(len(problems), 'problem')} in {counted(file_count, 'file')}", err=True)
 
 
 def _in_print_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
@@ -201,38 +208,42 @@ def _in_print_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]
     return sorted(findings.files, key=lambda entry: _FIRST.index(entry[0]) if entry[0] in _FIRST else len(_FIRST))
 
 
-def _summary(kind: FileKind, read: Any, planned: list[TrialKind] | None) -> str:
+def _summary(kind: FileKind, content: Any, planned_kinds: list[TrialKind] | None) -> str:
+    """What a file is called and contains. planned_kinds: see `_plan_text`."""
     match kind:
         case FileKind.SCENARIO:
-            return f"scenario {read.id}: {_plan_text(read, planned)}"
+            return f"scenario {content.id}: {_plan_text(content, planned_kinds)}"
         case FileKind.BENCH:
-            speakers = counted(len(read.loudspeakers), "loudspeaker")
-            return f"bench {read.id}: {counted(len(read.devices), 'device')}, {speakers}"
+            speakers = counted(len(content.loudspeakers), "loudspeaker")
+            return f"bench {content.id}: {counted(len(content.devices), 'device')}, {speakers}"
         case FileKind.DEVICE:
-            reports = ", ".join(sorted(read.reports)) or "nothing (a black box)"
-            phrases = ", ".join(f'"{phrase}"' for phrase in read.wake_phrases) or "none"
-            return f"device {read.id}: wake phrases {phrases}; reports {reports}"
+            reports = ", ".join(sorted(content.reports)) or "nothing (a black box)"
+            phrases = ", ".join(f'"{phrase}"' for phrase in content.wake_phrases) or "none"
+            return f"device {content.id}: wake phrases {phrases}; reports {reports}"
         case FileKind.NORMALISATION:
-            return f"normalisation {read.id}: {read.base.value}, then {counted(len(read.same), 'pair')}"
+            return f"normalisation {content.id}: {content.base.value}, then {counted(len(content.same), 'pair')}"
         case FileKind.GRAMMAR:
-            patterns = sum(len(intent.sentences) for intent in read.intents)
-            return f"grammar {read.name}: {counted(patterns, 'pattern')}, {counted(len(read.values), 'list')}"
+            pattern_count = sum(len(intent.sentences) for intent in content.intents)
+            return (
+                f"grammar {content.name}: {counted(pattern_count, 'pattern')}, {counted(len(content.values), 'list')}"
+            )
         case FileKind.ROUND:
-            raters = counted(len(read.raters), "named rater")
-            return f"round {read.id}: {counted(len(read.sessions), 'session')}, {raters}"
+            raters = counted(len(content.raters), "named rater")
+            return f"round {content.id}: {counted(len(content.sessions), 'session')}, {raters}"
         case FileKind.CONDITIONS:
-            return counted(len(read), "condition")
+            return counted(len(content), "condition")
         case FileKind.TRAINING:
-            return f"training of {counted(len(read), 'exercise')}"
+            return f"training of {counted(len(content), 'exercise')}"
         case FileKind.GOLD:
-            return f"gold of {counted(len(read), 'known answer')}"
+            return f"gold of {counted(len(content), 'known answer')}"
         case FileKind.LABEL_SET:
-            return f"label set {read.id}: {counted(len(read.labels), 'label')}"
+            return f"label set {content.id}: {counted(len(content.labels), 'label')}"
         case FileKind.RATER_KEYS:
             return "rater keys are valid"
 
 
 def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
+    """(path, note) of each remark on a scenario, first on itself and then on the bench."""
     from harness.scenario.assets import length_notes
     from harness.scenario.references import numeral_notes
     from harness.scenario.trials import noise_notes, wait_notes
@@ -246,35 +257,40 @@ def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
             *length_notes(scenario),
         )
         yield from ((path, note) for note in notes)
-    yield from findings.of_pair
+    yield from findings.bench_notes
 
 
-def _plan_text(scenario: Scenario, planned: list[TrialKind] | None) -> str:
-    """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind.
+def _plan_text(scenario: Scenario, planned_kinds: list[TrialKind] | None) -> str:
+    """How many trials there are. If some are not queries, trials are counted by kind, since not every axis of the
+    matrix multiplies each kind.
 
-    planned: kinds of the trials on the bench; without a bench, the number of probes is not known.
+    planned_kinds: of the trials on the bench; None without a bench, when the number of probes is not known.
     """
     from harness.scenario.scenario import planned_trials
 
-    by_kind = _trials_by_kind(scenario, planned)
-    if set(by_kind) <= {TrialKind.QUERY}:
+    counts_by_kind = _trials_by_kind(scenario, planned_kinds)
+    if set(counts_by_kind) <= {TrialKind.QUERY}:
         trials, cells = planned_trials(scenario)
         return f"{counted(trials, 'trial')} × {counted(cells, 'cell')} = {trials * cells} planned"
-    kinds = planned or list(Counter(by_kind).elements())
-    probed = planned is None and any(trial.ambient is not None and trial.ambient.probe for trial in scenario.trials)
-    total = f"{trials_in_words(kinds)}{', and probes' if probed else ''}"
-    return f"{' + '.join(f'{count} {kind}' for kind, count in by_kind.items())} = {total}"
+    kinds = planned_kinds or list(counts_by_kind.elements())
+    total = trials_in_words(kinds)
+    if planned_kinds is None and any(trial.ambient is not None and trial.ambient.probe for trial in scenario.trials):
+        total = f"{total}, and probes"
+    return f"{' + '.join(f'{count} {kind}' for kind, count in counts_by_kind.items())} = {total}"
 
 
-def _trials_by_kind(scenario: Scenario, planned: list[TrialKind] | None) -> dict[TrialKind, int]:
-    """planned: as of `_plan_text`; what a bench injects is not multiplied by positions."""
+def _trials_by_kind(scenario: Scenario, planned_kinds: list[TrialKind] | None) -> Counter[TrialKind]:
+    """Numbers of trials without probes. planned_kinds: see `_plan_text`.
+
+    With a bench they may be fewer: what it injects into a device is not multiplied by positions.
+    """
     from harness.scenario.scenario import trial_count
 
-    if planned is not None:
-        return Counter(kind for kind in planned if kind is not TrialKind.PROBE)
-    counts: dict[TrialKind, int] = {}
+    if planned_kinds is not None:
+        return Counter(kind for kind in planned_kinds if kind is not TrialKind.PROBE)
+    counts: Counter[TrialKind] = Counter()
     for trial in scenario.trials:
-        counts[trial.kind] = counts.get(trial.kind, 0) + trial_count(trial, scenario.matrix)
+        counts[trial.kind] += trial_count(trial, scenario.matrix)
     return counts
 
 
@@ -282,35 +298,32 @@ def _as_json(findings: ValidatedFiles) -> dict[str, object]:
     from harness.scenario.scenario import planned_trials
 
     files: list[dict[str, object]] = []
-    for kind, path, read in _in_print_order(findings):
+    for kind, path, content in _in_print_order(findings):
         if kind is FileKind.GRAMMAR:
             continue
         row: dict[str, object] = {"file": str(path), "kind": kind.value}
         if kind in _FIRST:
-            row["id"] = read.id
+            row["id"] = content.id
         if kind is FileKind.SCENARIO:
-            trials, cells = planned_trials(read)
-            row |= {
-                "trials": trials,
-                "cells": cells,
-                "planned": sum(_trials_by_kind(read, findings.plans.get(path)).values()),
-            }
+            trials, cells = planned_trials(content)
+            planned = _trials_by_kind(content, findings.plans.get(path)).total()
+            row |= {"trials": trials, "cells": cells, "planned": planned}
         files.append(row)
     return {
         "ok": not findings.problems,
         "files": files,
         "notes": [{"file": str(path), "what": note} for path, note in _notes(findings)],
-        "left_alone": [str(path) for path in findings.left_alone],
-        "problems": [_row(problem) for problem in findings.sorted_problems()],
-        "unmet_needs": [_row(need) for need in findings.unmet],
+        "left_alone": [str(path) for path in findings.foreign],
+        "problems": [_error_json(problem) for problem in findings.sorted_problems()],
+        "unmet_needs": [_error_json(need) for need in findings.unmet],
     }
 
 
-def _row(error: InputError | UnmetNeed) -> dict[str, object]:
+def _error_json(error: InputError | UnmetNeed) -> dict[str, object]:
     place = error.place or Place("")
     place_fields = {"file": place.file, "line": place.line or None, "column": place.column or None}
     return {**place_fields, "what": error.what, "remedy": error.remedy}
 
 
-def _order(place: Place | None) -> tuple[str, int, int]:
+def _sort_key(place: Place | None) -> tuple[str, int, int]:
     return (place.file, place.line, place.column) if place else ("", 0, 0)

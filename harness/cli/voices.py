@@ -36,21 +36,23 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
     for title in ("engine", "version", "voices", "licence"):
         table.add_column(title, overflow="fold")
 
-    def row_of(name: str) -> tuple[str, ...]:
+    def cells_of(name: str) -> tuple[str, ...]:
         try:
-            voice = load(Group.VOICES, name)()
-            spoken = voice.names()
-            plain = [entry for entry in spoken if "+" not in entry]
-            shown = " ".join(plain) if len(plain) <= 8 else f"{len(plain)} ({len(spoken)} with variants)"
-            licence = str(getattr(voice, "licence", "not stated"))
+            engine = load(Group.VOICES, name)()
+            voice_names = engine.names()
+            plain_names = [voice_name for voice_name in voice_names if "+" not in voice_name]
+            names_text = f"{len(plain_names)} ({len(voice_names)} with variants)"
+            if len(plain_names) <= 8:
+                names_text = " ".join(plain_names)
+            licence = str(getattr(engine, "licence", "not stated"))
             # Model hashes belong in the log, not in a table.
-            return name, " ".join(voice.version().split()[:2]), shown, licence
+            return name, " ".join(engine.version().split()[:2]), names_text, licence
         except HarnessError as error:
             return name, "not installed", str(error), ""
 
     with drawn_progress():
         for name in tracked(names(Group.VOICES), "Querying speech engines"):
-            table.add_row(*map(Text, row_of(name)))
+            table.add_row(*map(Text, cells_of(name)))
     Console(file=sys.stdout).print(table)
 
 
@@ -58,7 +60,7 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
 def say(
     *,
     text: str = argument(),
-    named: str = option("Voice, as ENGINE:NAME.", "--voice", default="espeak:en-us"),
+    voice: str = option("Voice, as ENGINE:NAME.", "--voice", default="espeak:en-us"),
     wake_phrase: str | None = option(
         "Wake phrase, spoken before TEXT by the same voice.", "--phrase", former=("--wake-phrase",)
     ),
@@ -79,18 +81,19 @@ def say(
     from harness.sound.level import active_speech_level
     from harness.sound.stimuli.renderer import Renderer
 
-    engine, colon, name = named.partition(":")
-    if not colon or not name:
+    engine, _, name = voice.partition(":")
+    if not name:
         raise InputError(
-            f"--voice {named!r} must have the form ENGINE:NAME", remedy="For example --voice espeak:en-us+f3"
+            f"--voice {voice!r} must have the form ENGINE:NAME", remedy="For example --voice espeak:en-us+f3"
         )
     renderer = Renderer(None)
     own_language = getattr(renderer.voice(engine), "language_of", None)
-    spoken = language or (own_language(name) if own_language else "en-US")
+    if not language:
+        language = own_language(name) if own_language else "en-US"
     recipe = StimulusRecipe(
         query=SpokenText(text),
         wake_phrase=SpokenText(wake_phrase) if wake_phrase else None,
-        voice=VoiceSpec(engine, name, rate_wpm, pitch, spoken),
+        voice=VoiceSpec(engine, name, rate_wpm, pitch, language),
         gap_ms=gap_ms,
         level_dbfs=level_dbfs,
         rate_hz=rate_hz,
@@ -112,20 +115,21 @@ def say(
     click.echo(f"duration  {moment(waveform.duration_s)} at {waveform.rate_hz} Hz")
     click.echo(f"level     {fixed(level.level_dbfs, 2)} dBFS active speech, {percent(level.activity, 0)} of the time")
     for part in rendered.parts:
-        start, end = part.start_sample / waveform.rate_hz, part.end_sample / waveform.rate_hz
-        span = f"{fixed(start, 3):>7} to {fixed(end, 3):>7} s"
+        start_s, end_s = part.start_sample / waveform.rate_hz, part.end_sample / waveform.rate_hz
+        span = f"{fixed(start_s, 3):>7} to {fixed(end_s, 3):>7} s"
         click.echo(f"part      {part.role.value:<12} {span}  {part.text}".rstrip())
     click.echo(f"sha256    {rendered.sha256}")
 
 
-def _print_voices(engine: str) -> None:
+def _print_voices(engine_name: str) -> None:
+    """Prints the version of a speech engine, its voices, and its variants, each of which every voice can have."""
     from harness.base.plugins import Group, load
 
-    voice = load(Group.VOICES, engine)()
-    spoken = voice.names()
-    plain = [name for name in spoken if "+" not in name]
-    variants = sorted({name.partition("+")[2] for name in spoken if "+" in name})
-    click.echo(f"{engine}: {voice.version()}")
-    click.echo("voices:   " + " ".join(plain))
+    engine = load(Group.VOICES, engine_name)()
+    voice_names = engine.names()
+    plain_names = [name for name in voice_names if "+" not in name]
+    variants = sorted({name.partition("+")[2] for name in voice_names if "+" in name})
+    click.echo(f"{engine_name}: {engine.version()}")
+    click.echo("voices:   " + " ".join(plain_names))
     if variants:
-        click.echo(f"variants (after a +, as in {plain[0]}+{variants[0]}): " + " ".join(variants))
+        click.echo(f"variants (after a +, as in {plain_names[0]}+{variants[0]}): " + " ".join(variants))

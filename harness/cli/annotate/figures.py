@@ -47,13 +47,13 @@ def status(
         sys.exit(print_findings(check_annotation(project)))
     with closing(open_project(project)) as room:
         progress = outcome(room.utterances, room.shares, room.ledger)
-        guessed = None
+        guesses = None
         if room.project.order is LabellingOrder.DOUBT:
             from harness.annotation.uncertainty import of_project
 
-            guessed = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
-        about = room.project, room.label_set.id, progress, guessed
-    print_lines([json.dumps(outcome_object(*about))] if as_json else outcome_lines(*about, width()))
+            guesses = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
+        subject = room.project, room.label_set.id, progress, guesses
+    print_lines([json.dumps(outcome_object(*subject))] if as_json else outcome_lines(*subject, width()))
 
 
 @verb("report")
@@ -73,12 +73,12 @@ def report(
 
     with closing(open_project(project)) as room:
         statuses = outcome(room.utterances, room.shares, room.ledger).standing
-        final = {
-            id_: utterance.intents
-            for id_, utterance in statuses.items()
-            if utterance.state.is_final and utterance.intents is not None
+        final_intents = {
+            id_: status.intents
+            for id_, status in statuses.items()
+            if status.state.is_final and status.intents is not None
         }
-        counts = annotation_report(room.utterances, room.rows, final)
+        counts = annotation_report(room.utterances, room.rows, final_intents)
         labels = room.label_set.ids
     if printed.as_csv:
         standard_output().write(safe_csv(as_table(counts, labels)))
@@ -110,7 +110,7 @@ def agreement(
     Exit status: 0 done · 1 agreement is below --min-alpha or n/a · 2 wrong usage or input · 3 the project cannot be
     read.
     """
-    from harness.annotation import agreement as of_annotators
+    from harness.annotation import agreement as annotator_agreement
 
     choose_one(differing=differing, json=as_json, spans=spans)
     with closing(open_project(project)) as room:
@@ -122,17 +122,17 @@ def agreement(
             raise InputError(
                 f"{unknown!r} has not labelled anything in this project", remedy=f"Annotators: {annotators or 'none'}"
             )
-        pairs = of_annotators.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
-        together = None if differing else of_annotators.all_annotators(room.utterances, ledger, only)
+        pairs = annotator_agreement.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
+        joint_agreement = None if differing else annotator_agreement.all_annotators(room.utterances, ledger, only)
         if spans:
-            standard_output().write(safe_csv(of_annotators.span_rows(room.utterances, ledger)))
+            standard_output().write(safe_csv(annotator_agreement.span_rows(room.utterances, ledger)))
         elif as_json:
-            output = {"project": room.project.id, **of_annotators.agreement_object(pairs, together)}
+            output = {"project": room.project.id, **annotator_agreement.agreement_object(pairs, joint_agreement)}
             print_lines([json.dumps(output)])
         elif differing:
-            print_lines(of_annotators.differing_lines(pairs, room.utterances, ledger))
+            print_lines(annotator_agreement.differing_lines(pairs, room.utterances, ledger))
         else:
-            print_lines(of_annotators.agreement_lines(pairs, together))
+            print_lines(annotator_agreement.agreement_lines(pairs, joint_agreement))
     if min_alpha is not None:
         from harness.statistics.agreement import Figure
         from harness.statistics.verdict import alpha_limit
@@ -140,5 +140,6 @@ def agreement(
         alphas = {
             f"{plain_text(pair.first, 64)} and {plain_text(pair.second, 64)}": pair.figures.masi for pair in pairs
         }
-        alphas = alphas or {"annotators": Figure(None, why_not="no utterance was labelled by two annotators")}
+        if not alphas:
+            alphas = {"annotators": Figure(None, why_not="no utterance was labelled by two annotators")}
         demand_limits(alpha_limit(f"alpha of {names}", min_alpha, alpha) for names, alpha in alphas.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,14 +30,14 @@ from harness.model.annotation import MAX_ON_A_PAGE, LabellingOrder, LabelProposa
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
-from harness.model.understanding import Corpus
+from harness.model.understanding import Corpus, Utterance
 
 if TYPE_CHECKING:
     from harness.annotation.project import AnnotationRoom
     from harness.annotation.project_creation import LabelImport
 
 FORMATS = ("jsonl", "bio", "csv")
-LISTED = 3
+MAX_LISTED_IDS = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option(
@@ -64,7 +65,7 @@ def open_project(folder: Path) -> AnnotationRoom:
 def new(
     *,
     project: Path = argument("PROJECT"),
-    wanted: dict[str, Any] = option_group(
+    options: dict[str, Any] = option_group(
         data=repeatable(
             "Utterances: a folder with seq.in, or a .jsonl, .csv, .trn or .txt file; repeatable.",
             required=True, type=PATH, metavar="FOLDER|FILE",
@@ -116,32 +117,32 @@ def new(
     from harness.annotation.project_creation import make_project
     from harness.understanding.files.label_set_file import load_label_map
 
-    wanted["order"] = _order(wanted["order"])
-    names = tuple(annotator_name(name) for name in wanted.pop("annotators"))
+    options["order"] = _choose_order(options["order"])
+    names = tuple(annotator_name(name) for name in options.pop("annotators"))
     refuse_same_names(names, "annotator")
-    mapping = wanted.pop("mapping")
+    mapping = options.pop("mapping")
     if len(set(names)) < len(names):
         raise InputError("an annotator is named twice", remedy="Name each once")
-    if wanted["double_share"] and len(names) == 1:
+    if options["double_share"] and len(names) == 1:
         raise InputError(
             "--double needs two annotators", remedy="Name another annotator with --annotator, or name none"
         )
-    if mapping is not None and not (wanted["take_labels"] or wanted["intents"]):
+    if mapping is not None and not (options["take_labels"] or options["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
-    names_here = None if mapping is None else load_label_map(mapping)
-    project_facts, label_set, imported = make_project(project, annotators=names, mapping=names_here, **wanted)
+    label_map = None if mapping is None else load_label_map(mapping)
+    project_facts, label_set, imports = make_project(project, annotators=names, mapping=label_map, **options)
     shown = plain_text(str(project), 300)
-    labelled = f"{counted(project_facts.utterances, 'utterance')}, {counted(len(label_set.labels), 'label')}"
+    sizes = f"{counted(project_facts.utterances, 'utterance')}, {counted(len(label_set.labels), 'label')}"
     if label_set.concepts:
-        labelled += f", {counted(len(label_set.concepts), 'concept')}"
-    click.echo(f"made {shown}: {labelled}")
-    for import_result in imported:
+        sizes += f", {counted(len(label_set.concepts), 'concept')}"
+    click.echo(f"made {shown}: {sizes}")
+    for import_result in imports:
         _print_import(import_result)
     click.echo(f"next: harness understand annotate review {shown}")
 
 
-def _order(order: LabellingOrder | None) -> LabellingOrder:
-    """The requested order; by default `doubt`, which needs scikit-learn."""
+def _choose_order(order: LabellingOrder | None) -> LabellingOrder:
+    """The requested order, otherwise `doubt` if scikit-learn is installed. InputError for `doubt` without it."""
     installed = find_spec("sklearn") is not None
     if order is LabellingOrder.DOUBT and not installed:
         remedy = f"Install it: {pip_install('understanding')}, or use --order random"
@@ -165,9 +166,9 @@ def import_intents(
     from harness.annotation.project_creation import import_file
     from harness.understanding.files.label_set_file import load_label_map
 
-    names = {} if mapping is None else load_label_map(mapping)
+    label_map = {} if mapping is None else load_label_map(mapping)
     with closing(open_project(project)) as room:
-        _print_import(import_file(room, file, names))
+        _print_import(import_file(room, file, label_map))
 
 
 def _print_import(import_result: LabelImport) -> None:
@@ -179,10 +180,10 @@ def _print_import(import_result: LabelImport) -> None:
         (import_result.without_labels, "utterance", "without labels in the file"),
     ):
         if ids:
-            more = ", …" if len(ids) > LISTED else ""
-            click.echo(
-                f"{counted(len(ids), noun)} {reason}: {', '.join(plain_text(id_, 60) for id_ in ids[:LISTED])}{more}"
-            )
+            examples = [plain_text(id_, 60) for id_ in ids[:MAX_LISTED_IDS]]
+            if len(ids) > MAX_LISTED_IDS:
+                examples.append("…")
+            click.echo(f"{counted(len(ids), noun)} {reason}: {', '.join(examples)}")
 
 
 @verb("export")
@@ -226,31 +227,23 @@ def export(
                 remedy="Name a file outside the project",
             )
         progress = outcome(room.utterances, room.shares, room.ledger)
-        by_machine = frozenset[str]()
+        proposed_ids = frozenset[str]()
         if proposed:
-            progress, by_machine = with_proposals(progress, room.ledger)
-        utterances = [
-            utterance for utterance in room.utterances if not splits or dict(utterance.groups).get(SPLIT) in splits
-        ]
-        if not utterances:
-            split_names = sorted(
-                {split for utterance in room.utterances if (split := dict(utterance.groups).get(SPLIT))}
-            )
-            remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits: omit --split"
-            raise InputError("no utterance belongs to that split", remedy=remedy)
+            progress, proposed_ids = with_proposals(progress, room.ledger)
+        utterances = _select_splits(room.utterances, splits)
         without_labels = [
             utterance
             for utterance in utterances
-            if not (progress.standing[utterance.id].state.is_final or utterance.id in by_machine)
+            if not (progress.standing[utterance.id].state.is_final or utterance.id in proposed_ids)
         ]
         if without_labels and not (final_only or mark):
-            first = plain_text(without_labels[0].id, 60)
+            example_id = plain_text(without_labels[0].id, 60)
             raise InputError(
                 f"{len(without_labels)} of {counted(len(utterances), 'utterance')} have no final labels, "
-                f"such as {first}",
+                f"such as {example_id}",
                 remedy="Continue with harness understand annotate review, or add --final-only, --proposed or --mark",
             )
-        corpus = Corpus(str(project), with_labels(utterances, progress, by_machine, marked=mark))
+        corpus = Corpus(str(project), with_labels(utterances, progress, proposed_ids, marked=mark))
         if not corpus.utterances:
             raise InputError(
                 "no utterance has final labels", remedy="Continue with: harness understand annotate review"
@@ -263,9 +256,21 @@ def export(
             case _:
                 write_bio(corpus, out)
     click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
-    if by_machine:
-        unreviewed = counted(sum(utterance.id in by_machine for utterance in corpus.utterances), "utterance")
-        click.echo(f"harness: {unreviewed} with unreviewed labels", err=True)
+    if proposed_ids:
+        unreviewed_count = sum(utterance.id in proposed_ids for utterance in corpus.utterances)
+        click.echo(f"harness: {counted(unreviewed_count, 'utterance')} with unreviewed labels", err=True)
     if without_labels:
         treatment = "marked" if mark else "left out"
         click.echo(f"harness: {counted(len(without_labels), 'utterance')} without final labels, {treatment}", err=True)
+
+
+def _select_splits(utterances: Sequence[Utterance], splits: tuple[str, ...]) -> list[Utterance]:
+    """The utterances of these splits; () selects all. InputError if there are none."""
+    if not splits:
+        return list(utterances)
+    selected = [utterance for utterance in utterances if dict(utterance.groups).get(SPLIT) in splits]
+    if not selected:
+        split_names = sorted({dict(utterance.groups).get(SPLIT, "") for utterance in utterances} - {""})
+        remedy = f"Splits: {', '.join(split_names)}" if split_names else "The data has no splits: omit --split"
+        raise InputError("no utterance belongs to that split", remedy=remedy)
+    return selected

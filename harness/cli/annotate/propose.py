@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
 from harness.cli.annotate.projects import open_project, project_argument
-from harness.cli.options import option, seed_option, setting_option, verb
+from harness.cli.options import option, parse_settings, seed_option, setting_option, verb
 from harness.model.choices import DEFAULT_CLASSIFIER as DEFAULT
 from harness.model.choices import MAX_EPISODES, SEED_SHARE, ProposalMethod
 from harness.model.errors import InputError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.annotation.project import AnnotationRoom
     from harness.model.annotation import Proposed
 
-_OF_TRI_TRAINING = ("classifier", "given", "triads", "sample", "episodes", "held_out", "held_out_split")
+_OF_TRI_TRAINING = ("classifier", "settings", "triads", "sample", "episodes", "held_out", "held_out_split")
 
 
 @verb("propose")
@@ -31,7 +31,7 @@ def command(
     *,
     project: Path = project_argument,
     classifier: str = option("Plug-in: tfidf, transformer, …", default=DEFAULT),
-    given: tuple[str, ...] = setting_option("Classifier setting; repeatable."),
+    settings: tuple[str, ...] = setting_option("Classifier setting; repeatable."),
     seed: int = seed_option("Seed for all random draws.", 0, most=2**31),
     method: ProposalMethod = option(
         "tri-training, or classifier: a single one learns from all labels and proposes the rest.",
@@ -71,53 +71,50 @@ def command(
     from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
     if method is ProposalMethod.CLASSIFIER:
-        _propose_by_one(project, seed)
+        _propose_with_one(project, seed)
         return
-    make = classifier_maker(classifier, [_setting(setting) for setting in given])
+    make_classifier = classifier_maker(classifier, parse_settings(settings))
     with closing(open_project(project)) as room:
-        now = outcome(room.utterances, room.shares, room.ledger).standing
-        used = training_material(
-            room.utterances,
-            {id_: status.intents for id_, status in now.items() if status.intents is not None},  # also of one of two
-            frozenset(
-                id_
-                for id_, status in now.items()
-                if status.state in (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
-            ),
-            room.label_set,
-            seed=seed,
-            share=held_out,
-            split=held_out_split,
+        statuses = outcome(room.utterances, room.shares, room.ledger).standing
+        # Labels count for training even if the second annotator's are still missing.
+        intents_by_id = {id_: status.intents for id_, status in statuses.items() if status.intents is not None}
+        open_states = (UtteranceState.OPEN, UtteranceState.PROPOSED, UtteranceState.STRUCK)
+        open_ids = frozenset(id_ for id_, status in statuses.items() if status.state in open_states)
+        material = training_material(
+            room.utterances, intents_by_id, open_ids, room.label_set, seed=seed, share=held_out, split=held_out_split
         )
-        for line in material_lines(used, classifier):
+        for line in material_lines(material, classifier):
             click.echo(line)
         training = tri_train(
-            used.train,
-            used.held_out,
-            used.unlabelled,
-            make,
+            material.train,
+            material.held_out,
+            material.unlabelled,
+            make_classifier,
             room.label_set.ids,
             rule=TriRule(seed, triads, sample, episodes),
             refusal=room.label_set.refusal,
             tell=lambda episode: click.echo(episode_line(episode, triads)),
         )
-        row = vote_batch(training, used, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
+        row = vote_batch(training, material, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
         _save_batch(room, row)
     for line in training_lines(training):
         click.echo(line)
     click.echo(f"next: harness understand annotate review {plain_text(str(project), 300)}")
 
 
-def _propose_by_one(project: Path, seed: int) -> None:
-    """Makes proposals with one classifier that learns from all labels. Other options of tri-training do not apply."""
+def _propose_with_one(project: Path, seed: int) -> None:
+    """Saves proposals of one classifier that learns from all labels.
+
+    InputError for options of tri-training, which do not apply, and for too few labels.
+    """
     from harness.annotation.proposal_batch import guess_batch
     from harness.annotation.uncertainty import of_project
 
     ctx = click.get_current_context()
     for name in _OF_TRI_TRAINING:
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            flag = f"--{name.replace('_', '-')}" if name != "given" else "-s"
-            raise InputError(f"{flag} applies to tri-training only", remedy="Omit it")
+            option_name = "-s" if name == "settings" else f"--{name.replace('_', '-')}"
+            raise InputError(f"{option_name} applies to tri-training only", remedy="Omit it")
     with closing(open_project(project)) as room:
         project_guesses = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
         if not project_guesses.guesses:
@@ -126,11 +123,12 @@ def _propose_by_one(project: Path, seed: int) -> None:
         _save_batch(
             room, guess_batch(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())
         )
-        target = room.project.target_error
+        target_error = room.project.target_error
     click.echo(
         f"learnt from {project_guesses.learned}, proposed for {counted(len(project_guesses.guesses), 'utterance')}"
     )
-    click.echo(f"estimated error of the proposals: {percent(project_guesses.error, 2)} (target {percent(target, 2)})")
+    error_text, target_text = percent(project_guesses.error, 2), percent(target_error, 2)
+    click.echo(f"estimated error of the proposals: {error_text} (target {target_text})")
     shown = plain_text(str(project), 300)
     click.echo(
         f"next: harness understand annotate review {shown}, "
@@ -139,18 +137,13 @@ def _propose_by_one(project: Path, seed: int) -> None:
 
 
 def _save_batch(room: AnnotationRoom, row: Proposed) -> None:
-    """Saves a batch, with slots if the label set has concepts."""
+    """Saves a batch of proposals. Adds slots first, if the label set has concepts, and prints what they learnt from."""
     from harness.annotation.ledger import outcome
     from harness.annotation.proposal_batch import with_slots
 
     if room.label_set.concepts:
-        row, learnt = with_slots(row, room.utterances, outcome(room.utterances, room.shares, room.ledger).standing)
-        click.echo(f"slots learnt from {counted(learnt, 'utterance')}" if learnt else "no slots to learn from yet")
+        statuses = outcome(room.utterances, room.shares, room.ledger).standing
+        row, learnt_count = with_slots(row, room.utterances, statuses)
+        learnt_text = f"slots learnt from {counted(learnt_count, 'utterance')}"
+        click.echo(learnt_text if learnt_count else "no slots to learn from yet")
     room.keep([row])
-
-
-def _setting(assignment: str) -> tuple[str, str]:
-    name, equals, value = assignment.partition("=")
-    if not equals or not name.strip():
-        raise InputError(f"-s {assignment}: the value is missing", remedy="Write -s name=value")
-    return name.strip(), value.strip()

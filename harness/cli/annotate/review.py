@@ -46,12 +46,12 @@ def command(
         raise InputError(
             f"{'--utterance' if ids else '--find'} was removed", remedy="Press / on the site to find utterances"
         )
-    with closing(open_project(project)) as room:
-        from harness.web.invitations import Invitations
-        from harness.web.server import WebOptions, serve_annotation
+    from harness.web.invitations import Invitations
+    from harness.web.server import WebOptions, serve_annotation
 
+    with closing(open_project(project)) as room:
         options = WebOptions(**site.web_options)
-        # An option asks for an invitation, and without any nobody could log in.
+        # Without any invitation, nobody could log in.
         if annotator is not None or adjudicate or not Invitations(options.invitations).everyone:
             name = annotator if annotator is not None else user_name()
             # Both calls raise for a name that the project does not know, and for the one of labels from files.

@@ -19,8 +19,7 @@ from harness.model.errors import InputError
 
 if TYPE_CHECKING:
     from harness.base.host_check import Check
-
-__all__ = ["command"]
+    from harness.model.bench import Equipment
 
 _EXIT = {Level.OK: 0, Level.WARN: 1, Level.FAIL: 3}
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
@@ -75,10 +74,10 @@ def command(
             "--send-test needs a bench with `notify`", remedy="Add --bench BENCH, with `notify` in the bench"
         )
     checks: list[Check] = []
-    for check in _checks(bench, scenario_file, folder, send_test):
+    for check in _run_checks(bench, scenario_file, folder, send_test=send_test):
         checks.append(check)
         if not as_json:
-            _print(check)
+            _print_check(check)
     worst = max((check.level for check in checks), key=lambda level: _EXIT[level])
     counts = Counter(check.level for check in checks)
     if as_json:
@@ -89,14 +88,17 @@ def command(
     sys.exit(_EXIT[worst])
 
 
-def _checks(bench: Bench | None, scenario: Path | None, folder: Path, send_test: bool) -> Iterator[Check]:
+def _run_checks(bench: Bench | None, scenario: Path | None, folder: Path, *, send_test: bool) -> Iterator[Check]:
+    """Runs all checks, and yields each result at once. The live ones come last, since they use the other parts."""
     from harness.cli.doctor import checks
     from harness.devices.declared import host_checks
 
-    reached = [equipment for device in bench.devices for equipment, _ in device.equipment] if bench is not None else []
-    reached += bench.actuators if bench is not None else ()
-    parts: tuple[Callable[[], Iterator[Check]], ...] = (
-        lambda: host_checks([(equipment.id, equipment.driver, equipment.options) for equipment in reached]),
+    equipment: list[Equipment] = []
+    if bench is not None:
+        equipment += (part for device in bench.devices for part, _ in device.equipment)
+        equipment += bench.actuators
+    sections: tuple[Callable[[], Iterator[Check]], ...] = (
+        lambda: host_checks([(part.id, part.driver, part.options) for part in equipment]),
         lambda: checks.sound(bench),
         lambda: checks.disk(folder, bench),
         lambda: checks.notify(bench, send=send_test),
@@ -108,12 +110,13 @@ def _checks(bench: Bench | None, scenario: Path | None, folder: Path, send_test:
         checks.voices,
         lambda: checks.live(bench, scenario, folder),
     )
-    for part in parts:
-        yield from part()
+    for run_section in sections:
+        yield from run_section()
 
 
-def _print(check: Check) -> None:
-    word = click.style(f"{check.level.value:4}", fg=_COLOURS[check.level])
-    click.echo(f"{word}  {check.name:16} {plain_text(check.says, _MAX_LINE_CHARS)}")
+def _print_check(check: Check) -> None:
+    """Prints a result, and what to do unless all is well."""
+    level = click.style(f"{check.level.value:4}", fg=_COLOURS[check.level])
+    click.echo(f"{level}  {check.name:16} {plain_text(check.says, _MAX_LINE_CHARS)}")
     if check.remedy and check.level is not Level.OK:
         click.echo(f"      {'':16} {plain_text(check.remedy, _MAX_LINE_CHARS)}")

@@ -32,7 +32,7 @@ from harness.sound.sound_devices import NO_DEVICE, find_part, sound_devices, sou
 
 
 def sound(bench: Bench | None) -> Iterator[Check]:
-    """Whether PortAudio finds devices, and those that the bench names."""
+    """Whether PortAudio finds devices, among them those that the bench names."""
     server = bench.sound_server if bench is not None else "system"
     parts = sound_parts(bench) if bench is not None else []
     if bench is not None:
@@ -46,9 +46,11 @@ def sound(bench: Bench | None) -> Iterator[Check]:
         remedy = f"{error.remedy or NO_DEVICE[server]}{_unneeded_loudspeakers(bench)}"
         yield Check("sound", Level.FAIL if parts else Level.WARN, error.what, remedy)
         return
-    inputs, outputs = sum(device.inputs > 0 for device in devices), sum(device.outputs > 0 for device in devices)
     if devices:
-        yield Check("sound", Level.OK, f"{counted(len(devices), 'device')}: {inputs} record, {outputs} play")
+        input_count = sum(device.inputs > 0 for device in devices)
+        output_count = sum(device.outputs > 0 for device in devices)
+        counts = f"{counted(len(devices), 'device')}: {input_count} record, {output_count} play"
+        yield Check("sound", Level.OK, counts)
     elif bench is None:
         yield Check("sound", Level.WARN, "PortAudio finds no sound device", NO_DEVICE[server])
     if bench is None:
@@ -62,6 +64,7 @@ def sound(bench: Bench | None) -> Iterator[Check]:
 
 
 def _check_hearing(bench: Bench) -> Iterator[Check]:
+    """A warning for each device that no sound of the bench can reach."""
     for device in bench.devices:
         if is_deaf(bench, device) and not (device.connection and device.connection.injects):
             problem = f"{device.id} hears nothing: {ALL_SIMULATED}"
@@ -86,57 +89,58 @@ def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[C
         folder = folder.parent
     trials: tuple[Trial, ...] = ()
     if scenario is not None:
-        loaded = load_scenario(scenario)
-        check_compatibility(loaded, bench)
-        trials = plan_session(loaded, bench).trials
-    bench_clock, actuators = clock_of(bench), {actuator.id for actuator in bench.actuators}
+        loaded_scenario = load_scenario(scenario)
+        check_compatibility(loaded_scenario, bench)
+        trials = plan_session(loaded_scenario, bench).trials
+    bench_clock, actuator_ids = clock_of(bench), {actuator.id for actuator in bench.actuators}
     with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch, ExitStack() as stack:
         drivers = assemble(bench, bench_clock, 0, Path(scratch))
-        checking = BenchCheck(bench, bench.checks, drivers, bench_clock, folder.absolute())
+        bench_check = BenchCheck(bench, bench.checks, drivers, bench_clock, folder.absolute())
         for driver in drivers.values():
-            if driver.id in actuators:
+            if driver.id in actuator_ids:
                 continue  # nothing is moved or switched
             stack.callback(driver.close)
             try:
-                driver.open(checking.observe)
+                driver.open(bench_check.observe)
             except HarnessError as error:
-                checking.note_unopened(driver.id, error.what)
-        yield from checking.run(trials, threading.Event())
+                bench_check.note_unopened(driver.id, error.what)
+        yield from bench_check.run(trials, threading.Event())
 
 
-SYNCS = 20
+SYNC_COUNT = 20
 SYNC_WARN_S, SYNC_FAIL_S = 0.05, 1.0
 FREE_WARN_GB, FREE_FAIL_GB = 5.0, 0.5
-SLEEPS = 200
+SLEEP_COUNT = 200
 LATE_WARN_S = 0.005
 LOAD_WARN = 0.7
-_REMOTE = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs")
+"""Load per processor: the number of processes that want to run."""
+_REMOTE_FILE_SYSTEMS = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs")
 
 
 def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
-    """Room, kind of file system, and how long it takes until a row is on the disk."""
+    """Free space, kind of file system, and how long it takes until a row is on the disk. Writes a temporary file."""
     while not folder.exists():
         folder = folder.parent
     free_gb = shutil.disk_usage(folder).free / 1e9
-    least_gb = max(FREE_FAIL_GB, bench.min_free_gb if bench is not None else 0.0)
+    min_gb = max(FREE_FAIL_GB, bench.min_free_gb if bench is not None else 0.0)
     yield Check(
         "disk room",
-        _level(fails=free_gb < least_gb, warns=free_gb < FREE_WARN_GB),
+        _level(fails=free_gb < min_gb, warns=free_gb < FREE_WARN_GB),
         f"{fixed(free_gb, 1)} GB free at {folder.absolute()}",
         "Free disk space, or choose another folder",
     )
-    if (kind := _file_system(folder)).startswith(_REMOTE):
+    if (kind := _file_system(folder)).startswith(_REMOTE_FILE_SYSTEMS):
         remedy = "Keep sessions on a local disk: a network failure stops a run"
         yield Check("file system", Level.WARN, f"{folder.absolute()} is remote ({kind})", remedy)
     try:
-        times = _sync_times(folder)
+        sync_times_s = _sync_times_s(folder)
     except OSError as error:
         yield Check("disk sync", Level.FAIL, f"{folder} cannot be written: {error.strerror}", "Choose another folder")
         return
-    median_s, worst_s = median_low(times), max(times)
+    median_s, longest_s = median_low(sync_times_s), max(sync_times_s)
     level = _level(fails=median_s > SYNC_FAIL_S, warns=median_s > SYNC_WARN_S)
-    says = f"a row is on disk after {seconds(median_s)} (median of {SYNCS}; longest {seconds(worst_s)})"
-    yield Check("disk sync", level, says, "Every event waits this long; use a faster disk")
+    text = f"a row is on disk after {seconds(median_s)} (median of {SYNC_COUNT}; longest {seconds(longest_s)})"
+    yield Check("disk sync", level, text, "Every event waits this long; use a faster disk")
 
 
 def _level(*, fails: bool, warns: bool) -> Level:
@@ -145,55 +149,57 @@ def _level(*, fails: bool, warns: bool) -> Level:
     return Level.WARN if warns else Level.OK
 
 
-def _sync_times(folder: Path) -> list[float]:
-    times: list[float] = []
+def _sync_times_s(folder: Path) -> list[float]:
+    """How long each of SYNC_COUNT pages takes to get onto the disk."""
+    times_s: list[float] = []
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:
-        for _ in range(SYNCS):
-            file.write(b"\0" * 4096)  # a page of SQLite's
+        for _ in range(SYNC_COUNT):
+            file.write(b"\0" * 4096)  # a page of SQLite
             file.flush()
             start_s = time.perf_counter()
             os.fsync(file.fileno())
-            times.append(time.perf_counter() - start_s)
-    return times
+            times_s.append(time.perf_counter() - start_s)
+    return times_s
 
 
 def _file_system(folder: Path) -> str:
     """The type of the file system that a folder is on; "" if it is not known."""
     path = str(folder.absolute().resolve())
-    best, kind = "", ""
+    longest_point, kind = "", ""
     try:
         mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     for line in mounts:
         fields = line.split()
-        point = fields[1] if len(fields) > 2 else ""
-        if point and (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
-            best, kind = point, fields[2]
+        if len(fields) < 3:
+            continue
+        point = fields[1]
+        is_above = path == point or path.startswith(point.rstrip("/") + "/")
+        # The nearest mount point above the folder; of several mounts there, the last one is in force.
+        if is_above and len(point) >= len(longest_point):
+            longest_point, kind = point, fields[2]
     return kind
 
 
 def clock() -> Iterator[Check]:
-    """Resolution, lateness of short sleeps, whether the wall clock is kept right and left alone."""
-    step_s = time.get_clock_info("monotonic").resolution
-    difference_s = time.time() - time.monotonic()
-    late = sorted(_lateness())
-    p99_s = late[len(late) * 99 // 100]
-    moved_s = abs(time.time() - time.monotonic() - difference_s)
-    level = Level.OK if step_s <= 1e-6 else Level.WARN
-    yield Check(
-        "clock", level, f"monotonic, resolution {fixed(step_s * 1e9, 0)} ns", "Timestamps are no more precise than that"
-    )
+    """Resolution, how late short sleeps end, and whether the wall clock jumps and is synchronised."""
+    resolution_s = time.get_clock_info("monotonic").resolution
+    offset_s = time.time() - time.monotonic()
+    lateness_s = sorted(_lateness_of_sleeps())
+    p99_s, longest_s = lateness_s[len(lateness_s) * 99 // 100], lateness_s[-1]
+    jump_s = abs(time.time() - time.monotonic() - offset_s)
+    level = Level.OK if resolution_s <= 1e-6 else Level.WARN
+    text = f"monotonic, resolution {fixed(resolution_s * 1e9, 0)} ns"
+    yield Check("clock", level, text, "Timestamps are no more precise than that")
     level = Level.OK if p99_s <= LATE_WARN_S else Level.WARN
-    says = f"a 1 ms sleep ends {seconds(p99_s)} late at p99 (longest {seconds(late[-1])})"
-    yield Check(
-        "wake-ups", level, says, "The host is busy or a virtual machine: close other programs, or pin fewer processors"
-    )
-    if moved_s > 0.001:
-        says = f"the wall clock jumped by {seconds(moved_s)} during the check"
-        yield Check(
-            "wall clock", Level.WARN, says, "Results use the monotonic clock; only dates in the log are affected"
-        )
+    text = f"a 1 ms sleep ends {seconds(p99_s)} late at p99 (longest {seconds(longest_s)})"
+    remedy = "The host is busy or a virtual machine: close other programs, or pin fewer processors"
+    yield Check("wake-ups", level, text, remedy)
+    if jump_s > 0.001:
+        text = f"the wall clock jumped by {seconds(jump_s)} during the check"
+        remedy = "Results use the monotonic clock; only dates in the log are affected"
+        yield Check("wall clock", Level.WARN, text, remedy)
     synchronised, error_s = kernel_clock()
     if synchronised is None:
         yield Check(
@@ -206,8 +212,9 @@ def clock() -> Iterator[Check]:
         yield Check("time service", Level.WARN, "the clock is not synchronised", remedy)
 
 
-def _lateness() -> Iterator[float]:
-    for _ in range(SLEEPS):
+def _lateness_of_sleeps() -> Iterator[float]:
+    """How many seconds too late each of SLEEP_COUNT sleeps of 1 ms ends."""
+    for _ in range(SLEEP_COUNT):
         start_s = time.perf_counter()
         time.sleep(0.001)
         yield time.perf_counter() - start_s - 0.001
@@ -221,19 +228,21 @@ def processor() -> Iterator[Check]:
     yield Check(
         "processor", level, f"{percent(load, 0)} loaded ({count} processors)", "Close other programs: sound may be late"
     )
-    allowed = max(resource.getrlimit(resource.RLIMIT_RTPRIO))
-    is_allowed = allowed > 0 or os.geteuid() == 0 or allowed == resource.RLIM_INFINITY
-    says = "allowed" if is_allowed else "not allowed; needed only when sound is late (group audio, limits.conf: rtprio)"
-    yield Check("real time", Level.OK, says)
+    limit = max(resource.getrlimit(resource.RLIMIT_RTPRIO))
+    is_allowed = limit > 0 or os.geteuid() == 0 or limit == resource.RLIM_INFINITY  # RLIM_INFINITY is -1
+    refusal = "not allowed; needed only when sound is late (group audio, limits.conf: rtprio)"
+    yield Check("real time", Level.OK, "allowed" if is_allowed else refusal)
 
 
 def notify(bench: Bench | None, *, send: bool) -> Iterator[Check]:
-    """Whether this host can send the bench's messages. send: by sending one."""
-    for way in bench.notify if bench is not None else ():
+    """Whether this host can send the bench's messages. send: also send a test message."""
+    if bench is None:
+        return
+    for way in bench.notify:
         try:
             demand_ready(way)
             if send:
-                deliver(way, sample_message(bench.id if bench is not None else ""))
+                deliver(way, sample_message(bench.id))
         except HarnessError as error:
             remedy = error.remedy or "Try it by hand, or correct `notify` in the bench"
             yield Check("notify", Level.FAIL, f"{name_of(way)}: {error.what}", remedy)
@@ -252,7 +261,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 
 
 def plug_ins() -> Iterator[Check]:
-    """Every driver must load; `extras` reports missing extras."""
+    """Whether every driver loads. Missing extras are reported by `extras`."""
     broken: list[str] = []
     names = plugins.names(plugins.Group.DRIVERS)
     for name in names:
@@ -283,21 +292,21 @@ def libraries() -> Iterator[Check]:
 
 
 def extras() -> Iterator[Check]:
-    """Which extras are whole."""
-    missing = {
+    """Which extras are installed completely, and a warning for each other one."""
+    missing_modules = {
         extra: [module for module in modules if importlib.util.find_spec(module) is None]
         for extra, modules in EXTRAS.items()
     }
-    installed = [extra for extra, modules in missing.items() if not modules]
+    installed = [extra for extra, modules in missing_modules.items() if not modules]
     yield Check("extras", Level.OK, ", ".join(installed) or "none is installed")
-    for extra, modules in missing.items():
+    for extra, modules in missing_modules.items():
         if modules:
             remedy = f"If you need it: {plugins.pip_install(extra)}"
             yield Check("extras", Level.WARN, f"{extra} is not installed ({', '.join(modules)})", remedy)
 
 
 def voices() -> Iterator[Check]:
-    """Which voices speak here."""
+    """How many voices each speech engine has here."""
     for name in plugins.names(plugins.Group.VOICES):
         try:
             count = len(plugins.load(plugins.Group.VOICES, name)().names())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
 from harness.cli.options import argument, demand_limits, flag, option, repeatable, share, verb
-from harness.cli.streams import readable, refuse_stdin_twice, width
+from harness.cli.streams import open_input, refuse_stdin_twice, width
 from harness.cli.understanding.options import FrameOptions, Targets, frames_options, named_file, target_options
 from harness.cli.understanding.score import add_groups, demand_an_id, read_gold
 from harness.model.choices import LISTED_UTTERANCES as LISTED
@@ -199,7 +199,7 @@ def command(
     )
     as_json = None if targets.json_target is None else cascade_json(scored)
     html = None if targets.html_target is None else page(scored, inputs.notes).encode()
-    targets.put(as_json, html, lines(scored, width(), notes=inputs.notes, most=listed))
+    targets.write(as_json, html, lines(scored, width(), notes=inputs.notes, most=listed))
     if max_sfa_loss is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -232,7 +232,7 @@ def _compare(sources: CascadeSources, options: FrameOptions, wording: WordRules,
     )
     as_json = None if targets.json_target is None else systems_json(compared)
     html = None if targets.html_target is None else page(compared, notes).encode()
-    targets.put(as_json, html, lines(compared, width(), notes=notes))
+    targets.write(as_json, html, lines(compared, width(), notes=notes))
 
 
 def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[ComparedSystem], list[tuple[str, str]]]:
@@ -241,7 +241,7 @@ def _systems(sources: CascadeSources, stack: ExitStack) -> tuple[Corpus, list[Co
 
     gold = None if sources.gold is None else _read_gold(sources, stack, needs_texts=sources.model is not None)
     if gold is not None:
-        gold = add_groups(gold, stack.enter_context(readable(sources.groups)) if sources.groups else None)
+        gold = add_groups(gold, stack.enter_context(open_input(sources.groups)) if sources.groups else None)
     live: _LiveTrials | None = None
     notes: list[tuple[str, str]] = []
     if sources.live:
@@ -422,7 +422,7 @@ def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
 
     gold = _read_gold(sources, stack) if sources.gold else None
     if gold is not None and sources.groups:
-        gold = add_groups(gold, stack.enter_context(readable(sources.groups)))
+        gold = add_groups(gold, stack.enter_context(open_input(sources.groups)))
     if sources.sessions:
         gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
     else:
@@ -451,7 +451,7 @@ def _read_inputs(sources: CascadeSources, stack: ExitStack) -> _Inputs:
 
 def _read_gold(sources: CascadeSources, stack: ExitStack, *, needs_texts: bool = True) -> Corpus:
     """The gold corpus. needs_texts: whether a model will read its texts; then InputError if it has none."""
-    gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
+    gold, _ = read_gold(stack.enter_context(open_input(sources.gold or "")), None, sources.split)
     if needs_texts and not any(utterance.words for utterance in gold.utterances):
         remedy = "Name a BIO folder or a JSONL file; a CSV file of intents has no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
@@ -461,7 +461,7 @@ def _read_gold(sources: CascadeSources, stack: ExitStack, *, needs_texts: bool =
 def _read_corpus(path: str, stack: ExitStack) -> Corpus:
     from harness.understanding.files.corpus_file import read_corpus
 
-    file = stack.enter_context(readable(path))
+    file = stack.enter_context(open_input(path))
     return read_corpus(file.path, name=file.name)
 
 

@@ -18,12 +18,12 @@ from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_opt
 from harness.cli.streams import (
     STREAM,
     drawn_progress,
+    open_input,
     print_lines,
-    put,
-    readable,
     refuse_overwriting,
     refuse_stdin_twice,
     width,
+    write_output,
 )
 from harness.cli.understanding.options import chunking_option, declared_labels, named_file, separator_option
 from harness.model.choices import SPLIT, CorpusFormat
@@ -110,9 +110,9 @@ def distribution(
     declared_ids = () if declared is None else declared.ids
     label_distribution = Distribution(tuple(counts_by_split.items()), declared_ids, separator)
     if json_target is not None:
-        put(json_target, [json.dumps(as_json(label_distribution, paths), indent=1) + "\n"])
+        write_output(json_target, [json.dumps(as_json(label_distribution, paths), indent=1) + "\n"])
     if csv_target is not None:
-        put(csv_target, [as_csv(label_distribution)])
+        write_output(csv_target, [as_csv(label_distribution)])
     if STREAM not in (json_target, csv_target):
         print_lines([*lines(label_distribution, width(), most, shares=shares), *notes])
     if declared is not None:
@@ -127,7 +127,7 @@ def _read_splits(split: str, path: str, form: CorpusFormat | None, column: str) 
     """
     from harness.understanding.files.corpus_file import read_corpus, read_splits
 
-    with readable(path) as file:
+    with open_input(path) as file:
         if split:
             return {split: read_corpus(file.path, form, name=file.name)}
         splits = read_splits(file.path, form, name=file.name)
@@ -244,7 +244,7 @@ def split_corpus(
     from harness.understanding.files.corpus_writing import write_bio, write_jsonl_folder
     from harness.understanding.splitting import stratified
 
-    with readable(corpus) as file:
+    with open_input(corpus) as file:
         whole = read_corpus(file.path, form, name=file.name)
     _demand_new_folder(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
@@ -308,7 +308,7 @@ def speak(
             problem = f"the voice {min(voice.name for voice in shared)!r} is in --voices and in --test-voices"
             raise InputError(problem, remedy="Remove it from one of them: test voices must be unseen in training")
     _demand_new_folder(out)
-    with readable(corpus) as file:
+    with open_input(corpus) as file:
         splits = read_splits(file.path, form, name=file.name)
     utterances = [utterance for part in splits.values() for utterance in part.utterances]
     if silent := next((utterance for utterance in utterances if not utterance.words), None):

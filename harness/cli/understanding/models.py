@@ -23,13 +23,22 @@ from harness.cli.options import (
     flag,
     option,
     output_option,
+    parse_settings,
     repeatable,
     seed_option,
     setting_option,
     target_option,
     verb,
 )
-from harness.cli.streams import STREAM, drawn_progress, put, readable, refuse_overwriting, width, write_pieces
+from harness.cli.streams import (
+    STREAM,
+    drawn_progress,
+    open_input,
+    refuse_overwriting,
+    width,
+    write_output,
+    write_pieces,
+)
 from harness.model.choices import DEV_SPLITS, YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.frozen import frozen
@@ -92,7 +101,7 @@ def train(
 
     # Wrong settings, data and targets are refused before the training, which may take hours.
     demand_folder(out)
-    parsed_settings = _parse_settings(settings)
+    parsed_settings = parse_settings(settings)
     if audio:
         name = DEFAULT_FOR_SOUND if understander is None else understander
         training.audio_class(name, parsed_settings)
@@ -197,7 +206,7 @@ def predict(
     if file == STREAM and form is CorpusFormat.TXT and output_format == JSONL and out == STREAM and split is None:
         _answer_lines(loaded, with_scores=scores)
         return
-    with readable(file) as source:
+    with open_input(file) as source:
         corpus = read_corpus(source.path, form, split, name=source.name)
     predictions = _predictions(loaded, corpus.utterances)
     lines = (_json_line(utterance, probabilities if scores else None) for utterance, probabilities in predictions)
@@ -220,7 +229,7 @@ def _predict_sounds(audio: Path, task: str | None, settings: Sequence[str], out:
     if task is None:
         raise InputError("--audio needs -t", remedy="Give -t TASK, such as -t faster_whisper or -t ctc:MODEL")
     refuse_overwriting(out, [str(audio)])
-    system = task_of(task, _parse_settings(settings))
+    system = task_of(task, parse_settings(settings))
     sounds = read_sound_list(audio)
     refused_count = 0
     with drawn_progress(), ExitStack() as stack:
@@ -354,7 +363,7 @@ def _print_results(results: Iterable[_CorpusResults], json_target: str | None) -
             click.echo(plain_text(f"{corpus_results.folder}: {corpus_results.title}"))
             click.echo("\n".join(_table(rows)))
     if json_target is not None:
-        put(json_target, [json.dumps(documents, indent=1) + "\n"])
+        write_output(json_target, [json.dumps(documents, indent=1) + "\n"])
 
 
 @frozen
@@ -369,17 +378,6 @@ class _Splits:
 def _print_progress(line: str) -> None:
     """Prints to standard error, so that standard output contains only results."""
     click.echo(plain_text(line), err=True)
-
-
-def _parse_settings(assignments: Sequence[str]) -> list[tuple[str, str]]:
-    """The name and value of each text `name=value`. InputError for other texts."""
-    settings = []
-    for text in assignments:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"-s {text}: the value is missing", remedy="Write -s name=value")
-        settings.append((name.strip(), value.strip()))
-    return settings
 
 
 def _read_splits(folder: Path, form: str | None = None) -> _Splits:
@@ -452,7 +450,7 @@ def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Co
     if not names:
         raise InputError("--understander is empty", remedy="Write crf, or crf,transformer")
     settings: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
-    for qualified_name, value in _parse_settings(assignments):
+    for qualified_name, value in parse_settings(assignments):
         name, colon, setting = qualified_name.partition(":")
         if not colon or name not in settings:
             remedy = f"Write -s {names[0]}:name=value (understanders of this run: {', '.join(names)})"

@@ -12,7 +12,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.text_table import shown
 from harness.cli.options import demand_limits, flag, option, option_group, repeatable, share, target_option
-from harness.cli.streams import STREAM, print_lines, put, refuse_overwriting, refuse_stdin_twice
+from harness.cli.streams import STREAM, print_lines, refuse_overwriting, refuse_stdin_twice, write_output
 from harness.model.choices import LimitBasis
 from harness.model.errors import InputError, nearest
 from harness.model.frozen import frozen
@@ -163,10 +163,10 @@ class Targets:
             refuse_overwriting(target, files)
         refuse_stdin_twice(files)
 
-    def put(self, as_json: str | None, page: bytes | None, lines: Iterable[str]) -> None:
+    def write(self, as_json: str | None, page: bytes | None, lines: Iterable[str]) -> None:
         """Writes JSON and page if requested, then the lines, unless JSON goes to standard output."""
         if as_json is not None:
-            put(self.json_target or STREAM, [as_json])
+            write_output(self.json_target or STREAM, [as_json])
         if page is not None and self.html_target is not None:
             from harness.base.whole_file import write_atomically
 

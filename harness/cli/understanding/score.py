@@ -15,7 +15,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.plain_json import to_plain
 from harness.cli.options import argument, option, repeatable, verb
-from harness.cli.streams import InputFile, heading, in_colour, readable, width
+from harness.cli.streams import InputFile, heading, open_input, uses_colour, width
 from harness.cli.understanding.options import FrameLimits, FrameOptions, Targets, frames_options, target_options
 from harness.model.choices import MAX_CONFUSIONS, SPLIT, CorpusFormat, CountedAttempt
 from harness.model.errors import InputError, Place, demand_main_options, nearest
@@ -156,7 +156,7 @@ def merge(
     targets.refuse(files)
     shards: list[ScoreFile] = []
     for name in files:
-        with readable(name) as file:
+        with open_input(name) as file:
             shard = read_score_json(file.path, file.name)
         if twin := next((other.name for other in shards if other.systems == shard.systems), ""):
             problem = f"{plain_text(shard.name, 80)} has the same counts of the same files as {plain_text(twin, 80)}"
@@ -230,13 +230,13 @@ def _write_reports(
             if index > 0:
                 yield ""
             if len(reports) > 1:
-                yield heading(report.counts.predicted, columns, in_colour(sys.stdout))
+                yield heading(report.counts.predicted, columns, uses_colour(sys.stdout))
             yield from system_lines(report, columns, confusions=confusions)
         yield from comparison_lines(comparisons, columns)
         if session_notes is not None:
             yield from session_notes.lines()
 
-    targets.put(as_json, page, lines())
+    targets.write(as_json, page, lines())
 
 
 @frozen
@@ -263,12 +263,12 @@ class SessionNotes:
 
 def _read_corpora(sources: ScoreSources, stack: ExitStack) -> tuple[Corpus, list[Corpus], SessionNotes | None]:
     """Gold, the predictions of each system, and for sessions what they leave out. The stack closes the files."""
-    groups_file = stack.enter_context(readable(sources.groups)) if sources.groups else None
+    groups_file = stack.enter_context(open_input(sources.groups)) if sources.groups else None
     if sources.sessions:
         gold, predicted, session_notes = _read_sessions(sources.sessions, sources.attempt)
         return add_groups(gold, groups_file), [predicted], session_notes
-    gold_file = stack.enter_context(readable(sources.gold or ""))
-    files = [stack.enter_context(readable(path)) for path in sources.predicted]
+    gold_file = stack.enter_context(open_input(sources.gold or ""))
+    files = [stack.enter_context(open_input(path)) for path in sources.predicted]
     gold, split = read_gold(gold_file, sources.gold_format, sources.split)
     gold = add_groups(gold, groups_file)
     return gold, [_read_predicted(file, sources.pred_format, split, gold) for file in files], None

@@ -142,6 +142,6 @@ def test_a_file_instead_of_a_port_and_a_full_disk_fail(tmp_path: Path, monkeypat
 def test_the_median_of_an_even_number_of_syncs_is_the_shorter_one_in_the_middle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_sync_times", lambda folder: [2.0, 0.01] * 10)
+    monkeypatch.setattr(checks, "_sync_times_s", lambda folder: [2.0, 0.01] * 10)
     (sync,) = (check for check in checks.disk(tmp_path) if check.name == "disk sync")
     assert "on disk after 10 ms (median of 20; longest 2.00 s)" in sync.says

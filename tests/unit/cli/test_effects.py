@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cli.effects import effects_of, length, when
+from harness.cli.effects import due_text, duration_text, effects_of
 from harness.model.effect import EffectCheck, EffectEvidence, EffectOutcome, EffectSource
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment, JudgmentStatus
@@ -189,14 +189,14 @@ def test_terminal_asks_for_each_open_effect(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (719, "12 min"), (11_100, "3 h 5 min")])
 def test_durations_are_shown_in_readable_units(seconds: float, text: str) -> None:
-    assert length(seconds) == text
+    assert duration_text(seconds) == text
 
 
 def test_due_time_is_shown_as_clock_time(tmp_path: Path) -> None:
     (effect,) = effects_of(written(tmp_path / "s", asked_session())).items
     later = replace(effect, evidence=EffectEvidence(ASKED, due_wall_s=1_700_003_600.0))
-    assert when(later, 1_700_003_600.0) == "due now"
-    assert when(later, 1_700_003_000.0).endswith(", in 10 min")
+    assert due_text(later, 1_700_003_600.0) == "due now"
+    assert due_text(later, 1_700_003_000.0).endswith(", in 10 min")
 
 
 def test_a_session_summary_counts_its_effects(tmp_path: Path) -> None:

@@ -307,7 +307,7 @@ def test_colour_is_printed_only_on_terminals_that_allow_it(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert streams.in_colour(Terminal(terminal)) is coloured  # type: ignore[arg-type]
+    assert streams.uses_colour(Terminal(terminal)) is coloured  # type: ignore[arg-type]
 
 
 def test_json_is_streamed_into_a_pipe(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -110,11 +110,11 @@ def test_progress_line_is_redrawn_only_on_capable_terminals(monkeypatch: pytest.
     ours, theirs = pty.openpty()
     with open(theirs, "w", encoding="utf-8") as terminal, open(ours, "rb"):
         monkeypatch.setenv("TERM", "xterm")
-        assert streams.on_terminal(terminal)
+        assert streams.can_redraw(terminal)
         monkeypatch.setenv("TERM", "dumb")
-        assert not streams.on_terminal(terminal)
+        assert not streams.can_redraw(terminal)
         monkeypatch.delenv("TERM")
-        assert not streams.on_terminal(terminal)
+        assert not streams.can_redraw(terminal)
 
 
 def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
@@ -170,7 +170,7 @@ def test_closed_stderr_does_not_end_an_evaluation(monkeypatch: pytest.MonkeyPatc
     read, write = os.pipe()
     os.close(read)
     with monkeypatch.context() as patched:
-        patched.setattr(sys, "stderr", streams._text(streams._Output(write, is_open=True), sys.stderr))
+        patched.setattr(sys, "stderr", streams._text_stream(streams._Output(write, is_open=True), sys.stderr))
         line = EvaluationTerminal(quiet=True)
         line.print_event("one")
         line.print_event("two")
