@@ -149,7 +149,9 @@ voice-harness measures how well a voice device hears and answers.
   3. check doctor   check this computer
   4. help           find the command that answers your question
 """
-MAX_ERROR_LINE_CHARS = 2000  # Characters of a line of an error. Chosen: whole paths and messages of libraries fit.
+MAX_ERROR_LINE_CHARS = 2000
+"""Limit on a line of an error: paths and messages of libraries fit."""
+INTERRUPTED = 130  # The exit status that shells report after Ctrl-C.
 
 
 @contextmanager
@@ -159,14 +161,15 @@ def exit_on_signals() -> Iterator[None]:
     The exit status is the one that shells report for a program ended by that signal. A signal that was ignored, as
     under `nohup`, stays ignored.
     """
-    is_main = threading.current_thread() is threading.main_thread()  # no other may set handlers
-    handled = [signum for signum in ASKED_TO_END if is_main and signal.getsignal(signum) is signal.SIG_DFL]
-    for signum in handled:
+    handled_signals: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():  # no other thread may set handlers
+        handled_signals = [signum for signum in ASKED_TO_END if signal.getsignal(signum) is signal.SIG_DFL]
+    for signum in handled_signals:
         signal.signal(signum, _exit_on_signal)
     try:
         yield
     finally:
-        for signum in handled:
+        for signum in handled_signals:
             signal.signal(signum, signal.SIG_DFL)
 
 
@@ -174,9 +177,6 @@ def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
     for signum in ASKED_TO_END:  # a second signal must not interrupt the clean-up
         signal.signal(signum, signal.SIG_IGN)
     sys.exit(exit_soon(number))
-
-
-INTERRUPTED = 130  # the status that shells report after Ctrl-C
 
 
 @click.command("help")
@@ -211,6 +211,7 @@ class LazyGroup(click.Group):
     """
 
     former: Mapping[str, str] = {}
+    """Other names under which commands are found → their names now."""
     below: Mapping[str, str] = {}
     """Names of commands further down, for suggestions → what to write."""
 
@@ -237,17 +238,19 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _hint(self, ctx: click.Context, word: str, commands: Mapping[str, str]) -> str:
+        """Which command the word may stand for: by its meaning, otherwise by its spelling."""
         from harness.cli.questions import SYNONYMS  # here, since few need it
 
         synonyms = {name: f"harness {command}" for name, command in SYNONYMS.items()}
         suggestion = synonyms.get(word.lower(), "")
         own_verb = next((name for name in suggestion.split() if name in self._verbs), None)
-        if not suggestion.startswith(f"{ctx.command_path} "):  # what it means elsewhere does not help here
+        # Below an entry, a synonym of another entry's command does not help.
+        if not suggestion.startswith(f"{ctx.command_path} "):
             suggestion = f"{ctx.command_path} {own_verb}" if own_verb else ""
         if suggestion:
             return f"Did you mean {suggestion!r}?"
         names = {**self.below, **commands}
-        if self.below:
+        if self.below:  # the program, below which is everything
             names = synonyms | names
         similar = difflib.get_close_matches(word, names, n=1)
         return f"Did you mean {names[similar[0]]!r}?" if similar else f"See {ctx.command_path} --help"
@@ -265,7 +268,8 @@ class OnlyVerbs(LazyGroup):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            position = next((n for n, word in enumerate(words) if word in self._verbs or word in self.former), None)
+            names = {*self._verbs, *self.former}
+            position = next((index for index, word in enumerate(words) if word in names), None)
             if position is None:
                 error.ctx = ctx
                 raise
@@ -387,26 +391,27 @@ def group(ctx: click.Context) -> None:
 
 
 def main() -> None:
-    """Entry point: what fails is a message and an exit status; only a fault of the harness itself is a traceback."""
+    """Entry point. A failure gives a message and an exit status; only a fault of the harness also gives a traceback."""
     open_streams()
     try:
         with exit_on_signals():
             status = group.main(prog_name="harness", standalone_mode=False)
-    except SystemExit as leaving:
-        status = leaving.code
+    except SystemExit as exit_request:
+        status = exit_request.code
     except Exception as error:  # noqa: BLE001 (the net: what nothing else has caught)
         status = _report_failure(error)
     try:
         fault = output_fault()
     except (HarnessError, BrokenPipeError):  # raised before, to end the command
         fault = None
-    status = _report_failure(fault) if fault and not status else status
-    gc.freeze()  # else Python searches all objects for cycles before it ends, as long as NumPy takes to import
+    if fault and not status:
+        status = _report_failure(fault)
+    gc.freeze()  # otherwise Python searches all objects for cycles at its end, which takes as long as importing NumPy
     sys.exit(status)
 
 
 def _report_failure(error: Exception) -> int:
-    """Writes what a failure says to standard error. The exit status: never 1, which means that a limit failed."""
+    """Writes an error to standard error. Returns the exit status, which is never 1: that means that a limit failed."""
     if isinstance(error, click.Abort):  # Ctrl-C, or the end of the input, at a question
         _print_error("harness: interrupted")
         return INTERRUPTED
@@ -435,7 +440,7 @@ def _fault_of_host(error: BaseException) -> HarnessError | None:
     """The error to show if the host caused the failure, such as a full disk; None if the harness itself is at fault."""
     if isinstance(error, MemoryError):
         return HarnessError("there is not enough memory")
-    if not isinstance(error, OSError):  # an import, SQLite: a descriptor was missing below
+    if not isinstance(error, OSError):  # such as an import or SQLite, for which no file could be opened
         cause = error.__cause__ or error.__context__
         return None if cause is None else _fault_of_host(cause)
     problem = error.strerror or str(error)
@@ -445,12 +450,12 @@ def _fault_of_host(error: BaseException) -> HarnessError | None:
             return HarnessError(problem, remedy="Raise the limit on open files: ulimit -n 1024")
         case errno.ENAMETOOLONG | errno.ELOOP:
             return InputError(problem, place=place, remedy="Name another file")
-        case errno.ENOENT if not _has_folder():
+        case errno.ENOENT if not _has_working_folder():
             return HarnessError("the working folder was removed", remedy="Change to another folder")
     return HarnessError(problem, place=place)
 
 
-def _has_folder() -> bool:
+def _has_working_folder() -> bool:
     try:
         return bool(os.getcwd())
     except OSError:

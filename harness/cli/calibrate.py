@@ -17,6 +17,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, argument, flag, option, verb
 from harness.model.errors import InputError, SoundError, demand_main_options
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, signed
 
 if TYPE_CHECKING:
@@ -58,6 +59,43 @@ def _demand_place(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
+@frozen
+class MeterOptions:
+    """How the level at the meter becomes known: it is given, read from the meter, or asked for."""
+
+    reading: float | None = option(
+        "Reading of the meter, dB SPL. Skips the prompt.",
+        "--meter-reading",
+        former=("--reading",),
+        type=_Decibels(30, 130),
+    )
+    meter: str | None = option("Serial port of the meter, to read it directly. Skips the prompt.", metavar="PORT")
+    meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=METER_BAUD)
+    meter_ask: str = option(
+        "Command to send to the meter for a reading.",
+        default="",
+        metavar="TEXT",
+        show_default="none; the meter sends unprompted",
+    )
+
+    def __post_init__(self) -> None:
+        demand_main_options((
+            ("--meter-ask", self.meter_ask, "--meter", self.meter),
+            ("--meter-baud", self.meter_baud != METER_BAUD, "--meter", self.meter),
+        ))  # fmt: skip
+
+    def read_level_db(self, prompt: str) -> float:
+        """The level in dB. Waits for the meter, or for the user's answer to the prompt."""
+        from harness.sound.calibration import MAX_SPL, MIN_SPL
+
+        if self.reading is not None:
+            return self.reading
+        if self.meter is not None:
+            return _read_meter(self.meter, self.meter_baud, self.meter_ask)
+        level_db: float = click.prompt(prompt, type=_Decibels(MIN_SPL, MAX_SPL))
+        return level_db
+
+
 @verb("calibrate", sections={"Sound level meter": "meter meter_baud meter_ask calibrator weighting"})
 def command(
     *,
@@ -67,20 +105,7 @@ def command(
     level: float = option(
         "Level of the sound (RMS), dBFS.", "--level-dbfs", former=("--level",), type=_Decibels(-60, 0), default=-26.0
     ),
-    reading: float | None = option(
-        "Reading of the meter, dB SPL. Skips the prompt.",
-        "--meter-reading",
-        former=("--reading",),
-        type=_Decibels(30, 130),
-    ),
-    meter: str | None = option("Serial port of the meter, to read it directly. Skips the prompt.", metavar="PORT"),
-    meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=METER_BAUD),
-    meter_ask: str = option(
-        "Command to send to the meter for a reading.",
-        default="",
-        metavar="TEXT",
-        show_default="none; the meter sends unprompted",
-    ),
+    meter: MeterOptions,
     equalise: bool = flag("Measure the response of the loudspeaker, and print its equaliser."),
     calibrator: bool = flag("Calibrate the microphone with a sound calibrator instead of a loudspeaker."),
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
@@ -103,10 +128,6 @@ def command(
     from harness.scenario.bench import load_bench
     from harness.sound.calibration import CalibrationKeys, settings_of, write_calibration
 
-    demand_main_options((
-        ("--meter-ask", meter_ask, "--meter", meter),
-        ("--meter-baud", meter_baud != METER_BAUD, "--meter", meter),
-    ))  # fmt: skip
     bench = load_bench(bench_file)
     equipment = _find_equipment(bench, name)
     is_microphone = equipment is bench.microphone
@@ -115,27 +136,19 @@ def command(
         return
     if calibrator and not is_microphone:
         raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or name `microphone`")
-    if meter is not None and reading is not None:
+    if meter.meter is not None and meter.reading is not None:
         raise InputError("--meter and --meter-reading cannot be combined", remedy="Omit one of them")
     signal: Signal = "1 kHz" if tone or calibrator else "pink noise"
-
-    def read_level() -> float:
-        """The level at the meter: the given reading, otherwise read from the meter, otherwise from the user."""
-        if reading is not None:
-            return reading
-        if meter is not None:
-            return _read_meter(meter, meter_baud, meter_ask)
-        return _prompt_level("Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})")
-
+    prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
     if is_microphone:
         speaker = None if calibrator else _find_speaker(bench, None)
-        level, level_db = _measure_microphone(bench, equipment, speaker, signal, level, read_level)
-    elif reading is None:
+        level, level_db = _measure_microphone(bench, equipment, speaker, signal, level, meter, prompt)
+    elif meter.reading is None:
         with _CalibrationSound(bench, equipment, None, signal, level):
             _print_playing(signal, level, equipment, PLAY_S)
-            level_db = read_level()
+            level_db = meter.read_level_db(prompt)
     else:
-        level_db = reading
+        level_db = meter.reading
     today = datetime.now().astimezone().date()
     keys = CalibrationKeys(
         calibration=equipment.id,
@@ -164,7 +177,8 @@ def _measure_microphone(
     speaker: Equipment | None,
     signal: Signal,
     level_dbfs: float,
-    read_level: Callable[[], float],
+    meter: MeterOptions,
+    prompt: str,
 ) -> tuple[float, float]:
     """The level of the recording in dBFS, and that at the meter in dB.
 
@@ -173,23 +187,16 @@ def _measure_microphone(
     """
     with _CalibrationSound(bench, speaker, microphone, signal, level_dbfs) as sound:
         if speaker is None:
-            level_db = read_level()
+            level_db = meter.read_level_db(prompt)
             return sound.recorded_dbfs(), level_db
         _print_playing(signal, level_dbfs, speaker, PLAY_S)
         recorded_dbfs = sound.recorded_dbfs()
-        return recorded_dbfs, read_level()
+        return recorded_dbfs, meter.read_level_db(prompt)
 
 
 def _print_playing(signal: Signal, level_dbfs: float, speaker: Equipment, duration_s: float) -> None:
     line = f"Playing {signal} of {exact(level_dbfs)} dBFS through {speaker.id} for {exact(duration_s)} s."
     click.echo(plain_text(line, 400))
-
-
-def _prompt_level(prompt: str) -> float:
-    from harness.sound.calibration import MAX_SPL, MIN_SPL
-
-    level_db: float = click.prompt(prompt, type=_Decibels(MIN_SPL, MAX_SPL))
-    return level_db
 
 
 def _read_meter(port: str, baud: int, request: str) -> float:

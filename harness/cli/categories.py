@@ -15,9 +15,9 @@ from harness.cli.options import (
     RatedSessionOptions,
     demand_limits,
     option,
+    parse_share,
     printed_options,
     repeatable,
-    share,
     verb,
 )
 from harness.cli.sessions import demand_known, rated_sessions
@@ -82,11 +82,13 @@ def command(
     html_target: Path | None = option("Write a self-contained page.", "--html", writes=True),
     min_correct: float | None = option(
         "Exit with status 1 if a device's share of correct responses is below SHARE (0.8 or 80%).",
-        callback=share,
+        callback=parse_share,
         metavar="SHARE",
     ),
     max_wrong: float | None = option(
-        "Exit with status 1 if a device's share of wrong responses is above SHARE.", callback=share, metavar="SHARE"
+        "Exit with status 1 if a device's share of wrong responses is above SHARE.",
+        callback=parse_share,
+        metavar="SHARE",
     ),
     bound: LimitTarget = option(
         "What limits apply to: the share (point), an end of its 95 % interval, or safe: the stricter end.",

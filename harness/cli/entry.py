@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from harness.cli import LazyGroup, add_hint, command_first
-from harness.cli.command import Command, values_taken
+from harness.cli.command import Command, count_values
 from harness.model.errors import InputError
 
 _WORDS = "harness.words"
@@ -77,7 +77,7 @@ class EntryVerb(LazyGroup, Command):
         index = 0
         while index < len(words):
             if words[index] in option_by_name:
-                index += values_taken(option_by_name[words[index]], words[index + 1 :])
+                index += count_values(option_by_name[words[index]], words[index + 1 :])
             else:
                 yield index
             index += 1

@@ -21,8 +21,8 @@ from harness.cli.options import (
     flag,
     option,
     option_group,
+    parse_share,
     repeatable,
-    share,
     verb,
 )
 from harness.cli.streams import RedrawnLine, is_one_place, print_lines, refuse_overwriting, width
@@ -171,7 +171,7 @@ _LIMITS = option_group(
     false_rejects_percent=_number_option(
         "Exit with status 1 above this share of false rejects.", "--max-fr", metavar="PERCENT", most=100
     ),
-    wer=option("Exit with status 1 above this WER (0.08 or 8%).", "--max-wer", callback=share, metavar="X"),
+    wer=option("Exit with status 1 above this WER (0.08 or 8%).", "--max-wer", callback=parse_share, metavar="X"),
     on=option(
         "Compare limits with the estimate, or with bound, the worse end of its 95 % interval.",
         "--limits-on",
@@ -263,7 +263,7 @@ def command(
     With a log: 3 an engine or a file failed (complete log) · 130 interrupted (partial log).
     """
     _refuse_stray(stray)
-    tasks = engines.checked()
+    tasks = engines.parse_tasks()
 
     from harness.offline.evaluation import MultiEngineRunner  # here, since wrong tasks are refused before this import
 

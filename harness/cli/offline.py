@@ -54,7 +54,7 @@ def command(
     from harness.offline.reports import session as reports
     from harness.offline.session_stimuli import detect_in_session, read_stimuli
 
-    [task] = options.checked()
+    [task] = options.parse_tasks()
     folder = session_folder(session)
     stimuli = read_stimuli(folder)
     devices = _select_devices(stimuli, device)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from harness.statistics.verdict import DeclaredLimit
 
 LIMIT_FAILED = 1
-"""The exit status if a limit does not hold, or labels are not declared."""
+"""The exit status if a limit does not hold, or if labels are not declared."""
 
 
 class ShippedFile(click.Path):
-    """A path; one below `devices/` or `scenarios/` that is not here means the project's own file of that name.
+    """A path. If one below `devices/` or `scenarios/` does not exist, it means the project's own file of that name.
 
-    So the commands of the manual work from an installed package too, in any folder.
+    So the commands of the manual work in any folder, also if the package is installed.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
@@ -55,7 +55,7 @@ A_FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 class FiniteRange(click.FloatRange):
-    """A finite number within limits; click itself lets NaN through every range."""
+    """A finite number within limits. click itself accepts NaN in every range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -75,8 +75,11 @@ class EnumChoice(click.Choice[str]):
         return self._kind(super().convert(str(value), param, ctx))
 
 
-def share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """A callback: a share (0.08), or a percentage (8%). A rate of errors may be above 1, as a percentage."""
+def parse_share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A callback: the share that 0.08 or 8% means. BadParameter for another text.
+
+    A rate of errors may be above 1, but only as a percentage: 8 is probably meant to be 8%.
+    """
     if value is None:
         return None
     text = value.strip()
@@ -96,13 +99,14 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
 
 
 def demand_limits(limits: Iterable[DeclaredLimit], unfinished: Sequence[str] = ()) -> None:
-    """Ends with status 1, after a sentence for each limit that does not hold.
+    """Ends with status 1 if a limit does not hold, after printing a sentence for each of them.
 
-    unfinished: sessions that were not completed, with what they lack; they decide no limit.
+    unfinished: sessions that were not completed, with what they lack. They leave all limits undecided, which counts as
+    a failure.
     """
-    declared = list(limits)
-    sentences = [limit.sentence for limit in declared if limit.fails_run]
-    if declared and unfinished:
+    declared_limits = list(limits)
+    sentences = [limit.sentence for limit in declared_limits if limit.fails_run]
+    if declared_limits and unfinished:
         sentences.append(f"the limits are undecided: {'; '.join(unfinished)}")
     for sentence in sentences:
         click.echo(f"harness: {sentence}", err=True)
@@ -111,16 +115,18 @@ def demand_limits(limits: Iterable[DeclaredLimit], unfinished: Sequence[str] = (
 
 
 def choose_one(**options: object) -> None:
-    """InputError for more than one of options that cannot be combined: `choose_one(json=as_json, csv=as_csv)`."""
+    """InputError if more than one of the options is given: `choose_one(json=as_json, csv=as_csv)`."""
     if sum(bool(value) for value in options.values()) > 1:
         *names, last = (f"--{name.replace('_', '-')}" for name in options)
         raise InputError(f"{', '.join(names)} and {last} cannot be combined", remedy="Choose one")
 
 
 _DECLARED = "declared"
+"""Key of a field's metadata: the class of the parameter, its names, and its attributes."""
 
 
 def _declare(kind: type[click.Parameter], names: Sequence[str], attributes: dict[str, Any], absent: object) -> Any:
+    """A field of a dataclass that `verb` makes a parameter of. absent: its value if no default is given."""
     default = attributes.get("default", absent)
     return field(default=default, metadata={_DECLARED: (kind, names, attributes)})
 
@@ -129,11 +135,11 @@ def option(help: str, *names: str, **attributes: Any) -> Any:
     """Declares an option where its value is named: a parameter of a `verb`, or a field of a frozen dataclass.
 
     names: other names than that of the parameter. Without `type` and `callback`, the annotation is the type. within:
-    least and most of a number, None for no limit. The help ends with the default: `default`, or what `show_default`
-    says in words.
+    minimum and maximum of a number, None for no limit. The help ends with the default: `default`, or what
+    `show_default` says in words.
     """
-    shown = attributes.get("default", "") != ""
-    return _declare(Option, names, {"help": help, "show_default": shown, **attributes}, None)
+    has_default = attributes.get("default", "") != ""
+    return _declare(Option, names, {"help": help, "show_default": has_default, **attributes}, None)
 
 
 def flag(help: str, *names: str, **attributes: Any) -> Any:
@@ -147,15 +153,15 @@ def repeatable(help: str, *names: str, **attributes: Any) -> Any:
 
 
 def argument(metavar: str | None = None, **attributes: Any) -> Any:
-    """Declares an argument, as `option`. A tuple takes all words that are left."""
+    """Declares an argument, as `option`. If the annotation is a tuple, the argument takes all words that are left."""
     return _declare(click.Argument, (), {"metavar": metavar, **attributes}, ())
 
 
 def option_group(**declared: Any) -> Any:
-    """Options that become one object, of the dataclass that the parameter is annotated with: field → its option.
+    """Options that become one object, of the dataclass that the parameter is annotated with. declared: field → option.
 
-    A dataclass whose fields declare their options needs no `option_group`. What the options demand of each other stands
-    in its `__post_init__`.
+    A dataclass whose fields declare their options needs no `option_group`. Its `__post_init__` checks whether the
+    options go together.
     """
     return declared
 
@@ -163,28 +169,15 @@ def option_group(**declared: Any) -> Any:
 def verb(
     name: str, parent: click.Group | None = None, sections: Mapping[str, str] = MappingProxyType({}), **attributes: Any
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """A command. Its parameters are those of the function, each with its option or argument as default.
+    """A decorator that makes a command of a function. Each parameter of the function has its option or argument as
+    default, see `option`.
 
     sections: heading in the help → the parameters or fields below it, separated by spaces. The others come first.
+    TypeError for a section that names an unknown option.
     """
 
-    def made(function: Callable[..., object]) -> click.Command:
-        groups: dict[str, tuple[type[Any], list[str]]] = {}
-        parameters: list[click.Parameter] = []
-        hints = _read_annotations(function)
-        for given_as, parameter in signature(function).parameters.items():
-            kind, declared = hints[given_as], parameter.default
-            if is_dataclass(kind) and declared is Parameter.empty:
-                declared = {its_field.name: its_field for its_field in fields(kind) if _DECLARED in its_field.metadata}
-            if isinstance(declared, dict):
-                inner = _read_annotations(kind) if isinstance(kind, type) else {}
-                groups[given_as] = kind, list(declared)
-                parameters += [
-                    _parameter(field_name, inner.get(field_name, Any), its) for field_name, its in declared.items()
-                ]
-            elif declared is not Parameter.empty:
-                several = declared if isinstance(declared, tuple) else (declared,)
-                parameters += [_parameter(given_as, kind, declaration) for declaration in several]
+    def make_command(function: Callable[..., object]) -> click.Command:
+        parameters, groups = _make_parameters(function)
         headings = {param_name: heading for heading, names in sections.items() for param_name in names.split()}
         for param in parameters:
             if isinstance(param, Option) and param.name in headings:
@@ -193,15 +186,39 @@ def verb(
             raise TypeError(f"{name}: no option is named {', '.join(headings)}")
 
         @wraps(function)
-        def called(**values: Any) -> object:
+        def call_function(**values: Any) -> object:
             for group, (kind, names) in groups.items():
                 values[group] = kind(**{field_name: values.pop(field_name) for field_name in names})
             return function(**values)
 
         declare = (click if parent is None else parent).command
-        return declare(name, cls=Command, params=parameters, **attributes)(called)
+        return declare(name, cls=Command, params=parameters, **attributes)(call_function)
 
-    return made
+    return make_command
+
+
+def _make_parameters(
+    function: Callable[..., object],
+) -> tuple[list[click.Parameter], dict[str, tuple[type[Any], list[str]]]]:
+    """What click needs to call the function, and its groups of options: parameter → its dataclass and the fields."""
+    groups: dict[str, tuple[type[Any], list[str]]] = {}
+    parameters: list[click.Parameter] = []
+    kinds = _read_annotations(function)
+    for name, parameter in signature(function).parameters.items():
+        kind, declared = kinds[name], parameter.default
+        if is_dataclass(kind) and declared is Parameter.empty:
+            declared = {
+                option_field.name: option_field for option_field in fields(kind) if _DECLARED in option_field.metadata
+            }
+        if isinstance(declared, dict):
+            field_kinds = _read_annotations(kind) if isinstance(kind, type) else {}
+            groups[name] = kind, list(declared)
+            for field_name, declaration in declared.items():
+                parameters.append(_make_parameter(field_name, field_kinds.get(field_name, Any), declaration))
+        elif declared is not Parameter.empty:
+            declarations = declared if isinstance(declared, tuple) else (declared,)
+            parameters += [_make_parameter(name, kind, declaration) for declaration in declarations]
+    return parameters, groups
 
 
 def _read_annotations(owner: Callable[..., object] | type[Any]) -> dict[str, Any]:
@@ -215,16 +232,17 @@ def _read_annotations(owner: Callable[..., object] | type[Any]) -> dict[str, Any
     return hints
 
 
-def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
-    kind_of_parameter, names, attributes = declared.metadata[_DECLARED]
+def _make_parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
+    """The option or argument that a field declares. kind: the annotation."""
+    parameter_class, names, attributes = declared.metadata[_DECLARED]
     attributes = dict(attributes)
     if isinstance(attributes.get("default"), StrEnum):
         attributes["default"] = attributes["default"].value  # click would show its name
-    if (ends := attributes.pop("within", None)) is not None:
-        attributes["type"] = click.IntRange(*ends) if _item_type(kind) is int else FiniteRange(*ends)
+    if (limits := attributes.pop("within", None)) is not None:
+        attributes["type"] = click.IntRange(*limits) if _item_type(kind) is int else FiniteRange(*limits)
     if not attributes.keys() & {"type", "callback", "is_flag", "flag_value", "count", "nargs"}:
-        attributes["type"] = _type_of(kind)
-    if kind_of_parameter is click.Argument:
+        attributes["type"] = _param_type_of(kind)
+    if parameter_class is click.Argument:
         if get_origin(kind) is tuple:
             attributes.setdefault("nargs", -1)
         return click.Argument([name], **attributes)
@@ -240,8 +258,8 @@ def _item_type(kind: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is tuple else kind
 
 
-def _type_of(kind: Any) -> Any:
-    """What converts a word to an annotated type; None for click's own choice."""
+def _param_type_of(kind: Any) -> Any:
+    """The type of click that converts a word to an annotated type; None for click's own choice."""
     kind = _item_type(kind)
     if get_origin(kind) is Literal:
         return click.Choice(list(get_args(kind)))
@@ -253,7 +271,7 @@ def _type_of(kind: Any) -> Any:
 
 
 def json_option(help: str) -> Any:
-    """`--json` prints to standard output, `--json FILE` writes; the command gets whether it was given, and prints."""
+    """`--json` or `--json FILE`. The command gets whether it was given, and prints in either case."""
     return _print_option("--json", help, (".json", ".jsonl"))
 
 
@@ -263,7 +281,10 @@ def csv_option(help: str) -> Any:
 
 
 def target_option(name: str, help: str, *, reported: bool = True) -> Any:
-    """`--json` or `--csv` of a command that prints other text beside; it gets FILE, STREAM without one, or None."""
+    """`--json` or `--csv` of a command that also prints other text. The command gets FILE, STREAM without one, or None.
+
+    reported: see `Option`.
+    """
     suffixes = (f".{name[2:]}",)
     return option(help + _WRITES, name, suffixes=suffixes, any_word=True, reported=reported, metavar="[FILE]")
 
@@ -276,6 +297,7 @@ def _print_option(name: str, help: str, suffixes: Sequence[str]) -> Any:
 
 
 def _redirect(ctx: click.Context, param: click.Parameter, value: str | None) -> bool:
+    """A callback: from now on, standard output is written to the file, if one is named. True if the option is given."""
     if value is not None and value != STREAM and not ctx.resilient_parsing:
         ctx.with_resource(_standard_output_into(value))
     return value is not None
@@ -283,29 +305,32 @@ def _redirect(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 @contextmanager
 def _standard_output_into(name: str) -> Iterator[None]:
-    """Sends standard output to a file. It appears, complete, when the command ends, and not at all after an error."""
+    """Sends standard output to a file. It appears, complete, when the command ends, and not at all after an error.
+
+    An exit with a status is not an error: a command whose limit fails has printed its result.
+    """
     with WholeFile(name) as file:
-        before, sys.stdout = sys.stdout, io.TextIOWrapper(io.BufferedWriter(file), "utf-8")
-        output: TextIO = sys.stdout
-        ended: BaseException | None = None
+        output: TextIO = io.TextIOWrapper(io.BufferedWriter(file), "utf-8")
+        previous, sys.stdout = sys.stdout, output
+        exit_request: BaseException | None = None
         try:
             yield
-        except (SystemExit, click.exceptions.Exit) as leaving:
-            ended = leaving
+        except (SystemExit, click.exceptions.Exit) as error:
+            exit_request = error
         finally:
-            sys.stdout = before
+            sys.stdout = previous
         output.flush()
         file.keep()
-        if ended is not None:
-            raise ended
+        if exit_request is not None:
+            raise exit_request
 
 
 @frozen
 class RatedSessionOptions:
     """Sessions whose judgments are evaluated; `sessions.rated_sessions` finds the folders.
 
-    named: sessions, or one round file. round_id: whose judgments count; None for all, or for those of the file.
-    with_programs: programs count as raters.
+    named: sessions, or one round file. round_id: the round whose judgments count; None for all, or for that of the
+    file. with_programs: programs count as raters.
     """
 
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
@@ -319,19 +344,21 @@ def sessions_argument() -> Any:
 
 
 def seed_option(help: str, default: int | None = None, *, most: int | None = None, **attributes: Any) -> Any:
-    """`--seed`, from 0."""
-    return option(help, "--seed", within=(0, most), **{"default": default} if default is not None else {}, **attributes)
+    """`--seed`, from 0 to `most`. default: None for a default that `show_default` describes."""
+    if default is not None:
+        attributes["default"] = default
+    return option(help, "--seed", within=(0, most), **attributes)
 
 
 def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:
-    """`-o`, a path to a file or a folder; formerly `--out`."""
+    """`-o`, a path to a file or a folder, formerly `--out`. attributes: may replace the type."""
     kind = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
     return option(help, "-o", "--output", former=("--out",), writes=not folder, **{"type": kind, **attributes})
 
 
 @frozen
 class OutputFormat:
-    """How a result is printed: as text, or as one of these. InputError for both."""
+    """How a result is printed: as JSON, as CSV, or as text without either. InputError for both."""
 
     as_json: bool
     as_csv: bool
@@ -349,31 +376,34 @@ def printed_options(as_json: str, as_csv: str) -> Any:
 class EngineOptions:
     """Engines for the same lists of files. A setting goes to every engine that knows it.
 
-    settings: `name=value`; files: (name, path).
+    tasks: as on the command line. settings: `name=value`. files: (name of a setting, path of the file with its value).
     """
 
     tasks: tuple[str, ...]
     settings: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
 
-    def checked(self) -> list[Task]:
-        """A task for each, in order; PluginError, and InputError for a setting that none knows. Loads no model."""
+    def parse_tasks(self) -> list[Task]:
+        """A task for each engine, in order. Loads no model.
+
+        PluginError for an unknown engine. InputError for a wrong value, and for a setting that no engine knows.
+        """
         from harness.engines.offline_loading import check_model, engine_class, task_of
         from harness.engines.settings import parse_assignment
 
         settings = [parse_assignment(assignment) for assignment in self.settings]
         if len(self.tasks) == 1:
             return [task_of(self.tasks[0], settings, self.files)]
-        settings_of_tasks = [
+        names_by_task = [
             {setting.name for setting in engine_class(task_of(text).engine).settings} for text in self.tasks
         ]
         for name, _ in (*settings, *self.files):
-            if not any(name in names for names in settings_of_tasks):
+            if not any(name in names for names in names_by_task):
                 raise InputError(
                     f"none of the engines has the setting {name!r}", remedy="Run: harness evaluate engines ENGINE"
                 )
         tasks = []
-        for text, names in zip(self.tasks, settings_of_tasks, strict=True):
+        for text, names in zip(self.tasks, names_by_task, strict=True):
             task_settings = [(name, value) for name, value in settings if name in names]
             task_files = [(name, file) for name, file in self.files if name in names]
             tasks.append(task_of(text, task_settings, task_files))
@@ -383,7 +413,7 @@ class EngineOptions:
 
 
 def audio_option() -> Any:
-    """`--audio` of a page."""
+    """`--audio`: where the sounds of a page are."""
     return option(
         "Sounds of the page: embedded (6 MB at most), in a folder next to it, or none.",
         type=click.Choice(["embed", "beside", "none"]),
@@ -426,7 +456,7 @@ _SITE = "Web site"
 
 @frozen
 class Site:
-    """Whether people work in their browsers, and how their site is served. None: as `WebOptions` has it."""
+    """Whether people work in their browsers, and how their site is served. None: the default of `WebOptions`."""
 
     web: bool
     address: str | None = option(
@@ -443,16 +473,17 @@ class Site:
 
     @property
     def web_options(self) -> dict[str, Any]:
-        """Fields of `harness.web.server.WebOptions` that differ from its defaults."""
+        """The fields of `harness.web.server.WebOptions` that are given, with their values."""
         values = {
             option_field.name: getattr(self, option_field.name)
             for option_field in fields(Site)
             if option_field.name != "web"
         }
+        # By identity, since the port 0 equals False but is given.
         return {name: value for name, value in values.items() if not (value is None or value is False or value == "")}
 
     def demand_web(self, owner: str) -> None:
-        """InputError for an option of the site without --web. owner: `raters'`."""
+        """InputError if an option of the site is given without --web. owner: of the site, such as `raters'`."""
         if self.web_options and not self.web:
             first = next(option_field for option_field in fields(Site) if option_field.name in self.web_options)
             _, names, _ = first.metadata[_DECLARED]
@@ -466,15 +497,16 @@ def site_options(audience: str) -> Any:
     audience: `raters'`, `live`; "" for a command that always serves it.
     """
     options = {
-        option_field.name: _add_web_options(option_field) if audience else option_field
+        option_field.name: _require_web(option_field) if audience else option_field
         for option_field in fields(Site)
         if _DECLARED in option_field.metadata
     }
-    served = f"Serve the {audience} site; `harness rate invite` creates the links to log in."
-    return option_group(web=flag(served, hidden=not audience), **options)
+    web_help = f"Serve the {audience} site; `harness rate invite` creates the links to log in."
+    return option_group(web=flag(web_help, hidden=not audience), **options)
 
 
-def _add_web_options(declared: Field[Any]) -> Any:
+def _require_web(declared: Field[Any]) -> Any:
+    """The option with a help that says that it needs --web."""
     kind, names, attributes = declared.metadata[_DECLARED]
     text = attributes["help"]
     text = text if text[:2].isupper() else text[0].lower() + text[1:]

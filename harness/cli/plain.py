@@ -51,44 +51,45 @@ from harness.wake.reports.figures_text import WakeLines
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
             "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
-_STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
+"""The first word of a line → its colour, as a number of an ANSI escape sequence."""
+_PRINTED_STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.PAUSED}
 MAX_STALL_ROWS_PER_MINUTE = 12
-"""Most rows about stalls of one link, or of the host, that are printed within a minute. One line sums up the rest."""
+"""Limit on printed rows about stalls of one link, or of the host, within a minute. One line sums up the rest."""
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
 """States for which the time left is printed. Other states end when something happens, not at a set time."""
 
 
 class _Recurrences:
-    """Sums up stalls and lost links that recur often."""
+    """Sums up stalls and lost links that recur often. A source's minute begins with its first such row."""
 
     def __init__(self) -> None:
-        self._began_s: dict[str, float] = {}
-        self._printed_counts: Counter[str] = Counter()
-        self._waiting: dict[str, list[Recurrent]] = {}
+        self._minute_start_s: dict[str, float] = {}
+        self._counts: Counter[str] = Counter()
+        self._held_back: dict[str, list[Recurrent]] = {}
 
-    def due(self, now_s: float) -> Iterator[str]:
+    def end_minutes(self, now_s: float) -> Iterator[str]:
         """Ends each source's minute that is over, and yields a line that sums up its rows that were held back.
 
         now_s: session seconds.
         """
-        for source in [source for source, since_s in self._began_s.items() if now_s - since_s >= 60.0]:
-            del self._began_s[source], self._printed_counts[source]
-            if source in self._waiting:
-                yield recurrences_in_words(self._waiting.pop(source))
+        for source in [source for source, start_s in self._minute_start_s.items() if now_s - start_s >= 60.0]:
+            del self._minute_start_s[source], self._counts[source]
+            if source in self._held_back:
+                yield recurrences_in_words(self._held_back.pop(source))
 
-    def holds(self, entry: Entry) -> bool:
-        """Whether a row is kept for `due` instead of printed.
+    def hold_back(self, entry: Entry) -> bool:
+        """Counts a row. Returns whether it is held back for `end_minutes`, and so must not be printed.
 
         That is so after MAX_STALL_ROWS_PER_MINUTE rows of its source within this minute.
         """
         if not isinstance(entry.record, Observed) or not isinstance(entry.record.observation, Recurrent):
             return False
         observation = entry.record.observation
-        self._began_s.setdefault(observation.source, entry.at_s)
-        self._printed_counts[observation.source] += 1
-        if self._printed_counts[observation.source] <= MAX_STALL_ROWS_PER_MINUTE:
+        self._minute_start_s.setdefault(observation.source, entry.at_s)
+        self._counts[observation.source] += 1
+        if self._counts[observation.source] <= MAX_STALL_ROWS_PER_MINUTE:
             return False
-        self._waiting.setdefault(observation.source, []).append(observation)
+        self._held_back.setdefault(observation.source, []).append(observation)
         return True
 
 
@@ -106,77 +107,82 @@ class PlainPrinter:
         self._recurrences = _Recurrences()
         self._figures = SessionFigures()
         self._wake: WakeLines | None = None
-        self._old_until = 0
+        self._last_old_seq = 0
+        """Rows up to this one are summed up in a line."""
         self._folder: Path | None = None
         self._printed_state: tuple[StateWord, str, str | None, int | None] | None = None
 
-    def take(self, message: Message) -> None:
+    def print_message(self, message: Message) -> None:
         """Prints a message, if it has something for people."""
         match message:
             case Welcome(session_folder=folder, last_seq=last_seq, state=state):
                 self._folder = Path(folder)
-                self._old_until = 0 if self._history else last_seq
+                self._last_old_seq = 0 if self._history else last_seq
                 self._print(f"session {folder}")
                 if state.word is StateWord.PAUSED:
-                    self._state(state, has_row=self._history)
+                    self._print_state(state, row_is_printed=self._history)
             case Logged(entry=entry):
-                self._row(entry)
+                self._print_row(entry)
             case StateChanged():
-                self._state(message)
+                self._print_state(message)
             case Answered(ok=False, why=why):
                 self._print(f"refused: {plain_text(why)}")
             case Goodbye():
-                self._end(message)
+                self._print_end(message)
             case _:
                 pass
 
-    def _row(self, entry: Entry) -> None:
+    def _print_row(self, entry: Entry) -> None:
+        """Counts a row, and prints its lines unless it is an old one. After the last old row, sums all of them up."""
         self._figures.add(entry)
         line = self._rows.line(entry.record)
         if isinstance(entry.record, SessionStarted) and entry.record.listens:
             self._wake = WakeLines()
-        if entry.seq > self._old_until:
-            for text in self._recurrences.due(entry.at_s):
+        if entry.seq > self._last_old_seq:
+            for text in self._recurrences.end_minutes(entry.at_s):
                 self._print(text, entry.wall_s)
-            line = None if self._recurrences.holds(entry) else line
+            if self._recurrences.hold_back(entry):
+                line = None
         lines = [] if line is None else [line]
         if self._wake:
             lines += self._wake.add(entry)
-        if entry.seq > self._old_until and lines:
+        if entry.seq > self._last_old_seq and lines:
             for text in lines:
                 self._print(text, entry.wall_s)
             self._printed_state = None
-        elif entry.seq == self._old_until:
+        elif entry.seq == self._last_old_seq:
             self._print(f"so far {self._figures.snapshot().totals.finished_in_words} are finished")
 
-    def _state(self, state: StateChanged, *, has_row: bool = True) -> None:
+    def _print_state(self, state: StateChanged, *, row_is_printed: bool = True) -> None:
         """Prints what the harness waits for, and how to end a pause; rows of the log cover what is played and heard.
 
-        has_row: whether the row that gives the reason of a pause is printed too.
+        row_is_printed: whether the row that gives the reason of a pause is printed, too.
         """
-        if not state.reason or state.word not in _STATES:
+        if not state.reason or state.word not in _PRINTED_STATES:
             return
         state_key = (state.word, state.reason, state.trial_id, state.attempt)
         if state_key == self._printed_state:  # only its end has moved, since the device said something more
             return
         self._printed_state = state_key
-        if state.word is not StateWord.PAUSED or not has_row or state.reason.startswith("disk full"):
-            self._reason(state)
+        # A full disk has no row.
+        if state.word is not StateWord.PAUSED or not row_is_printed or state.reason.startswith("disk full"):
+            self._print_reason(state)
         if state.word is StateWord.PAUSED and self._folder is not None:
             self._print(f"    to resume: harness run attach {self._folder} · to stop: harness run stop {self._folder}")
 
-    def _reason(self, state: StateChanged) -> None:
+    def _print_reason(self, state: StateChanged) -> None:
         wait = ""
         if state.word in _COUNTS_DOWN and state.until_s is not None:
             wait = f" up to {seconds(max(0.0, state.until_s - state.since_s))}"
         line = f"    {state.word.in_words.lower()}{wait}: {plain_text(state.reason, 200)}"
         self._print(line, time.time())
 
-    def _end(self, goodbye: Goodbye) -> None:
+    def _print_end(self, goodbye: Goodbye) -> None:
+        """Prints the results of the session, with judgments made so far, and what to do next."""
         if self._folder is not None and SessionFolder(self._folder).judgments.is_file():
             for entry in later_rows(self._folder):
                 self._figures.add_later(entry)
-        for line in self._recurrences.due(math.inf):
+        for line in self._recurrences.end_minutes(math.inf):
             self._print(line)
         progress = self._figures.snapshot()
         for line in ("", *end_of_session(progress, self._wake.figures if self._wake else None, self._folder)):
@@ -189,6 +195,7 @@ class PlainPrinter:
             self._print(line)
 
     def _print(self, line: str, wall_s: float | None = None) -> None:
+        """Prints a line in the colour of its first word. wall_s: a time to print before it."""
         if wall_s is not None:
             line = f"{time.strftime('%H:%M:%S', time.localtime(wall_s))}  {line}"
         if self._colour:
@@ -205,26 +212,26 @@ class JsonPrinter:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def take(self, message: Message) -> None:
+    def print_message(self, message: Message) -> None:
         self._stream.write(encode(MESSAGES, message).decode("utf-8") + "\n")
         self._stream.flush()
 
 
 HOW = "answer y, n or ? (cannot tell), then what the device heard, if you know: n what lime is it"
-_WORDS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
+_ANSWERS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
 
 
 def parse_answer(line: str) -> tuple[bool | None, str] | None:
     """An answer: recognised or not (None: cannot tell), and what the device heard; None for any other line."""
     word, _, heard = line.strip().partition(" ")
-    if word.lower() not in _WORDS:
+    if word.lower() not in _ANSWERS:
         return None
-    return _WORDS[word.lower()], heard.strip()
+    return _ANSWERS[word.lower()], heard.strip()
 
 
 HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), then what the device did: w no timer runs"
 _EFFECTS = {
-    **{word.value: word for word in EffectOutcome},
+    **{outcome.value: outcome for outcome in EffectOutcome},
     "r": EffectOutcome.RIGHT,
     "p": EffectOutcome.PARTIAL,
     "w": EffectOutcome.WRONG,
@@ -234,7 +241,7 @@ _EFFECTS = {
 
 
 def parse_effect(line: str) -> tuple[EffectOutcome, str] | None:
-    """An answer on an effect, and what was seen; None for any other line."""
+    """An answer about an effect, and what was seen; None for any other line."""
     word, _, comment = line.strip().partition(" ")
     effect = _EFFECTS.get(word.lower())
     return None if effect is None else (effect, comment.strip())
@@ -255,73 +262,83 @@ def answer_hint(question: OperatorAsked) -> str:
 
 
 class OperatorPrompt:
-    """Sends each answer to the question that is open, if one is.
+    """Reads lines in a thread of its own, and sends each as the answer to the open question, if there is one.
 
-    operator: a name. say: prints a line for the operator, from any thread.
+    operator: a name. print_hint: prints a line for the operator, from any thread.
     """
 
     def __init__(
-        self, source: TextIO, operator: str, send: Callable[[Command], None], say: Callable[[str], None]
+        self, source: TextIO, operator: str, send: Callable[[Command], None], print_hint: Callable[[str], None]
     ) -> None:
         self._source = source
         self._operator = operator
         self._send = send
-        self._print = say
+        self._print_hint = print_hint
         self._lock = threading.Lock()
+        """Guards the open question, which the caller's thread sets and the own thread reads."""
         self._open_question: OperatorAsked | None = None
-        threading.Thread(target=self._read, name="operator", daemon=True).start()
+        threading.Thread(target=self._send_answers, name="operator", daemon=True).start()
 
-    def take(self, message: Message) -> None:
-        """Notes which question is open."""
+    def note_message(self, message: Message) -> None:
+        """Notes which question is open, and prints how to answer it."""
         if not isinstance(message, Logged):
             return
         match message.entry.record:
             case OperatorAsked() as question:
                 with self._lock:
                     self._open_question = question
-                self._print(answer_hint(question))
+                self._print_hint(answer_hint(question))
             case AttemptFinished():
-                self._close(Question.RECOGNITION, Question.SPEECH)
+                self._close_question(Question.RECOGNITION, Question.SPEECH)
             case EffectAnswered():
-                self._close(Question.EFFECT)
+                self._close_question(Question.EFFECT)
             case TrialFinished():
-                self._close(*Question)
+                self._close_question(*Question)
             case _:
                 pass
 
-    def _close(self, *about: Question) -> None:
+    def _close_question(self, *about: Question) -> None:
+        """Closes the open question if it is one of these."""
         with self._lock:
             if self._open_question is not None and self._open_question.about in about:
                 self._open_question = None
 
-    def _read(self) -> None:
+    def _send_answers(self) -> None:
+        """Sends answers until the input or the engine ends."""
         for line in self._read_lines():
             with self._lock:
                 question = self._open_question
             if question is None:
-                self._print("no question is open")
+                self._print_hint("no question is open")
                 continue
-            command = self._command(question, line)
+            command = self._parse_command(question, line)
             if command is None:
-                self._print(answer_hint(question))
+                self._print_hint(answer_hint(question))
                 continue
             try:
                 self._send(command)
             except EngineError:
-                return  # the watching thread says that the engine is gone
+                return  # the thread that prints messages reports that the engine is gone
 
     def _read_lines(self) -> Iterator[str]:
         with suppress(InputError, OSError):  # closed, or a terminal that is gone: nobody can answer
             yield from self._source
 
-    def _command(self, question: OperatorAsked, line: str) -> Command | None:
-        if question.about is Question.EFFECT:
-            effect = parse_effect(line)
-            return effect and AnswerEffect(
-                uuid4().hex, self._operator, question.trial_id, question.attempt, *effect, take=question.take
-            )
-        if question.about is Question.SPEECH:
-            wrong = line.strip().lower() == "x"
-            return Misspoke(uuid4().hex, self._operator, question.trial_id, question.attempt) if wrong else None
-        answer = parse_answer(line)
-        return answer and AnswerOperator(uuid4().hex, self._operator, question.trial_id, question.attempt, *answer)
+    def _parse_command(self, question: OperatorAsked, line: str) -> Command | None:
+        """The answer that a line gives to the question; None if it is not an answer to it."""
+        subject = (uuid4().hex, self._operator, question.trial_id, question.attempt)
+        match question.about:
+            case Question.EFFECT:
+                effect_answer = parse_effect(line)
+                if effect_answer is None:
+                    return None
+                outcome, comment = effect_answer
+                return AnswerEffect(*subject, outcome, comment, take=question.take)
+            case Question.SPEECH:
+                return Misspoke(*subject) if line.strip().lower() == "x" else None
+            case Question.RECOGNITION:
+                answer = parse_answer(line)
+                if answer is None:
+                    return None
+                recognised, heard = answer
+                return AnswerOperator(*subject, recognised, heard)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from harness.base.text_table import Column, text_table
-from harness.cli.options import json_option, option, share, verb
+from harness.cli.options import json_option, option, parse_share, verb
 from harness.cli.streams import width
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError, demand_main_options
@@ -27,16 +27,16 @@ PlanOutput = tuple[dict[str, Any], list[str]]
 """A result as JSON values, and as lines for people."""
 
 
-def parse_share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """A callback: a share of at most 1, written as 0.05 or 5%. BadParameter for another text."""
-    fraction = share(ctx, param, value)
+def parse_proportion(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A callback, as `parse_share`, but for a share of at most 1."""
+    fraction = parse_share(ctx, param, value)
     if fraction is not None and fraction > 1:
         raise click.BadParameter(f"{value!r} is not a share. Write 0.05 or 5%", ctx, param)
     return fraction
 
 
-def _parse_shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
-    return None if value is None else tuple(parse_share(ctx, param, text) for text in value)
+def _parse_proportions(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
+    return None if value is None else tuple(parse_proportion(ctx, param, text) for text in value)
 
 
 _INNER_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -50,9 +50,9 @@ class PlanOptions:
     fa_below: float | None = option("Claim: fewer than X false accepts per hour.", type=_RATE, metavar="X")
     fa_expected: float | None = option("Rate that you expect.", within=(0, None), metavar="X")
     fr_below: float | None = option(
-        "Claim: fewer false rejects than SHARE (5%).", callback=parse_share, metavar="SHARE"
+        "Claim: fewer false rejects than SHARE (5%).", callback=parse_proportion, metavar="SHARE"
     )
-    fr_expected: float | None = option("Share that you expect (2%).", callback=parse_share, metavar="SHARE")
+    fr_expected: float | None = option("Share that you expect (2%).", callback=parse_proportion, metavar="SHARE")
     sprt: tuple[float, float] | None = option(
         "Sequential test of two hourly rates, such as 0.1 0.5.", nargs=2, type=_RATE, metavar="GOOD BAD"
     )
@@ -61,12 +61,12 @@ class PlanOptions:
     )
     beta: float = option("Risk that a bad device passes --sprt.", type=_INNER_SHARE, default=0.05)
     difference: tuple[float, float] | None = option(
-        "Compare two systems with these error shares (5% 3%).", nargs=2, callback=_parse_shares, metavar="A B"
+        "Compare two systems with these error shares (5% 3%).", nargs=2, callback=_parse_proportions, metavar="A B"
     )
     discordant: float | None = option(
         "Share of files on which exactly one system errs.",
         show_default="errors are independent",
-        callback=parse_share,
+        callback=parse_proportion,
         metavar="SHARE",
     )
     power: float = option("Probability that the claim succeeds.", type=_INNER_SHARE, default=POWER)

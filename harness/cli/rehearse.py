@@ -17,7 +17,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.progress import step, tracked
 from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
-from harness.cli.plan import parse_share
+from harness.cli.plan import parse_proportion
 from harness.cli.streams import drawn_progress
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exposure, hours, number, percent, seconds
@@ -58,8 +58,8 @@ BLOCKS = {"PASS": "█", "NO LIMITS": "█", "MARGINAL": "▓", "UNDECIDED": "�
 class RehearsalOptions:
     """The rates of the simulated devices, and how much is simulated. The names of the fields are keys of --json."""
 
-    missed: float = option("Share of wake phrases missed.", callback=parse_share, default="3%")
-    misheard: float = option("Share of queries misheard.", callback=parse_share, default="5%")
+    missed: float = option("Share of wake phrases missed.", callback=parse_proportion, default="3%")
+    misheard: float = option("Share of queries misheard.", callback=parse_proportion, default="5%")
     false_accepts: float = option("False accepts per hour.", within=(0, 3600), default=0.1)
     answer: float = option(
         "Time until a response ends, s.", "--response-time", former=("--answer",), within=(0, 600), default=4.0

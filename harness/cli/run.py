@@ -191,9 +191,9 @@ class _Watch:
                         arrival.removesuffix(RESUME) or "the connection was closed", remedy=self._remedy()
                     )
                 return status
-            self._printer.take(arrival)
+            self._printer.print_message(arrival)
             if self._prompt is not None:
-                self._prompt.take(arrival)
+                self._prompt.note_message(arrival)
             if isinstance(arrival, Goodbye):
                 status = arrival.exit_code
 
@@ -315,8 +315,8 @@ def _demand_lab(bench: Bench, *, start: bool) -> None:
 def print_undecidable(folder: Path, *, has_dashboard: bool) -> None:
     """Prints, before anything plays, which trials nobody will answer and which limits cannot hold.
 
-    has_dashboard: whether the dashboard will open. If the bench leaves it open whether there is an operator, who opens
-    the dashboard is one, so trials that wait for an operator are not named.
+    has_dashboard: whether the dashboard will open. It makes its user the operator, unless the bench says whether there
+    is one. Trials that wait for an operator are not named then.
     """
     from harness.model.bench import OperatorPresence
     from harness.session.engine.assemble import read_resolved

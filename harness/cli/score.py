@@ -13,7 +13,7 @@ import click
 
 from harness.base.text_table import shown
 from harness.cli import streams
-from harness.cli.options import EnumChoice, demand_limits, flag, option, repeatable, share, target_option, verb
+from harness.cli.options import EnumChoice, demand_limits, flag, option, parse_share, repeatable, target_option, verb
 from harness.cli.streams import STREAM, InputFile, is_one_place, open_input, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, AlignmentSelection, MarkScope, SpeakerPairing, TextUnit, TranscriptFormat
 from harness.model.errors import InputError, demand_main_options
@@ -216,7 +216,7 @@ def command(
     ),
     max_wer: float | None = option(
         "Exit with status 1 when a WER, or the rate of --unit, is above X (0.08 or 8%) or missing.",
-        callback=share,
+        callback=parse_share,
         metavar="X",
     ),
 ) -> None:

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 SESSIONS = Path("sessions")
 ROUND_SUFFIXES = (".yaml", ".yml")
+MAX_LISTED_SESSIONS = 20
 
 
 @frozen
 class RatedSessions:
-    """The sessions whose judgments a report counts. round: from a round file, or None.
+    """The sessions whose judgments a report counts.
 
-    round_id: the round whose judgments count; None counts all.
+    round: from a round file; None if sessions were named. round_id: the round whose judgments count; None counts all.
     """
 
     folders: tuple[Path, ...]
@@ -41,7 +42,7 @@ class RatedSessions:
 def figures_of(folder: Path, *, silent: bool = False) -> tuple[Progress, WakeFigures | None]:
     """The progress of a session, from its log and later judgments, and its wake results if devices listen in it.
 
-    It may still be running. silent: draw no progress of the reading, for those who look again and again.
+    It may still be running. silent: draw no progress of the reading, for callers that read again and again.
     """
     # Here, since the help of a verb needs no rows.
     from harness.base.garbage_collection import gc_paused
@@ -78,28 +79,29 @@ def user_name() -> str:
 
 
 def session_folder(name: str) -> Path:
-    """The folder of a session that is named by path, or by its name below ./sessions; InputError with the nearest."""
-    for candidate in (Path(name), SESSIONS / name):
-        if (folder := SessionFolder(candidate)).database.is_file() or folder.rescue.is_file():
-            return candidate
+    """The folder of a session that is named by path, or by its name below ./sessions.
+
+    InputError, with the nearest name, if there is no such session.
+    """
+    for path in (Path(name), SESSIONS / name):
+        folder = SessionFolder(path)
+        if folder.database.is_file() or folder.rescue.is_file():
+            return path
     names = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
-    newest = f"The newest in ./{SESSIONS}: {names[-1]}" if names else "Give the path that `harness run` printed"
+    hint = f"The newest in ./{SESSIONS}: {names[-1]}" if names else "Give the path that `harness run` printed"
     raise InputError(
-        f"{plain_text(name, 200)} is not a session", remedy=f"{did_you_mean(Path(name).name, names)}{newest}"
+        f"{plain_text(name, 200)} is not a session", remedy=f"{did_you_mean(Path(name).name, names)}{hint}"
     )
 
 
-MAX_NAMED = 20
-
-
 def only_unfinished() -> Path:
-    """The one session below ./sessions with trials to play; InputError when there is none, or more than one."""
+    """The only session below ./sessions with trials to play. InputError if there is none, or more than one."""
     from harness.model.record import EndReason
     from harness.session.resumption import read_takes
 
     unfinished = []
     for path in sorted(SESSIONS.glob("*"), reverse=True):
-        with suppress(HarnessError):  # not a session, or a damaged one: its own error comes when it is named
+        with suppress(HarnessError):  # not a session, or a damaged one, whose error appears when it is named
             resumption = read_takes(path)
             if resumption.ended is not EndReason.ABORTED and resumption.pending():
                 unfinished.append(path)
@@ -110,15 +112,16 @@ def only_unfinished() -> Path:
             f"no session below ./{SESSIONS} is unfinished",
             remedy="Name the folder of another: harness run resume SESSION. Or start one: harness run",
         )
-    names = "\n  ".join(shortened([plain_text(str(path), 200) for path in unfinished], MAX_NAMED))
+    names = [plain_text(str(path), 200) for path in unfinished]
+    names_text = "\n  ".join(shortened(names, MAX_LISTED_SESSIONS))
     raise InputError(
         f"{len(unfinished)} sessions below ./{SESSIONS} are unfinished",
-        remedy=f"Name one of them, such as: harness run resume {plain_text(str(unfinished[0]), 200)}\n  {names}",
+        remedy=f"Name one of them, such as: harness run resume {names[0]}\n  {names_text}",
     )
 
 
 def named_round(names: Sequence[str]) -> RatingRound | None:
-    """The round of a round file; None when sessions are named. InputError for a round file beside anything else."""
+    """The round of a round file; None if sessions are named. InputError for a round file and any other name."""
     files = [path_text for path_text in names if path_text.endswith(ROUND_SUFFIXES) or Path(path_text).is_file()]
     if not files:
         return None
@@ -131,18 +134,17 @@ def named_round(names: Sequence[str]) -> RatingRound | None:
     return read_round(Path(files[0]))
 
 
-def rated_sessions(request: RatedSessionOptions) -> RatedSessions:
-    """The sessions, and the round whose judgments count: the one on the command line, else the round file's."""
-    names, round_id = request.named, request.round_id
-    round_ = named_round(names)
-    if round_ is None:
-        return RatedSessions(tuple(session_folder(session) for session in names), None, round_id)
-    folders = tuple(session_folder(session) for session in round_.sessions)
-    return RatedSessions(folders, round_, round_.id if round_id is None else round_id)
+def rated_sessions(options: RatedSessionOptions) -> RatedSessions:
+    """The sessions, and the round whose judgments count: the one on the command line, otherwise that of the file."""
+    round_, round_id = named_round(options.named), options.round_id
+    if round_ is not None and round_id is None:
+        round_id = round_.id
+    names = options.named if round_ is None else round_.sessions
+    return RatedSessions(tuple(session_folder(name) for name in names), round_, round_id)
 
 
 def demand_known(name: str, names: Collection[str], noun: str) -> None:
-    """InputError, with the nearest name, for an unknown name."""
+    """InputError, with the nearest name, for a name that is not one of the names. noun: such as "rater"."""
     if name not in names:
         raise InputError(
             f"there is no {noun} {plain_text(name, 80)!r}",

@@ -22,8 +22,8 @@ from harness.cli.options import (
     option,
     option_group,
     output_option,
+    parse_share,
     repeatable,
-    share,
     verb,
 )
 from harness.model.annotation import MAX_ON_A_PAGE, LabellingOrder, LabelProposalShown, SecondAnnotatorMode
@@ -103,7 +103,7 @@ def new(
         ),
         target_error=option(
             "Estimated error below which a classifier may label the rest.",
-            callback=share, default="1%", metavar="X",
+            callback=parse_share, default="1%", metavar="X",
         ),
     ),
 ) -> None:  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.cli.options import argument, demand_limits, flag, option, repeatable, share, verb
+from harness.cli.options import argument, demand_limits, flag, option, parse_share, repeatable, verb
 from harness.cli.streams import open_input, refuse_stdin_twice, width
 from harness.cli.understanding.options import FrameOptions, Targets, frames_options, named_file, target_options
 from harness.cli.understanding.score import add_groups, demand_an_id, read_gold
@@ -155,7 +155,7 @@ def command(
     ),
     targets: Targets = target_options("Write a page with every utterance that changed."),
     max_sfa_loss: float | None = option(
-        "Exit with status 1 when SFA falls by more than X (0.05 or 5%).", callback=share, metavar="X"
+        "Exit with status 1 when SFA falls by more than X (0.05 or 5%).", callback=parse_share, metavar="X"
     ),
 ) -> None:
     """Measure how much recognition errors reduce understanding, and compare systems that start from sound.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
@@ -70,8 +71,8 @@ def train(
     *,
     data: Path = option("Folder with the splits train and, optionally, dev.", required=True, metavar="FOLDER"),
     out: Path = output_option("Folder for the model.", metavar="MODEL", folder=True, required=True),
-    understander: str | None = option(
-        "Plug-in: crf or transformer; with --audio, ctc.", show_default=DEFAULT_FOR_TEXT, metavar="NAME"
+    understander: str = option(
+        "Plug-in: crf or transformer; with --audio, ctc.", default=DEFAULT_FOR_TEXT, metavar="NAME"
     ),
     audio: tuple[Path, ...] = repeatable(
         "Sounds instead of texts: a CSV list with the columns id and audio.", metavar="LIST"
@@ -103,30 +104,31 @@ def train(
     demand_folder(out)
     parsed_settings = parse_settings(settings)
     if audio:
-        name = DEFAULT_FOR_SOUND if understander is None else understander
-        training.audio_class(name, parsed_settings)
+        source = click.get_current_context().get_parameter_source("understander")
+        if source is ParameterSource.DEFAULT:
+            understander = DEFAULT_FOR_SOUND
+        training.audio_class(understander, parsed_settings)
     else:
-        name = DEFAULT_FOR_TEXT if understander is None else understander
-        if name in names(Group.AUDIO_UNDERSTANDERS):
-            raise InputError(f"{name} learns from sound", remedy="Give --audio LIST.csv")
-        training.make_understander(name, parsed_settings, seed)
+        if understander in names(Group.AUDIO_UNDERSTANDERS):
+            raise InputError(f"{understander} learns from sound", remedy="Give --audio LIST.csv")
+        training.make_understander(understander, parsed_settings, seed)
     splits = _read_splits(data, form)
     sounds = _read_sound_lists(audio)
     demand_place(out, force=force)
     system: SavesModel
     if audio:
         corpora = (splits.train, splits.held_out)
-        system, facts = training.train_from_sound(name, parsed_settings, seed, corpora, sounds, _print_progress)
+        system, facts = training.train_from_sound(understander, parsed_settings, seed, corpora, sounds, _print_progress)
     else:
-        trained = training.train(name, parsed_settings, seed, splits.train, splits.held_out, _print_progress)
+        trained = training.train(understander, parsed_settings, seed, splits.train, splits.held_out, _print_progress)
         system, facts = trained.understander, trained.facts
-    save_model(name, system, out, facts, force=force)
+    save_model(understander, system, out, facts, force=force)
     figures = ", ".join(f"{Metric(metric).in_words} {percent(value, 2)}" for metric, value in facts.held_out)
     held_out_text = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
     for note in facts.notes:
         _print_progress(note)
     cost = f"{fixed(facts.cpu_s, 1)} CPU s"
-    click.echo(f"{plain_text(str(out))}: {name}, {facts.utterances:,} utterances, {cost}{held_out_text}")
+    click.echo(f"{plain_text(str(out))}: {understander}, {facts.utterances:,} utterances, {cost}{held_out_text}")
 
 
 def _read_sound_lists(lists: Iterable[Path]) -> dict[str, Path]:

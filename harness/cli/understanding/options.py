@@ -11,7 +11,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import shown
-from harness.cli.options import demand_limits, flag, option, option_group, repeatable, share, target_option
+from harness.cli.options import demand_limits, flag, option, option_group, parse_share, repeatable, target_option
 from harness.cli.streams import STREAM, print_lines, refuse_overwriting, refuse_stdin_twice, write_output
 from harness.model.choices import LimitBasis
 from harness.model.errors import InputError, nearest
@@ -187,10 +187,10 @@ def target_options(html: str) -> Any:
 class FrameLimits:
     """Limits on results. limits_on: compare the estimate, or the worse end of its interval."""
 
-    min_emr: float | None = option("Exit with status 1 when EMR is below X (or X%).", callback=share, metavar="X")
-    min_sfa: float | None = option("Exit with status 1 when SFA is below X.", callback=share, metavar="X")
-    min_slot_f1: float | None = option("Exit with status 1 when slot F1 is below X.", callback=share, metavar="X")
-    max_cer: float | None = option("Exit with status 1 when CER is above X.", callback=share, metavar="X")
+    min_emr: float | None = option("Exit with status 1 when EMR is below X (or X%).", callback=parse_share, metavar="X")
+    min_sfa: float | None = option("Exit with status 1 when SFA is below X.", callback=parse_share, metavar="X")
+    min_slot_f1: float | None = option("Exit with status 1 when slot F1 is below X.", callback=parse_share, metavar="X")
+    max_cer: float | None = option("Exit with status 1 when CER is above X.", callback=parse_share, metavar="X")
     limits_on: LimitBasis = option(
         "Compare limits with the estimate, or with bound, the worse end of its 95 % interval.",
         default=LimitBasis.ESTIMATE,

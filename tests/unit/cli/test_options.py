@@ -21,9 +21,9 @@ from harness.cli.options import (
     argument,
     json_option,
     option,
+    parse_share,
     printed_options,
     repeatable,
-    share,
     site_options,
     target_option,
     verb,
@@ -179,7 +179,7 @@ def test_each_former_option_is_accepted() -> None:
         for parameter in command.params:
             if isinstance(parameter, Option):
                 for old, value in parameter.former.items():
-                    former.add((name, old, f"{parameter.now(old)} {value}".rstrip()))
+                    former.add((name, old, f"{parameter.current_name(old)} {value}".rstrip()))
     for name, old_name, now in NAMED:
         flags = {flag for parameter in ALL[name].params for flag in (*parameter.opts, *parameter.secondary_opts)}
         assert (name, old_name, now) in former if now else old_name in flags, f"{name} {old_name}"
@@ -363,7 +363,7 @@ def grouped(
     printed: OutputFormat = printed_options("As JSON.", "As CSV."),
     site: Site = site_options("raters'"),
     kind: FileKind = option("A kind of file.", default=FileKind.BENCH),
-    most: float | None = option("A share.", callback=share),
+    most: float | None = option("A share.", callback=parse_share),
 ) -> None:
     """Prints what it was given."""
     site.demand_web("raters'")

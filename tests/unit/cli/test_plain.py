@@ -73,10 +73,10 @@ def welcome(last_seq: int = 0) -> Welcome:
 def printed(entries: list[Entry], *, history: bool = True, colour: bool = False, last_seq: int = 0) -> str:
     stream = io.StringIO()
     printer = PlainPrinter(stream, history=history, colour=colour)
-    printer.take(welcome(last_seq))
+    printer.print_message(welcome(last_seq))
     for entry in entries:
-        printer.take(Logged(entry))
-    printer.take(Goodbye(3, "stopped"))
+        printer.print_message(Logged(entry))
+    printer.print_message(Goodbye(3, "stopped"))
     return stream.getvalue()
 
 
@@ -121,14 +121,14 @@ def test_late_watcher_gets_a_summary_of_earlier_trials() -> None:
 def test_waits_refusals_and_disk_full_are_reported_once() -> None:
     stream = io.StringIO()
     printer = PlainPrinter(stream, history=True, colour=False)
-    printer.take(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
-    printer.take(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
-    printer.take(StateChanged(StateWord.PLAYING, 10.0))
-    printer.take(StateChanged(StateWord.INTERRUPTED, 10.0, 20.0, reason="waiting for ww: its port is gone"))
-    printer.take(StateChanged(StateWord.CLOSING, 10.0, reason="says 'never mind'"))
-    printer.take(StateChanged(StateWord.PAUSED, 10.0, reason="disk full: no room"))
-    printer.take(Answered("1", True))
-    printer.take(Answered("2", False, "no monitor"))
+    printer.print_message(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
+    printer.print_message(StateChanged(StateWord.WAITING, 10.0, 22.0, reason="until it has forgotten"))
+    printer.print_message(StateChanged(StateWord.PLAYING, 10.0))
+    printer.print_message(StateChanged(StateWord.INTERRUPTED, 10.0, 20.0, reason="waiting for ww: its port is gone"))
+    printer.print_message(StateChanged(StateWord.CLOSING, 10.0, reason="says 'never mind'"))
+    printer.print_message(StateChanged(StateWord.PAUSED, 10.0, reason="disk full: no room"))
+    printer.print_message(Answered("1", True))
+    printer.print_message(Answered("2", False, "no monitor"))
     lines = [line.split("  ", 1)[-1].strip() for line in stream.getvalue().splitlines()]
     assert lines == [
         "waiting up to 12.0 s: until it has forgotten",
@@ -171,8 +171,8 @@ def test_a_pause_names_the_commands_that_end_it(history: bool, reasons: list[str
     stream = io.StringIO()
     printer = PlainPrinter(stream, history=history, colour=False)
     paused = StateChanged(StateWord.PAUSED, 10.0, reason="the room is loud")
-    printer.take(Welcome("s1", "/lab/s1", 1, 0, paused, "0", False))
-    printer.take(paused)
+    printer.print_message(Welcome("s1", "/lab/s1", 1, 0, paused, "0", False))
+    printer.print_message(paused)
     _, *reason, pause = stream.getvalue().splitlines()
     assert [line.split("  ", 1)[-1].strip() for line in reason] == reasons
     assert (
@@ -184,7 +184,7 @@ def test_each_row_is_printed_as_one_json_line() -> None:
     stream = io.StringIO()
     printer = JsonPrinter(stream)
     for entry in session(HOSTILE):
-        printer.take(Logged(entry))
+        printer.print_message(Logged(entry))
     messages = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [message["entry"]["seq"] for message in messages] == [entry.seq for entry in session()]
 
@@ -267,7 +267,7 @@ class Operator:
         self._came.set()
 
     def told(self, record: Record) -> None:
-        self._prompt.take(Logged(Entry(1, 1, 0.0, 0.0, record)))
+        self._prompt.note_message(Logged(Entry(1, 1, 0.0, 0.0, record)))
 
     def types(self, number: int) -> None:
         self._came.clear()

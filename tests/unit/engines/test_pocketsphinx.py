@@ -107,11 +107,11 @@ def test_a_word_without_sounds_is_refused_at_its_line_before_any_engine_runs(tmp
     path.write_text("# nabu\nhey jarvis\n\nok nabu /1e-20/\n")
     engines = EngineOptions(("microwakeword:alexa", "pocketsphinx"), (f"keyphrases={path}",))
     with pytest.raises(InputError, match=r"phrases.txt:4: pocketsphinx's dictionary does not contain: nabu"):
-        engines.checked()
+        engines.parse_tasks()
     with pytest.raises(InputError, match=r"^pocketsphinx's dictionary does not contain: nabu"):
-        EngineOptions(("microwakeword:alexa", "pocketsphinx:ok nabu")).checked()
+        EngineOptions(("microwakeword:alexa", "pocketsphinx:ok nabu")).parse_tasks()
     path.write_text("hey jarvis\n")
-    assert [task.engine for task in engines.checked()] == ["microwakeword", "pocketsphinx"]
+    assert [task.engine for task in engines.parse_tasks()] == ["microwakeword", "pocketsphinx"]
 
 
 @pytest.mark.parametrize("model", ["", " ", ",", "...", "hey jarvis,,"])

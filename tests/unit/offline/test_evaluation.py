@@ -119,11 +119,11 @@ def test_progress_line_is_redrawn_only_on_capable_terminals(monkeypatch: pytest.
 
 def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
     request = EngineOptions(("microwakeword:alexa",), ("operating-point=21", "operating-point=5"))
-    assert request.checked()[0].settings == (("operating-point", "5"),)
+    assert request.parse_tasks()[0].settings == (("operating-point", "5"),)
     with pytest.raises(InputError, match="at most 20"):
-        replace(request, settings=("operating-point=5", "operating-point=21")).checked()
+        replace(request, settings=("operating-point=5", "operating-point=21")).parse_tasks()
     with pytest.raises(InputError, match="no setting 'operatin-point'"):
-        replace(request, settings=("operatin-point=1", "operating-point=5")).checked()
+        replace(request, settings=("operatin-point=1", "operating-point=5")).parse_tasks()
 
 
 def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
@@ -132,15 +132,15 @@ def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
     phrases.write_text("hey jarvis\n", encoding="utf-8")
     binary.write_bytes(b"\xff\x00")
     request = EngineOptions(("microwakeword:alexa",), files=(("operating-point", str(point)),))
-    assert request.checked()[0].settings == (("operating-point", "7"),)
+    assert request.parse_tasks()[0].settings == (("operating-point", "7"),)
     of_files = replace(request, tasks=("pocketsphinx:hey",), files=(("keyphrases", str(phrases)),))
-    assert of_files.checked()[0].settings == (("keyphrases", str(phrases)),)
+    assert of_files.parse_tasks()[0].settings == (("keyphrases", str(phrases)),)
     with pytest.raises(InputError, match="set by both -s and -f"):
-        replace(request, settings=("operating-point=5",)).checked()
+        replace(request, settings=("operating-point=5",)).parse_tasks()
     with pytest.raises(InputError, match="cannot be read as the setting operating-point: it is not UTF-8"):
-        replace(request, files=(("operating-point", str(binary)),)).checked()
+        replace(request, files=(("operating-point", str(binary)),)).parse_tasks()
     with pytest.raises(InputError, match="No such file"):
-        replace(request, files=(("operating-point", str(tmp_path / "none")),)).checked()
+        replace(request, files=(("operating-point", str(tmp_path / "none")),)).parse_tasks()
 
 
 LOG = 'INFO inv-files 2\nINVTA "a.wav" 1200 1900 "alexa" sv-score 0\nINVFR "b.wav"\n'

@@ -62,10 +62,10 @@ def printed(rows: WakeRows, *, history: bool = True, last_seq: int = 0) -> list[
     stream = io.StringIO()
     printer = PlainPrinter(stream, history=history, colour=False)
     state = StateChanged(StateWord.PREPARING, 0.0)
-    printer.take(Welcome("s1", "/tmp/no such folder/s1", 1, last_seq, state, "0", False))
+    printer.print_message(Welcome("s1", "/tmp/no such folder/s1", 1, last_seq, state, "0", False))
     for entry in rows.entries:
-        printer.take(Logged(entry))
-    printer.take(Goodbye(0, ""))
+        printer.print_message(Logged(entry))
+    printer.print_message(Goodbye(0, ""))
     lines = stream.getvalue().splitlines()
     return [line[10:] if line[2:3] == ":" else line for line in lines]
 
