@@ -329,7 +329,11 @@ def _reword_usage_errors() -> Iterator[None]:
 
 
 class Program(OnlyVerbs):
-    """The entries. Every verb is also found by its former name."""
+    """The entries. Every verb is also found by its former name.
+
+    The first word names an entry, `help`, or a former name. If it is an entry with a verb of its own, the second word
+    decides between that verb and one below it.
+    """
 
     former: Mapping[str, str] = FORMER | {"help": "help"}
     below: Mapping[str, str] = {name: f"{entry} {name}" for entry, verbs in VERBS.items() for name in verbs}

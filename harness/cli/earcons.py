@@ -51,7 +51,8 @@ def learn_earcon(
 
     if bench_file is None and source is None and microphone is None:
         raise InputError("no sound source is given", remedy="Give BENCH, --microphone or --from")
-    if (start is None) != (end is None) or (start is not None and end is not None and end <= start):
+    has_span = start is not None or end is not None
+    if has_span and (start is None or end is None or end <= start):
         raise InputError("--start and --end do not define a span", remedy="Give both, with the end after the start")
     bench = load_bench(bench_file) if bench_file is not None else None
     name = _device_name(bench, device)

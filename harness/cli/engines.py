@@ -210,6 +210,7 @@ def _kind_text(entry: CataloguedEngine) -> str:
 
 
 def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:
+    """An entry of the catalogue. `missing` is null if the engine can be used."""
     fields: dict[str, Any] = to_plain(entry)
     for setting in fields["settings"]:
         del setting["scores"]
@@ -217,6 +218,7 @@ def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:
 
 
 def _loaded_json(engine: LoadedEngine) -> dict[str, Any]:
+    """What a loaded engine reports about itself, or why it could not be loaded."""
     facts = engine.facts
     if facts is None:
         return {"task": engine.model, "missing": engine.missing}

@@ -209,6 +209,7 @@ def _export_metrics(folder: Path, target: str, *, to_stderr: bool) -> None:
 
 
 def _export_trials(folder: Path, csv_target: str | None, parquet_target: str | None, *, to_stderr: bool) -> None:
+    """Writes the table of trials as CSV, as Parquet, or as both."""
     from harness.base.typed_table import demand_parquet, parquet_of
     from harness.session.trial_table import TRIALS_SCHEMA, trial_table, trials_csv
 

@@ -121,6 +121,7 @@ def _cells(point: MemoryPoint) -> tuple[object, ...]:
 
 
 def _finding_json(finding: MemoryFinding) -> dict[str, object]:
+    """The results of a device or group. Values are null if the pairs do not allow a statement."""
     forgotten = finding.forgotten
     return {
         **picked(finding, "device", "group"),

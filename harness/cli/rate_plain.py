@@ -189,6 +189,7 @@ class _PlainSitting:
         return self._carry_out(lambda: self._execute(answer))
 
     def _execute(self, answer: Category | TypedCommand | InvalidCommand) -> str:
+        """Saves a judgment or executes a command. Then refreshes the room if nothing is left, or if it is time."""
         match answer:
             case Category():
                 problem = self._save_and_show(lambda: self._desk.judge(answer))
@@ -314,6 +315,7 @@ class _PlainSitting:
         return ""
 
     def _control_sound(self, word: RateWord) -> str:
+        """Plays the response or query from the start, stops the sound, or waits for its end."""
         item, player = self._desk.view.item, self._player
         if player is None:
             return "no sound device is open (--no-sound)"

@@ -179,6 +179,7 @@ class _Watch:
             self._client.close()
 
     def _print_all(self) -> int:
+        """Prints messages until the connection ends. The exit status is that of Goodbye; EngineError without one."""
         from harness.model.feed import Goodbye
         from harness.session.engine.feed import RESUME
 

@@ -195,6 +195,8 @@ class _Output(io.RawIOBase):
         return os.isatty(self._descriptor)
 
     def write(self, content: Any) -> int:
+        """Writes what the descriptor takes, and waits for a slow reader. Returns the number of bytes, also of dropped
+        ones."""
         while self._is_open:
             try:
                 return os.write(self._descriptor, content)

@@ -84,6 +84,7 @@ def _missing_text(error: click.MissingParameter) -> str:
 
 
 def _missing_value_text(error: click.BadOptionUsage) -> str:
+    """What to write for an option without its value, or for a flag with one."""
     name = error.option_name
     if error.ctx is None:
         return error.message.removesuffix(".")
@@ -97,6 +98,7 @@ def _missing_value_text(error: click.BadOptionUsage) -> str:
 
 
 def _nearest_hint(names: Sequence[str] | None, ctx: click.Context | None) -> str:
+    """The similar names; without any, the help that lists all of them."""
     if names:
         return f"Did you mean {' or '.join(names)}?"
     if ctx is None:

@@ -542,7 +542,8 @@ def _session_texts(
             if gold_utterance is None:
                 count_without_gold += 1
                 continue
-            groups = tuple((column.value, label) for column in COLUMNS if (label := group_of(trial, column)))
+            labels = ((column.value, group_of(trial, column)) for column in COLUMNS)
+            groups = ((name, label) for name, label in labels if label)
             references.append(replace(gold_utterance, id=id_, groups=(*gold_utterance.groups, *groups)))
             heard_attempt = trial.first if attempt is CountedAttempt.FIRST else trial.final
             if heard_attempt is not None and heard_attempt.heard is not None:

@@ -59,7 +59,7 @@ DEFAULT_CONTENDERS = "crf,transformer"
 MIN_TABLE_WIDTH = 140
 """Minimum width of the bench table in columns, so that no name is cut."""
 MAX_SEED = 2**31 - 1
-"""The largest seed that every library takes."""
+"""The largest 32-bit integer with a sign, so that every library takes the seed."""
 BATCH_UTTERANCES = 256
 """A model predicts this many at a time."""
 JSONL, BIO = "jsonl", "bio"
@@ -337,6 +337,7 @@ def _results_on_test(
 def _results_over_folds(
     data: Sequence[Path], contenders: Sequence[Contender], seed: int, folds: int
 ) -> Iterator[_CorpusResults]:
+    """Cross-validates each contender on all splits of each folder."""
     from harness.understanding.files.corpus_file import read_corpus
     from harness.understanding.models.training import cross_validated
 
