@@ -440,13 +440,14 @@ def setting_option(help: str, metavar: str = "NAME=VALUE") -> Any:
     return repeatable(help, "-s", "--setting", metavar=metavar)
 
 
-def parse_settings(assignments: Sequence[str]) -> list[tuple[str, str]]:
-    """The name and value of each text `name=value` of `setting_option`. InputError for other texts."""
+def parse_settings(assignments: Sequence[str], form: str = "name=value") -> list[tuple[str, str]]:
+    """The name and value of each text of `setting_option`. InputError for other texts. form: what the error advises."""
     settings = []
     for text in assignments:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"-s {text}: the value is missing", remedy="Write -s name=value")
+            missing = "name" if equals else "value"
+            raise InputError(f"-s {text}: the {missing} is missing", remedy=f"Write -s {form}")
         settings.append((name.strip(), value.strip()))
     return settings
 

@@ -453,10 +453,11 @@ def _parse_contenders(understanders: str, assignments: Sequence[str]) -> list[Co
     if not names:
         raise InputError("--understander is empty", remedy="Write crf, or crf,transformer")
     settings: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
-    for qualified_name, value in parse_settings(assignments):
+    form = f"{names[0]}:name=value"
+    for qualified_name, value in parse_settings(assignments, form):
         name, colon, setting = qualified_name.partition(":")
         if not colon or name not in settings:
-            remedy = f"Write -s {names[0]}:name=value (understanders of this run: {', '.join(names)})"
+            remedy = f"Write -s {form} (understanders of this run: {', '.join(names)})"
             raise InputError(f"-s {qualified_name}: this does not name an understander of this run", remedy=remedy)
         settings[name].append((setting, value))
     return [Contender(name, tuple(pairs)) for name, pairs in settings.items()]

@@ -77,6 +77,8 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
         (("train", "--data", "nowhere", "--output", "out", "-s", "iteration=3"), "Did you mean 'iterations'"),
         (("train", "--data", "nowhere", "--output", "out", "--understander", "oracle"), r"Installed: .*crf"),
         (("train", "--data", "nowhere", "--output", "out", "-s", "iterations"), "the value is missing"),
+        (("train", "--data", "nowhere", "--output", "out", "-s", "=3"), "the name is missing"),
+        (("bench", "--data", "data", "--understander", "crf", "-s", "l1"), "Write -s crf:name=value"),
         (("train", "--data", "texts.jsonl", "--output", "out"), "not annotated with BIO tags"),
         (
             ("bench", "--data", "data", "--understander", "crf", "-s", "oracle:l1=3"),
