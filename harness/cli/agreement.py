@@ -6,6 +6,7 @@ import json
 import shlex
 
 from harness.base.foreign import plain_text
+from harness.cli.judgments import print_file
 from harness.cli.options import (
     OutputFormat,
     RatedSessionOptions,
@@ -62,7 +63,6 @@ def command(
         standard_output().write(json.dumps(report.as_json(figures), ensure_ascii=True) + "\n")
     elif printed.as_csv:
         from harness.base.text_file import safe_csv
-        from harness.cli.judgments import print_file
 
         print_file(safe_csv(report.table_of(figures)).encode())
     elif disputed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.plain_json import picked
-from harness.base.text_table import shown
+from harness.base.text_table import Column, shown, text_table
 from harness.cli.init import DEVICES, NAME, TAKEN, BenchKind
 from harness.cli.options import json_option, option, verb
 
@@ -58,8 +58,6 @@ def discover(
 
 def _print_devices(devices: list[FoundDevice]) -> None:
     """Prints a table, and the command that sets each device up, if there is one."""
-    from harness.base.text_table import Column, text_table
-
     columns = [Column(title, left=True) for title in ("name", "kind", "address", "model", "version")]
     rows = []
     for device in devices:

@@ -28,7 +28,7 @@ from harness.cli.options import (
 from harness.cli.streams import RedrawnLine, is_one_place, print_lines, refuse_overwriting, width
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, LimitBasis, TargetBasis
 from harness.model.errors import InputError, Place
-from harness.model.numbers import fixed
+from harness.model.numbers import fixed, hours
 from harness.model.offline import TOLERANCE_S, LeadInRef
 from harness.offline.journal_lines import Shard
 from harness.offline.request import BESIDE_LOG, TASK_HOURS, DeclaredLimits, EvaluationRequest, PageOptions, SweepRequest
@@ -339,8 +339,6 @@ def progress_text(progress: RunProgress) -> str:
 
     The speed is the recent one, if that is known already.
     """
-    from harness.model.numbers import hours
-
     parts = [f"{progress.done:,} of {progress.files:,} files", f"{fixed(progress.audio_s / 3600, 3)} hr"]
     rate = progress.recent_rate or progress.rate
     if rate is not None:

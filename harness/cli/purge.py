@@ -15,6 +15,7 @@ from harness.cli.options import argument, choose_one, flag, option, repeatable, 
 from harness.cli.sessions import session_folder, user_name
 from harness.model.errors import InputError
 from harness.model.numbers import counted, exact
+from harness.model.time import DAY_S
 
 
 def _parse_age(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -51,7 +52,6 @@ def command(
 
     FOLDER: a folder of sessions, or one session.
     """
-    from harness.model.time import DAY_S
     from harness.rating.files.rounds import read_round
     from harness.rating.purging import PurgeRule, purge, purge_plan
 

@@ -19,6 +19,7 @@ from harness.base.progress import step, tracked
 from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.cli.plan import parse_proportion
 from harness.cli.streams import drawn_progress
+from harness.model.choices import POWER
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exposure, hours, number, percent, seconds
 from harness.model.scenario import Evidence, TrialKind
@@ -321,7 +322,6 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], trials: 
 
     A larger plan has the same voices, and intervals of false rejects are over voices.
     """
-    from harness.model.choices import POWER
     from harness.report.rehearsal import PHRASE_KINDS, PLAN_FACTORS
     from harness.session.plan import ON_RECOGNITION
     from harness.statistics.verdict import LimitVerdict
