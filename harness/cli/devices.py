@@ -322,7 +322,7 @@ def _print_held_back(device_monitor: DeviceMonitor, hold_back_s: float) -> None:
 
 def _try_rates(source: HasRate) -> None:
     """Listens briefly at each other common rate, and prints which one gives text."""
-    from harness.devices.wire.console import READABLE, text_share
+    from harness.devices.wire.console import MIN_TEXT_SHARE, text_share
 
     click.echo("  trying other rates:")
     best_share, best_rate = 0.0, 0
