@@ -13,7 +13,7 @@ from harness.annotation.view import labels_text, slot_texts
 from harness.base.foreign import plain_text
 from harness.base.plain_json import to_plain
 from harness.base.table import Notes, Occurrences, Part, Table
-from harness.base.text_table import Column, separated
+from harness.base.text_table import Column, join_blocks
 from harness.model.annotation import Intents, LabelSet, Slots
 from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, counted, percent
@@ -431,7 +431,7 @@ def agreement_lines(pairs: Sequence[AnnotatorPair], together: AllAnnotators | No
         shared = counted(together.shared, "utterance")
         title = f"all {len(together.annotators)} together ({names}): {shared} labelled by two or more"
         parts += [_titled(title, together.shared), _values(_alphas(together.masi, together.nominal))]
-    return separated(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
+    return join_blocks(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
 
 
 def _pair_parts(pair: AnnotatorPair) -> Iterator[Part]:

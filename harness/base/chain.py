@@ -81,7 +81,7 @@ class Seal:
 
 
 _SEAL: TypeAdapter[Seal] = TypeAdapter(Seal)
-_SEAL_BYTES = 1000
+_MAX_SEAL_BYTES = 1000
 """Largest size of a seal file that is read; a real one is far smaller."""
 
 
@@ -96,7 +96,7 @@ def read_seal(database: Path) -> Seal | None:
     if not path.exists():
         return None
     with disk_errors(f"{path} cannot be read"), path.open("rb") as stream:
-        content = stream.read(_SEAL_BYTES)
+        content = stream.read(_MAX_SEAL_BYTES)
     try:
         return decode(_SEAL, content)
     except CodecError as error:
@@ -111,16 +111,16 @@ def seal_end(connection: sqlite3.Connection, database: Path) -> None:
     last_row = connection.execute(f"SELECT seq, {COLUMN} FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
     if last_row is None or last_row[1] is None:
         return
-    now = Seal(last_row[0], bytes(last_row[1]).hex())
+    end = Seal(last_row[0], bytes(last_row[1]).hex())
     try:
         seal = read_seal(database)
     except LogError:
         return  # `check` reports it
     if seal is not None:
         sealed_row = connection.execute(f"SELECT {COLUMN} FROM entries WHERE seq = ?", (seal.rows,)).fetchone()
-        if seal == now or sealed_row is None or sealed_row[0] is None or bytes(sealed_row[0]).hex() != seal.sha256:
+        if seal == end or sealed_row is None or sealed_row[0] is None or bytes(sealed_row[0]).hex() != seal.sha256:
             return
-    write_atomically(seal_of(database), _SEAL.dump_json(now) + b"\n")
+    write_atomically(seal_of(database), _SEAL.dump_json(end) + b"\n")
 
 
 class ChainCheck:
@@ -129,27 +129,29 @@ class ChainCheck:
     def __init__(self, seal: Seal | None, first: bytes = FIRST) -> None:
         """seal: the file's seal; None without one. first: the hash with which the chain must begin."""
         self._seal, self._first = seal, first
+        # The possible hashes of the previous row. At first, that of an earlier version is possible too.
         self._links = tuple(dict.fromkeys((first, FIRST)))
         self._last = 0
         self.sealed_from: int | None = None
         """Number of the first row with a hash; None without any."""
-        self._wrong: list[int] = []
-        self._bare: list[int] = []
+        self._changed: list[int] = []
+        self._unhashed: list[int] = []
         self._fits_seal = False
         self.tied = True
         """False if the chain is right, but begins with FIRST, as in earlier versions."""
 
-    def take(self, row: Link, stored: bytes | None) -> None:
+    def add_row(self, row: Link, stored: bytes | None) -> None:
+        """Takes the next row. stored: the hash that it carries; None if it has none."""
         seq = row[0]
         if seq != self._last + 1:
             self._links = ()  # the previous row is missing
         self._links = tuple(row_hash(link, row) for link in self._links)
         if stored is None:
             if self.sealed_from is not None:
-                self._bare.append(seq)
+                self._unhashed.append(seq)
         else:
             if self._links and stored not in self._links:
-                self._wrong.append(seq)
+                self._changed.append(seq)
             elif self.sealed_from is None:
                 self.tied = stored in self._links[:1]
             self.sealed_from = self.sealed_from or seq
@@ -164,7 +166,8 @@ class ChainCheck:
         return Seal(self._last, self._links[0].hex()) if self.sealed_from and self._links else None
 
     def damage(self) -> Iterator[str]:
-        for first, last in _runs(self._wrong):
+        """What the hashes and the seal show, in sentences; nothing if all rows are as they were written."""
+        for first, last in _runs(self._changed):
             if first == 1 and self._first != FIRST:
                 yield "row 1 has changed since it was written, or the file belongs to another session"
             elif first == self.sealed_from and first > 1:
@@ -173,7 +176,7 @@ class ChainCheck:
                 yield f"row {first} has changed since it was written: its SHA-256 differs"
             else:
                 yield f"rows {first} to {last} have changed since they were written: their SHA-256 differ"
-        for first, last in _runs(self._bare):
+        for first, last in _runs(self._unhashed):
             yield f"row {first} has no SHA-256" if first == last else f"rows {first} to {last} have no SHA-256"
         if self._seal is None:
             return

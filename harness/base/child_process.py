@@ -94,11 +94,13 @@ class ChildProcess:
 
     @property
     def stdout(self) -> IO[bytes]:
+        """The pipe of its output; only if stdout is PIPE."""
         assert self._process.stdout is not None
         return self._process.stdout
 
     @property
     def stderr(self) -> IO[bytes]:
+        """The pipe of its error output; only if stderr is PIPE."""
         assert self._process.stderr is not None
         return self._process.stderr
 
@@ -120,6 +122,7 @@ class ChildProcess:
 
     @property
     def alive(self) -> bool:
+        """Whether it runs."""
         return self.status is None
 
     def last_error_line(self) -> str:
@@ -210,6 +213,7 @@ def ended_words(status: int) -> str:
 
 
 def _signal_name(signal_number: int) -> str:
+    """`SIGKILL`; `signal 42` for a signal without a name."""
     try:
         return signal.Signals(signal_number).name
     except ValueError:  # real-time signals have no name
@@ -239,6 +243,7 @@ class KnownProcess:
             time.sleep(_POLL_S)
 
     def uptime_s(self) -> float:
+        """Seconds since the process started."""
         with open("/proc/uptime", encoding="ascii") as file:
             return float(file.read().split()[0]) - self.start_ticks / os.sysconf("SC_CLK_TCK")
 
@@ -257,7 +262,7 @@ class KnownProcess:
         return not self.alive()
 
 
-def describe(pid: int) -> KnownProcess | None:
+def process_of_pid(pid: int) -> KnownProcess | None:
     """The process that has that pid now."""
     ticks = start_ticks(pid)
     return None if ticks is None else KnownProcess(pid, ticks, boot_id())

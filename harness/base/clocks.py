@@ -9,7 +9,7 @@ from harness.base.ports import Clock
 
 
 class HostClock:
-    """CLOCK_MONOTONIC and the wall clock of this host, which all processes of one boot share."""
+    """CLOCK_MONOTONIC and the wall clock of this host, which all processes of one boot share. See `ports.Clock`."""
 
     speed: float = 1.0
 

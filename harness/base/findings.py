@@ -39,6 +39,7 @@ class Keys(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _note_known_keys(cls, value: Any, info: ValidationInfo) -> Any:
+        """Adds the keys of this mapping to the context, before a wrong one among them raises an error."""
         if info.context is not None:
             info.context[id(value)] = tuple(field.alias or name for name, field in cls.model_fields.items())
         return value
@@ -71,6 +72,7 @@ class Findings:
         self.add_at(self.place(path, key=key), problem, remedy)
 
     def add_at(self, place: Place, problem: str, remedy: str) -> None:
+        """Notes a problem at a place, if it is not noted there yet."""
         if not any(other.place == place and other.what == problem for other in self.problems):
             self.problems.append(InputError(problem, place=place, remedy=remedy))
 
@@ -93,7 +95,7 @@ class Findings:
     def refuse(self) -> None:
         """Raises InputProblems if there are any, in the order of their places."""
         if self.problems:
-            raise InputProblems(sorted(self.problems, key=_order))
+            raise InputProblems(sorted(self.problems, key=_sort_key))
 
     def check(self, model: type[Keys], content: object) -> None:
         """Notes everything in the whole file that does not validate as `model`."""
@@ -133,7 +135,7 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
     """Message and remedy for one of pydantic's errors, in words for the author of the file."""
     context: Mapping[str, Any] = detail.get("ctx", {})
     value = detail["input"]
-    value_text = _show(value)
+    value_text = _value_text(value)
     match detail["type"]:
         case "word":
             return f"{value_text} is not supported here", nearest(value, context["choices"])
@@ -177,7 +179,8 @@ def explain_error(detail: ErrorDetails) -> tuple[str, str]:
     return f"{value_text} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
 
 
-def _show(value: object) -> str:
+def _value_text(value: object) -> str:
+    """A value for a message. A long text is cut."""
     match value:
         case bool():
             return str(value).lower()
@@ -190,7 +193,7 @@ def _show(value: object) -> str:
     return str(value)
 
 
-def _order(problem: InputError) -> tuple[str, int, int]:
+def _sort_key(problem: InputError) -> tuple[str, int, int]:
     place = problem.place or Place("")
     return (place.file, place.line, place.column)
 
@@ -206,6 +209,7 @@ def _child(node: Node, step: str | int) -> tuple[Node | None, Mark | None]:
 
 
 def _known_keys(detail: ErrorDetails, content: object, known_keys: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
+    """The known keys of the mapping that has the error; () if they were not collected."""
     for step in detail["loc"][:-1]:
         match content, step:
             case dict() as entries, str() if step in entries:
@@ -242,7 +246,7 @@ def enum_validator(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
     return BeforeValidator(member_of)
 
 
-def _id(text: str) -> str:
+def _check_id(text: str) -> str:
     if not _ID.fullmatch(text):
         raise validation_error(
             f"{text!r} is not a name",
@@ -251,7 +255,7 @@ def _id(text: str) -> str:
     return text
 
 
-def _text(text: str) -> str:
+def _check_text(text: str) -> str:
     text = text.strip()
     if not text:
         raise validation_error("the text is empty", "Write some words")
@@ -270,16 +274,18 @@ def _check_spoken(text: str) -> str:
     return text
 
 
-def _language(text: str) -> str:
+def _check_language(text: str) -> str:
     if not _LANGUAGE.fullmatch(text):
         raise validation_error(f"{text!r} is not a language tag", "Write, for example, en-US or de")
     return text
 
 
-Id = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
-Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TEXT})]
+Id = Annotated[str, AfterValidator(_check_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
+Text = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TEXT})]
 Spoken = Annotated[Text, AfterValidator(_check_spoken)]
-Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"})]
+Language = Annotated[
+    str, AfterValidator(_check_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"})
+]
 
 
 def kind_of(path: Path) -> FileKind:
@@ -318,7 +324,7 @@ def is_foreign(path: Path) -> bool:
     )
 
 
-def _expect(kind: FileKind, tree: Node, file: str) -> None:
+def _check_kind(kind: FileKind, tree: Node, file: str) -> None:
     """InputError if the file is of another kind."""
     actual = kind_of_tree(tree, file)
     if actual is not kind:
@@ -349,7 +355,7 @@ def read_content(
     """
     content = strict_yaml.read_bytes(path)
     tree = strict_yaml.parse(content, str(path))
-    _expect(kind, tree, str(path))
+    _check_kind(kind, tree, str(path))
     findings = Findings(str(path), tree)
     findings.refuse_empty(tree, may_be_null)
     plain = tree.plain()

@@ -8,7 +8,7 @@ import unicodedata
 ELLIPSIS = "…"
 MAX_MARK_RUN = 4  # Chosen: more marks than languages put on a letter. More would reach into other lines.
 
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 # Cc: controls (C0, DEL, C1). Cf: bidi, zero-width, tags. Cs: lone surrogates, which cannot be printed.
 # Co, Cn: no agreed meaning. Zl, Zp: line and paragraph separators.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -73,27 +73,28 @@ def plain_text(text: str, limit: int = 500, kept: str = "") -> str:
         return text
     pieces: list[str] = []
     length = 0
-    room = 0  # number of pieces that leave room for the ellipsis
-    marks = 0
+    fitting = 0  # number of pieces that leave room for the ellipsis
+    mark_run = 0
     for character in text:
-        marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks > MAX_MARK_RUN:
+        mark_run = mark_run + 1 if unicodedata.combining(character) else 0
+        if mark_run > MAX_MARK_RUN:
             continue
-        piece = character if character in kept else _visible(character)
+        piece = character if character in kept else _escape(character)
         if length + len(piece) > limit:
-            return "".join(pieces[:room]) + ELLIPSIS
+            return "".join(pieces[:fitting]) + ELLIPSIS
         pieces.append(piece)
         length += len(piece)
         if length < limit:
-            room = len(pieces)
+            fitting = len(pieces)
     return "".join(pieces)
 
 
-def _visible(character: str) -> str:
+def _escape(character: str) -> str:
+    """The character, or a visible escape if a terminal might obey it or does not show it."""
     if " " <= character <= "~":
         return character
-    if character in _SHORT:
-        return _SHORT[character]
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
     category = unicodedata.category(character)
     if category == "Zs":  # a space of any width
         return " "

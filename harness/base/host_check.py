@@ -30,6 +30,7 @@ class Check:
     remedy: str = ""
 
     def as_json(self) -> dict[str, str]:
+        """The result as an object of JSON."""
         return {"name": self.name, "level": self.level.value, "says": self.says, "remedy": self.remedy}
 
 

@@ -32,15 +32,16 @@ def runtime_folder() -> Path:
 
 def cache_folder() -> Path:
     """Folder for files that can be recreated (rendered speech)."""
-    return _of_user("XDG_CACHE_HOME", ".cache")
+    return _user_folder("XDG_CACHE_HOME", ".cache")
 
 
 def config_folder() -> Path:
     """Folder for files that belong to this user (rater keys)."""
-    return _of_user("XDG_CONFIG_HOME", ".config")
+    return _user_folder("XDG_CONFIG_HOME", ".config")
 
 
-def _of_user(variable: str, below_home: str) -> Path:
+def _user_folder(variable: str, below_home: str) -> Path:
+    """The harness's folder below the one in an environment variable, or below the home folder."""
     if root := os.environ.get(variable):
         return Path(root) / "voice-harness"
     try:
@@ -130,9 +131,11 @@ def similar_path(path: Path, suffixes: tuple[str, ...] = ()) -> str:
     except (OSError, ValueError):
         existing, missing = [], f"Check the path: the folder {str(path.parent)!r} does not exist either"
     # Of several with a stem, the last counts.
-    alike_last = sorted(existing, key=lambda candidate: candidate.suffix == path.suffix)
-    suggestion = nearest({candidate.stem: candidate for candidate in alike_last}, 0.6)
-    return suggestion or (suffixes == YAML and nearest(_yaml_files(), 0.8)) or missing
+    candidates = sorted(existing, key=lambda candidate: candidate.suffix == path.suffix)
+    suggestion = nearest({candidate.stem: candidate for candidate in candidates}, 0.6)
+    if not suggestion and suffixes == YAML:
+        suggestion = nearest(_yaml_files(), 0.8)
+    return suggestion or missing
 
 
 def _yaml_files() -> dict[str, Path]:
@@ -146,7 +149,7 @@ def _yaml_files() -> dict[str, Path]:
 
 
 class SessionFolder:
-    """Names of the files in one session's folder; creates nothing."""
+    """Paths of the files in one session's folder; creates nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -58,6 +58,7 @@ def from_plain(kind: type[T], plain_value: Any) -> T:
 
 
 def _from_plain(kind: Any, plain_value: Any) -> Any:
+    """As `from_plain`, also for the types of fields: unions with None, tuples, enums, numbers and texts."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         inner = [member for member in get_args(kind) if member is not type(None)]

@@ -46,18 +46,19 @@ _REMOVED = {
 """A plug-in of an earlier version → what to use instead."""
 
 
-def _points(group: Group) -> EntryPoints:
-    return _find_entry_points(group, tuple(sys.path))
+def _group_points(group: Group) -> EntryPoints:
+    """The entry points of a group; they are searched again if sys.path has changed."""
+    return _group_entry_points(group, tuple(sys.path))
 
 
 @lru_cache(maxsize=32)
-def _find_entry_points(group: Group, path: tuple[str, ...]) -> EntryPoints:
-    points: EntryPoints = _all_points(path).select(group=group.value)
+def _group_entry_points(group: Group, path: tuple[str, ...]) -> EntryPoints:
+    points: EntryPoints = _all_entry_points(path).select(group=group.value)
     return points
 
 
 @lru_cache(maxsize=4)
-def _all_points(path: tuple[str, ...]) -> Any:
+def _all_entry_points(path: tuple[str, ...]) -> Any:
     """The entry points of all groups. Their type depends on the version of Python; it has a method `select`.
 
     Searching all packages takes tens of milliseconds, however few groups are wanted, so it happens once per sys.path.
@@ -67,7 +68,7 @@ def _all_points(path: tuple[str, ...]) -> Any:
 
 def names(group: Group) -> tuple[str, ...]:
     """Installed names of a group, sorted; nothing is imported."""
-    return tuple(sorted({point.name for point in _points(group)}))
+    return tuple(sorted({point.name for point in _group_points(group)}))
 
 
 def replacement(group: Group, name: str) -> str:
@@ -77,7 +78,7 @@ def replacement(group: Group, name: str) -> str:
 
 def load(group: Group, name: str, *, place: Place | None = None) -> Any:
     """The class or function of a name; PluginError if there is none or it cannot be imported."""
-    point: EntryPoint | None = next(iter(_points(group).select(name=name)), None)
+    point: EntryPoint | None = next(iter(_group_points(group).select(name=name)), None)
     kind = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
     if remedy := replacement(group, name):
         raise PluginError(f"the {kind} {name!r} was removed", place=place, remedy=remedy)
@@ -124,6 +125,7 @@ def pip_install(extra: str, module: str = "") -> str:
 
 
 def _libraries(extra: str) -> set[str]:
+    """The requirements of an extra, with those of the extras that it names."""
     libraries: set[str] = set()
     for line in requires("voice-harness") or ():
         requirement, _, marker = line.partition(";")
@@ -150,32 +152,33 @@ def checked_settings(
             )
         settings[name] = value
     for name, value in settings.items():
-        _check(by_name[name], value)
+        _check_value(by_name[name], value)
     return settings
 
 
-def _check(setting: Setting, value: str) -> None:
+def _check_value(setting: Setting, value: str) -> None:
+    """InputError if a value is not of the setting's kind, or out of its range."""
     match setting.kind:
         case SettingKind.NUMBER | SettingKind.WHOLE:
             try:
                 number = float(value) if setting.kind is SettingKind.NUMBER else int(value)
             except ValueError:
-                raise _wrong(setting, value, f"it must be a {setting.kind.value}") from None
+                raise _value_error(setting, value, f"it must be a {setting.kind.value}") from None
             if not math.isfinite(number):
-                raise _wrong(setting, value, "it must be finite")
+                raise _value_error(setting, value, "it must be finite")
             if setting.low is not None and number < setting.low:
-                raise _wrong(setting, value, f"it must be at least {exact(setting.low)}")
+                raise _value_error(setting, value, f"it must be at least {exact(setting.low)}")
             if setting.high is not None and number > setting.high:
-                raise _wrong(setting, value, f"it must be at most {exact(setting.high)}")
+                raise _value_error(setting, value, f"it must be at most {exact(setting.high)}")
         case SettingKind.CHOICE:
             if value not in setting.choices:
-                raise _wrong(setting, value, f"it must be one of: {', '.join(setting.choices)}")
+                raise _value_error(setting, value, f"it must be one of: {', '.join(setting.choices)}")
         case SettingKind.FILE:
             if not Path(value).is_file():
-                raise _wrong(setting, value, "there is no such file")
+                raise _value_error(setting, value, "there is no such file")
         case SettingKind.TEXT:
             pass
 
 
-def _wrong(setting: Setting, value: str, why: str) -> InputError:
+def _value_error(setting: Setting, value: str, why: str) -> InputError:
     return InputError(f"{setting.name} cannot be {value!r}: {why}", remedy=f"{setting.name}: {setting.what}")

@@ -17,7 +17,7 @@ class Presence:
         self._now_s = now_s
         self._busy_since_s = self._sign_s = now_s()
         self._active_s = 0.0
-        self._back_s: float | None = None
+        self._back_s: float | None = None  # when the last rest with this response ended
 
     def sign(self, played_s: float = 0.0) -> None:
         """Notes activity. played_s: how long the rater listened since the last sign."""

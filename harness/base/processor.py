@@ -49,7 +49,7 @@ def host_facts(cpuinfo: str | None = None) -> HostFacts:
     )
 
 
-def by_name(facts: Iterable[tuple[str, str]]) -> dict[str, str]:
+def values_by_name(facts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """One text for each name, with the values of several hosts in order of first occurrence."""
     values: dict[str, dict[str, None]] = {}  # a dict in place of a set, since it keeps the order
     for name, value in facts:

@@ -20,9 +20,9 @@ from harness.model.numbers import exact
 MAX_LINE_BYTES = 1 << 20
 _MAX_UNREAD_BYTES = 8 << 20
 """Largest size of one line, and of all unread lines, in bytes; a program that writes without end is stopped."""
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 HANG_REMEDY = "Check whether it is waiting for something. For a longer limit: -s hang-limit-s=N"
-_LAST_WORDS = 8
+_MAX_QUOTED_LINES = 8
 """Number of lines of standard error that an error quotes."""
 _GRACE_S = 0.5
 """How long `close` waits for a program to exit after its input has ended, in seconds."""
@@ -43,14 +43,14 @@ class ProgramPipe:
     ) -> None:
         self.command = command
         self._hang_s = hang_s
-        self._noun, self._fed = who, fed
+        self._noun, self._input_noun = who, fed
         self._remedy = remedy or HANG_REMEDY
         self._lines: deque[bytes] = deque()
         self._unread = 0
         self._partial_line = b""
-        self._stderr_lines: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._stderr_lines: deque[str] = deque(maxlen=_MAX_QUOTED_LINES)
         self._partial_stderr = b""
-        self._ended_output = False
+        self._output_has_ended = False
         try:
             self._child = ChildProcess(command, stderr=PIPE, guarded=True)
         except OSError as error:
@@ -60,7 +60,7 @@ class ProgramPipe:
         for stream in (self._out, self._err):  # `send` registers stdin while the pipe is full
             os.set_blocking(stream.fileno(), False)
             self._selector.register(stream, selectors.EVENT_READ)
-        self._finalizer = weakref.finalize(self, _end, self._child, self._selector)
+        self._finalizer = weakref.finalize(self, _end_program, self._child, self._selector)
 
     @property
     def pid(self) -> int:
@@ -83,13 +83,15 @@ class ProgramPipe:
             except BlockingIOError:
                 self._selector.register(self._in, selectors.EVENT_WRITE)
                 try:
-                    self._poll_until(deadline, self._hang_s, f"has not accepted the {self._fed} that it was sent")
+                    self._poll_until(
+                        deadline, self._hang_s, f"has not accepted the {self._input_noun} that it was sent"
+                    )
                 finally:
                     if self._finalizer.alive:  # else a fault has closed the selector
                         self._selector.unregister(self._in)
             except BrokenPipeError:
                 self._drain_output()
-                raise self.fault(f"{self._end_words()} before it had read all the {self._fed}") from None
+                raise self.fault(f"{self._end_words()} before it had read all the {self._input_noun}") from None
 
     def end_input(self) -> None:
         """Closes the program's input."""
@@ -97,9 +99,9 @@ class ProgramPipe:
 
     def read_arrived(self) -> list[str]:
         """Complete lines since the last call; does not wait."""
-        while not self._ended_output and self._read_ready(0):
+        while not self._output_has_ended and self._read_ready(0):
             pass
-        lines = [self._text(line) for line in self._lines]
+        lines = [self._decode_line(line) for line in self._lines]
         self._lines.clear()
         self._unread = 0
         return lines
@@ -107,13 +109,13 @@ class ProgramPipe:
     def read_line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
         """The next line; None at the end of the output. waiting_for: what has not come, for the message."""
         deadline = time.monotonic() + limit_s
-        while not self._lines and not self._ended_output:
+        while not self._lines and not self._output_has_ended:
             self._poll_until(deadline, limit_s, waiting_for, remedy)
         if not self._lines:
             return None
         raw_line = self._lines.popleft()
         self._unread -= len(raw_line)
-        return self._text(raw_line)
+        return self._decode_line(raw_line)
 
     def exit_status(self) -> int:
         """Waits until the process exits after its output has ended. Its status; negative for a signal."""
@@ -132,8 +134,8 @@ class ProgramPipe:
     def fault(self, problem: str, remedy: str = "") -> EngineError:
         """An error with the command and its last output. Ends the process."""
         self._read_ready(0)
-        words = list(self._stderr_lines) + ([_readable(self._partial_stderr)] if self._partial_stderr else [])
-        last_output = f"; its last output: {' | '.join(words)}" if words else ""
+        quoted_lines = list(self._stderr_lines) + ([_readable(self._partial_stderr)] if self._partial_stderr else [])
+        last_output = f"; its last output: {' | '.join(quoted_lines)}" if quoted_lines else ""
         self.end()
         return EngineError(f"the {self._noun} {show_command(self.command)} {problem}{last_output}", remedy=remedy)
 
@@ -175,10 +177,12 @@ class ProgramPipe:
         return bool(ready)
 
     def _read_output(self) -> None:
-        content = os.read(self._out.fileno(), _CHUNK)
+        """Reads what has arrived on standard output; EngineError for a line, or for lines together, that are too
+        long."""
+        content = os.read(self._out.fileno(), _CHUNK_BYTES)
         if not content:
             self._selector.unregister(self._out)
-            self._ended_output = True
+            self._output_has_ended = True
             if self._partial_line:
                 raise self.fault("ended its output in the middle of a line", "End every line with a newline")
             return
@@ -190,18 +194,19 @@ class ProgramPipe:
                 f"wrote a line of more than {MAX_LINE_BYTES} bytes", "Write short JSON objects, one per line"
             )
         if self._unread > _MAX_UNREAD_BYTES:
-            raise self.fault(f"writes lines faster than it receives {self._fed}", "Write one line per result")
+            raise self.fault(f"writes lines faster than it receives {self._input_noun}", "Write one line per result")
 
     def _read_stderr(self) -> None:
-        content = os.read(self._err.fileno(), _CHUNK)
+        """Reads what has arrived on standard error, and keeps the last lines."""
+        content = os.read(self._err.fileno(), _CHUNK_BYTES)
         if not content:
             self._selector.unregister(self._err)
             return
-        *lines, part = (self._partial_stderr + content).split(b"\n")
-        self._partial_stderr = part[-_CHUNK:]  # a line that never ends must not fill the memory
+        *lines, partial_line = (self._partial_stderr + content).split(b"\n")
+        self._partial_stderr = partial_line[-_CHUNK_BYTES:]  # a line that never ends must not fill the memory
         self._stderr_lines += [_readable(line) for line in lines if line.strip()]
 
-    def _text(self, line: bytes) -> str:
+    def _decode_line(self, line: bytes) -> str:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError:
@@ -210,7 +215,7 @@ class ProgramPipe:
             ) from None
 
     def _drain_output(self) -> None:
-        """The last output and the exit status arrive a moment after the pipes have closed."""
+        """Waits for the exit status, and reads the last output: both come a moment after the pipes have closed."""
         deadline = time.monotonic() + _EXIT_S
         while self._child.status is None and time.monotonic() < deadline:
             self.pause(0.02)
@@ -218,6 +223,7 @@ class ProgramPipe:
             pass
 
     def _end_words(self) -> str:
+        """How the program ended, in words."""
         status = self._child.status
         return "closed its streams" if status is None else ended_words(status)
 
@@ -259,6 +265,6 @@ def _readable(line: bytes) -> str:
     return plain_text(line.decode("utf-8", errors="backslashreplace").strip(), 200)
 
 
-def _end(child: ChildProcess, selector: selectors.BaseSelector) -> None:
+def _end_program(child: ChildProcess, selector: selectors.BaseSelector) -> None:
     selector.close()
     child.end()

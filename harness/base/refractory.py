@@ -18,8 +18,9 @@ class RefractoryFilter:
         self._refractory = refractory
         self._previous_places: dict[str, float] = {}
 
-    def counts(self, phrase: str, place: float) -> bool:
-        """Whether the next event of a phrase is a separate one. Events come in the order of their places."""
+    def accept(self, phrase: str, place: float) -> bool:
+        """Takes the next event of a phrase, and returns whether it is a separate one. Events come in the order of their
+        places."""
         previous_place = self._previous_places.get(phrase)
         if previous_place is not None and is_within_refractory(place, previous_place, self._refractory):
             return False

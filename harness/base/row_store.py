@@ -121,7 +121,7 @@ _SCHEMA = (
     *_GUARDS,
 )
 
-_OURS = {"".join(sql.split()) for sql in (*_SCHEMA, _SCHEMA[0].replace("NULL,\n        chain BLOB", "NULL"))}
+_KNOWN_SCHEMA = {"".join(sql.split()) for sql in (*_SCHEMA, _SCHEMA[0].replace("NULL,\n        chain BLOB", "NULL"))}
 """The harness's schema without spaces. An early version's table has the same text, with a column added later."""
 _SCHEMA_BYTES, _SCHEMA_STEPS = 100_000, 100_000
 """Limits on reading a schema, in bytes and in steps of SQLite, far above what the harness's own schema takes."""
@@ -134,6 +134,7 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def _schema(content: RowFormat[Any]) -> tuple[str, ...]:
+    """The statements that make an empty file one with rows of this kind."""
     return (*_SCHEMA, f"PRAGMA application_id={content.application_id}", f"PRAGMA user_version={content.version}")
 
 
@@ -148,13 +149,13 @@ def open_for_writing(path: Path, content: RowFormat[Any] = SESSION, wait_s: floa
         # Not only the thread that opens it: its owners have locks, so that one thread at a time uses it.
         connection = sqlite3.connect(path, isolation_level=None, timeout=wait_s, check_same_thread=False)
     except sqlite3.Error as error:
-        explain(error, path)
+        raise_log_error(error, path)
     with _closed_on_error(connection, path):
         if path.stat().st_size:
             _demand_no_journal(path)
             with _limit_schema_work(connection, path):
-                blank = _is_empty(connection)  # another process may be about to make the schema
-            if not blank:
+                is_blank = _is_empty(connection)  # another process may be about to make the schema
+            if not is_blank:
                 demand_ours(connection, path, content)
         if _write_ahead(connection, wait_s) != "wal":
             raise LogError(
@@ -179,7 +180,7 @@ def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[Non
         yield
     except sqlite3.Error as error:
         connection.close()
-        explain(error, path)
+        raise_log_error(error, path)
     except LogError:
         connection.close()
         raise
@@ -195,7 +196,7 @@ def open_for_reading(
     if not path.is_file():
         raise LogError(f"{path} does not exist", remedy=f"Name the folder of {content.whole}")
     _demand_no_journal(path)
-    if _has_bytes(path, "-wal"):
+    if _is_filled(path, "-wal"):
         mode = "mode=ro"  # a writer is active, or was killed: nothing of it may be changed
     elif os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         mode = "mode=rw"  # the -wal and -shm that SQLite makes go when it is closed; they would stay with mode=ro
@@ -206,27 +207,28 @@ def open_for_reading(
             f"file:{quote(os.fsencode(path.resolve()))}?{mode}", uri=True, timeout=5.0, check_same_thread=False
         )
     except sqlite3.Error as error:
-        explain(error, path)
+        raise_log_error(error, path)
     with _closed_on_error(connection, path):
         connection.execute("PRAGMA query_only=ON")  # mode=rw allows writing
         with _limit_schema_work(connection, path):
-            blank = may_be_blank and _is_empty(connection)
-        if blank:
+            is_blank = may_be_blank and _is_empty(connection)
+        if is_blank:
             connection.close()
             connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             for statement in _schema(content):
                 connection.execute(statement)
         demand_ours(connection, path, content)
-        steps = _steps()
-        next(steps)  # from here on it waits in its `try`
-        connection.set_progress_handler(partial(next, steps), 100_000)
+        guard = _signal_guard()
+        next(guard)  # runs it up to its `yield`, where it can catch an exception
+        connection.set_progress_handler(partial(next, guard), 100_000)
     return connection
 
 
 _raised: list[BaseException] = []
+"""Exceptions of signal handlers that `_signal_guard` has caught."""
 
 
-def _steps() -> Iterator[int]:
+def _signal_guard() -> Iterator[int]:
     """Lets SQLite continue until a signal comes.
 
     SQLite swallows an exception that a signal handler raises in a Python function that it calls. This generator catches
@@ -267,23 +269,23 @@ def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blan
 
 def raw_rows(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
     """Stored rows after a seq, in order, read in batches; LogError. kinds: SQL list of their kinds; "" for all."""
-    chosen = f"AND kind IN ({kinds})" if kinds else ""
-    query = f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? {chosen} ORDER BY seq LIMIT ?"
+    kind_filter = f"AND kind IN ({kinds})" if kinds else ""
+    query = f"SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? {kind_filter} ORDER BY seq LIMIT ?"
     while True:
         batch: list[Row] = []
-        room = _BATCH_BYTES
+        bytes_left = _BATCH_BYTES
         with translate_errors(path):
             for row in connection.execute(query, (after_seq, BATCH)):
                 batch.append(row)
-                room -= len(row[4])
-                if room < 0:
+                bytes_left -= len(row[4])
+                if bytes_left < 0:
                     break
         if not batch:
             return
         batch.reverse()
         while batch:
-            row = batch.pop()  # each is let go at once: a plan may be of hundreds of megabytes
-            if row[0] <= after_seq:  # Pages that name each other would never end.
+            row = batch.pop()  # which frees its memory after the caller has used it
+            if row[0] <= after_seq:  # in a damaged file, pages that name each other would never end
                 raise LogError(f"{path} is damaged: row {row[0]} comes after row {after_seq}", remedy=_RECOVER)
             after_seq = row[0]
             yield row
@@ -309,10 +311,10 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
     A view or a generated column in a file from elsewhere would be computed for each row that is read.
     """
     with _limit_schema_work(connection, path):
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        application_id = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if application != content.application_id:
-            problem = f"{path} does not belong to {content.whole} (application id {application:#x})"
+        if application_id != content.application_id:
+            problem = f"{path} does not belong to {content.whole} (application id {application_id:#x})"
             raise LogError(problem, remedy="Name another folder, or move the file away if it does not belong there")
         if version != content.version:
             raise LogError(
@@ -321,7 +323,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
             )
         # A limit, since a foreign file may hold any number. The first one that is not ours is enough.
         for type_, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 9"):
-            if "".join((sql or "").split()) not in _OURS:
+            if "".join((sql or "").split()) not in _KNOWN_SCHEMA:
                 problem = f"{path} holds the {type_} {plain_text(str(name), 80)}, which the harness does not write"
                 raise LogError(problem, remedy=_FOREIGN)
 
@@ -330,7 +332,7 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: RowFormat[A
 def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """Limits the work of reading a schema; LogError when it exceeds _SCHEMA_STEPS."""
     connection.execute("PRAGMA trusted_schema=OFF")
-    longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
+    length_limit = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SCHEMA_BYTES)
     # Returns 0 this many times, then 1, which ends the query. Not a Python function: SQLite would swallow what a signal
     # raises in it.
     connection.set_progress_handler(partial(next, iter([0] * (_SCHEMA_STEPS // 1000)), 1), 1000)
@@ -342,7 +344,7 @@ def _limit_schema_work(connection: sqlite3.Connection, path: Path) -> Iterator[N
         raise
     finally:
         connection.set_progress_handler(None, 0)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, length_limit)
 
 
 @contextmanager
@@ -351,15 +353,15 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        explain(error, path)
+        raise_log_error(error, path)
 
 
-def explain(error: sqlite3.Error, path: Path) -> NoReturn:
-    """Raises the error with an explanation and a remedy."""
-    raise explanation(error, path) from error
+def raise_log_error(error: sqlite3.Error, path: Path) -> NoReturn:
+    """Raises the error as LogFull or LogError, with a remedy."""
+    raise log_error_of(error, path) from error
 
 
-def explanation(error: sqlite3.Error, path: Path) -> LogError:
+def log_error_of(error: sqlite3.Error, path: Path) -> LogError:
     """The error in words, with a remedy. If a signal is the cause, its exception is raised."""
     raise_signal()
     code: int = getattr(error, "sqlite_errorcode", 0)
@@ -377,7 +379,7 @@ def _demand_no_journal(path: Path) -> None:
     A process that creates the file has such a journal for a moment.
     """
     give_up_s = threads.monotonic() + 2.0
-    while _has_bytes(path, "-journal"):
+    while _is_filled(path, "-journal"):
         if threads.monotonic() > give_up_s:
             problem = f"{path.name}-journal is next to {path}, but the harness never writes one"
             raise LogError(problem, remedy="Move it out of the folder if you know where it comes from")
@@ -403,9 +405,10 @@ def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether a database has neither tables nor an application id."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    return not tables and not application
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    return not tables and not application_id
 
 
 def _no_room(path: Path) -> bool:
@@ -415,7 +418,8 @@ def _no_room(path: Path) -> bool:
     return limit != resource.RLIM_INFINITY or disk.f_bavail * disk.f_frsize < SMALL_ROOM_BYTES
 
 
-def _has_bytes(path: Path, ending: str) -> bool:
+def _is_filled(path: Path, ending: str) -> bool:
+    """Whether the file with this ending beside a database exists and has bytes."""
     try:
         return os.stat(f"{path}{ending}").st_size > 0
     except OSError:
@@ -446,7 +450,7 @@ class SharedRows(Generic[T]):
     def __init__(
         self, path: Path, content: RowFormat[T], demand: Callable[[], object], first: Callable[[], bytes]
     ) -> None:
-        self._path, self._content, self._demand, self._first = path, content, demand, first
+        self._path, self._content, self._check_folder, self._first = path, content, demand, first
         self._lock = threads.lock()
         self._opened: FilePlace | None = None
         self._open()
@@ -463,14 +467,14 @@ class SharedRows(Generic[T]):
             try:
                 self._catch_up()
                 seq, link = self._seq, last_link(self._connection, self._first)
-                fresh: dict[str, int] = {}
+                new_seqs: dict[str, int] = {}
                 for record in records:
                     id_ = self._content.id_of(record)
                     if id_ is not None:
-                        if (known_seq := self._known.get(id_, fresh.get(id_))) is not None:
+                        if (known_seq := self._known.get(id_, new_seqs.get(id_))) is not None:
                             rows.append(next(raw_rows(self._connection, self._path, known_seq - 1)))
                             continue
-                        fresh[id_] = seq + 1
+                        new_seqs[id_] = seq + 1
                     body = self._content.text(record)
                     seq += 1
                     row = (seq, 0, threads.monotonic(), threads.wall(), record.kind, body)
@@ -496,6 +500,7 @@ class SharedRows(Generic[T]):
                 self._connection.close()
 
     def _open(self) -> None:
+        """Opens the file from its beginning: the ids of all rows are read again."""
         self._known: dict[str, int] = {}
         self._seq = 0
         self._connection = open_for_writing(self._path, self._content, WAIT_S)
@@ -507,7 +512,7 @@ class SharedRows(Generic[T]):
             raise LogError(f"{self._path} is closed", remedy="Open it again")
         if place_of(self._path) != self._opened:
             # An open file that was removed still accepts rows, which would be lost.
-            self._demand()
+            self._check_folder()
             self._connection.close()
             self._open()
 

@@ -52,14 +52,14 @@ class SimulatedThreads:
 
     def __init__(self, now_s: float = 1000.0) -> None:
         self._now_s = now_s
-        self._wall_s = 1_800_000_000.0
+        self._wall_s = 1_800_000_000.0  # a moment in 2027
         self._running = _SimulatedThread()
         self._waiting: list[_SimulatedThread] = []
         self._calls: list[tuple[float, int, Callable[[], object]]] = []
         self._order = itertools.count()
         self._first = self._running
-        self._over = self._stuck = False
-        self._stands_until_s = -math.inf
+        self._over = self._stuck = False  # stuck: every thread waits, and none for a time
+        self._stalled_until_s = -math.inf
 
     def __enter__(self) -> Self:
         return self
@@ -67,10 +67,10 @@ class SimulatedThreads:
     def __exit__(self, *_: object) -> None:
         self._over = True
         while self._waiting:  # one after another: what they do at their end touches what they share
-            self._running = strand = self._waiting.pop()
-            strand.baton.release()
-            if strand.thread is not None:
-                threading.Thread.join(strand.thread)
+            self._running = waiting_thread = self._waiting.pop()
+            waiting_thread.baton.release()
+            if waiting_thread.thread is not None:
+                threading.Thread.join(waiting_thread.thread)
 
     def monotonic(self) -> float:
         return self._now_s
@@ -87,7 +87,7 @@ class SimulatedThreads:
 
     def stall(self, lasts_s: float) -> None:
         """Simulates a stall of the host: no thread continues for lasts_s. Calls scheduled by `call_at` still happen."""
-        self._stands_until_s = max(self._stands_until_s, self._now_s + lasts_s)
+        self._stalled_until_s = max(self._stalled_until_s, self._now_s + lasts_s)
 
     def call_at(self, due_s: float, call: Callable[[], object]) -> None:
         """Schedules a call at due_s, before waits that end then. Calls at one time keep their order; none may wait."""
@@ -113,11 +113,15 @@ class SimulatedThreads:
         return own_thread.held
 
     def _hand_over(self, own_thread: _SimulatedThread | None) -> None:
-        following = self._next()
-        if following is not own_thread:
-            if following is not None:
-                self._running = following
-            self._switch(own_thread, following)
+        """Lets the next thread continue, and returns at this one's next turn. own_thread: None if this one ends.
+
+        Raises _SimulationOver if the simulation ends meanwhile, RuntimeError in the first thread if nothing can happen.
+        """
+        next_thread = self._choose_next()
+        if next_thread is not own_thread:
+            if next_thread is not None:
+                self._running = next_thread
+            self._switch(own_thread, next_thread)
             if own_thread is not None:
                 if self._over:
                     raise _SimulationOver
@@ -125,65 +129,68 @@ class SimulatedThreads:
         if self._stuck and own_thread is self._first:
             raise RuntimeError("every thread waits for another one")
 
-    def _switch(self, own_thread: _SimulatedThread | None, following: _SimulatedThread | None) -> None:
+    def _switch(self, own_thread: _SimulatedThread | None, next_thread: _SimulatedThread | None) -> None:
         """Lets another thread continue. Returns when it is this one's turn again. own_thread: None if this one ends."""
-        if following is not None:
-            following.baton.release()
+        if next_thread is not None:
+            next_thread.baton.release()
         if own_thread is not None:
             own_thread.baton.acquire()
 
-    def _next(self) -> _SimulatedThread | None:
+    def _choose_next(self) -> _SimulatedThread | None:
         """The waiting thread that continues; lets time advance until there is one."""
         while self._waiting:
-            if self._now_s < self._stands_until_s:
-                if self._calls and self._calls[0][0] <= self._stands_until_s:
-                    self._call()
+            if self._now_s < self._stalled_until_s:
+                if self._calls and self._calls[0][0] <= self._stalled_until_s:
+                    self._run_next_call()
                 else:
-                    self._now_s = self._stands_until_s
+                    self._now_s = self._stalled_until_s
                 continue
             first = self._waiting[0]  # of those whose wait ends first
-            for strand in self._waiting:
-                if strand.holds():
-                    return self._goes_on(strand, held=True)
-                if strand.due_s < first.due_s:
-                    first = strand
-            strand = first
-            if self._calls and self._calls[0][0] <= strand.due_s:
-                self._call()
+            for waiting_thread in self._waiting:
+                if waiting_thread.holds():
+                    return self._wake(waiting_thread, held=True)
+                if waiting_thread.due_s < first.due_s:
+                    first = waiting_thread
+            waiting_thread = first
+            if self._calls and self._calls[0][0] <= waiting_thread.due_s:
+                self._run_next_call()
                 continue
-            if math.isinf(strand.due_s):
-                self._stuck, strand = True, self._first
+            if math.isinf(waiting_thread.due_s):
+                self._stuck, waiting_thread = True, self._first
             else:
-                self._now_s = max(self._now_s, strand.due_s)
-            return self._goes_on(strand, held=False)
+                self._now_s = max(self._now_s, waiting_thread.due_s)
+            return self._wake(waiting_thread, held=False)
         return None
 
-    def _call(self) -> None:
+    def _run_next_call(self) -> None:
+        """Advances time to the next scheduled call, and makes it."""
         due_s, _, call = heapq.heappop(self._calls)
         self._now_s = max(self._now_s, due_s)
         call()
 
-    def _goes_on(self, strand: _SimulatedThread, *, held: bool) -> _SimulatedThread:
-        strand.held = held
-        self._waiting.remove(strand)
-        return strand
+    def _wake(self, waiting_thread: _SimulatedThread, *, held: bool) -> _SimulatedThread:
+        """Ends the wait of a thread. held: whether its condition holds."""
+        waiting_thread.held = held
+        self._waiting.remove(waiting_thread)
+        return waiting_thread
 
     def begin(self, thread: threading.Thread, target: Callable[[], object]) -> Callable[[], None] | None:
         """The function that a simulated thread must run, which starts at its next turn; None if none is needed."""
-        strand = _SimulatedThread()
-        strand.thread = thread
-        self._waiting.append(strand)
+        waiting_thread = _SimulatedThread()
+        waiting_thread.thread = thread
+        self._waiting.append(waiting_thread)
 
         def run() -> None:
-            strand.baton.acquire()
-            self._run(strand, target)
+            waiting_thread.baton.acquire()
+            self._run(waiting_thread, target)
 
         return run
 
-    def _run(self, strand: _SimulatedThread, target: Callable[[], object]) -> None:
+    def _run(self, waiting_thread: _SimulatedThread, target: Callable[[], object]) -> None:
+        """Runs the function of a thread at its first turn, then hands over for good."""
         if self._over:
             return
-        self._running = strand
+        self._running = waiting_thread
         with using(self):  # also for what others have called for meanwhile, which this thread does at its end
             try:
                 target()
@@ -233,17 +240,17 @@ class _Thread(threading.Thread):
     def __init__(self, world: SimulatedThreads, target: Callable[[], object], name: str) -> None:
         super().__init__(name=name or None, daemon=True)
         self._world, self._function = world, target
-        self._begun = self._done = False
+        self._has_begun = self._done = False
 
     def start(self) -> None:
-        self._begun = True
-        turns = self._world.begin(self, self._work)
-        if turns is not None:
-            self._turns = turns
+        self._has_begun = True
+        run_turn = self._world.begin(self, self._work)
+        if run_turn is not None:
+            self._run_turn = run_turn
             super().start()
 
     def run(self) -> None:
-        self._turns()
+        self._run_turn()
 
     def _work(self) -> None:
         try:
@@ -252,7 +259,7 @@ class _Thread(threading.Thread):
             self._done = True
 
     def is_alive(self) -> bool:
-        return self._begun and not self._done
+        return self._has_begun and not self._done
 
     def join(self, timeout: float | None = None) -> None:
         self._world.wait(lambda: self._done, timeout)
@@ -409,14 +416,14 @@ class _Future(Future[T]):
         self._world = world
 
     def result(self, timeout: float | None = None) -> T:
-        self._await(timeout)
+        self._wait_done(timeout)
         return super().result(0)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        self._await(timeout)
+        self._wait_done(timeout)
         return super().exception(0)
 
-    def _await(self, timeout: float | None) -> None:
+    def _wait_done(self, timeout: float | None) -> None:
         if not self._world.wait(self.done, timeout):
             raise TimeoutError
 

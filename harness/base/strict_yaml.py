@@ -68,7 +68,7 @@ _CAUSES = (
     ("alphabetic or numeric character", "& and * begin anchors and aliases, which are not allowed", _PLACEHOLDER),
 )
 """Part of the parser's message → the cause in the file, and what to do."""
-_OPENED = ("unexpected end of stream", "could not find expected ':'", "but got '<stream end>'")
+_REPORTED_AT_START = ("unexpected end of stream", "could not find expected ':'", "but got '<stream end>'")
 """Errors that are reported where the construct began, not where the parser noticed them."""
 
 
@@ -120,13 +120,13 @@ def parse(content: bytes, file: str) -> Node:
     """The one document in `content` as a tree whose root is a mapping; InputError for everything else."""
     if len(content) > MAX_BYTES:
         raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=Place(file), remedy="Split it")
-    return _Composer(_text(content, file), file).document()
+    return _Composer(_decode(content, file), file).document()
 
 
 def first_key(content: bytes) -> str:
     """The first key of a file, whose rest may be wrong and is not read; "" if it does not begin with a key."""
     try:
-        for event in yaml.parse(_text(content[:MAX_BYTES], ""), yaml.SafeLoader):
+        for event in yaml.parse(_decode(content[:MAX_BYTES], ""), yaml.SafeLoader):
             if isinstance(event, yaml.ScalarEvent):
                 return event.value
             if isinstance(event, yaml.SequenceStartEvent | yaml.AliasEvent):
@@ -136,18 +136,19 @@ def first_key(content: bytes) -> str:
     return ""
 
 
-def _text(content: bytes, file: str) -> str:
+def _decode(content: bytes, file: str) -> str:
+    """The text of a file; InputError for bytes that are not UTF-8, tabs and control characters."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         preceding = content[: error.start].decode("utf-8", errors="replace")
         raise InputError(
             f"byte 0x{content[error.start]:02x} is not UTF-8",
-            place=_place(preceding, file),
+            place=_place_after(preceding, file),
             remedy="Save the file as UTF-8",
         ) from error
     if unsafe := _UNSAFE_IN_FILE.search(text):
-        place = _place(text[: unsafe.start()], file)
+        place = _place_after(text[: unsafe.start()], file)
         if unsafe[0] == "\t":
             raise InputError("a tab is not allowed", place=place, remedy="Use spaces")
         raise InputError(
@@ -158,7 +159,8 @@ def _text(content: bytes, file: str) -> str:
     return text
 
 
-def _place(preceding: str, file: str) -> Place:
+def _place_after(preceding: str, file: str) -> Place:
+    """The place of the character after this beginning of a file."""
     lines = re.split(r"\r\n|\r|\n", preceding)
     return Place(file, len(lines), len(lines[-1]) + 1)
 
@@ -170,10 +172,11 @@ class _Composer:
         self._file = file
         self._lines = text.split("\n")
         self._loader = yaml.SafeLoader(text)
-        self._event = cast(Callable[[], yaml.Event | None], self._loader.get_event)
+        self._get_event = cast(Callable[[], yaml.Event | None], self._loader.get_event)
         self._nodes = 0
 
     def document(self) -> Node:
+        """The tree of the only document; InputError for everything else."""
         empty = InputError(
             "the file is empty", place=Place(self._file, 1, 1), remedy="To start from an example, run: harness init"
         )
@@ -182,7 +185,7 @@ class _Composer:
             raise empty
         if isinstance(event, yaml.DocumentStartEvent) and (event.version or event.tags):
             raise self._error(event, "a % directive is not allowed", "Remove the line")
-        root = self._node(self._next(), 1)
+        root = self._compose_node(self._next(), 1)
         self._next()  # the document's end
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
             raise self._error(event, "a second document begins here", "Move it to another file, and remove the ---")
@@ -197,8 +200,9 @@ class _Composer:
         return root
 
     def _next(self) -> yaml.Event:
+        """The next event of the parser; InputError if it finds an error."""
         try:
-            event = self._event()
+            event = self._get_event()
         except yaml.MarkedYAMLError as error:
             raise self._syntax_error(error) from error
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
@@ -209,20 +213,24 @@ class _Composer:
         return event
 
     def _syntax_error(self, error: yaml.MarkedYAMLError) -> InputError:
+        """The parser's error in words about the file, with a remedy."""
         problem = (error.problem or "this is not YAML").replace("\t", "a tab")
-        opening_mark = error.context_mark if any(part in problem for part in _OPENED) else None
+        opening_mark = error.context_mark if any(part in problem for part in _REPORTED_AT_START) else None
         mark = opening_mark or error.problem_mark or error.context_mark
         place = Place(self._file, mark.line + 1, mark.column + 1) if mark else Place(self._file)
         for part, cause, remedy in _CAUSES:
             if part in problem:
-                sign = re.search(r"'(.)'(?!.*'.')", problem)
+                character = re.search(r"'(.)'(?!.*'.')", problem)
                 if "second" in cause and mark is not None and ": " not in self._lines[mark.line][: mark.column]:
                     cause, remedy = "this line is indented deeper than the one above, which has a value", _INDENT
-                return InputError(cause.replace("{sign}", sign[1] if sign else "this"), place=place, remedy=remedy)
+                return InputError(
+                    cause.replace("{sign}", character[1] if character else "this"), place=place, remedy=remedy
+                )
         message = f"this is not YAML: {problem}"
         return InputError(message, place=place, remedy="Check indentation, quotes and brackets here")
 
-    def _node(self, event: yaml.Event, depth: int) -> Node:
+    def _compose_node(self, event: yaml.Event, depth: int) -> Node:
+        """The value that begins with an event. depth: its nesting, from 1."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise self._error(event, f"the file has more than {MAX_NODES} values", "Split it")
@@ -246,8 +254,8 @@ class _Composer:
                 return Node(self._scalar(event), mark)
             case yaml.SequenceStartEvent():
                 items: list[Node] = []
-                while not isinstance(following := self._next(), yaml.SequenceEndEvent):
-                    items.append(self._node(following, depth + 1))
+                while not isinstance(next_event := self._next(), yaml.SequenceEndEvent):
+                    items.append(self._compose_node(next_event, depth + 1))
                 return Node(items, mark)
             case _:
                 return self._compose_mapping(mark, depth)
@@ -258,7 +266,7 @@ class _Composer:
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.style is None:
                 raise self._error(event, "a merge (<<) is not allowed", "Write the keys out")
-            key = self._node(event, depth + 1).value
+            key = self._compose_node(event, depth + 1).value
             if not isinstance(key, str):
                 problem = (
                     f"the key {event.value!r} is not text"
@@ -271,10 +279,11 @@ class _Composer:
                     event, f"the key {key!r} is given twice (first on line {keys[key].line})", "Remove one of the two"
                 )
             keys[key] = _mark(event)
-            entries[key] = self._node(self._next(), depth + 1)
+            entries[key] = self._compose_node(self._next(), depth + 1)
         return Node(entries, mark, keys)
 
     def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
+        """The value of a scalar. In quotes or a block, it is a text."""
         text: str = event.value
         if unsafe := _UNSAFE_IN_VALUE.search(text):
             raise self._error(

@@ -40,6 +40,7 @@ class Field(Generic[Row]):
     main: bool = False
 
     def cell(self, row: Row) -> str:
+        """The text of a row in this column."""
         if self.text is not None:
             return self.text(row)
         value = self.value(row)
@@ -108,6 +109,7 @@ class Table(Generic[Row]):
 
     @property
     def titles(self) -> list[str]:
+        """The headings of the columns of text and pages."""
         return [field.title for field in self.titled]
 
     @property
@@ -155,25 +157,27 @@ class CrossTable:
         cell_width = max(map(width_of, (*heads, *texts)))
         corner = shown(self.corner, side)
         room = max(MIN_LABEL_COLUMNS, *map(width_of, (corner, *(label for label, _ in (*rows, *ends)))))
-        at_once = max(1, (width - room) // (cell_width + len(GAP)))
+        columns_at_once = max(1, (width - room) // (cell_width + len(GAP)))
         yield shown(self.title, width)
-        for begin in range(0, len(heads), at_once):
-            part = slice(begin, begin + at_once)
+        for begin in range(0, len(heads), columns_at_once):
+            shown_columns = slice(begin, begin + columns_at_once)
             columns = (
                 Column(padded(corner, room)),
-                *(Column(" " * (cell_width - width_of(head)) + head) for head in heads[part]),
+                *(Column(" " * (cell_width - width_of(head)) + head) for head in heads[shown_columns]),
             )
-            body, closing = ([line for row in group for line in _two_lines(row, part)] for group in (rows, ends))
+            body, closing = (
+                [line for row in group for line in _two_lines(row, shown_columns)] for group in (rows, ends)
+            )
             yield ""
             yield from text_table(columns, body, width, ends=closing)
 
 
-def _two_lines(row: tuple[str, Sequence[Cell]], part: slice) -> Iterator[Sequence[str]]:
+def _two_lines(row: tuple[str, Sequence[Cell]], shown_columns: slice) -> Iterator[Sequence[str]]:
     """The lines of a row; there is a second one only if a cell has a second text."""
     label, cells = row
-    yield (label, *(above for above, _ in cells[part]))
-    if any(below for _, below in cells[part]):
-        yield ("", *(below for _, below in cells[part]))
+    yield (label, *(above for above, _ in cells[shown_columns]))
+    if any(below for _, below in cells[shown_columns]):
+        yield ("", *(below for _, below in cells[shown_columns]))
 
 
 ARROW = " → "
@@ -192,6 +196,7 @@ class Occurrences:
 
     @property
     def head(self) -> str:
+        """The title with the number of all occurrences, and that of different ones."""
         return f"{self.title}: {sum(count for _, count in self.rows):,} in all, {len(self.rows):,} different"
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
@@ -199,13 +204,13 @@ class Occurrences:
         yield self.head
         rows = self.rows[:most]
         digits = max((len(f"{count:,}") for _, count in rows), default=1)
-        cut = []
+        shortened_texts = []
         for texts, _ in rows:
             room = max(4, (width - digits - 4 - len(ARROW)) // len(texts))
-            cut.append(ARROW.join(shown(text, room) for text in texts))
-        if len(set(cut)) < len(rows):  # two would look alike
-            cut = [ARROW.join(map(shown, texts)) for texts, _ in rows]
-        for line, (_, count) in zip(cut, rows, strict=True):
+            shortened_texts.append(ARROW.join(shown(text, room) for text in texts))
+        if len(set(shortened_texts)) < len(rows):  # two would look alike
+            shortened_texts = [ARROW.join(map(shown, texts)) for texts, _ in rows]
+        for line, (_, count) in zip(shortened_texts, rows, strict=True):
             yield f"  {count:>{digits},}  {line}"
         if len(rows) < len(self.rows):
             yield f"  … and {len(self.rows) - len(rows):,} more"
@@ -223,6 +228,7 @@ class Notes:
     at: int = NOTES
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+        """Text for a terminal."""
         for name, text in self.pairs:
             yield from note(name, text, width, self.at) if name else note("", shown(text), width, 0)
 
@@ -239,7 +245,8 @@ class Section:
     parts: Sequence[Part]
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
-        for number, part in enumerate(self.parts):
+        """Text for a terminal; most: rows to show of each part."""
+        for number, shown_columns in enumerate(self.parts):
             if number:
                 yield ""
-            yield from part.lines(width, most)
+            yield from shown_columns.lines(width, most)

@@ -39,7 +39,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 # Characters that programs treat differently: as line end, as nothing, or as a terminal command. Control characters
 # except tabs, line and paragraph separators, byte order marks. Also surrogates: `surrogateescape` turns invalid bytes
 # into them, and some encodings (UTF-7) can spell them.
-_FAULT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 
 
 class LineBlock(NamedTuple):
@@ -68,12 +68,12 @@ def checked_encoding(name: str, file: str = "") -> str:
 
 
 def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8") -> Iterator[LineBlock]:
-    """The lines of what `read` returns (b"" at the end), without a byte order mark.
+    """The lines of what `read` returns (b"" at the end), without a byte order mark. read: gets a number of bytes.
 
     InputError if the encoding cannot resume after a fault, as UTF-16 cannot.
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
-    first, tail, skipping, has_begun = 1, "", False, False
+    first, tail, is_skipping, has_started = 1, "", False, False
     ended = False
     while not ended:
         content = read(BLOCK)
@@ -83,52 +83,52 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
         except UnicodeError as error:
             problem = f"from about here on, the file is not {encoding}"
             raise InputError(problem, place=Place(file, first), remedy="Name its encoding: --encoding …") from error
-        if text and not has_begun:
-            has_begun, text = True, text.removeprefix(_BYTE_ORDER_MARK)
+        if text and not has_started:
+            has_started, text = True, text.removeprefix(_BYTE_ORDER_MARK)
         text = tail + text
-        carry = "" if ended or not text.endswith("\r") else "\r"  # a line feed may follow
+        carriage_return = "" if ended or not text.endswith("\r") else "\r"  # a line feed may follow
         if "\r" in text:
-            text = text.removesuffix(carry).replace("\r\n", "\n").replace("\r", "\n")
+            text = text.removesuffix(carriage_return).replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
         tail = lines.pop()
-        if skipping and lines:
+        if is_skipping and lines:
             del lines[0]  # the end of the line that was too long
-            skipping = False
+            is_skipping = False
             first += 1
-        if ended and tail and not skipping:
+        if ended and tail and not is_skipping:
             lines.append(tail)
         if lines:
-            yield LineBlock(first, lines, _FAULT.search("\n".join(lines)) is not None)
+            yield LineBlock(first, lines, _NOT_TEXT.search("\n".join(lines)) is not None)
             first += len(lines)
-        if skipping:
+        if is_skipping:
             tail = ""
         elif len(tail) > MAX_LINE_CHARS and not ended:
             yield LineBlock(first, [tail[:MAX_LINE_CHARS]], faulty=False, cut=True)
-            tail, skipping = "", True
-        tail += carry
+            tail, is_skipping = "", True
+        tail += carriage_return
 
 
 def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     """The first character in a line that is not text, with its column; None if there is none."""
-    fault = _FAULT.search(line)
+    fault = _NOT_TEXT.search(line)
     if fault is None:
         return None
     fault_place = Place(place.file, place.line, fault.start() + 1)
-    sign = fault[0]
-    point = ord(sign)
-    if "\udc80" <= sign <= "\udcff":  # as `surrogateescape` decodes bytes
+    character = fault[0]
+    point = ord(character)
+    if "\udc80" <= character <= "\udcff":  # as `surrogateescape` decodes bytes
         problem = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
         remedy = "Save the file as UTF-8, or name its encoding: --encoding latin-1"
         if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:  # its byte order mark
             remedy = "The file looks like UTF-16: --encoding utf-16"
-    elif sign == "\0":
+    elif character == "\0":
         problem = "this is a NUL character"
         remedy = "Remove it. If there are many, the file is UTF-16 (--encoding utf-16) or not text"
     else:
-        problem = f"this is the {_kind(point)} U+{point:04X}"
+        problem = f"this is the {_character_kind(point)} U+{point:04X}"
         windows = 0x80 <= point < 0xA0
         remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
-        if sign == "\x1a":
+        if character == "\x1a":
             remedy = "Remove it; DOS programs end files with it"
     return InputError(problem, place=fault_place, remedy=remedy)
 
@@ -138,7 +138,8 @@ def is_comment(line: str) -> bool:
     return COMMENT in line and line.lstrip().startswith(COMMENT)
 
 
-def _kind(point: int) -> str:
+def _character_kind(point: int) -> str:
+    """What a character that is not text is called. point: its code."""
     if point < 0xA0:
         return "control character"
     if point == ord(_BYTE_ORDER_MARK):
@@ -153,7 +154,7 @@ def too_long(place: Place) -> InputError:
 
 
 UTF_8 = "utf-8"
-_WITH_MARK = "utf-8-sig"
+_UTF_8_WITH_MARK = "utf-8-sig"
 _CONTROL_BYTES = bytes([*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
 # What `fault_in` reports. A search of a large text for the whole class is slow, so that each kind is looked
 # for in the cheapest way first.
@@ -172,7 +173,7 @@ def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = F
     content = read_bytes(path)
     text = _decode(content, codec, path)
     if _has_faults(text):
-        _refuse(content, codec, path)
+        _refuse_faults(content, codec, path)
     return _with_line_feeds(text, path, may_be_empty=may_be_empty, as_written=as_written)
 
 
@@ -186,7 +187,7 @@ def read_text_and_faults(
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
     if codec == UTF_8 and not content.startswith(_UTF_16):
-        text = content.decode(_WITH_MARK, "surrogateescape")
+        text = content.decode(_UTF_8_WITH_MARK, "surrogateescape")
     else:
         text = _decode(content, codec, path)
     faulty, normalised = _has_faults(text), _with_line_feeds(text, path)
@@ -196,15 +197,17 @@ def read_text_and_faults(
 
 
 def _decode(content: bytes, codec: str, path: Path) -> str:
+    """The text of bytes; InputProblems with every line that cannot be decoded."""
     try:
-        return content.decode(_WITH_MARK if codec == UTF_8 else codec)
+        return content.decode(_UTF_8_WITH_MARK if codec == UTF_8 else codec)
     except UnicodeError as error:
-        _refuse(content, codec, path)
+        _refuse_faults(content, codec, path)
         problem = f"the file is not {codec}: {error}"
         raise InputError(problem, place=Place(str(path)), remedy="Name its encoding: --encoding …") from error
 
 
 def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:
+    """The text with a line feed at the end of each line; InputError if it is empty. Arguments as of `read_text`."""
     if not may_be_empty and (not text or text.isspace()):
         raise empty(path)
     if "\r" in text and not as_written:
@@ -248,7 +251,7 @@ def empty(path: Path) -> InputError:
     return InputError("the file is empty", place=Place(str(path)), remedy="Check the program that writes it")
 
 
-def _refuse(content: bytes, codec: str, path: Path) -> None:
+def _refuse_faults(content: bytes, codec: str, path: Path) -> None:
     """Raises InputProblems with the first fault of every line."""
     if codec == UTF_8 and content.startswith(_UTF_16):
         remedy = "The file looks like UTF-16: --encoding utf-16"
@@ -259,24 +262,27 @@ def _refuse(content: bytes, codec: str, path: Path) -> None:
             for number, line in enumerate(block.lines, block.first):
                 place = Place(str(path), number)
                 if fault := fault_in(line, place, codec) or (too_long(place) if block.cut else None):
-                    problems.take(fault)
+                    problems.add_error(fault)
     except InputError as error:  # the encoding cannot go on
-        problems.take(error)
+        problems.add_error(error)
     problems.refuse()
 
 
 def _has_faults(text: str) -> bool:
+    """Whether `fault_in` reports anything in one of the lines."""
     try:
         encoded = text.encode(UTF_8)
     except UnicodeEncodeError:  # half of a pair, which some encodings let through
         return True
     if len(encoded.translate(None, _CONTROL_BYTES)) < len(encoded):
         return True
-    return not text.isascii() and (any(sign in text for sign in _RARE) or _C1.search(text) is not None)
+    return not text.isascii() and (any(character in text for character in _RARE) or _C1.search(text) is not None)
 
 
 MAX_LISTED = 50
+"""Most problems of one file that are listed."""
 MAX_CHARS_SHOWN = 60
+"""Most characters of a part of a file in a message."""
 
 
 class Problems:
@@ -288,13 +294,13 @@ class Problems:
         self._omitted = 0
 
     def add(self, line: int, column: int, problem: str, remedy: str) -> None:
-        """line and column count from 1; 0 means unknown."""
-        self.take(InputError(problem, place=Place(self.file, line, column), remedy=remedy))
+        """Adds a problem at a line and column of the file, which count from 1; 0 means unknown."""
+        self.add_error(InputError(problem, place=Place(self.file, line, column), remedy=remedy))
 
-    def take(self, problem: InputError) -> None:
-        """Takes a problem that already has its place."""
+    def add_error(self, error: InputError) -> None:
+        """Adds a problem that already has its place."""
         if len(self._kept) < MAX_LISTED:
-            self._kept.append(problem)
+            self._kept.append(error)
         else:
             self._omitted += 1
 
@@ -349,14 +355,14 @@ def safe_cell(text: str) -> str:
     return MARK + text if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
-def unmarked(text: str) -> str:
+def without_mark(text: str) -> str:
     """A CSV cell without the apostrophe that keeps a spreadsheet from evaluating it."""
     return text[1:] if text.startswith(MARK) and text[1:2] in _FORMULA else text
 
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_OF_POWERSHELL = "#TYPE "
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_POWERSHELL_TYPE = "#TYPE "
 """Start of a line that PowerShell writes before the header."""
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 _MAX_CELL_CHARS = 1 << 27
@@ -378,12 +384,12 @@ class CsvRows:
 
     def __init__(self, lines: Iterable[str], problems: Problems, separator: str = ",") -> None:
         self._lines, self._problems = iter(lines), problems
-        self._begun = 0
+        self._lines_before = 0
         first = next(self._lines, "")
-        if declared := _DECLARED.fullmatch(first):
-            self._begun, separator = 1, declared[1]
-        elif first.startswith(_OF_POWERSHELL):
-            self._begun = 1
+        if declared := _SEPARATOR_LINE.fullmatch(first):
+            self._lines_before, separator = 1, declared[1]
+        elif first.startswith(_POWERSHELL_TYPE):
+            self._lines_before = 1
         else:
             self._lines = itertools.chain([first], self._lines)
         self._separator = separator
@@ -417,7 +423,7 @@ class CsvRows:
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         # The limit is the module's own and for all readers; raised, it only lets longer cells through.
         csv.field_size_limit(_MAX_CELL_CHARS)
-        separator, number = self._separator, self._begun
+        separator, number = self._separator, self._lines_before
         quoted: list[str] = []
         # The reader gets the line with the quote, and takes further ones itself while the quote is open.
         lines = iter(lambda: quoted.pop() if quoted else next(self._lines), None)
@@ -459,11 +465,11 @@ def _unquote(cell: str) -> str:
 
 
 _ENCODING = "--encoding"
-_SAVE = "Save the file as UTF-8"
+_SAVE_AS_UTF_8 = "Save the file as UTF-8"
 
 
 def as_utf_8(fault: InputError) -> InputError:
     """The fault with a remedy that does not name the option for encodings, for a command without it."""
     if isinstance(fault, InputProblems):
         return InputProblems([as_utf_8(problem) for problem in fault.problems])
-    return InputError(fault.what, place=fault.place, remedy=_SAVE) if _ENCODING in fault.remedy else fault
+    return InputError(fault.what, place=fault.place, remedy=_SAVE_AS_UTF_8) if _ENCODING in fault.remedy else fault

@@ -82,24 +82,24 @@ def text_table(
         max(width_of(column.title), *(width_of(cells[index]) for cells in printed), 0)
         for index, column in enumerate(columns)
     ]
-    remaining = list(range(1, len(columns)))
+    shown_indices = list(range(1, len(columns)))
 
     def used_width() -> int:
-        return sum(len(GAP) + widths[index] for index in remaining)
+        return sum(len(GAP) + widths[index] for index in shown_indices)
 
-    least = _least_label({cells[0] for cells in shown_rows})
+    min_label = _min_label_width({cells[0] for cells in shown_rows})
     for index in sorted(
-        (index for index in remaining if columns[index].gives_way), key=lambda index: -columns[index].gives_way
+        (index for index in shown_indices if columns[index].gives_way), key=lambda index: -columns[index].gives_way
     ):
-        if least + used_width() > width:
-            remaining.remove(index)
-    most_label = max(least, min(MAX_LABEL_COLUMNS, width - used_width()))
+        if min_label + used_width() > width:
+            shown_indices.remove(index)
+    most_label = max(min_label, min(MAX_LABEL_COLUMNS, width - used_width()))
     label = max(width_of(shown(text, most_label)) for text in (columns[0].title, *(cells[0] for cells in printed)))
     rule = "─" * (label + used_width())
 
     def line(cells: Sequence[str]) -> str:
         text = padded(shown(cells[0], most_label), label)
-        for index in remaining:
+        for index in shown_indices:
             blank = " " * (widths[index] - width_of(cells[index]))
             text += GAP + (cells[index] + blank if columns[index].left else blank + cells[index])
         return text.rstrip()
@@ -112,11 +112,11 @@ def text_table(
     if ends:
         yield rule
         yield from map(line, ends)
-    if dropped := [column.title for index, column in enumerate(columns) if index and index not in remaining]:
+    if dropped := [column.title for index, column in enumerate(columns) if index and index not in shown_indices]:
         yield f"{NO_ROOM}{', '.join(dropped)})"
 
 
-def _least_label(labels: set[str]) -> int:
+def _min_label_width(labels: set[str]) -> int:
     """The width that labels need so that no two of them look the same."""
     widths = range(MIN_LABEL_COLUMNS, MAX_LABEL_COLUMNS)
     return next(
@@ -126,14 +126,14 @@ def _least_label(labels: set[str]) -> int:
 
 NOTES = 21
 """Width of the names of notes, in columns."""
-_PARTS = re.compile(r" (?=\()|(?<=;) ")
+_BREAKS = re.compile(r" (?=\()|(?<=;) ")
 
 
 def note(name: str, text: str, width: int, indent: int = NOTES) -> Iterator[str]:
     """A name and its text, which wraps at `width` columns, before brackets and after semicolons; else at blanks."""
     line = padded(name, indent)
     has_begun = False
-    pieces = ([part] if indent + width_of(part) <= width else part.split(" ") for part in _PARTS.split(text))
+    pieces = ([part] if indent + width_of(part) <= width else part.split(" ") for part in _BREAKS.split(text))
     for part in chain.from_iterable(pieces):
         if has_begun and width_of(line) + 1 + width_of(part) > width:
             yield line
@@ -143,7 +143,7 @@ def note(name: str, text: str, width: int, indent: int = NOTES) -> Iterator[str]
     yield line
 
 
-def folded(lines: Iterable[str], width: int) -> list[str]:
+def wrap_wide_lines(lines: Iterable[str], width: int) -> list[str]:
     """Lines of names and texts; those that are wider than `width` wrap as in `note`."""
     return [
         part
@@ -157,13 +157,13 @@ def labelled_lines(name: str, lines: Iterable[str], indent: int = NOTES) -> list
     return [padded("" if number else name, indent) + line for number, line in enumerate(lines)]
 
 
-def shortened(lines: Sequence[str], most: int, hint: str = "") -> list[str]:
+def first_lines(lines: Sequence[str], most: int, hint: str = "") -> list[str]:
     """The first `most` lines, then a line with the number of the rest. hint: how to see it (`; --csv lists all`)."""
     omitted = len(lines) - most
     return [*lines[:most], f"and {omitted:,} more{hint}"] if omitted > 0 else list(lines)
 
 
-def separated(*blocks: Iterable[str]) -> Iterator[str]:
+def join_blocks(*blocks: Iterable[str]) -> Iterator[str]:
     """The lines of all blocks, with an empty line between two; blocks without lines are left out."""
     for number, block in enumerate(filter(None, map(list, blocks))):
         yield from ("", *block) if number else block
@@ -172,18 +172,19 @@ def separated(*blocks: Iterable[str]) -> Iterator[str]:
 def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]:
     """Labels in order: `first`, then numbers with the same unit by size, then the rest by letters and by the numbers in
     them; "" is last."""
-    head = [label for label in first if label in labels]
-    rest = [label for label in labels if label and label not in first]
-    numbers = {label: number for label in rest if (number := _NUMBER.fullmatch(label))}
+    leading = [label for label in first if label in labels]
+    others = [label for label in labels if label and label not in first]
+    numbers = {label: number for label in others if (number := _NUMBER.fullmatch(label))}
     if len({match[2] for match in numbers.values()}) > 1:
         numbers.clear()
-    by_size = sorted(numbers, key=lambda label: (float(numbers[label][1].replace("−", "-")), label))
-    by_letters = sorted((label for label in rest if label not in numbers), key=_by_letters)
+    sorted_numbers = sorted(numbers, key=lambda label: (float(numbers[label][1].replace("−", "-")), label))
+    sorted_texts = sorted((label for label in others if label not in numbers), key=_letter_key)
     blank = [""] if "" in labels else []
-    return [*head, *by_size, *by_letters, *blank]
+    return [*leading, *sorted_numbers, *sorted_texts, *blank]
 
 
-def _by_letters(label: str) -> tuple[list[tuple[int, str]], str]:
-    # The split gives text and numbers in turn. Each is a pair, so that a number is never compared with a text.
+def _letter_key(label: str) -> tuple[list[tuple[int, str]], str]:
+    """The key by which labels are sorted by letters, and by the numbers in them: `track 9` comes before `track 10`."""
+    # The split gives texts and numbers in turn. Each is a pair, so that a number is never compared with a text.
     pieces = enumerate(_DIGITS.split(label.casefold()))
     return [(int(piece), "") if index % 2 else (0, piece) for index, piece in pieces], label

@@ -76,12 +76,12 @@ class _HostBell:
                 os.write(self._pipe_ends[1], b"\0")
 
     def wait(self, stream: Stream | None, limit_s: float, *, writes: bool = False) -> tuple[bool, bool]:
-        waits = select.poll()
-        waits.register(self._pipe_ends[0], select.POLLIN)
+        poll = select.poll()
+        poll.register(self._pipe_ends[0], select.POLLIN)
         file = -1 if stream is None else stream.fileno()
         if file >= 0:
-            waits.register(file, select.POLLIN | (select.POLLOUT if writes else 0))
-        events = dict(waits.poll(limit_s * 1000))
+            poll.register(file, select.POLLIN | (select.POLLOUT if writes else 0))
+        events = dict(poll.poll(limit_s * 1000))
         if self._pipe_ends[0] in events:
             os.read(self._pipe_ends[0], 4096)
         flags = events.get(file, 0)
@@ -89,8 +89,8 @@ class _HostBell:
 
     def close(self) -> None:
         with self._closing:
-            ends, self._pipe_ends = self._pipe_ends, ()
-        for end in ends:
+            pipe_ends, self._pipe_ends = self._pipe_ends, ()
+        for end in pipe_ends:
             os.close(end)
 
 
@@ -146,63 +146,63 @@ class _ThreadLocal(threading.local):
     threads: Threads = HostThreads()
 
 
-_here = _ThreadLocal()
+_thread_local = _ThreadLocal()
 
 
 @contextmanager
 def using(threads: Threads) -> Iterator[None]:
     """Within the block, everything that this thread creates takes its threads and waits from that source."""
-    previous, _here.threads = _here.threads, threads
+    previous, _thread_local.threads = _thread_local.threads, threads
     try:
         yield
     finally:
-        _here.threads = previous
+        _thread_local.threads = previous
 
 
 def current() -> Threads:
     """The source of threads and waits at this moment."""
-    return _here.threads
+    return _thread_local.threads
 
 
 def thread(target: Callable[..., object], *args: Any, name: str = "") -> threading.Thread:
     """A daemon, not started yet."""
-    return _here.threads.thread(target, args, name)
+    return _thread_local.threads.thread(target, args, name)
 
 
 def current_thread() -> threading.Thread:
-    return _here.threads.current_thread()
+    return _thread_local.threads.current_thread()
 
 
 def lock() -> threading.Lock:
-    return _here.threads.lock()
+    return _thread_local.threads.lock()
 
 
 def rlock() -> threading.RLock:
-    return _here.threads.rlock()
+    return _thread_local.threads.rlock()
 
 
 def condition(lock: Any = None) -> threading.Condition:
-    return _here.threads.condition(lock)
+    return _thread_local.threads.condition(lock)
 
 
 def event() -> threading.Event:
-    return _here.threads.event()
+    return _thread_local.threads.event()
 
 
 def simple_queue() -> queue.SimpleQueue[Any]:
-    return _here.threads.simple_queue()
+    return _thread_local.threads.simple_queue()
 
 
 def bounded_queue(size: int) -> queue.Queue[Any]:
-    return _here.threads.bounded_queue(size)
+    return _thread_local.threads.bounded_queue(size)
 
 
 def future() -> Future[Any]:
-    return _here.threads.future()
+    return _thread_local.threads.future()
 
 
 def bell() -> Bell:
-    return _here.threads.bell()
+    return _thread_local.threads.bell()
 
 
 class DelayedCall:
@@ -218,25 +218,27 @@ class DelayedCall:
         self._thread = thread(run, name=name)
 
     def start(self) -> None:
+        """Starts the time."""
         self._thread.start()
 
     def cancel(self) -> None:
+        """Prevents the call, if it has not begun."""
         self._cancelled.set()
 
 
 def pool(name: str) -> Executor:
     """Runs jobs one after another, in a thread of its own."""
-    return _here.threads.pool(name)
+    return _thread_local.threads.pool(name)
 
 
 def sleep(duration_s: float) -> None:
-    _here.threads.sleep(duration_s)
+    _thread_local.threads.sleep(duration_s)
 
 
 def monotonic() -> float:
-    return _here.threads.monotonic()
+    return _thread_local.threads.monotonic()
 
 
 def wall() -> float:
     """Unix time, s."""
-    return _here.threads.wall()
+    return _thread_local.threads.wall()

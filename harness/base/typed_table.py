@@ -40,6 +40,7 @@ class TypedTable:
 
 
 def _columns_of(table: TypedTable) -> Iterable[list[Value]]:
+    """The values of each column."""
     if not table.rows:
         return ([] for _ in table.columns)
     return (list(values) for values in zip(*table.rows, strict=True))
@@ -102,6 +103,7 @@ def demand_parquet(place: Place | None = None) -> None:
 
 
 def _cell(value: Value, decimals: int | None) -> str:
+    """The text of a value in CSV; "" for an absent one."""
     match value:
         case None:
             return ""

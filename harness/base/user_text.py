@@ -15,12 +15,12 @@ from harness.model.errors import InputError
 MAX_TEXT_CHARS = 10_000
 MAX_NAME_CHARS = 100
 """Largest number of characters in a name."""
-_NOT_KEPT = re.compile("[\0\ud800-\udfff]")
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 _JOINERS = str.maketrans("", "", "\u200c\u200d")
 
 
 def checked_text(text: str, subject: str = "the comment") -> str:
-    """The text to store; "" if it is blank. InputError if it is too long, or contains what no file can store.
+    """The text to store; "" if it is blank. InputError if it is too long, or has characters that no file can store.
 
     subject: names the text in the error.
     """
@@ -29,7 +29,7 @@ def checked_text(text: str, subject: str = "the comment") -> str:
         raise InputError(
             f"{subject} has {len(clean_text):,} characters; the limit is {MAX_TEXT_CHARS:,}", remedy="Shorten it"
         )
-    if _NOT_KEPT.search(clean_text):
+    if _NOT_STORABLE.search(clean_text):
         raise InputError(f"{subject} contains a NUL or an incomplete character", remedy="Remove it")
     return "" if not clean_text or clean_text.isspace() else clean_text
 
@@ -59,8 +59,8 @@ def person_name(text: str, subject: str) -> str:
 
 def name_key(name: str) -> str:
     """A key that is equal for all spellings of a name: `Ann` and `ann`, composed and decomposed letters."""
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    return " ".join(folded.translate(_JOINERS).split())
+    caseless = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return " ".join(caseless.translate(_JOINERS).split())
 
 
 def known_name(name: str, known_names: Iterable[str]) -> str:
@@ -71,8 +71,8 @@ def known_name(name: str, known_names: Iterable[str]) -> str:
 
 def refuse_same_names(names: Sequence[str], subject: str) -> None:
     """InputError if two of the names are one name in different spellings."""
-    met: dict[str, str] = {}
+    first_spellings: dict[str, str] = {}
     for name in names:
-        other = met.setdefault(name_key(name), name)
+        other = first_spellings.setdefault(name_key(name), name)
         if other != name:
             raise InputError(f"{other!r} and {name!r} are the same {subject}", remedy="Use one spelling")

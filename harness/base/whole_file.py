@@ -47,17 +47,18 @@ def demand_folder(target: Path) -> None:
 
 def temporary_path_for(target: Path) -> Path:
     """A unique temporary path in the folder of the target, even across machines."""
-    return target.with_name(f"{_part_prefix(target)}{os.urandom(8).hex()}.part")
+    return target.with_name(f"{_temporary_prefix(target)}{os.urandom(8).hex()}.part")
 
 
-def _part_prefix(target: Path) -> str:
+def _temporary_prefix(target: Path) -> str:
+    """The beginning of the names of temporary files for a target."""
     # Most file systems limit a name to 255 bytes, and a character may take four.
     return f".{os.fsencode(target.name)[:60].decode(errors='ignore')}."
 
 
 def temporary_paths_of(target: Path) -> list[Path]:
     """Existing temporary paths of the target: a process writes them, or was killed while it did; OSError."""
-    prefix = _part_prefix(target)
+    prefix = _temporary_prefix(target)
     return sorted(
         path
         for path in target.absolute().parent.iterdir()
@@ -71,19 +72,19 @@ def temporary_path(target: Path) -> Iterator[Path]:
 
     Create it inside the `with`: a signal between creation and clean-up would otherwise leave it behind.
     """
-    part = temporary_path_for(target)
+    temporary = temporary_path_for(target)
     try:
-        yield part
+        yield temporary
     finally:
-        remove(part)
+        remove(temporary)
 
 
-def remove(part: Path) -> None:
+def remove(temporary: Path) -> None:
     """Removes a file or a folder if it exists."""
-    if part.is_dir():
-        shutil.rmtree(part, ignore_errors=True)
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
     else:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def sync_to_disk(path: Path) -> None:
@@ -98,12 +99,12 @@ def sync_to_disk(path: Path) -> None:
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
     """A new folder to fill; it gets its name when the block ends without an error and all below is on disk. OSError."""
-    with temporary_path(target) as part:
-        part.mkdir()
-        yield part
-        for path in (part, *part.rglob("*")):
+    with temporary_path(target) as temporary:
+        temporary.mkdir()
+        yield temporary
+        for path in (temporary, *temporary.rglob("*")):
             sync_to_disk(path)
-        part.rename(target)
+        temporary.rename(target)
     sync_to_disk(target.absolute().parent)
 
 
@@ -113,13 +114,13 @@ def atomic_stream(target: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
     durable: syncs to disk, so that the file survives a power cut; otherwise a power cut may damage it.
     """
-    with temporary_path(target) as part:
-        with part.open("xb") as stream:
+    with temporary_path(target) as temporary:
+        with temporary.open("xb") as stream:
             yield stream
             if durable:
                 stream.flush()
                 os.fsync(stream.fileno())
-        part.replace(target)
+        temporary.replace(target)
     if durable:
         sync_to_disk(target.parent)
 
@@ -152,7 +153,7 @@ class WholeFile(io.RawIOBase):
     def __init__(self, name: str) -> None:
         self._name = name
         self._path = Path(name)
-        self._part: Path | None = None
+        self._temporary: Path | None = None
         """None before the first write, and for special files, which are written directly."""
         self._file: BinaryIO | None = None
 
@@ -168,12 +169,12 @@ class WholeFile(io.RawIOBase):
         with disk_errors(f"{self._name} cannot be written", FREE_SPACE):
             file = self._open()
             file.flush()
-            if self._part is not None:
+            if self._temporary is not None:
                 os.fsync(file.fileno())
                 if self._path.exists():
-                    self._part.chmod(self._path.stat().st_mode & 0o7777)
-                self._part.replace(self._path)
-                self._part = None
+                    self._temporary.chmod(self._path.stat().st_mode & 0o7777)
+                self._temporary.replace(self._path)
+                self._temporary = None
                 sync_to_disk(self._path.parent)
 
     def close(self) -> None:
@@ -182,16 +183,17 @@ class WholeFile(io.RawIOBase):
                 with disk_errors(f"{self._name} cannot be written", FREE_SPACE):
                     self._file.close()
         finally:
-            if self._part is not None:
-                self._part.unlink(missing_ok=True)
+            if self._temporary is not None:
+                self._temporary.unlink(missing_ok=True)
             super().close()
 
     def _open(self) -> BinaryIO:
+        """The open file, which the first call creates."""
         if self._file is None:
             if self._path.exists() and not self._path.is_file():
                 self._file = open(self._path, "wb")  # noqa: SIM115 (closed by close)
             else:
                 self._path = _resolve_link(self._path)
-                self._part = temporary_path_for(self._path)
-                self._file = open(self._part, "xb")  # noqa: SIM115
+                self._temporary = temporary_path_for(self._path)
+                self._file = open(self._temporary, "xb")  # noqa: SIM115
         return self._file

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
-from harness.base.text_table import shortened
+from harness.base.text_table import first_lines
 from harness.cli.streams import drawn_progress
 from harness.model.errors import HarnessError, InputError, did_you_mean, nearest
 from harness.model.frozen import frozen
@@ -113,7 +113,7 @@ def only_unfinished() -> Path:
             remedy="Name the folder of another: harness run resume SESSION. Or start one: harness run",
         )
     names = [plain_text(str(path), 200) for path in unfinished]
-    names_text = "\n  ".join(shortened(names, MAX_LISTED_SESSIONS))
+    names_text = "\n  ".join(first_lines(names, MAX_LISTED_SESSIONS))
     raise InputError(
         f"{len(unfinished)} sessions below ./{SESSIONS} are unfinished",
         remedy=f"Name one of them, such as: harness run resume {names[0]}\n  {names_text}",

@@ -269,7 +269,7 @@ class _Search:
             start = min(segment.start_frame * FRAME_SAMPLES, self._fed_samples)
             end = min((segment.end_frame + 1) * FRAME_SAMPLES, self._fed_samples)
             phrase = segment.word.strip()
-            if start < self._fed_samples and self._refractory_filter.counts(phrase, end):
+            if start < self._fed_samples and self._refractory_filter.accept(phrase, end):
                 self._spots.append(OfflineSpot(phrase, start, end, float(segment.prob)))
 
 

@@ -462,7 +462,7 @@ class _SpotStream:
         for event in self._exchange.take(flush=flush):
             if not isinstance(event, EngineEvent) or event.end is None:
                 continue
-            if self._refractory_filter.counts(event.text, event.end):
+            if self._refractory_filter.accept(event.text, event.end):
                 start = max(0, event.end - self._spot_samples) if event.start is None else event.start
                 spots.append(OfflineSpot(event.text, start, event.end, event.score))
         return tuple(spots)

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from harness.base.child_process import ChildProcess, describe, python_command
+from harness.base.child_process import ChildProcess, process_of_pid, python_command
 from harness.lab.lab import Lab
 from harness.model.errors import HarnessError, LabError
 
@@ -79,7 +79,7 @@ def main(settings: Path) -> None:
                 case ["keep"]:
                     keep = True
                 case ["until", pid]:
-                    engine = describe(int(pid))
+                    engine = process_of_pid(int(pid))
                 case _:
                     pass
         while engine is not None and engine.alive():

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from harness.base.child_process import (
     KnownProcess,
-    describe,
     last_line,
+    process_of_pid,
     python_command,
     read_process,
     save_process,
@@ -254,7 +254,7 @@ class Lab:
 
     def _remember(self, part: str, pid: int) -> None:
         """Writes the pid file of a part. Raises LabError if its process is gone already."""
-        process = describe(pid)
+        process = process_of_pid(pid)
         if process is None:
             raise LabError(
                 f"the {part} exited immediately: {self._last_line(part)}", remedy=f"Read {self.log_path(part)}"

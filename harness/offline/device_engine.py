@@ -238,7 +238,7 @@ class DeviceStream:
         if sample <= 0:  # the event belongs to earlier sound
             return
         end = min(sample, self._file_samples)
-        if self._refractory_filter.counts("", end):  # one refractory time for all phrases of a device
+        if self._refractory_filter.accept("", end):  # one refractory time for all phrases of a device
             self._spots.append(OfflineSpot(wake.phrase, max(0, end - self._spot_samples), end, wake.score))
 
 

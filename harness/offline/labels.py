@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
-from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, unmarked
+from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, without_mark
 from harness.model.errors import InputError, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
@@ -206,8 +206,8 @@ def _csv_labels(text: str, problems: Problems) -> _ReadLabels:
         elif audio is not None and not (row[columns.start].strip() or row[columns.end].strip()):
             yield name, None
         else:
-            traits = tuple((header[index], " ".join(unmarked(row[index]).split())) for index in columns.traits)
-            phrase = "" if columns.phrase is None else unmarked(row[columns.phrase])
+            traits = tuple((header[index], " ".join(without_mark(row[index]).split())) for index in columns.traits)
+            phrase = "" if columns.phrase is None else without_mark(row[columns.phrase])
             start, end = table.number(row[columns.start]), table.number(row[columns.end])
             yield (
                 name,
@@ -373,7 +373,7 @@ def _grid_labels(text: str, problems: Problems, only_tier: str) -> _ReadLabels:
         elif tier_count and not has_intervals:
             problems.add(1, 0, "no tier has intervals, and points have no end", "Label phrases as intervals in Praat")
     except InputError as error:
-        problems.take(error)
+        problems.add_error(error)
 
 
 def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]]:

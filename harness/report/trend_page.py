@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import to_plain
 from harness.base.text_file import safe_csv
-from harness.base.text_table import NO_ROOM, Column, note, shortened, shown, text_table
+from harness.base.text_table import NO_ROOM, Column, first_lines, note, shown, text_table
 from harness.base.whole_file import write_atomically
 from harness.model import numbers
 from harness.model.numbers import counted
@@ -106,7 +106,7 @@ def facts_text(change: LevelChange) -> str:
     """The facts that differ between the sessions on both sides of a change, in words."""
     facts = [f"{shown(fact.what, 80)} {' → '.join(shown(value, 40) or '–' for value in fact.values)}"
             for fact in change.facts]  # fmt: skip
-    return "; ".join(shortened(facts, _MAX_FACTS)) or "in nothing that sessions record"
+    return "; ".join(first_lines(facts, _MAX_FACTS)) or "in nothing that sessions record"
 
 
 def lines(report: TrendFolder, width: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import get_args
 import soundfile
 
 from harness.base.findings import Findings, KeyPath
-from harness.base.text_file import as_utf_8, unmarked
+from harness.base.text_file import as_utf_8, without_mark
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.numbers import exact, moment
 from harness.model.scenario import PLACING, AxisName, RecordingFacts, Scenario
@@ -67,7 +67,7 @@ def read_list(path: Path) -> tuple[Listed, ...]:
 
 
 def _read_row(row: ManifestRow, name_by_column: Mapping[str, str], place: Place) -> Listed:
-    cells = {name: unmarked(row.cells[column]) for column, name in name_by_column.items()}
+    cells = {name: without_mark(row.cells[column]) for column, name in name_by_column.items()}
     end = cells.pop(PHRASE_END, "")
     return cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place
 

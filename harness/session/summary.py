@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.grouping import group_by
-from harness.base.text_table import Column, fit, folded, labelled_lines, shortened, text_table
+from harness.base.text_table import Column, first_lines, fit, labelled_lines, text_table, wrap_wide_lines
 from harness.model.choices import Grouping
 from harness.model.errors import HarnessError
 from harness.model.numbers import NOTHING, counted, ordinal, percent, seconds
@@ -85,7 +85,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
             lines += ["", *frames]
         lines += [*interrupted_lines(progress), ""]
     snapshot = wake.snapshot() if wake else None
-    lines += folded(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _columns(None))
+    lines += wrap_wide_lines(results_lines(progress, snapshot, wake_summary(wake) if wake else ()), _columns(None))
     lines += self_wake_lines(progress)
     if folder is not None and any(trial.trial.memory is not None for trial in progress.trials):
         from harness.session.figures.memory import summary_lines  # here, since it takes long to import
@@ -123,7 +123,7 @@ def interrupted_lines(progress: Progress) -> list[str]:
         for trial in progress.trials
         if trial.counting is not None and trial.counting.outcome is Outcome.INTERRUPTED and trial.counting.cause
     ]
-    return labelled_lines("interrupted", shortened(causes, REASONS_SHOWN))
+    return labelled_lines("interrupted", first_lines(causes, REASONS_SHOWN))
 
 
 def ran_line(progress: Progress) -> str:
@@ -165,13 +165,13 @@ def disturbance_lines(progress: Progress) -> list[str]:
         f"{plain_text(row.trial_id, 60)}, attempt {row.attempt}: {plain_text(row.disturbed, 200)}"
         for row in progress.disturbed
     ]
-    return [*lines, *shortened(reasons, REASONS_SHOWN)]
+    return [*lines, *first_lines(reasons, REASONS_SHOWN)]
 
 
 def disturbed_trials(progress: Progress, limit: int = 3) -> str:
     """Names of at most `limit` trials with attempts that the host disturbed: `time.r1, lamp.r1, and 4 more`."""
     names = dict.fromkeys(plain_text(row.trial_id, 60) for row in progress.disturbed)
-    return ", ".join(shortened(list(names), limit))
+    return ", ".join(first_lines(list(names), limit))
 
 
 def self_wake_lines(progress: Progress) -> list[str]:

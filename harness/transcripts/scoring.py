@@ -404,7 +404,7 @@ def _align_networks_of_rows(
                 fragments=fragments,
             )
         except InputError as error:
-            problems.take(error)
+            problems.add_error(error)
     problems.refuse()
     return aligned_by_row
 

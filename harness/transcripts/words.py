@@ -212,7 +212,7 @@ class WordRules:
                 remedy = (
                     f"{error.remedy}; or do not read .sro here: use a --normalise other than {self.normalisation.value}"
                 )
-                problems.take(InputError(error.what, place=error.place, remedy=remedy))
+                problems.add_error(InputError(error.what, place=error.place, remedy=remedy))
         problems.refuse()
         return _fold_texts(texts) if self.fold_case else texts
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.child_process import describe
+from harness.base.child_process import process_of_pid
 from harness.lab.lab import Lab
 from tests.conformance.engine_runs import wait_for
 from tests.known import known
@@ -32,7 +32,7 @@ def test_killed_demo_takes_its_lab_down_after_its_run(tmp_path: Path) -> None:
         for _ in range(2):  # that the lab starts, and a line of the run
             assert known(demo.stdout).readline()
         (path,) = tmp_path.glob("*/engine.json")
-        engine = known(describe(json.loads(path.read_text())["pid"]))
+        engine = known(process_of_pid(json.loads(path.read_text())["pid"]))
         demo.kill()
     assert all(part.pid for part in lab.status())
     assert engine.end()

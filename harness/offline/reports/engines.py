@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.base.table import Field, Notes, Table
 from harness.base.text_file import safe_csv
-from harness.base.text_table import separated
+from harness.base.text_table import join_blocks
 from harness.model.numbers import NOTHING, TOO_FEW, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, NOT_MET, ONE_LIST, det_cells, figures_json, target_text, threshold_text
@@ -98,7 +98,7 @@ def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
     """Two tables with their notes: accuracy, then delays and cost."""
     parts = (accuracy_table(table), Table(COST_FIELDS, table.rows), Notes([*point_notes(table), *notes(table)]))
     yield ""
-    yield from separated(*(part.lines(width) for part in parts))
+    yield from join_blocks(*(part.lines(width) for part in parts))
 
 
 def point_notes(table: EnginesTable) -> Iterator[tuple[str, str]]:

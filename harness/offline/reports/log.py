@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import to_plain
-from harness.base.processor import by_name
+from harness.base.processor import values_by_name
 from harness.base.text_table import shown
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
@@ -253,7 +253,7 @@ def _setting_info(run: EvaluationRun) -> Iterator[tuple[str, str]]:
 
 def host_info(used: WorkerUse) -> Iterator[tuple[str, str]]:
     """The lines `x-processor`, `x-instruction-set` and `x-threads`, as far as their values are known."""
-    for name, value in by_name(used.host).items():
+    for name, value in values_by_name(used.host).items():
         yield f"x-{name.replace(' ', '-')}", value
 
 
@@ -484,7 +484,7 @@ def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
         "lost_workers": list(run.lost_workers),
         "command_line": list(header.command_line),
         "versions": dict(header.versions),
-        "host": by_name(run.used.host),
+        "host": values_by_name(run.used.host),
         "task": to_plain(header.evaluation.task, sparse=True),
         "evaluation": to_plain(header.evaluation, sparse=True),
         "counting": to_plain(header.counting),

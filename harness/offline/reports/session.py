@@ -8,7 +8,7 @@ from dataclasses import asdict
 from harness.base.foreign import plain_text
 from harness.base.table import Field, Table
 from harness.base.text_file import safe_csv
-from harness.base.text_table import Column, separated, shortened, shown, text_table
+from harness.base.text_table import Column, first_lines, join_blocks, shown, text_table
 from harness.model.numbers import NOTHING, counted, exposure, fixed, number, p_is, probability
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
@@ -52,7 +52,7 @@ def comparison_lines(
     counted."""
     yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
-    yield from separated(
+    yield from join_blocks(
         *(_woke_lines(comparison.counts(kind), nouns) for kind, nouns in TRIAL_NOUNS.items()),
         _condition_lines(comparison),
         _ambient_lines(comparison.ambient),
@@ -132,7 +132,7 @@ def _left_out_lines(comparison: DeviceComparison) -> Iterator[str]:
     reasons = [f"{shown(trial_id, 80)}: {shown(why, 300)}" for trial_id, why in comparison.left_out]
     if reasons:
         yield f"  {counted(len(reasons), 'trial')} left out"
-    yield from (f"    {line}" for line in shortened(reasons, 10))
+    yield from (f"    {line}" for line in first_lines(reasons, 10))
 
 
 def _explanation_lines(comparison: DeviceComparison, continuous: bool) -> Iterator[str]:

@@ -11,7 +11,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from harness.base.plain_json import refuse_constant
-from harness.base.text_file import CsvRows, Problems, read_bytes, read_text_and_faults, separator_of, shown, unmarked
+from harness.base.text_file import (
+    CsvRows,
+    Problems,
+    read_bytes,
+    read_text_and_faults,
+    separator_of,
+    shown,
+    without_mark,
+)
 from harness.base.typed_table import ColumnContent, demand_parquet
 from harness.base.user_text import checked_text, person_name
 from harness.model.choices import JudgmentFormat as Format
@@ -483,7 +491,7 @@ def _values(
         if cell is None or cell == "":
             continue
         if marked and isinstance(cell, str):
-            cell = unmarked(cell)
+            cell = without_mark(cell)
             cell = number(cell) if content is ColumnContent.NUMBER else cell
         try:
             value = value_of(cell, content)

@@ -11,7 +11,7 @@ from typing import Any
 from harness.base.grouping import group_by
 from harness.base.plain_json import Json, picked, to_plain
 from harness.base.table import Field, Notes, Occurrences, Part, Section, Table
-from harness.base.text_table import separated, shown
+from harness.base.text_table import join_blocks, shown
 from harness.model.judgment import Category, SubFlag
 from harness.model.numbers import NOTHING, counted, fixed, percent, seconds
 from harness.rating.figures.agreement import (
@@ -235,7 +235,7 @@ def lines(figures: AgreementFigures, rated: str = "SESSION…") -> Iterator[str]
         return
     section_lines = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
     settle = [f"Disputed items: --disagreements. To settle: harness rate {rated} --adjudicate"]
-    yield from separated(*section_lines, settle if figures.disputed else ())
+    yield from join_blocks(*section_lines, settle if figures.disputed else ())
 
 
 def sections(figures: AgreementFigures) -> Iterator[Section]:

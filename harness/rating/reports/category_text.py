@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.base.table import CrossTable, Notes, Part, Section, Table
-from harness.base.text_table import Column, note, separated, shortened, shown
+from harness.base.text_table import Column, first_lines, join_blocks, note, shown
 from harness.model.choices import CategoryGroup, Reading, ResultGrouping
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, ordinal, p_is, percent, points, seconds
@@ -84,7 +84,7 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
         report = replace(report, groups=devices, crossed=crossed)
     else:
         more = []
-    yield from separated(
+    yield from join_blocks(
         funnel(figures),
         eleven(figures).lines(width),
         notes(figures).lines(width),
@@ -204,7 +204,7 @@ def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     if trials:
         yield f"disputed ({len(trials)}): not counted until settled"
     lines = [f"{trial.trial.id} ({trial.trial.device}): {categories_given(trial)}" for trial in trials]
-    yield from (shown(f"  {line}", width) for line in shortened(lines, MAX_LISTED, ", which the JSON has"))
+    yield from (shown(f"  {line}", width) for line in first_lines(lines, MAX_LISTED, ", which the JSON has"))
 
 
 def _selection_text(report: CategoryReport) -> str:
@@ -356,7 +356,7 @@ def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
                 f"{points(query.difference):>7} {query.query_id}: {differing_in_words(query)}"
                 for query in comparison.differing
             ]
-            shown_lines = shortened(lines, MAX_DIFFERING, ", which the JSON has")
+            shown_lines = first_lines(lines, MAX_DIFFERING, ", which the JSON has")
             yield from (shown(f"    {line}", width) for line in shown_lines)
     yield f"  unpaired     {comparison.first_unpaired} of {first}, {comparison.second_unpaired} of {second}"
 

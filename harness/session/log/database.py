@@ -20,12 +20,12 @@ from harness.base.places import SessionFolder
 from harness.base.row_store import (
     BATCH,
     SESSION,
-    explain,
-    explanation,
     insert,
+    log_error_of,
     open_for_writing,
     place_and_size,
     place_of,
+    raise_log_error,
     read_entries,
     translate_errors,
 )
@@ -162,7 +162,7 @@ class SqliteLog:
             link = last_link(self._connection)
         except sqlite3.Error as error:
             self._connection.close()
-            explain(error, self._folder.database)
+            raise_log_error(error, self._folder.database)
         return last + 1, run, link
 
     def _write(self) -> None:
@@ -228,7 +228,7 @@ class SqliteLog:
                 self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if not self._was_committed(entries[-1]):
-                raise lost or explanation(error, self._folder.database) from error
+                raise lost or log_error_of(error, self._folder.database) from error
         except BaseException:
             if self._connection.in_transaction:  # else the next row alone would join it, and not be committed
                 self._connection.execute("ROLLBACK")

@@ -263,7 +263,7 @@ def _read_all(
             if seq != expected:
                 damage.append(f"rows {expected} to {seq - 1} are missing")
             expected = seq + 1
-            chain.take((seq, run, at_s, wall_s, kind, body), link)
+            chain.add_row((seq, run, at_s, wall_s, kind, body), link)
             if not is_time(at_s, wall_s):
                 damage.append(f"row {seq} ({kind}) {OF_NO_CLOCK}")
                 continue

@@ -113,19 +113,19 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     try:
         for block in line_blocks(io.BytesIO(content).read, str(path), codec):
             if block.cut:
-                utterances.problems.take(too_long(Place(str(path), block.first)))
+                utterances.problems.add_error(too_long(Place(str(path), block.first)))
                 continue
             for number, line in enumerate(block.lines, block.first):
                 _add_line(utterances, number, line, codec if block.faulty else None)
     except InputError as error:  # the encoding cannot be decoded any further
-        utterances.problems.take(error)
+        utterances.problems.add_error(error)
     return utterances.transcripts(encoding, ID_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def _add_line(utterances: UtteranceLines, number: int, line: str, codec: str | None) -> None:
     """Adds the utterance of a line. codec: the encoding, if the line may contain bytes that are not text; else None."""
     if codec is not None and (fault := fault_in(line, Place(utterances.problems.file, number), codec)):
-        utterances.problems.take(fault)
+        utterances.problems.add_error(fault)
     elif not is_comment(line):
         text, id_ = split_id(line)
         if id_:

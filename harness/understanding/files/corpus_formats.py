@@ -30,7 +30,7 @@ from harness.base.text_file import (
     separator_of,
     shown,
     too_long,
-    unmarked,
+    without_mark,
 )
 from harness.model.choices import SPLIT
 from harness.model.errors import InputError, InputProblems, Place, nearest
@@ -63,7 +63,7 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
                     if fault is None:
                         yield line
                     else:
-                        problems.take(as_utf_8(fault))
+                        problems.add_error(as_utf_8(fault))
                         yield None
     except FileNotFoundError as error:
         raise InputError("the file does not exist", place=place, remedy=similar_path(path)) from error
@@ -172,7 +172,7 @@ def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names:
             problem = f"{_times(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
             first = min(lines, counts[SEQ_IN]) + 1
             remedy = "Each line is one utterance: check whether a file was cut off"
-            problems[file_name].take(InputError(problem, place=Place(names[file_name], first), remedy=remedy))
+            problems[file_name].add_error(InputError(problem, place=Place(names[file_name], first), remedy=remedy))
 
 
 def _times(number: int, noun: str) -> str:
@@ -204,7 +204,7 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
             problem = f"{_times(len(row), 'field')}, but the header has {len(columns)}"
             problems.add(line, 0, problem, "Quote fields with commas, and check whether the file was cut off")
             continue
-        id_ = unmarked(row[id_at].strip())
+        id_ = without_mark(row[id_at].strip())
         if not id_:
             problems.add(line, 0, "the row has no id", _CSV_EXAMPLE)
             continue
@@ -213,9 +213,9 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
             continue
         label = row[intent_at]
         if label not in intents_by_label:
-            intents_by_label[label] = intent_set(" ".join(unmarked(label.strip()).split()))
-        words = () if text_at is None else tuple(split_words(unmarked(row[text_at])))
-        groups = tuple((columns[index], " ".join(unmarked(row[index]).split())) for index in group_columns)
+            intents_by_label[label] = intent_set(" ".join(without_mark(label.strip()).split()))
+        words = () if text_at is None else tuple(split_words(without_mark(row[text_at])))
+        groups = tuple((columns[index], " ".join(without_mark(row[index]).split())) for index in group_columns)
         utterances.append(Utterance(id_, words, intents_by_label[label], groups=groups, place=Place(name, line)))
     problems.refuse()
     if not utterances:

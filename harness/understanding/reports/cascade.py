@@ -11,7 +11,7 @@ from harness import __version__
 from harness.base.pages import filled_page
 from harness.base.plain_json import Json, picked, to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Section, Table
-from harness.base.text_table import separated, shown
+from harness.base.text_table import join_blocks, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.numbers import percent, points
 from harness.model.understanding import Utterance, joined
@@ -179,7 +179,7 @@ def sections(cascade: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int =
 
 def lines(cascade: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
     """The whole report. notes: as for `sections`. most: number of broken utterances to list; 0 for all."""
-    yield from separated(*(section.lines(width, MAX_ROWS) for section in sections(cascade, notes)))
+    yield from join_blocks(*(section.lines(width, MAX_ROWS) for section in sections(cascade, notes)))
     for change, title in ((FrameChange.BROKEN, "Broken by recognition"), (FrameChange.REVALUED, "Other slot values")):
         changed = cascade.utterances_with(change)
         if changed:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import to_plain
 from harness.base.table import NO_LABEL, Field, Notes, Occurrences, Section, Table
-from harness.base.text_table import separated, shown
+from harness.base.text_table import join_blocks, shown
 from harness.model.choices import MAX_CONFUSIONS as MAX_CONFUSIONS
 from harness.model.frozen import frozen
 from harness.model.numbers import exact, percent, points, probability
@@ -283,7 +283,7 @@ NOTES = 14
 def system_lines(system: SystemReport, width: int, *, confusions: int = MAX_CONFUSIONS) -> Iterator[str]:
     """The report on one system. confusions: most rows of confusions; 0 for all."""
     most = {"confusions": confusions or None}
-    return separated(*(section.lines(width, most.get(section.key, MAX_ROWS)) for section in sections(system)))
+    return join_blocks(*(section.lines(width, most.get(section.key, MAX_ROWS)) for section in sections(system)))
 
 
 def sections(system: SystemReport, ids: int = 5) -> Iterator[Section]:

@@ -10,7 +10,7 @@ from harness import __version__
 from harness.base.pages import filled_page
 from harness.base.plain_json import to_plain
 from harness.base.table import Field, Notes, Section, Table
-from harness.base.text_table import separated, shown
+from harness.base.text_table import join_blocks, shown
 from harness.model.numbers import NOTHING, counted, fixed, percent, points, probability
 from harness.statistics.intervals import Interval
 from harness.statistics.ratios import MIN_CLUSTERS
@@ -182,7 +182,7 @@ def lines(compared: ComparedSystems, width: int, *, notes: Sequence[tuple[str, s
         yield section.title
         yield from section.lines(width, MAX_ROWS)
 
-    yield from separated(basis.lines(width, MAX_ROWS), *map(titled, others))
+    yield from join_blocks(basis.lines(width, MAX_ROWS), *map(titled, others))
 
 
 FORMAT = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import labelled_lines, shortened
+from harness.base.text_table import first_lines, labelled_lines
 from harness.model import numbers
 from harness.model.numbers import exact, fixed
 from harness.model.observation import Wake, weak_evidence_text
@@ -219,7 +219,7 @@ def pairs_with_trials(pairs: Sequence[DevicePair]) -> Iterator[str]:
         yield f"  false accepts      {accepts} (two Poisson rates)"
         for name, trials in ((pair.first, pair.only_first), (pair.second, pair.only_second)):
             if trials:
-                trial_names = shortened([plain_text(trial, 60) for trial in trials], MAX_TRIALS)
+                trial_names = first_lines([plain_text(trial, 60) for trial in trials], MAX_TRIALS)
                 yield f"  only {plain_text(name, 40)}: {', '.join(trial_names)}"
     yield from correction_note(pairs)
 

@@ -16,8 +16,8 @@ import pytest
 
 from harness.base.child_process import (
     ChildProcess,
-    describe,
     ended_words,
+    process_of_pid,
     python_command,
     read_process,
     save_process,
@@ -143,7 +143,7 @@ SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 def test_saved_process_is_recognised_and_ended(tmp_path: Path) -> None:
     child = start_detached(SLEEPER, os.environ, tmp_path / "log")
-    started = known(describe(child))
+    started = known(process_of_pid(child))
     save_process(tmp_path / "x.pid", started)
     saved = read_process(tmp_path / "x.pid")
     assert saved == started
@@ -155,7 +155,7 @@ def test_saved_process_is_recognised_and_ended(tmp_path: Path) -> None:
 
 def test_a_pid_reused_by_another_process_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(SLEEPER) as stranger:
-        process = known(describe(stranger.pid))
+        process = known(process_of_pid(stranger.pid))
         for stale in (replace(process, start_ticks=process.start_ticks - 1), replace(process, boot_id="another boot")):
             assert not stale.alive()
             assert stale.end()
@@ -174,7 +174,7 @@ def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     while not ready.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    started = known(describe(child))
+    started = known(process_of_pid(child))
     assert started.end(patience_s=0.2)
 
 
@@ -189,7 +189,7 @@ def test_recently_killed_process_is_waited_out(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         ready.unlink()
-        started = known(describe(child))
+        started = known(process_of_pid(child))
         assert not started.ending()
         started.await_exit()
         assert started.alive()

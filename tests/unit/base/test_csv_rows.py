@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.base.text_file import CsvRows, Problems, safe_csv, unmarked
+from harness.base.text_file import CsvRows, Problems, safe_csv, without_mark
 
 
 def rows_of(text: str, separator: str = ",") -> list[tuple[int, list[str]]]:
@@ -71,4 +71,4 @@ def test_a_decimal_comma_is_read_where_commas_do_not_separate_cells() -> None:
 )
 def test_written_csv_reads_back_unchanged(cell: str) -> None:
     (_, header), (_, row) = rows_of(safe_csv([["a", "b"], [cell, "1"]]))
-    assert (header, [unmarked(field) for field in row]) == (["a", "b"], [cell, "1"])
+    assert (header, [without_mark(field) for field in row]) == (["a", "b"], [cell, "1"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.base.processor import by_name, host_facts
+from harness.base.processor import host_facts, values_by_name
 
 SERVER = """\
 processor\t: 0
@@ -47,7 +47,7 @@ def test_the_processor_of_this_host_is_described() -> None:
 
 
 def test_facts_of_several_hosts_have_one_text_for_each_name() -> None:
-    assert by_name((("processor", "a"), ("threads", "1"), ("processor", "b"), ("processor", "a"))) == {
+    assert values_by_name((("processor", "a"), ("threads", "1"), ("processor", "b"), ("processor", "a"))) == {
         "processor": "a; b",
         "threads": "1",
     }

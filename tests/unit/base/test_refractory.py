@@ -19,10 +19,10 @@ def test_refractory_time_starts_at_the_event_that_counts(
     refractory: int, places: list[int], separate: list[int]
 ) -> None:
     separated = RefractoryFilter(refractory)
-    assert [place for place in places if separated.counts("hey lab", place)] == separate
+    assert [place for place in places if separated.accept("hey lab", place)] == separate
 
 
 def test_each_phrase_has_its_own_refractory_time() -> None:
     separated = RefractoryFilter(1000)
-    assert all(separated.counts(phrase, 0) for phrase in ("hey lab", "stop"))
-    assert not separated.counts("stop", 1)
+    assert all(separated.accept(phrase, 0) for phrase in ("hey lab", "stop"))
+    assert not separated.accept("stop", 1)
