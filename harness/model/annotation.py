@@ -60,9 +60,11 @@ class LabelSet:
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """The ids of its labels, in their order."""
         return tuple(label.id for label in self.labels)
 
     def label(self, id_: str) -> Label | None:
+        """The label of that id; None if there is none."""
         return next((label for label in self.labels if label.id == id_), None)
 
     def refusal(self, intents: tuple[str, ...]) -> str:
@@ -118,39 +120,37 @@ class LabellingOrder(StrEnum):
 
 @frozen
 class AnnotationProject:
-    """The choices that are made for a whole project when it is created.
-
-    - utterances: number of utterances in the project.
-    - proposal: when annotators who label by hand see the proposals.
-    - annotators: who may take part; () means anyone.
-    - per_utterance: how many annotators label an utterance: 1, or 2. double_share: share of the utterances, drawn with
-      the seed, that two annotators label.
-    - second: how the second of two works.
-    - page_size: utterances on a page of a group.
-    - order: in which order utterances are labelled by hand.
-    - batch: number of labels after which a classifier is trained again.
-    - target_error: largest share of wrong labels among the utterances that are left to the classifier.
-    - tied: True if the hash chain of its rows begins with the hash of its file. It may be False in projects of earlier
-      versions.
-    - files: (name, SHA-256) of the files that must not change.
-    - facts: (name, value), for people: where the data came from, the version of the tool.
-    """
+    """The choices that are made for a whole project when it is created."""
 
     id: str
     utterances: int
+    """Number of utterances in the project."""
     proposal: LabelProposalShown = LabelProposalShown.AFTER
+    """When annotators who label by hand see the proposals."""
     page_size: int = 10
+    """Utterances on a page of a group."""
     annotators: tuple[str, ...] = ()
+    """Who may take part; () means anyone."""
     per_utterance: int = 1
+    """How many annotators label an utterance: 1, or 2."""
     double_share: float = 1.0
+    """Share of the utterances, drawn with the seed, that two annotators label."""
     second: SecondAnnotatorMode = SecondAnnotatorMode.HAND
+    """How the second of two works."""
     seed: int = 0
     files: tuple[tuple[str, str], ...] = ()
+    """(name, SHA-256) of the files that must not change."""
     facts: tuple[tuple[str, str], ...] = ()
+    """(name, value), for people: where the data came from, the version of the tool."""
     order: LabellingOrder = LabellingOrder.RANDOM
+    """In which order utterances are labelled by hand."""
     batch: int = 50
+    """Number of labels after which a classifier is trained again."""
     target_error: float = 0.01
+    """Largest share of wrong labels among the utterances that are left to the classifier."""
     tied: bool = False
+    """True if the hash chain of its rows begins with the hash of its file. It may be False in projects of earlier
+    versions."""
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -168,6 +168,7 @@ class AnnotationProject:
 
 
 MAX_ON_A_PAGE = 50
+"""Most utterances on a page of a group."""
 
 
 @frozen

@@ -300,25 +300,13 @@ class DeviceSetting:
 
     @property
     def remedy(self) -> str:
+        """What to write instead of a value that it refuses."""
         return f"Write {', '.join(self.choices)}" if self.choices else f"Write {exact(self.low)} to {exact(self.high)}"
 
 
 @frozen
 class DeviceProfile:
-    """One file of devices/: what a kind of device is like, wherever it stands.
-
-    - reports: what its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}.
-    - context_wait_s: wait before a query is repeated, so that it has forgotten the first one; None: the scenario's.
-    - mappings: rules for MQTT messages.
-    - messages, lines: rules for console lines that are JSON, and for all others. Both include the rules of the profiles
-      in lines_of.
-    - thresholds: rules that turn numbers in lines into states.
-    - audio: None when it accepts no sound over its connection.
-    - heartbeat: its heartbeat over MQTT; None when it has none.
-    - listening_states: states that it reports only while it listens for the wake phrase.
-    - responds: whether it has a voice. If not, a trial does not wait for a response when other evidence decides.
-    - transport: the driver that usually reaches it, `log` (lines of another program) or `none` (a black box).
-    """
+    """One file of devices/: what a kind of device is like, wherever it stands."""
 
     id: str
     title: str
@@ -327,21 +315,32 @@ class DeviceProfile:
     wake_phrases: tuple[str, ...]
     language: str = "en-US"
     reports: frozenset[ObservationKind] = frozenset()
+    """What its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}."""
     mappings: tuple[MessageMapping, ...] = ()
+    """Rules for MQTT messages."""
     context_wait_s: float | None = None
+    """Wait before a query is repeated, so that it has forgotten the first one; None: the scenario's."""
     close_dialogue_say: str | None = None
     note: str = ""
     transport: str = "none"
+    """The driver that usually reaches it, `log` (lines of another program) or `none` (a black box)."""
     lines: tuple[LineMapping, ...] = ()
+    """Rules for console lines that are not JSON, with those of the profiles in lines_of."""
     messages: tuple[MessageMapping, ...] = ()
+    """Rules for console lines that are JSON, with those of the profiles in lines_of."""
     console: ConsoleSettings = ConsoleSettings()
     frames: BinaryFrames | None = None
     audio: AudioInput | None = None
+    """None when it accepts no sound over its connection."""
     samples: tuple[Sample, ...] = ()
     listening_states: frozenset[DeviceState] = frozenset()
+    """States that it reports only while it listens for the wake phrase."""
     responds: bool = True
+    """Whether it has a voice. If not, a trial does not wait for a response when other evidence decides."""
     thresholds: tuple[Threshold, ...] = ()
+    """Rules that turn numbers in lines into states."""
     heartbeat: Heartbeat | None = None
+    """Its heartbeat over MQTT; None when it has none."""
     lines_of: tuple[DeviceProfile, ...] = ()
 
     @property

@@ -52,5 +52,6 @@ class BenchChecks:
     calibration: CheckPolicy = CheckPolicy.WARN
 
     def policy(self, name: CheckName) -> CheckPolicy:
+        """What a failed check of this name does."""
         policy: CheckPolicy = getattr(self, name.value)
         return policy

@@ -34,9 +34,11 @@ class Calibration:
     weighting_db: float = 0.0
 
     def spl(self, level_dbfs: float) -> float:
+        """The level in dB SPL of a digital level."""
         return self.spl_at_0_dbfs + level_dbfs
 
     def dbfs(self, level_spl: float) -> float:
+        """The digital level of a level in dB SPL."""
         return level_spl - self.spl_at_0_dbfs
 
     def noise_dbfs(self, level_spl: float) -> tuple[float, bool]:
@@ -48,8 +50,8 @@ class Calibration:
 
     def words(self) -> str:
         """`0 dBFS = 94.4 dB(A) SPL at 1 m, measured on 2026-11-23, expires on 2027-05-22`."""
-        full = f"0 dBFS = {fixed(self.spl_at_0_dbfs, 1)} dB({self.weighting}) SPL at {self.at}"
-        return f"{full}, measured on {self.measured_on}, expires on {self.expires_on}"
+        level = f"0 dBFS = {fixed(self.spl_at_0_dbfs, 1)} dB({self.weighting}) SPL at {self.at}"
+        return f"{level}, measured on {self.measured_on}, expires on {self.expires_on}"
 
 
 def short_calibration(words: str) -> str:

@@ -114,6 +114,8 @@ ERROR_RATES = {TextUnit.WORD: "WER", TextUnit.CHAR: "CER", TextUnit.MIXED: "MER"
 
 
 class JudgmentFormat(StrEnum):
+    """How a file of judgments is written; the values are the suffixes."""
+
     CSV = "csv"
     JSONL = "jsonl"
     PARQUET = "parquet"
@@ -235,7 +237,9 @@ SPLIT = "split"
 DEV_SPLITS = ("dev", "valid", "validation")
 """Names for the development split; a folder has at most one of them."""
 MAX_CONFUSIONS = 20
+"""Most confusions that a report lists, unless the user asks for more."""
 LISTED_UTTERANCES = 20
+"""Most utterances that a report lists, unless the user asks for more."""
 SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"
 LAB_PARTS = (SOUND, BROKER, ASSISTANT)
 YARDSTICKS_KNOWN = ("atis", "snips")

@@ -91,4 +91,5 @@ class EffectEvidence:
 
 
 def _plain(value: str) -> str:
+    """A value without the differences that do not count: case and spaces."""
     return " ".join(value.casefold().split())

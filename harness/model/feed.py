@@ -161,6 +161,8 @@ class Pause(ClientCommand):
 
 @frozen
 class Resume(ClientCommand):
+    """Continue a paused run."""
+
     kind: Literal["resume"] = "resume"
 
 
@@ -182,6 +184,8 @@ class Rerun(ClientCommand):
 
 @frozen
 class WriteNote(ClientCommand):
+    """Add a note, to a trial or (None) to the session."""
+
     text: str
     trial_id: str | None = None
     kind: Literal["write_note"] = "write_note"
@@ -189,6 +193,8 @@ class WriteNote(ClientCommand):
 
 @frozen
 class SetMark(ClientCommand):
+    """Mark this moment, to find it again."""
+
     label: str
     kind: Literal["set_mark"] = "set_mark"
 
@@ -240,6 +246,8 @@ class AnswerEffect(ClientCommand):
 
 @frozen
 class Judge(ClientCommand):
+    """Add a judgment of a response."""
+
     judgment: Judgment
     kind: Literal["judge"] = "judge"
 

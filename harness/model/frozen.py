@@ -61,6 +61,7 @@ class _Initialiser:
 
 
 def _compile_init(cls: type, fields: tuple[Field[Any], ...]) -> Any:
+    """The `__init__` of a class, compiled from source text as the standard library does it."""
     names: dict[str, Any] = {"__absent__": MISSING}
     parameters, lines = ["self"], list[str]()
     for attribute in sorted(fields, key=lambda attribute: attribute.kw_only is True):
@@ -90,6 +91,7 @@ def _compile_init(cls: type, fields: tuple[Field[Any], ...]) -> Any:
 
 
 def _values(names: list[str]) -> Callable[[object], tuple[object, ...]]:
+    """A function that returns the values of these fields; attrgetter does not return a tuple for a single name."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda self: tuple(getattr(self, name) for name in names)
@@ -118,6 +120,7 @@ def _refuse_to_delete(self: object, name: str) -> NoReturn:
 
 
 def _state(self: Any) -> list[object]:
+    # For pickle and copy, as `dataclass(frozen=True, slots=True)` has it.
     return [getattr(self, attribute.name) for attribute in fields(self)]
 
 

@@ -89,44 +89,31 @@ class ProposalShown(StrEnum):
 class Judgment:
     """One judgment row; rows are only ever added, and a change or an undo names the row that it replaces.
 
-    - id: a UUID made by the client, so that a row that is sent twice is recognised.
-    - rater: a pseudonym; if `program`, the name and version of the program that judged.
-    - category: None unless status is SUBMITTED.
-    - clip_sha256: hash of the clip that was judged.
-    - replaces: id of the row that this one changes or withdraws; None if it is a new judgment.
-    - time_to_answer_s: time from when the response was shown until the rater pressed the key.
-    - sub_flags, flags: values of SubFlag and Flag.
-    - confidence: 1 (unsure) to 3 (sure); None if the rater did not say.
-    - item_id, round, position: the item's blind id, the rating round, and the place in the rater's queue, from 1.
-    - plays, heard_ms: how often the response was played, and for how long in all.
-    - span_s: start and end of the response on the host's clock.
-    - aid_path: answers given in the decision aid, as "question=answer".
-    - effect_claimed: whether the response says that something was done.
-    - effect: what was known of the query's effect at that time; None if the trial checks none.
-    - shown_wall_s, given_wall_s: when the response was shown and when it was judged, in Unix time.
-    - adjudicates: ids of the judgments that this one settles.
-    - imported_from: name of the file that it was imported from; "" if it was given in the harness.
-    - proposed, proposed_probability: the category that a classifier proposes, even if it was not shown.
-    - proposal_shown: when the rater saw that proposal.
-    - unaided: what the rater had chosen before they saw the proposal; agreement is computed from that.
-    - program_confidence: the program's confidence, 0–1; its reason is the comment.
-
     If a judgment was imported, plays and transcript_shown may be unknown (None), and guideline_version too ("").
     """
 
     id: str
+    """A UUID made by the client, so that a row that is sent twice is recognised."""
     trial_id: str
     attempt: int
     rater: str
+    """A pseudonym; if `program`, the name and version of the program that judged."""
     status: JudgmentStatus
     category: Category | None
+    """None unless status is SUBMITTED."""
     clip_sha256: str
+    """Hash of the clip that was judged."""
     replaces: str | None = None
+    """Id of the row that this one changes or withdraws; None if it is a new judgment."""
     confidence: int | None = None
+    """1 (unsure) to 3 (sure); None if the rater did not say."""
     comment: str = ""
     flags: tuple[str, ...] = ()
+    """Values of Flag."""
     plays: int | None = 0
+    """How often the response was played."""
     time_to_answer_s: float | None = None
+    """Time from when the response was shown until the rater pressed the key."""
     transcript_shown: bool | None = True
     guideline_version: str = "2020-09-20"
     tool_version: str = ""
@@ -135,22 +122,36 @@ class Judgment:
     item_id: str = ""
     round: str = ""
     position: int | None = None
+    """The item's blind id, the rating round, and the place in the rater's queue, from 1."""
     sub_flags: tuple[str, ...] = ()
+    """Values of SubFlag."""
     aid_path: tuple[str, ...] = ()
+    """Answers given in the decision aid, as "question=answer"."""
     heard_ms: int | None = None
+    """For how long the response was played in all."""
     span_s: tuple[float, float] | None = None
+    """Start and end of the response on the host's clock."""
     effect_claimed: bool | None = None
+    """Whether the response says that something was done."""
     effect: EffectOutcome | None = None
+    """What was known of the query's effect at that time; None if the trial checks none."""
     shown_wall_s: float | None = None
     given_wall_s: float | None = None
+    """When the response was shown and when it was judged, in Unix time."""
     adjudicates: tuple[str, ...] = ()
+    """Ids of the judgments that this one settles."""
     imported_from: str = ""
+    """Name of the file that it was imported from; "" if it was given in the harness."""
     proposed: Category | None = None
     proposed_probability: float | None = None
+    """The category that a classifier proposes, even if it was not shown."""
     proposal_shown: ProposalShown = ProposalShown.NEVER
+    """When the rater saw that proposal."""
     unaided: Category | None = None
+    """What the rater had chosen before they saw the proposal; agreement is computed from that."""
     program: bool = False
     program_confidence: float | None = None
+    """The program's confidence, 0–1; its reason is the comment."""
 
     @property
     def independent(self) -> Category | None:
@@ -279,38 +280,36 @@ class StopRule:
 
 @frozen
 class RatingRound:
-    """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
-
-    - sessions: absolute paths of session folders.
-    - items: which of their first responses are judged.
-    - seed: seed of the order, which differs for each rater, and of what is drawn at random.
-    - raters: who may take part; () means anyone.
-    - raters_per_item: with `raters`, each response is given to this many of them; None: everybody judges all.
-    - exercises: items of a training round before the first item; () for none.
-    - pass_share: share of the exercises that a rater must get right.
-    - gold: responses with a known category, which look to raters like all others.
-    - stop: when a rater who gets gold items wrong is stopped; None: nobody is stopped.
-    - must_hear: a rater can give a category only after hearing the response to its end.
-    - break_after_min: a break is suggested after this many minutes; 0: never.
-    - proposals: how a classifier proposes categories; None: it does not.
-    """
+    """How a round is run; `harness rate SESSION…` without a round file uses the defaults."""
 
     id: str = "open"
     title: str = ""
     path: str = ""
     sessions: tuple[str, ...] = ()
+    """Absolute paths of session folders."""
     seed: int = 0
+    """Seed of the order, which differs for each rater, and of what is drawn at random."""
     items: ItemFilter = field(default_factory=ItemFilter)
+    """Which of their first responses are judged."""
     transcript: TranscriptPolicy = TranscriptPolicy.ON_REQUEST
     raters: tuple[str, ...] = ()
+    """Who may take part; () means anyone."""
     raters_per_item: int | None = None
+    """With `raters`, each response is given to this many of them; None: everybody judges all."""
     exercises: tuple[Exercise, ...] = ()
+    """Items of a training round before the first item; () for none."""
     pass_share: float = 0.8
+    """Share of the exercises that a rater must get right."""
     gold: tuple[GoldItem, ...] = ()
+    """Responses with a known category, which look to raters like all others."""
     stop: StopRule | None = None
+    """When a rater who gets gold items wrong is stopped; None: nobody is stopped."""
     must_hear: bool = False
+    """A rater can give a category only after hearing the response to its end."""
     break_after_min: float = 25.0
+    """A break is suggested after this many minutes; 0: never."""
     proposals: ProposalRule | None = None
+    """How a classifier proposes categories; None: it does not."""
 
 
 class RaterAction(StrEnum):
@@ -392,14 +391,16 @@ class RaterKeys:
 
     def category(self, key: str) -> Category | None:
         """The category that a key gives; None if it gives none."""
-        return next((category for category, its in self.categories.items() if its == key), None)
+        return next((category for category, own_key in self.categories.items() if own_key == key), None)
 
     @property
     def letters(self) -> dict[Category, str]:
         """The letters of categories whose keys are the usual digits, without letters that a key file uses otherwise."""
         used_keys = {*self.categories.values(), *self.actions.values()}
-        in_row = [category for category, key in self.categories.items() if key in _CATEGORY_KEYS.values()]
-        return {category: key for category in in_row if (key := CATEGORY_LETTERS[category]) not in used_keys}
+        usual = [category for category, key in self.categories.items() if key in _CATEGORY_KEYS.values()]
+        return {
+            category: CATEGORY_LETTERS[category] for category in usual if CATEGORY_LETTERS[category] not in used_keys
+        }
 
     def by_letter(self, key: str) -> Category | None:
         """The category that a letter gives; None if it gives none."""
@@ -407,4 +408,4 @@ class RaterKeys:
 
     def action(self, key: str) -> RaterAction | None:
         """The action of a key; None if it has none."""
-        return next((action for action, its in self.actions.items() if its == key), None)
+        return next((action for action, own_key in self.actions.items() if own_key == key), None)

@@ -143,39 +143,36 @@ class Said:
 
 @frozen
 class FileOutcome:
-    """The outcome of one listed file.
-
-    - kind, number: as in `ListedFile`.
-    - samples, rate_hz: number of samples and sample rate of the file, before resampling. Positions in spots and said
-      are at engine_rate_hz.
-    - rejected: why it cannot be used, with `detail` for people. If it is used, `detail` says what was assumed about its
-      length.
-    - error: the engine's own message, which becomes an ERROR line; "" for none.
-    - said: None if nothing was understood.
-    - cpu_s: processor time that the engine used for it.
-    - sha256: hash of the file's bytes; "" if not computed.
-    - labels: its labelled phrases, as in `ListedFile`.
-    - tail_ms: length of the quiet at its end. None if it was not measured, as with most detections, or if noise hides
-      it.
-    - silent_labels: indices of labels that do not count, since all samples in their time have the same value.
-    """
+    """The outcome of one listed file."""
 
     kind: ListKind
     number: int
+    """As in `ListedFile`, like kind."""
     samples: int = 0
     rate_hz: int = 0
+    """Number of samples and sample rate of the file, before resampling."""
     engine_rate_hz: int = 0
+    """The rate to which positions in spots and said refer."""
     spots: tuple[OfflineSpot, ...] = ()
     said: Said | None = None
+    """None if nothing was understood."""
     reference: str = ""
     rejected: RejectReason | None = None
+    """Why it cannot be used, with `detail` for people. If it is used, `detail` says what was assumed about its
+    length."""
     detail: str = ""
     error: str = ""
+    """The engine's own message, which becomes an ERROR line; "" for none."""
     cpu_s: float = 0.0
+    """Processor time that the engine used for it."""
     sha256: str = ""
+    """Hash of the file's bytes; "" if not computed."""
     labels: tuple[LabelledPhrase, ...] = ()
+    """Its labelled phrases, as in `ListedFile`."""
     tail_ms: int | None = None
+    """Length of the quiet at its end. None if it was not measured, as with most detections, or if noise hides it."""
     silent_labels: tuple[int, ...] = ()
+    """Indices of labels that do not count, since all samples in their time have the same value."""
 
     @property
     def seconds(self) -> float:

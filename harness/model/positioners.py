@@ -52,28 +52,26 @@ class BenchOrder:
 
 @frozen
 class Positioner:
-    """A stand, such as a turntable, a slider or a lift, which sets one number of the room.
-
-    - connection: id of the equipment that executes its orders.
-    - moves: the axis of the matrix, or the device setting, that it sets.
-    - move, done, failed: templates for `text`, `done` and `failed` of its orders.
-    - low, high: the ends of its range; None: not known.
-    - home: the value to which it is set when a trial does not set it, and at the end; None: it stays where it is.
-    - settle_s: pause after a movement.
-    - within_s: longest time of a movement.
-    """
+    """A stand, such as a turntable, a slider or a lift, which sets one number of the room."""
 
     id: str
     connection: str
+    """Id of the equipment that executes its orders."""
     moves: str
+    """The axis of the matrix, or the device setting, that it sets."""
     move: str = "{value}"
     done: str = ""
     failed: str = ""
+    """Templates for `text`, `done` and `failed` of its orders."""
     low: float | None = None
     high: float | None = None
+    """The ends of its range; None: not known."""
     home: float | None = None
+    """The value to which it is set when a trial does not set it, and at the end; None: it stays where it is."""
     settle_s: float = 0.5
+    """Pause after a movement."""
     within_s: float = 60.0
+    """Longest time of a movement."""
 
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and not self.low < self.high:
@@ -94,54 +92,54 @@ class Positioner:
             return "is not a number"
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
-        return (
-            "" if math.isfinite(number) and low <= number <= high else f"is not between {exact(low)} and {exact(high)}"
-        )
+        if math.isfinite(number) and low <= number <= high:
+            return ""
+        return f"is not between {exact(low)} and {exact(high)}"
 
     def order(self, value: str) -> BenchOrder:
+        """The order that moves it to a value."""
         return BenchOrder(
-            f"{self.id}: set {self.moves} to {value}",
-            filled(self.move, value),
-            value,
-            filled(self.done, value, escaped=True),
-            filled(self.failed, value, escaped=True),
-            self.within_s,
+            words=f"{self.id}: set {self.moves} to {value}",
+            text=filled(self.move, value),
+            value=value,
+            done=filled(self.done, value, escaped=True),
+            failed=filled(self.failed, value, escaped=True),
+            within_s=self.within_s,
         )
 
 
 @frozen
 class PowerSwitch:
-    """What switches the power of a device: a relay, a smart plug, a power supply.
-
-    - device: id of the device.
-    - connection: id of the equipment that executes its orders.
-    - on, off: messages that switch the power. on_done, off_done, failed: regular expressions for the reports that
-      follow, as in `BenchOrder`.
-    - off_s: how long the power stays off.
-    - boot_s: longest time from power on until the device answers.
-    - ready_s: pause after that.
-    - within_s: longest time of one order.
-    """
+    """What switches the power of a device: a relay, a smart plug, a power supply."""
 
     device: str
+    """Id of the device."""
     connection: str
+    """Id of the equipment that executes its orders."""
     on: str = "ON"
     off: str = "OFF"
+    """Messages that switch the power."""
     on_done: str = ""
     off_done: str = ""
     failed: str = ""
+    """Regular expressions for the reports that follow, as in `BenchOrder`."""
     off_s: float = 2.0
+    """How long the power stays off."""
     boot_s: float = 60.0
+    """Longest time from power on until the device answers."""
     ready_s: float = 0.0
+    """Pause after that."""
     within_s: float = 10.0
+    """Longest time of one order."""
 
     def __post_init__(self) -> None:
         refuse_expressions(on_done=self.on_done, off_done=self.off_done, failed=self.failed)
 
     def order(self, *, on: bool) -> BenchOrder:
+        """The order that switches the power on or off. It sets no value."""
         words = f"{self.device}: switch its power {'on' if on else 'off'}"
         text, done = (self.on, self.on_done) if on else (self.off, self.off_done)
-        return BenchOrder(words, text, "", done, self.failed, self.within_s)
+        return BenchOrder(words, text, done=done, failed=self.failed, within_s=self.within_s)
 
 
 def refuse_expressions(**expressions: str) -> None:

@@ -107,6 +107,8 @@ class EngineStarted:
 
 @frozen
 class TrialStarted:
+    """A take of a trial begins."""
+
     trial_id: str
     take: int
     kind: Literal["trial_started"] = "trial_started"
@@ -193,35 +195,33 @@ class OperatorAsked(AttemptRow):
 
 @frozen
 class AttemptFinished(AttemptRow):
-    """The verdict on an attempt.
-
-    - heard: the words that the device understood, by its own evidence or the operator's; None if not known.
-    - errors, words: word errors of `heard`, and words of the reference or alternative that fits it best. None without a
-      transcript.
-    - wake_delay: from the end of the wake phrase to the wake event.
-    - latency: from the end of the query to the device's first speech.
-    - length: length of the response.
-    - cause: why it ended so, in words; "" if the outcome says it all.
-    - understood: what the device understood of the expected intents and slots; None if the trial expects none.
-    - first_sound: from the end of the query to the first sound, also a chime. None if there was no sound, and in logs
-      of earlier versions.
-    - disturbed: how the host disturbed the attempt before its response, in words. "" if it did not, and in logs of
-      earlier versions.
-    """
+    """The verdict on an attempt."""
 
     outcome: Outcome
     recognition: Recognition
     evidence: EvidenceSource
     heard: str | None = None
+    """The words that the device understood, by its own evidence or the operator's; None if not known."""
     errors: int | None = None
     words: int | None = None
+    """Word errors of `heard`, and words of the reference or alternative that fits it best. None without a
+    transcript."""
     wake_delay: MeasuredDuration | None = None
+    """From the end of the wake phrase to the wake event."""
     latency: MeasuredDuration | None = None
+    """From the end of the query to the device's first speech."""
     length: MeasuredDuration | None = None
+    """Length of the response."""
     cause: str = ""
+    """Why it ended so, in words; "" if the outcome says it all."""
     understood: UnderstandingResult | None = None
+    """What the device understood of the expected intents and slots; None if the trial expects none."""
     disturbed: str = ""
+    """How the host disturbed the attempt before its response, in words. "" if it did not, and in logs of earlier
+    versions."""
     first_sound: MeasuredDuration | None = None
+    """From the end of the query to the first sound, also a chime. None if there was no sound, and in logs of earlier
+    versions."""
     kind: Literal["attempt_finished"] = "attempt_finished"
 
 
@@ -475,6 +475,7 @@ class LevelMeasured(AttemptRow):
 
     @property
     def off_db(self) -> float | None:
+        """How much louder it was heard than requested; None if it was not heard."""
         return None if self.heard_spl is None else self.heard_spl - self.asked_spl
 
 

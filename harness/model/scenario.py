@@ -27,6 +27,7 @@ from harness.model.transcript import Normalisation as Normalisation
 from harness.model.understanding import ExpectedFrame
 
 MIN_SEGMENT_S = 0.1
+"""A shorter remainder of ambient sound is not played."""
 
 
 @frozen
@@ -564,6 +565,7 @@ class RecognitionRule:
 
     @property
     def english(self) -> bool:
+        """Whether numerals are read in English."""
         return self.language.partition("-")[0].lower() == ENGLISH
 
 

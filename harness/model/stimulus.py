@@ -437,39 +437,37 @@ AS_IT_IS = "as it is"
 
 @frozen
 class StimulusRecipe:
-    """Everything that decides how a stimulus sounds.
-
-    - query: the query's sound; in a wake trial the phrase itself, in an ambient trial the ambient sound.
-    - wake_phrase: spoken before the query by the same voice, or None; a recording of it may be named instead.
-    - gap_ms: silence between wake phrase and query.
-    - level_dbfs: active speech level of the whole, relative to a full-scale square wave (so a full-scale sine is −3.01
-      dBFS); RMS level of generated noise.
-    - lead_in_s, tail_s: sound before the first and after the last active speech. It is a very low noise floor, or
-      `noise`. 0: as much as a query has.
-    - variant: number of the random draw of noise and noise floor, so that repetitions do not have the same samples.
-    - as_recorded: recordings keep their level and are not cut to their speech; level_dbfs then has no effect.
-    - placement: where the talker is in a simulated room; the noise is added at the device. None: no room.
-    - opening: what is said before all of this, in the same room.
-    - channel: applied after room and noise.
-    - whole: the recording is used from its first sample to its last, with nothing before or after it. If it would clip
-      with its noise, all of it is turned down; other stimuli that clip are refused.
-    """
+    """Everything that decides how a stimulus sounds."""
 
     query: Sound
+    """The query's sound; in a wake trial the phrase itself, in an ambient trial the ambient sound."""
     wake_phrase: Utterance | None
+    """Spoken before the query by the same voice, or None; a recording of it may be named instead."""
     voice: VoiceSpec
     gap_ms: int = 250
+    """Silence between wake phrase and query."""
     level_dbfs: float = -26.0
+    """Active speech level of the whole, relative to a full-scale square wave (so a full-scale sine is −3.01 dBFS); RMS
+    level of generated noise."""
     rate_hz: int = 48000
     noise: NoiseSpec | None = None
     lead_in_s: float = 0.0
     tail_s: float = 0.0
+    """Sound before the first and after the last active speech. It is a very low noise floor, or `noise`. 0: as much as
+    a query has."""
     variant: int = 0
+    """Number of the random draw of noise and noise floor, so that repetitions do not have the same samples."""
     as_recorded: bool = False
+    """Recordings keep their level and are not cut to their speech; level_dbfs then has no effect."""
     placement: Placement | None = None
+    """Where the talker is in a simulated room; the noise is added at the device. None: no room."""
     opening: Opening | None = None
+    """What is said before all of this, in the same room."""
     channel: Channel = Channel()
+    """Applied after room and noise."""
     whole: bool = False
+    """The recording is used from its first sample to its last, with nothing before or after it. If it would clip with
+    its noise, all of it is turned down; other stimuli that clip are refused."""
 
     @property
     def spoken_by(self) -> Recording | VoiceSpec:

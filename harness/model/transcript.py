@@ -28,6 +28,7 @@ class Normalisation(StrEnum):
 
 
 MAX_PAIRS = 200
+"""Most pairs of a rewriting list."""
 
 
 @frozen
@@ -107,6 +108,7 @@ class WordCounts:
 
     @property
     def errors(self) -> int:
+        """Word errors: substitutions, deletions and insertions."""
         return self.substitutions + self.deletions + self.insertions
 
     @property

@@ -87,6 +87,8 @@ class Recognition(StrEnum):
 
 
 class EvidenceSource(StrEnum):
+    """Who provided evidence: the device's own reports, the operator, or nobody."""
+
     DEVICE = "device"
     OPERATOR = "operator"
     NONE = "none"
@@ -177,33 +179,17 @@ class MemoryPart:
 
 @frozen
 class Trial:
-    """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same.
-
-    - number: counts from 1, in the order of playing. template: id of its entry under `trials:` in the scenario.
-    - conditions: (matrix axis, label), in the matrix's order.
-    - loudspeaker: id of the bench's equipment that plays it.
-    - microphone, connection: ids of the equipment that hears the device and that carries its own reports ("" when there
-      is none).
-    - also: ids of further sources of reports about the device.
-    - reports: kinds of observations that the device's sources report.
-    - wake_phrases: the device's wake phrases, which are removed from the front of its transcripts.
-    - listening: None if one device answers a query. Otherwise `device` and `loudspeaker` are the first target's, and
-      attempts end as COUNTED or INTERRUPTED.
-    - expects: the intents and slots that the device should understand; None: not specified.
-    - responds: whether its device has a voice, so that the trial waits for a response.
-    - settings: (name, value) of device settings during the trial. All others have their values from the start of the
-      session.
-    - stands: (id, value) of the stands that are moved before it.
-    - power_cycle: its devices are power cycled before it if they have played this many trials since the last power
-      cycle; 0: never.
-    """
+    """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same."""
 
     id: str
     number: int
+    """Counts from 1, in the order of playing."""
     template: str
+    """Id of its entry under `trials:` in the scenario."""
     query_id: str
     device: str
     loudspeaker: str
+    """Id of the bench's equipment that plays it."""
     recipe: Annotated[StimulusRecipe, Interned()]
     reference: str
     alternatives: tuple[str, ...]
@@ -212,22 +198,36 @@ class Trial:
     reprompt: Annotated[RepromptRule, Interned()]
     close_dialogue: CloseDialogue | None
     conditions: Annotated[tuple[tuple[str, str], ...], Interned()] = ()
+    """(matrix axis, label), in the matrix's order."""
     query_class: str = ""
     core_capability: bool = False
     note: str = ""
     microphone: str = ""
+    """Id of the equipment that hears the device; "" when there is none."""
     connection: str = ""
+    """Id of the equipment that carries the device's own reports; "" when there is none."""
     reports: tuple[ObservationKind, ...] = ()
+    """Kinds of observations that the device's sources report."""
     wake_phrases: tuple[str, ...] = ()
+    """The device's wake phrases, which are removed from the front of its transcripts."""
     listening: Annotated[ListeningSpec | None, Interned()] = None
+    """None if one device answers a query. Otherwise `device` and `loudspeaker` are the first target's, and attempts end
+    as COUNTED or INTERRUPTED."""
     effect: EffectCheck | None = None
     memory: MemoryPart | None = None
     expects: ExpectedFrame | None = None
+    """The intents and slots that the device should understand; None: not specified."""
     responds: bool = True
+    """Whether its device has a voice, so that the trial waits for a response."""
     settings: tuple[tuple[str, str], ...] = ()
+    """(name, value) of device settings during the trial. All others have their values from the start of the session."""
     also: tuple[str, ...] = ()
+    """Ids of further sources of reports about the device."""
     stands: tuple[tuple[str, str], ...] = ()
+    """(id, value) of the stands that are moved before it."""
     power_cycle: int = 0
+    """Its devices are power cycled before it if they have played this many trials since the last power cycle; 0:
+    never."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -256,6 +256,7 @@ class Trial:
 
     @property
     def kind(self) -> TrialKind:
+        """What it is for; the plan does not state it, since it follows from what the trial has."""
         if self.listening is not None:
             return self.listening.kind
         if self.memory is not None:

@@ -106,6 +106,7 @@ class Utterance:
 
     @property
     def text(self) -> str:
+        """Its words, with single spaces between."""
         return " ".join(self.words)
 
 

@@ -65,39 +65,40 @@ COEFFICIENT = ValueUnit(text.coefficient, text.coefficient_interval)
 
 @frozen
 class DeclaredLimit:
-    """A declared limit, with the result that is compared with it.
-
-    - name: its key or option, with the device if it has one: `max_false_reject_share[kitchen]`.
-    - words: what it limits, for people. unit: how its values are written.
-    - wanted: the limit. found: the result; None if nothing or too little was measured. Both have the same unit.
-    - least: whether `wanted` is the least allowed value. If False, it is the greatest.
-    - interval: 95 % interval of the result, in the same unit; None without one.
-    - of: what was counted, such as `57 trials`; "" for nothing.
-    - why_not: why `found` is None; "" if it is not.
-    - or_more: whether `found` is only the lower end of the interval, since there were too few values.
-    - has_interval: whether the measure has an interval if enough is measured.
-    - on_bound: whether the worse end of the interval is compared, not the estimate.
-    - running: whether results may still come. settled: whether none of them can change this verdict.
-    - of_host: whether it limits the behaviour of the host, which says nothing about a device.
-    - may_stay_open: whether the run may succeed although this limit is undecided at its end.
-    """
+    """A declared limit, with the result that is compared with it."""
 
     name: str
+    """Its key or option, with the device if it has one: `max_false_reject_share[kitchen]`."""
     words: str
+    """What it limits, for people."""
     wanted: float
+    """The limit, in the unit of `found`."""
     found: float | None
+    """The result; None if nothing or too little was measured."""
     least: bool = False
+    """Whether `wanted` is the least allowed value. If False, it is the greatest."""
     unit: ValueUnit = RATE
+    """How its values are written."""
     interval: Interval | None = None
+    """95 % interval of the result, in the same unit; None without one."""
     of: str = ""
+    """What was counted, such as `57 trials`; "" for nothing."""
     why_not: str = ""
+    """Why `found` is None; "" if it is not."""
     or_more: bool = False
+    """Whether `found` is only the lower end of the interval, since there were too few values."""
     has_interval: bool = False
+    """Whether the measure has an interval if enough is measured."""
     on_bound: bool = False
+    """Whether the worse end of the interval is compared, not the estimate."""
     running: bool = False
+    """Whether results may still come."""
     settled: bool = False
+    """Whether no further result can change this verdict."""
     of_host: bool = False
+    """Whether it limits the behaviour of the host, which says nothing about a device."""
     may_stay_open: bool = False
+    """Whether the run may succeed although this limit is undecided at its end."""
 
     @property
     def of_test(self) -> bool:

@@ -27,31 +27,28 @@ MIN_SPEAKERS = 5
 
 @frozen
 class SystemComparison:
-    """Two systems on the utterances that count for both.
-
-    - first, second: titles of the systems.
-    - utterances: number of these utterances.
-    - first_missing, second_missing: number of utterances without a hypothesis of that system. All their words count as
-      deleted.
-    - difference: WER of the first minus that of the second.
-    - interval: 95 % interval of the difference, over the unit that `unit_of` gives for the first.
-    - p: two-sided probability of such a difference by chance. None over no words or fewer than two utterances.
-    - recognised: numbers of utterances that both, only one or neither recognised without an error.
-    - tests: further tests, corrected for several systems; () within groups.
-    """
+    """Two systems on the utterances that count for both."""
 
     first: str
     second: str
+    """Titles of the systems."""
     utterances: int
+    """Number of these utterances."""
     first_counts: WordCounts
     second_counts: WordCounts
     first_missing: int
     second_missing: int
+    """Number of utterances without a hypothesis of that system. All their words count as deleted."""
     difference: float | None
+    """WER of the first minus that of the second."""
     interval: Interval | None
+    """95 % interval of the difference, over the unit that `unit_of` gives for the first."""
     p: float | None
+    """Two-sided probability of such a difference by chance. None over no words or fewer than two utterances."""
     recognised: Discordance
+    """Numbers of utterances that both, only one or neither recognised without an error."""
     tests: tuple[PairedTest, ...] = ()
+    """Further tests, corrected for several systems; () within groups."""
 
 
 class IntervalUnit(StrEnum):

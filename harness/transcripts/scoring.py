@@ -140,48 +140,46 @@ class ScoredUtterance:
 
 @frozen
 class Scoring:
-    """The scored hypotheses of a system.
-
-    - title: name of the system.
-    - normalisation: name of the normalisation, shown with every result.
-    - by_speaker: name and counts of each speaker, sorted by name.
-    - without_hypothesis: ids of references without a hypothesis.
-    - missing: number of these that count as deleted.
-    - dropped: number of these that were left out on request.
-    - surplus: ids of hypotheses without a reference, which do not count.
-    - ids, speakers: id and speaker of each utterance that counts, in the order of the references.
-    - columns: the counts of each utterance, in the same order. A row is an index into it.
-    - groups: for each utterance, the index of its speaker in by_speaker.
-    - queries: for each utterance, a number for its query, if a list names queries (those of exported sessions do).
-    - unit: the unit that is counted wherever words are named here.
-    """
+    """The scored hypotheses of a system."""
 
     title: str
+    """Name of the system."""
     normalisation: str
+    """Name of the normalisation, shown with every result."""
     totals: WordCounts
     by_speaker: tuple[tuple[str, WordCounts], ...]
+    """Name and counts of each speaker, sorted by name."""
     without_hypothesis: tuple[str, ...]
+    """Ids of references without a hypothesis."""
     surplus: tuple[str, ...]
+    """Ids of hypotheses without a reference, which do not count."""
     ids: Sequence[str]
     speakers: Sequence[str]
+    """Id and speaker of each utterance that counts, in the order of the references."""
     columns: WordColumns
+    """The counts of each utterance, in the same order. A row is an index into it."""
     groups: Groups
+    """For each utterance, the index of its speaker in by_speaker."""
     _absent: frozenset[str]
     _shown: tuple[Sequence[str], Sequence[str]]
     _alignments: Alignments
     _networks: TextNetworks
     queries: Groups | None = None
+    """For each utterance, a number for its query, if a list names queries (those of exported sessions do)."""
     unit: TextUnit = TextUnit.WORD
+    """The unit that is counted wherever words are named here."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def missing(self) -> int:
+        """Number of references without a hypothesis whose words count as deleted."""
         return len(self._absent)
 
     @property
     def dropped(self) -> int:
+        """Number of references without a hypothesis that were left out on request."""
         return len(self.without_hypothesis) - len(self._absent)
 
     @property

@@ -40,42 +40,40 @@ _TOKEN = re.compile(
 
 @frozen
 class _LanguageWords:
-    """The words of one language, from its file.
-
-    - point: words for the decimal mark.
-    - one: further forms of the numeral 1.
-    - before_cents: words between an amount and its cents: fünf Euro (und) zehn.
-    - before_month, before_year: words before the month and the year of a date.
-    - oclock: words after a whole hour.
-    - half: readings of a number and a half.
-    - units: readings of units after numbers.
-    - capitals: letters for which a capital may stand, since many people leave out its accent.
-    - digraphs: letters that stand for others on a keyboard without those, such as ae for ä.
-    - sharp: words that would become other words if ß were written as ss.
-    - endings: full forms of endings that a full stop shortens.
-    - same: words that count as others.
-    - clock: returns the readings of an hour and a minute; None if times have none of their own.
-    """
+    """The words of one language, from its file."""
 
     point: Sequence[str] = ("",)
+    """Words for the decimal mark."""
     one: Sequence[str] = ()
+    """Further forms of the numeral 1."""
     before_cents: Sequence[str] = ("",)
+    """Words between an amount and its cents: fünf Euro (und) zehn."""
     before_month: Sequence[str] = ("",)
     before_year: Sequence[str] = ("",)
+    """Words before the month and the year of a date."""
     months: Sequence[str] = ()
     oclock: Sequence[str] = ()
+    """Words after a whole hour."""
     half: Sequence[str] = ()
+    """Readings of a number and a half."""
     sharp: Sequence[str] = ()
+    """Words that would become other words if ß were written as ss."""
     fillers: Sequence[str] = ()
     currencies: Mapping[str, Sequence[str]] = field(default_factory=dict)
     signs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     units: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Readings of units after numbers."""
     fractions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     capitals: Mapping[str, str] = field(default_factory=dict)
+    """Letters for which a capital may stand, since many people leave out its accent."""
     digraphs: Mapping[str, str] = field(default_factory=dict)
+    """Letters that stand for others on a keyboard without those, such as ae for ä."""
     endings: Mapping[str, str] = field(default_factory=dict)
+    """Full forms of endings that a full stop shortens."""
     same: Mapping[str, str] = field(default_factory=dict)
+    """Words that count as others."""
     clock: Clock | None = None
+    """Returns the readings of an hour and a minute; None if times have none of their own."""
 
 
 def can_read_numerals(language: str) -> bool:
