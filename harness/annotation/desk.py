@@ -104,7 +104,7 @@ class AnnotationDesk:
 
     def strike_number(self, number: int) -> bool:
         """Strikes an utterance of the page, or takes the strike back. The number counts from 1."""
-        self._presence.sign()
+        self._presence.note_activity()
         if self._page is None:
             return self._refuse(NO_PAGE)
         if not 1 <= number <= len(self._page.utterances):
@@ -118,7 +118,7 @@ class AnnotationDesk:
 
         The struck ones go to labelling by hand. All rows are written in one commit.
         """
-        self._presence.sign()
+        self._presence.note_activity()
         page = self._page
         if page is None:
             return self._refuse(NO_PAGE)
@@ -143,7 +143,7 @@ class AnnotationDesk:
 
     def toggle(self, label_id: str) -> bool:
         """Gives the shown utterance a label, or takes the label away."""
-        self._presence.sign()
+        self._presence.note_activity()
         if self._hand_draft is None:
             return self._refuse(NO_ITEM)
         if self.label_set.label(label_id) is None:
@@ -177,7 +177,7 @@ class AnnotationDesk:
 
     def take_proposed_slots(self) -> bool:
         """Replaces the marked slots by those that the slot model proposes, if the annotator may see them already."""
-        self._presence.sign()
+        self._presence.note_activity()
         hand = self._hand_draft
         proposed = self._work.proposed_slots(hand.utterance) if hand is not None and hand.seen else ()
         if hand is None or not proposed:
@@ -191,7 +191,7 @@ class AnnotationDesk:
         If a hidden proposal differs from the choice, it is shown once the choice is on the disk, and the utterance
         stays. The annotator may then change the choice. A second `save` keeps the choice and moves on.
         """
-        self._presence.sign()
+        self._presence.note_activity()
         hand = self._hand_draft
         if hand is None:
             return self._refuse(NO_ITEM)
@@ -218,7 +218,7 @@ class AnnotationDesk:
 
     def skip(self) -> bool:
         """Leaves the shown utterance for the end. When reviewing, leaves the whole group, and writes no row."""
-        self._presence.sign()
+        self._presence.note_activity()
         if self._page is not None:
             self._postponed_intents.append(self._page.intents)
             self._feedback = "group left for later"
@@ -238,7 +238,7 @@ class AnnotationDesk:
 
     def comment(self, text: str) -> bool:
         """Sets the comment on the shown utterance, which is written with its labels. InputError (`checked_text`)."""
-        self._presence.sign()
+        self._presence.note_activity()
         if self._hand_draft is None:
             return self._refuse(NO_ITEM)
         self._hand_draft.comment, self._feedback = checked_text(text), ""
@@ -251,7 +251,7 @@ class AnnotationDesk:
 
         A page is taken back as a whole.
         """
-        self._presence.sign()
+        self._presence.note_activity()
         last = self._work.last
         if last is None:
             return self._refuse("nothing is left to undo")
@@ -268,7 +268,7 @@ class AnnotationDesk:
 
     def go_to(self, phase: AnnotationPhase) -> bool:
         """Changes to reviewing or labelling by hand. False if there is nothing to do of this kind."""
-        self._presence.sign()
+        self._presence.note_activity()
         if phase is AnnotationPhase.REVIEWING and not self._work.queue.count.to_review:
             return self._refuse("there is no proposal to review")
         if phase is AnnotationPhase.LABELLING and not self._work.queue.by_hand:
@@ -282,7 +282,7 @@ class AnnotationDesk:
 
     def present(self) -> None:
         """Notes a sign that the annotator is present: a key, a page that is loaded, a window that gets the focus."""
-        self._presence.sign()
+        self._presence.note_activity()
 
     def refresh(self, rows: Iterable[AnnotationRow]) -> bool:
         """Takes in rows that were written elsewhere. Returns whether any of them was new.
@@ -304,7 +304,7 @@ class AnnotationDesk:
 
     def _cannot_mark(self, start: int, end: int) -> str:
         """Why these words cannot be marked; "" if they can."""
-        self._presence.sign()
+        self._presence.note_activity()
         if self._hand_draft is None:
             return NO_ITEM
         if not self.label_set.concepts:

@@ -15,32 +15,32 @@ class Presence:
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._busy_since_s = self._sign_s = now_s()
+        self._busy_since_s = self._last_activity_s = now_s()
         self._active_s = 0.0
         self._back_s: float | None = None  # when the last rest with this response ended
 
-    def sign(self, played_s: float = 0.0) -> None:
-        """Notes activity. played_s: how long the rater listened since the last sign."""
+    def note_activity(self, played_s: float = 0.0) -> None:
+        """Notes activity. played_s: how long the rater listened since the last activity."""
         now_s = self._now_s()
-        away_s = now_s - self._sign_s
+        away_s = now_s - self._last_activity_s
         if away_s - played_s > REST_S:
             self._busy_since_s = self._back_s = now_s
         else:
             self._active_s += away_s
-        self._sign_s = now_s
+        self._last_activity_s = now_s
 
     def begin(self) -> None:
         """Starts with another response, which is now shown."""
         now_s = self._now_s()
-        if now_s - self._sign_s > REST_S:
+        if now_s - self._last_activity_s > REST_S:
             self._busy_since_s = now_s
-        self._sign_s = now_s
+        self._last_activity_s = now_s
         self._active_s, self._back_s = 0.0, None
 
     @property
     def time_to_answer_s(self) -> float | None:
-        """Time with the response up to the last sign, s; None if the answer follows directly on a rest."""
-        if self._back_s is not None and self._sign_s - self._back_s < BACK_S:
+        """Time with the response up to the last activity, s; None if the answer follows directly on a rest."""
+        if self._back_s is not None and self._last_activity_s - self._back_s < BACK_S:
             return None
         return round(self._active_s, 3)
 

@@ -284,7 +284,7 @@ class Desk:
 
     def undo(self) -> bool:
         """Takes back the rater's latest row in this round, whatever its day, and shows its item."""
-        self._presence.sign()
+        self._presence.note_activity()
         latest = self._queue.last
         if latest is None:
             self._message = "nothing is left to undo"
@@ -306,7 +306,7 @@ class Desk:
 
     def open(self, item_id: str) -> bool:
         """Reopens an item of `reopenable_items`; False for other items, or while an explanation is shown."""
-        self._presence.sign()
+        self._presence.note_activity()
         entry = next((candidate for candidate in self.reopenable_items() if candidate.item.id == item_id), None)
         if entry is None or self._explained is not None:
             self._message = "you cannot open that response again"
@@ -324,7 +324,7 @@ class Desk:
 
     def leave(self) -> bool:
         """Leaves a reopened item unchanged, and shows the item to judge."""
-        self._presence.sign()
+        self._presence.note_activity()
         if not self._is_reopened:
             return False
         self._show_next()
@@ -335,14 +335,14 @@ class Desk:
 
     def go_on(self) -> None:
         """Ends the explanation of an exercise."""
-        self._presence.sign()
+        self._presence.note_activity()
         if self._explained is not None:
             self._explained, self._message = None, ""
             self._show_next()
 
     def release_held(self) -> None:
         """Puts held items into the queue without evidence of their effect."""
-        self._presence.sign()
+        self._presence.note_activity()
         self._queue.release_held()
         if self._item is None:
             self._show_next()
@@ -380,7 +380,7 @@ class Desk:
         to_end: whether the front-end reports a complete play; accepted if all plays together last long enough. None: it
         does not report this, and played_ms is one play from the start, which decides.
         """
-        self._presence.sign(max(0, played_ms) / 1000)
+        self._presence.note_activity(max(0, played_ms) / 1000)
         draft, clip = self._draft, None if self._item is None else self._item.clip
         heard_ms = draft.heard_ms + max(0, played_ms)
         length_ms = 0.0 if clip is None else clip.duration_s * 1000
@@ -395,7 +395,7 @@ class Desk:
     def present(self) -> None:
         """Records that the rater is present: a key, a loaded page, or a window that regained the focus."""
         if self._item is not None:  # without an item, pages reload without the rater
-            self._presence.sign()
+            self._presence.note_activity()
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment], *, growing: bool = False) -> None:
         """Adds new responses, evidence and rows from elsewhere. The current item stays if it can."""
@@ -415,7 +415,7 @@ class Desk:
         return self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not SittingPhase.TRAINING
 
     def _item_to_label(self) -> Item | None:
-        self._presence.sign()
+        self._presence.note_activity()
         return None if self._explained is not None else self._item
 
     def _put_aside(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
@@ -496,13 +496,13 @@ class Desk:
         self._message = message
 
     def _change(self, **changes: object) -> None:
-        self._presence.sign()
+        self._presence.note_activity()
         self._draft = replace(self._draft, **changes)  # type: ignore[arg-type]
         self._message = ""
 
     def _step(self, step: int) -> bool:
         """Steps through the rater's own rows, backwards for 1, forwards for −1."""
-        self._presence.sign()
+        self._presence.note_activity()
         # Number 0 is the latest row. The item to judge, which follows it, has number −1.
         judged = [entry for entry in self.reopenable_items() if entry.row is not None]
         items = [entry.item for entry in judged]

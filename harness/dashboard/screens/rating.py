@@ -242,7 +242,7 @@ class RatingScreen(Sheet):
 
     def on_key(self, event: events.Key) -> None:
         """Handles the labelling keys. A binding would act later, when another response may be on screen."""
-        self._presence.sign()
+        self._presence.note_activity()
         key = key_name(event)
         category = dict(KEYS).get(key) or BY_LETTER.get(key)
         if category is None and key not in ("u", "x", "f", "c"):
