@@ -97,7 +97,8 @@ def test_runs_of_another_satellite_and_earlier_runs_are_not_reported(names_satel
         assert HALL in several.value.remedy
         with following(far_end, tmp_path, satellite=KITCHEN) as observations:
             far_end.query("1", "words in the hall", "answer", satellite=HALL)
-            time.sleep(home_assistant.SAME_S)  # two satellites within that time are not told apart by time
+            # Two satellites within that time are not told apart by time.
+            time.sleep(home_assistant.MAX_LISTENING_DELAY_S)
             far_end.query("2", "words in the kitchen", "answer", satellite=KITCHEN)
             observations.wait(lambda: observations.of(ResponseText), 30, "the answer")
             assert [transcript.text for transcript in observations.of(Transcript)] == ["words in the kitchen"]
