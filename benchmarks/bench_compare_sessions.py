@@ -19,15 +19,18 @@ from tests.unit.report.test_comparison import wake_session
 
 
 def main(pairs: int) -> None:
-    """Prints the count for paired stimuli and for different ones; wake trials, delays and ambient sound."""
+    """Prints the number of pairs with a regression: with the same stimuli in both sessions, and with different ones.
+
+    A session has wake trials with delays, and ambient sound.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        for prefix, how in (("", "paired"), ("x", "unpaired")):
-            shown = 0
+        for kind, second_prefix in (("paired", ""), ("unpaired", "x")):
+            regressions = 0
             for seed in range(pairs):
-                first = wake_session(Path(folder) / f"{how}-{seed}-a", 0.2, 2 * seed, 40)
-                second = wake_session(Path(folder) / f"{how}-{seed}-b", 0.2, 2 * seed + 1, 40, prefix)
-                shown += bool(compare_sessions([first, second]).rows_with(DifferenceVerdict.WORSE))
-            print(f"{how}: a regression in {shown} of {pairs} pairs of equal sessions")
+                first = wake_session(Path(folder) / f"{kind}-{seed}-a", 0.2, 2 * seed, 40)
+                second = wake_session(Path(folder) / f"{kind}-{seed}-b", 0.2, 2 * seed + 1, 40, second_prefix)
+                regressions += bool(compare_sessions([first, second]).rows_with(DifferenceVerdict.WORSE))
+            print(f"{kind}: a regression in {regressions} of {pairs} pairs of equal sessions")
 
 
 if __name__ == "__main__":

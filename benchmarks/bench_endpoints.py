@@ -9,7 +9,8 @@ Truth is the energy of the clean utterance above 120 Hz: its first and last 10 m
 from __future__ import annotations
 
 import argparse
-import time
+import itertools
+from functools import partial
 
 from responses import (
     HEADER,
@@ -17,6 +18,8 @@ from responses import (
     RATE_HZ,
     SETS,
     SNRS,
+    Mono,
+    Report,
     blocks,
     compare,
     noise,
@@ -25,42 +28,49 @@ from responses import (
     sixteen_bits,
     utterances_of,
 )
-from room_responses import sound
+from room_responses import measure_through_rooms
 from sizes import sized
+from timing import timed
 
 from harness.base.plugins import Group, load
 from harness.model.errors import PluginError
-from harness.model.observation import Observation
 from harness.sound.hearing import Hearing
 
 
-def offline(detectors: tuple[str, ...], set_names: tuple[str, ...], count: int | None) -> None:
+def measure_offline(detectors: tuple[str, ...], set_names: tuple[str, ...], count: int | None) -> None:
+    """Prints the table of all conditions; a detector that is not installed gets a line that says so."""
     print(HEADER)
     for set_name in set_names:
         utterances = utterances_of(set_name, count)
         for name in detectors:
             try:
-                make = load(Group.SPEECH_DETECTORS, name)
+                new_detector = load(Group.SPEECH_DETECTORS, name)
             except PluginError as error:
                 print(f"{name}: {error}")
                 continue
-            spent = heard_s = 0.0
-            for level_dbfs in LEVELS_DBFS:
-                for snr_db in SNRS:
-                    samples, placed = scene(utterances, level_dbfs, SETS[set_name][2])
-                    if snr_db is not None:
-                        samples = samples + noise(len(samples), level_dbfs, snr_db, SETS[set_name][2])
-                    hearing = Hearing("mic", make())
-                    began = time.process_time()
-                    told: list[tuple[Observation, float]] = []
-                    for block in blocks(sixteen_bits(samples)):
-                        now_s = block.at_s + len(block.samples) / RATE_HZ
-                        told += [(seen, now_s) for seen in hearing.feed(block)]
-                    spent += time.process_time() - began
-                    heard_s += len(samples) / RATE_HZ
-                    spans = [(one.first / RATE_HZ + one.onset_s, one.first / RATE_HZ + one.end_s) for one in placed]
-                    print(row(name, set_name, level_dbfs, snr_db, compare(told, spans)), flush=True)
-            print(f"{name}: {len(utterances)} utterances, {spent / heard_s:.1%} of a core")
+            spent_s = heard_s = 0.0
+            for level_dbfs, snr_db in itertools.product(LEVELS_DBFS, SNRS):
+                samples, responses = scene(utterances, level_dbfs, SETS[set_name].seed)
+                if snr_db is not None:
+                    samples = samples + noise(len(samples), level_dbfs, snr_db, SETS[set_name].seed)
+                reports, cpu_s = timed(partial(hear, Hearing("mic", new_detector()), samples))
+                spent_s += cpu_s
+                heard_s += len(samples) / RATE_HZ
+                spans = [
+                    (response.first / RATE_HZ + response.onset_s, response.first / RATE_HZ + response.end_s)
+                    for response in responses
+                ]
+                print(row(name, set_name, level_dbfs, snr_db, compare(reports, spans)), flush=True)
+            print(f"{name}: {len(utterances)} utterances, {spent_s / heard_s:.1%} of a core")
+
+
+def hear(hearing: Hearing, samples: Mono) -> list[Report]:
+    """Feeds the samples as a microphone would; a report is made at the end of its block, at the earliest."""
+    reports: list[Report] = []
+    for block in blocks(sixteen_bits(samples)):
+        now_s = block.at_s + len(block.samples) / RATE_HZ
+        reports += [Report(observation, now_s) for observation in hearing.feed(block)]
+    return reports
 
 
 def main() -> None:
@@ -74,9 +84,9 @@ def main() -> None:
     print("errors in ms: |error| p50 p95 (signed p5 p50 p95); mis: missed; fal: false; in: true time within error_s;")
     print("late: time from the end of speech to its report, p95, in ms")
     if arguments.sound:
-        sound((arguments.detector or ["webrtcvad"])[0], set_names, arguments.utterances or 14)
+        measure_through_rooms((arguments.detector or ["webrtcvad"])[0], set_names, arguments.utterances or 14)
     else:
-        offline(tuple(arguments.detector or ("webrtcvad", "silero")), set_names, arguments.utterances)
+        measure_offline(tuple(arguments.detector or ("webrtcvad", "silero")), set_names, arguments.utterances)
 
 
 if __name__ == "__main__":

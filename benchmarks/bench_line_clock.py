@@ -20,13 +20,15 @@ SEEDS = sized(100, 1)
 def main() -> None:
     print(f"{'adapter':24}{'with the board’s time':>30}{'without':>30}")
     for adapter in ADAPTERS:
-        told = [_words(covered(adapter, range(SEEDS), lines=120, with_time=timed)) for timed in (True, False)]
-        print(f"{adapter.name:24}{told[0]:>30}{told[1]:>30}")
+        with_time, without_time = (
+            _text(covered(adapter, range(SEEDS), lines=120, with_time=has_time)) for has_time in (True, False)
+        )
+        print(f"{adapter.name:24}{with_time:>30}{without_time:>30}")
 
 
-def _words(found: Covered) -> str:
-    median_s = found.errors_s[len(found.errors_s) // 2]
-    return f"{found.share:8.2%} covered, ± {median_s * 1000:5.1f} ms"
+def _text(lines: Covered) -> str:
+    median_s = lines.errors_s[len(lines.errors_s) // 2]
+    return f"{lines.share:8.2%} covered, ± {median_s * 1000:5.1f} ms"
 
 
 if __name__ == "__main__":

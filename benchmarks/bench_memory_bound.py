@@ -2,15 +2,16 @@
 
 python benchmarks/bench_memory_bound.py [RUNS]      200 runs: about two minutes
 
-Old is the bound that was printed before: on the pairs from the recommended wait on, all together. It is a bound on the
-mean over this and all longer waits, and was read as one at this wait. Both are counted after the wait was chosen by the
-same pairs, in per cent of all runs; "told" are the runs that recommend a wait at all.
+"old" is the bound that earlier versions printed, on all pairs from the recommended wait on. It is a bound on the mean
+over this and all longer waits, and was read as one at this wait. The wait is always chosen by the same pairs. All
+columns are per cent of all runs; "told" are the runs that recommend a wait at all.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from sizes import sized
@@ -30,33 +31,50 @@ CURVES: dict[str, Curve] = {
     "20 % never forget": lambda t: np.where(t < 8, 0.97, 0.2),
     "30 % until 20 s": lambda t: np.where(t < 5, 0.95, np.where(t < 20, 0.3, 0.0)),
 }
-DESIGNS = ((2, 32, 5, 3), (1, 60, 8, 3), (1, 60, 8, 6), (1, 60, 12, 10), (1, 60, 20, 2), (1, 60, 60, 1))
-"""Shortest and longest wait (s), how many in equal ratios, pairs of each."""
 
 
-def exceeded(curve: Curve, design: tuple[int, int, int, int], runs: int) -> tuple[float, float, float, float]:
-    """Shares of runs: told; above the old bound; above the new one; above that of the surer wait."""
-    shortest, longest, count, repeat = design
+class Design(NamedTuple):
+    """Waits in equal ratios, and the number of pairs at each."""
+
+    shortest_s: int
+    longest_s: int
+    waits: int
+    pairs: int
+
+
+DESIGNS = (
+    Design(2, 32, 5, 3), Design(1, 60, 8, 3), Design(1, 60, 8, 6),
+    Design(1, 60, 12, 10), Design(1, 60, 20, 2), Design(1, 60, 60, 1),
+)  # fmt: skip
+
+
+def exceeded(curve: Curve, design: Design, runs: int) -> tuple[float, list[float]]:
+    """The share of runs that recommend a wait; the shares above the old bound, the new one, and that of the surer wait.
+
+    A run without any pair that shows memory counts as one without a recommendation.
+    """
     random = np.random.default_rng(7)
-    waits = np.repeat(np.round(np.geomspace(shortest, longest, count), 1), repeat)
-    told = old = new = surer = 0
+    waits_s = np.repeat(np.round(np.geomspace(design.shortest_s, design.longest_s, design.waits), 1), design.pairs)
+    recommended = above_old = above_new = above_surer = 0
     for _ in range(runs):
-        shown = random.random(len(waits)) < curve(waits)
-        pairs = [Pair(float(wait_s), bool(one)) for wait_s, one in zip(waits, shown, strict=True)]
+        shown = random.random(len(waits_s)) < curve(waits_s)
+        pairs = [Pair(float(wait_s), bool(is_shown)) for wait_s, is_shown in zip(waits_s, shown, strict=True)]
         length = memory_length(pairs)
         assert length is not None
-        found = find_forgetting_wait(pairs, length)
-        if found is None or not shown.any():
+        wait = find_forgetting_wait(pairs, length)
+        if wait is None or not shown.any():
             continue
-        told += 1
-        share = float(curve(np.array([found.wait_s]))[0])
-        before = clopper_pearson(found.left.count, found.left.total, 2 * CONFIDENCE - 1)
-        assert before is not None
-        old += share > before[1]
-        new += share > found.at_most
-        if found.surer is not None:
-            surer += float(curve(np.array([found.surer[0]]))[0]) > found.surer[1]
-    return told / runs, old / runs, new / runs, surer / runs
+        recommended += 1
+        true_share = float(curve(np.array([wait.wait_s]))[0])
+        # One-sided, hence the confidence of an interval with twice the risk.
+        old_interval = clopper_pearson(wait.left.count, wait.left.total, 2 * CONFIDENCE - 1)
+        assert old_interval is not None
+        above_old += true_share > old_interval[1]
+        above_new += true_share > wait.at_most
+        if wait.surer is not None:
+            surer_s, surer_bound = wait.surer
+            above_surer += float(curve(np.array([surer_s]))[0]) > surer_bound
+    return recommended / runs, [above_old / runs, above_new / runs, above_surer / runs]
 
 
 def main() -> None:
@@ -66,11 +84,11 @@ def main() -> None:
     worst = [0.0, 0.0, 0.0]
     for name, curve in CURVES.items():
         for design in DESIGNS:
-            told, *over = exceeded(curve, design, runs)
-            worst = [max(pair) for pair in zip(worst, over, strict=True)]
-            cells = " ".join(f"{one:7.1%}" for one in over)
-            print(f"{name:22} {f'{design[2]} × {design[3]}':>14} {told:6.0%} {cells}", flush=True)
-    print(f"{'worst':44} " + " ".join(f"{one:7.1%}" for one in worst))
+            recommended, above = exceeded(curve, design, runs)
+            worst = list(map(max, worst, above))
+            cells = " ".join(f"{share:7.1%}" for share in above)
+            print(f"{name:22} {f'{design.waits} × {design.pairs}':>14} {recommended:6.0%} {cells}", flush=True)
+    print(f"{'worst':44} " + " ".join(f"{share:7.1%}" for share in worst))
 
 
 if __name__ == "__main__":

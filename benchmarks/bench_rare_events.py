@@ -1,8 +1,9 @@
-"""How often figures on rare events keep their promise: false accepts compared over files, and whether they cluster.
+"""How often statements on rare events are right: comparisons of false accepts over files, and whether they cluster.
 
 python benchmarks/bench_rare_events.py      about three minutes
 
-Old is the rule before: Student's t whatever the counts, and Pearson's dispersion with the interval of its bootstrap.
+"old" is the rule of earlier versions: Student's t whatever the counts, and Pearson's dispersion with the interval of
+its bootstrap. "held" is the share of intervals that hold the truth; "called" that of lists called clustered.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from sizes import sized
 
 from harness.statistics import word_intervals
-from harness.statistics.intervals import garwood
+from harness.statistics.intervals import Interval, garwood
 from harness.statistics.significance import clustering
 from harness.statistics.word_intervals import wer_difference
 
@@ -28,16 +29,22 @@ FEW_LONG = np.concatenate([np.full(50, 0.01), np.full(5, 2.0)])
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """Two systems on the same files. first, second: false accepts an hour. at_once: how many come together."""
+    """Files on which two systems are compared, or one is examined.
 
-    what: str
-    first: float
-    second: float
+    - first_per_hour, second_per_hour: false accepts an hour of each system.
+    - hours: the length of each file.
+    - at_once: how many false accepts come together.
+    """
+
+    name: str
+    first_per_hour: float
+    second_per_hour: float
     hours: Column
     at_once: int = 1
 
-    def draw(self, random: np.random.Generator, rate: float) -> Column:
-        return self.at_once * random.poisson(rate / self.at_once * self.hours).astype(np.float64)
+    def draw(self, random: np.random.Generator, per_hour: float) -> Column:
+        """The number of false accepts in each file."""
+        return self.at_once * random.poisson(per_hour / self.at_once * self.hours).astype(np.float64)
 
 
 PAIRS = (
@@ -66,64 +73,71 @@ def compared(audio: Audio) -> tuple[float, float]:
     random = np.random.default_rng(1)
     significant = held = 0
     for _ in range(RUNS):
-        found = wer_difference(audio.draw(random, audio.first), audio.draw(random, audio.second), audio.hours)
-        assert found is not None
-        significant += found.p < 0.05
-        held += found.interval[0] <= audio.first - audio.second <= found.interval[1]
+        difference = wer_difference(
+            audio.draw(random, audio.first_per_hour), audio.draw(random, audio.second_per_hour), audio.hours
+        )
+        assert difference is not None
+        low, high = difference.interval
+        significant += difference.p < 0.05
+        held += low <= audio.first_per_hour - audio.second_per_hour <= high
     return significant / RUNS, held / RUNS
 
 
-def old_clustering(counts: Column, hours: Column) -> tuple[float, tuple[float, float]] | None:
-    """p and interval by Pearson's chi-square and a bootstrap alone."""
+Clustering = tuple[float, Interval] | None
+"""p, and the interval of the rate; None with fewer than two false accepts."""
+
+
+def old_clustering(counts: Column, hours: Column) -> Clustering:
+    """By Pearson's chi-square and a bootstrap alone."""
     if counts.sum() < 2:
         return None
-    random, share, total = np.random.default_rng(1), hours / hours.sum(), int(counts.sum())
-    drawn = (random.multinomial(total, share, 999) ** 2 / hours).sum(axis=1)
-    p = (1 + int((drawn >= (counts**2 / hours).sum() * (1 - 1e-12)).sum())) / 1000
-    at = random.integers(0, len(hours), (2000, len(hours)))
-    low, high = np.percentile(counts[at].sum(axis=1) / hours[at].sum(axis=1), [2.5, 97.5])
+    random, shares, total = np.random.default_rng(1), hours / hours.sum(), int(counts.sum())
+    simulated = (random.multinomial(total, shares, 999) ** 2 / hours).sum(axis=1)
+    p = (1 + int((simulated >= (counts**2 / hours).sum() * (1 - 1e-12)).sum())) / 1000
+    resamples = random.integers(0, len(hours), (2000, len(hours)))
+    low, high = np.percentile(counts[resamples].sum(axis=1) / hours[resamples].sum(axis=1), [2.5, 97.5])
     return p, (float(low), float(high))
 
 
-def new_clustering(counts: Column, hours: Column) -> tuple[float, tuple[float, float]] | None:
-    found = clustering(counts, hours)
-    return None if found is None else (found.p, found.interval)
+def new_clustering(counts: Column, hours: Column) -> Clustering:
+    result = clustering(counts, hours)
+    return None if result is None else (result.p, result.interval)
 
 
-Rule = Callable[[Column, Column], tuple[float, tuple[float, float]] | None]
-
-
-def clustered(audio: Audio, rule: Rule, runs: int) -> tuple[float, float, int]:
+def examined(audio: Audio, rule: Callable[[Column, Column], Clustering], runs: int) -> tuple[float, float, int]:
     """How often clusters are called, and the interval holds the truth; how often it is narrower than Garwood's."""
     random = np.random.default_rng(3)
     called = held = narrower = 0
     for _ in range(runs):
-        counts = audio.draw(random, audio.first)
-        found, reported = rule(counts, audio.hours), garwood(int(counts.sum()), float(audio.hours.sum()))
+        counts = audio.draw(random, audio.first_per_hour)
+        reported = garwood(int(counts.sum()), float(audio.hours.sum()))
         assert reported is not None
-        if found is not None and found[0] < 0.05:
+        result = rule(counts, audio.hours)
+        if result is not None and result[0] < 0.05:
+            _, (low, high) = result
             called += 1
-            narrower += found[1][1] - found[1][0] < reported[1] - reported[0]
-            reported = found[1]
-        held += reported[0] <= audio.first <= reported[1]
+            narrower += high - low < reported[1] - reported[0]
+            reported = low, high
+        held += reported[0] <= audio.first_per_hour <= reported[1]
     return called / runs, held / runs, narrower
 
 
 def main() -> None:
     print(f"{'two systems on the same files':40} {'p < 0.05: old':>14} {'new':>6} {'held: old':>10} {'new':>6}")
     for audio in PAIRS:
-        new = compared(audio)
-        most, word_intervals.MAX_EXACT_UNITS = word_intervals.MAX_EXACT_UNITS, 0
-        old = compared(audio)
-        word_intervals.MAX_EXACT_UNITS = most
-        print(f"{audio.what:40} {old[0]:14.1%} {new[0]:6.1%} {old[1]:10.1%} {new[1]:6.1%}")
+        new_significant, new_held = compared(audio)
+        usual, word_intervals.MAX_EXACT_UNITS = word_intervals.MAX_EXACT_UNITS, 0  # without an exact test
+        old_significant, old_held = compared(audio)
+        word_intervals.MAX_EXACT_UNITS = usual
+        print(f"{audio.name:40} {old_significant:14.1%} {new_significant:6.1%} {old_held:10.1%} {new_held:6.1%}")
     heads = f"{'called: old':>14} {'new':>6} {'held: old':>10} {'new':>6} {'narrower: old':>14} new"
     print(f"\n{'clusters in one list':40} {heads}")
     for audio in ALONE:
-        old_rule, new_rule = (clustered(audio, rule, CLUSTER_RUNS) for rule in (old_clustering, new_clustering))
+        old_called, old_held, old_narrower = examined(audio, old_clustering, CLUSTER_RUNS)
+        new_called, new_held, new_narrower = examined(audio, new_clustering, CLUSTER_RUNS)
         print(
-            f"{audio.what:40} {old_rule[0]:14.1%} {new_rule[0]:6.1%} {old_rule[1]:10.1%} {new_rule[1]:6.1%} "
-            f"{old_rule[2]:14} {new_rule[2]:3}"
+            f"{audio.name:40} {old_called:14.1%} {new_called:6.1%} {old_held:10.1%} {new_held:6.1%} "
+            f"{old_narrower:14} {new_narrower:3}"
         )
 
 

@@ -1,6 +1,6 @@
-"""How long a rater waits from a key to the next response on the screen, seen from another process through tmux.
+"""How long a rater waits from a key to the next response on the screen, as another process sees it through tmux.
 
-Beside it the echo of one character by `cat` in the same terminal: what tmux and the looking alone cost.
+Beside it stands the echo of one character by `cat` in the same terminal, which tmux and the polling alone take.
 
     .venv/bin/python benchmarks/bench_rating_keys.py
 """
@@ -23,51 +23,53 @@ from tests.rating_sessions import rating_session
 
 KEYS = sized(200, 5)
 ECHOES = sized(60, 10)
-APART_S = 0.12
+PAUSE_S = 0.12
 
 
-def milliseconds(taken_s: list[float]) -> str:
-    ordered = sorted(taken_s)
-    p95 = ordered[int(0.95 * len(ordered))]
-    return f"median {statistics.median(ordered) * 1000:.1f}, p95 {p95 * 1000:.1f}, longest {ordered[-1] * 1000:.1f} ms"
+def spread_text(delays_s: list[float]) -> str:
+    ordered_ms = sorted(1000 * delay_s for delay_s in delays_s)
+    p95_ms = ordered_ms[int(0.95 * len(ordered_ms))]
+    return f"median {statistics.median(ordered_ms):.1f}, p95 {p95_ms:.1f}, longest {ordered_ms[-1]:.1f} ms"
 
 
-def echoes(terminal: RatingTerminal) -> list[float]:
+def measure_echoes(terminal: RatingTerminal) -> list[float]:
+    """Types characters to `cat`. Returns the seconds until each stands on the screen."""
     terminal.start("cat")
-    taken = []
+    delays_s = []
     for number in range(1, ECHOES + 1):
         began_s = time.monotonic()
         terminal.type("x")
         terminal.wait(lambda screen, number=number: screen.count("x") >= number)  # type: ignore[misc]
-        taken.append(time.monotonic() - began_s)
+        delays_s.append(time.monotonic() - began_s)
         time.sleep(0.02)
-    return taken
+    return delays_s
 
 
-def labels(terminal: RatingTerminal, folder: Path, items: int) -> list[float]:
+def measure_keys(terminal: RatingTerminal, folder: Path, items: int) -> list[float]:
+    """Judges responses of a session. Returns the seconds from each key to the next response."""
     session = rating_session(folder / f"s{items}", items)
     terminal.rate(str(session), "--rater", "ann", "--no-sound")
     terminal.wait(lambda screen: f"item 1 of {items}" in screen, within_s=120)
-    taken = []
+    delays_s = []
     for number in range(1, KEYS + 1):
-        time.sleep(APART_S)
+        time.sleep(PAUSE_S)
         began_s = time.monotonic()
         terminal.type("1234567890-"[number % 11])
-        terminal.wait_position(lambda at, number=number: at == number + 1)  # type: ignore[misc]
-        taken.append(time.monotonic() - began_s)
-    return taken
+        terminal.wait_position(lambda position, number=number: position == number + 1)  # type: ignore[misc]
+        delays_s.append(time.monotonic() - began_s)
+    return delays_s
 
 
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="vh-"))
     terminal = RatingTerminal(folder)
     try:
-        floor = echoes(terminal)
-        print(f"echo of a character:             {milliseconds(floor)}")
+        echoes_s = measure_echoes(terminal)
+        print(f"echo of a character:             {spread_text(echoes_s)}")
         for items in sized((300, 5000), (10,)):
-            taken = labels(terminal, folder, items)
-            ratio = statistics.median(taken) / statistics.median(floor)
-            print(f"key to next of {items:>4} responses: {milliseconds(taken)}; {ratio:.1f} × the echo")
+            keys_s = measure_keys(terminal, folder, items)
+            ratio = statistics.median(keys_s) / statistics.median(echoes_s)
+            print(f"key to next of {items:>4} responses: {spread_text(keys_s)}; {ratio:.1f} × the echo")
     finally:
         terminal.close()
         shutil.rmtree(folder, ignore_errors=True)

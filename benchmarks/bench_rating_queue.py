@@ -22,14 +22,14 @@ SESSIONS, RESPONSES = sized(10, 2), sized(1000, 10)
 KEYS = sized(200, 5)
 
 
-def seconds(work: Callable[[], object], times: int = 1) -> float:
-    """Median of so many runs."""
-    taken = []
-    for _ in range(times):
-        began = time.perf_counter()
+def median_s(work: Callable[[], object], runs: int = 1) -> float:
+    """The median wall clock of so many runs: what raters wait for."""
+    walls_s = []
+    for _ in range(runs):
+        began_s = time.perf_counter()
         work()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+        walls_s.append(time.perf_counter() - began_s)
+    return statistics.median(walls_s)
 
 
 def read_logs(folders: list[Path]) -> None:
@@ -42,31 +42,31 @@ def read_logs(folders: list[Path]) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         folders = rating_sessions(Path(root), *[RESPONSES] * SESSIONS, effects=True)
-        plain_s = seconds(lambda: read_logs(folders))
-        open_s = seconds(lambda: open_room(folders).close())
+        plain_s = median_s(lambda: read_logs(folders))
+        open_s = median_s(lambda: open_room(folders).close())
         room = open_room(folders)
-        idle_s = seconds(room.refresh, 5)
+        idle_s = median_s(room.refresh, 5)
         desk = room.desk("ann")
-        seat_s = seconds(lambda: room.desk("ben"), 3)
+        seat_s = median_s(lambda: room.desk("ben"), 3)
 
-        def key() -> None:
+        def press_key() -> None:
             desk.judge(Category.CORRECT)
             assert desk.view.count.total == SESSIONS * RESPONSES
 
-        key_s = seconds(key, KEYS)
+        key_s = median_s(press_key, KEYS)
 
-        def again() -> None:
+        def read_another_raters_row() -> None:
             room.desk("cem").judge(Category.WRONG)
             room.refresh()
             desk.refresh(room.items, room.rows)
 
-        again_s = seconds(again, 3)
+        another_row_s = median_s(read_another_raters_row, 3)
         room.close()
     print(f"{SESSIONS} sessions of {RESPONSES} responses")
     print(f"  plain read of the logs            {plain_s:8.3f} s")
     print(f"  a room is opened                  {open_s:8.3f} s  {open_s / plain_s:6.2f} of the plain read")
     print(f"  … reads again, nothing is new     {idle_s:8.3f} s  {idle_s / plain_s:6.2f}")
-    print(f"  … another rater's row, desk anew  {again_s:8.3f} s  {again_s / plain_s:6.2f}")
+    print(f"  … another rater's row, desk anew  {another_row_s:8.3f} s  {another_row_s / plain_s:6.2f}")
     print(f"  a rater is seated                 {seat_s:8.3f} s")
     print(f"  a key: saved, next item, counts   {key_s:8.3f} s  (median of {KEYS})")
 

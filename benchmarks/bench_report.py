@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
 from sizes import sized
+from timing import HARNESS
 
 from harness.base.chain import FIRST, seal_end
 from harness.base.row_store import SESSION, insert, open_for_writing
@@ -38,7 +39,6 @@ import json, sqlite3, sys
 for (body,) in sqlite3.connect(sys.argv[1] + "/log.sqlite").execute("SELECT body FROM entries ORDER BY seq"):
     json.loads(body)
 """
-HARNESS = "from harness.cli import main; main()"
 RESUME = """
 import sys
 from pathlib import Path
@@ -81,30 +81,30 @@ def main(sizes: list[int]) -> None:
     for trials in sizes:
         with tempfile.TemporaryDirectory() as folder:
             session, page = f"{folder}/session", f"{folder}/report.html"
-            # A child is said to have used at least as much memory as this process.
+            # Linux counts at least the memory of this process as that of a child, so the rows are made elsewhere.
             writing = multiprocessing.get_context("spawn").Process(target=write, args=(Path(session), trials))
             writing.start()
             writing.join()
             if writing.exitcode:
                 raise SystemExit("the session could not be written")
             print(f"{trials:,} trials, {trials * EVENTS:,} unmatched events")
-            raw_s, raw_mb = timed(RAW, session)
+            raw_s, raw_mb = cpu_and_memory([sys.executable, "-c", RAW, session])
             print(f"  {'rows read raw, as JSON':26} {raw_s:6.1f} s  {raw_mb:6.0f} MB")
-            for name, code, *arguments in (
-                ("show", HARNESS, "report", "show", session),
-                ("show --check", HARNESS, "report", "show", session, "--check"),
-                ("export --json", HARNESS, "report", "export", session, "--json"),
-                ("report", HARNESS, "report", session, "--html", page),
-                ("resume: command and engine", RESUME, session),
-                ("dashboard: rows and results", DASHBOARD, session),
-            ):
-                took_s, mb = timed(code, *arguments)
-                print(f"  {name:26} {took_s:6.1f} s  {mb:6.0f} MB  {took_s / raw_s:5.2f} of raw", flush=True)
+            for name, command in {
+                "show": [*HARNESS, "report", "show", session],
+                "show --check": [*HARNESS, "report", "show", session, "--check"],
+                "export --json": [*HARNESS, "report", "export", session, "--json"],
+                "report": [*HARNESS, "report", session, "--html", page],
+                "resume: command and engine": [sys.executable, "-c", RESUME, session],
+                "dashboard: rows and results": [sys.executable, "-c", DASHBOARD, session],
+            }.items():
+                cpu_s, peak_mb = cpu_and_memory(command)
+                print(f"  {name:26} {cpu_s:6.1f} s  {peak_mb:6.0f} MB  {cpu_s / raw_s:5.2f} of raw", flush=True)
             print(f"  {'page':26} {Path(page).stat().st_size / 1e6:6.1f} MB")
 
 
 def write(folder: Path, trials: int) -> None:
-    """Two devices, four voices and two levels; every twentieth wake trial is missed."""
+    """Writes a session of two devices, four voices and two levels; every twentieth wake trial is missed."""
     devices = ("a", "b")
     plan = [
         planned(number, trial_id=f"query-{number}", device="a")
@@ -122,9 +122,9 @@ def write(folder: Path, trials: int) -> None:
             rows.trial(trial.id, attempts=1 + (number % 5 == 0), clip=clip_of(f"{number}.flac"), heard=trial.reference)
         else:
             rows.play(trial, [("a", 1.8), ("b", 1.9)] if number % 20 else [])
-    each = trials * EVENTS // SEGMENTS
+    events = trials * EVENTS // SEGMENTS
     for trial in ambient:
-        rows.play(trial, [("a", 0.5 + 59 * index / each) for index in range(each)])
+        rows.play(trial, [("a", 0.5 + 59 * index / events) for index in range(events)])
     rows.add(SessionFinished(EndReason.COMPLETED))
     folder.mkdir()
     with closing(open_for_writing(folder / "log.sqlite")) as connection:
@@ -139,14 +139,17 @@ def write(folder: Path, trials: int) -> None:
     write_resolved(folder, ResolvedSession(scenario, Bench("lab", "", "", "b", ())))
 
 
-def timed(code: str, *arguments: str) -> tuple[float, float]:
-    """Processor time in seconds and peak memory in MB of another Python, at least as much as this process has."""
-    child = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(child.pid, 0)
+def cpu_and_memory(command: list[str]) -> tuple[float, float]:
+    """Runs a command. Returns its processor time in seconds, and its peak memory in MB: at least that of this process.
+
+    Exits if the command fails.
+    """
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in (0, DAMAGED):
-        raise SystemExit(f"ended with {child.returncode}: {code.strip()}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+        raise SystemExit(f"ended with {child.returncode}: {' '.join(command)}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
 
 
 if __name__ == "__main__":

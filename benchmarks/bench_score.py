@@ -14,14 +14,14 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import transcript_corpus
 import yardsticks
-from program_times import timed
 from sizes import sized
+from timing import HARNESS, Times, quickest_program, timed
 
 from harness.model.choices import TranscriptFormat
 from harness.model.transcript import Normalisation
@@ -29,13 +29,12 @@ from harness.transcripts.files.transcripts import read_transcripts
 from harness.transcripts.scoring import score
 from harness.transcripts.words import WordRules
 
-SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
 ASR = Path(__file__).parents[1] / "tests" / "data" / "asr"
 PAIRS = sized(7, 1)
 ROUNDS = sized(5, 1)
 SLOW_ROUNDS = sized(2, 1)
 WERS = sized((0.03, 0.12, 0.3), (0.12,))
-OURS = [sys.executable, "-c", "from harness.cli import main; main()", "score"]
+OURS = [*HARNESS, "score"]
 JIWER = """
 import sys
 import jiwer
@@ -52,55 +51,60 @@ def main(utterances: int) -> None:
     for wer in WERS:
         with tempfile.TemporaryDirectory() as folder:
             measure(Path(folder), utterances, wer, jiwer)
-    start = timed([*OURS, "--help"], ROUNDS)
-    print(f"\nof ours, to start and print its help: wall {start[0]:.2f} s, processor {start[1]:.2f} s")
+    start = quickest_program([*OURS, "--help"], ROUNDS)
+    print(f"\nof ours, to start and print its help: wall {start.wall_s:.2f} s, processor {start.cpu_s:.2f} s")
 
 
 def spoken() -> None:
-    """Of tests/data/asr, in this process: a pair in turn as it is, without time to start."""
+    """Prints what `--normalise spoken` costs on tests/data/asr, in this process: no start-up is in the times.
+
+    Both normalisations take turns, so that load that comes and goes is in both.
+    """
     print(f"\nscoring of real English, {PAIRS} pairs of runs; median")
+    references = read_transcripts(ASR / "reference.trn", TranscriptFormat.TRN)
     for system in ("whisper", "pocketsphinx"):
-        of, heard = (read_transcripts(ASR / f"{name}.trn", TranscriptFormat.TRN) for name in ("reference", system))
-        took: dict[Normalisation, list[float]] = {Normalisation.VERBATIM: [], Normalisation.SPOKEN: []}
-        for normalisation in took:
-            score(of, heard, WordRules(normalisation))  # what is looked up is there then
-        for _ in range(PAIRS):
-            for normalisation, seconds in took.items():
-                began = time.process_time()
-                score(of, heard, WordRules(normalisation))
-                seconds.append(time.process_time() - began)
-        verbatim, said = map(median, took.values())
+        hypotheses = read_transcripts(ASR / f"{system}.trn", TranscriptFormat.TRN)
+        rules = WordRules(Normalisation.VERBATIM), WordRules(Normalisation.SPOKEN)
+        for word_rules in rules:
+            score(references, hypotheses, word_rules)  # reads the tables of spoken English, once per process
+        runs = [[timed(partial(score, references, hypotheses, each))[1] for each in rules] for _ in range(PAIRS)]
+        verbatim_s, spoken_s = map(median, zip(*runs, strict=True))
         print(
-            f"{system}, {len(of):,} utterances: verbatim {verbatim:.3f} s, spoken {said:.3f} s: {said / verbatim:.1f} ×"
+            f"{system}, {len(references):,} utterances: verbatim {verbatim_s:.3f} s, spoken {spoken_s:.3f} s: "
+            f"{spoken_s / verbatim_s:.1f} ×"
         )
 
 
 def measure(folder: Path, utterances: int, wer: float, jiwer: list[str]) -> None:
-    of, said = map(str, transcript_corpus.write(folder, utterances, 1, wer))
-    ours = [*OURS, "-r", of, "-H", said, "--like-sclite"]
-    sclite = [SCLITE, "-r", of, "trn", "-h", said, "trn", "-i", "spu_id", "-f", "0", "-o", "sum", "stdout"]
-    rows = {
-        "harness score": timed(ours, ROUNDS),
-        "sclite -o sum": timed(sclite, SLOW_ROUNDS),
-        "jiwer, a script": timed([*jiwer, of, said], SLOW_ROUNDS),
-        "harness score --json": timed([*ours, "--json", os.devnull], SLOW_ROUNDS),
-        "harness score --confusions": timed([*ours, "--confusions"], SLOW_ROUNDS),
-        "harness score --alignments": timed([*ours, "--alignments"], SLOW_ROUNDS),
+    """Prints the table of one corpus. jiwer: the command of its script."""
+    reference, hypothesis = transcript_corpus.write(folder, utterances, 1, wer)
+    ours = [*OURS, "-r", str(reference), "-H", str(hypothesis), "--like-sclite"]
+    sclite = transcript_corpus.sclite_command(reference, hypothesis)
+    rows: dict[str, Times] = {
+        "harness score": quickest_program(ours, ROUNDS),
+        "sclite -o sum": quickest_program(sclite, SLOW_ROUNDS),
+        "jiwer, a script": quickest_program([*jiwer, str(reference), str(hypothesis)], SLOW_ROUNDS),
+        "harness score --json": quickest_program([*ours, "--json", os.devnull], SLOW_ROUNDS),
+        "harness score --confusions": quickest_program([*ours, "--confusions"], SLOW_ROUNDS),
+        "harness score --alignments": quickest_program([*ours, "--alignments"], SLOW_ROUNDS),
     }
-    figures = totals(ours, r"Sum / avg +(.*)"), totals(sclite, r"Sum/Avg *\|(.*)")
-    same = "the same in both" if figures[0] == figures[1] else f"NOT THE SAME: {figures}"
-    print(f"\n{utterances:,} utterances, WER {figures[0][-2]} %; totals are {same}")
+    our_totals, sclite_totals = totals(ours, r"Sum / avg +(.*)"), totals(sclite, r"Sum/Avg *\|(.*)")
+    same = "the same in both" if our_totals == sclite_totals else f"NOT THE SAME: {(our_totals, sclite_totals)}"
+    print(f"\n{utterances:,} utterances, WER {our_totals[-2]} %; totals are {same}")
     print(f"{'seconds':28s}{'wall':>8s}{'processor':>11s}{'wall / ours':>13s}{'processor / ours':>18s}")
-    least = rows["harness score"]
-    for name, (wall, cpu) in rows.items():
-        print(f"{name:28s}{wall:8.2f}{cpu:11.2f}{wall / least[0]:13.1f}{cpu / least[1]:18.1f}")
+    base = rows["harness score"]
+    for name, times in rows.items():
+        print(
+            f"{name:28s}{times.wall_s:8.2f}{times.cpu_s:11.2f}"
+            f"{times.wall_s / base.wall_s:13.1f}{times.cpu_s / base.cpu_s:18.1f}"
+        )
 
 
 def totals(command: list[str], row: str) -> list[str]:
-    """The figures of a summary's row of totals."""
+    """Runs a command, and returns the numbers in the row of totals of its summary; none if it prints no such row."""
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = re.search(row, printed)
-    return re.findall(r"[\d.]+", found[1]) if found else []
+    match = re.search(row, printed)
+    return re.findall(r"[\d.]+", match[1]) if match else []
 
 
 if __name__ == "__main__":

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import os
-import shutil
-import tempfile
 import time
 from bisect import bisect_right
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+from private_lab import lab_sound_server
 from responses import (
     HEADER,
     LEVELS_DBFS,
@@ -23,7 +19,8 @@ from responses import (
     SNRS,
     WITHIN_S,
     Errors,
-    Placed,
+    PlacedResponse,
+    Report,
     compare,
     noise,
     row,
@@ -33,9 +30,7 @@ from responses import (
 )
 
 from harness.base.plugins import Group, load
-from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
-from harness.model.observation import Observation
 from harness.model.stimulus import Waveform
 from harness.sound.capture import Block, Capture
 from harness.sound.hearing import Hearing
@@ -45,15 +40,16 @@ from harness.sound.playback import Playback
 LAB = "virtual_lab"
 ROOMS_AT_ONCE = 3
 """Each with a sound server of its own, so that a quarter of an hour of sound takes some minutes."""
-_AROUND_S = 0.2
+_SEARCH_MARGIN_S = 0.2
+"""A response is searched for this long before and after the time at which it should arrive."""
 _AFTER_S = 1.5
-_WHOLE = 0.85
-"""Least correlation of a sound that arrived whole; pink noise at 10 dB SNR leaves 0.90 to 0.94."""
+_MIN_CORRELATION = 0.85
+"""Of a sound that arrived whole; pink noise at 10 dB SNR leaves 0.90 to 0.94."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One condition."""
+class Condition:
+    """What a row of the table is measured in; without noise if snr_db is None."""
 
     set_name: str
     level_dbfs: float
@@ -62,134 +58,147 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """correlation: the least, of what was played with what was heard. overruns: of all streams.
+    """The result in a condition.
 
-    lost: utterances that did not arrive whole, which a computer without time to spare does; they are left out.
+    - correlation: the least one of a response as it was played with the same as it was heard.
+    - overruns: of all streams.
+    - lost: responses that did not arrive whole, as happens on a busy computer; they are left out of `errors`.
     """
 
-    cell: Cell
+    condition: Condition
     errors: Errors
     correlation: float
     overruns: int
     lost: int
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """When the first sample of a response was heard, and how like it was to the one that was played."""
+
+    at_s: float
+    correlation: float
+
+
 class Listener:
-    """The real capture and hearing; keeps the blocks, and what was told and when."""
+    """Feeds what the microphone captures to the harness' hearing; keeps the blocks, and what was reported when."""
 
     def __init__(self, detector: str) -> None:
         self.hearing = Hearing("mic", load(Group.SPEECH_DETECTORS, detector)())
         self.blocks: list[Block] = []
-        self.told: list[tuple[Observation, float]] = []
+        self.reports: list[Report] = []
         self.overruns = 0
 
-    def take(self, block: Block) -> None:
+    def feed(self, block: Block) -> None:
         self.blocks.append(block)
-        self.told += [(seen, time.monotonic()) for seen in self.hearing.feed(block)]
+        self.reports += [Report(observation, time.monotonic()) for observation in self.hearing.feed(block)]
 
-    def overran(self, count: int) -> None:
+    def count_overruns(self, count: int) -> None:
         self.overruns += count
 
-    def place(self, played: Placed, near_s: float) -> tuple[float, float] | None:
-        """Host time of its first sample, by matched filter, and the correlation; None: it did not arrive whole."""
+    def find_arrival(self, response: PlacedResponse, near_s: float) -> Arrival | None:
+        """Searches for a response around a time, by matched filter; None if it did not arrive whole."""
         times = [block.at_s for block in self.blocks]
-        low = max(0, bisect_right(times, near_s - _AROUND_S) - 1)
-        high = bisect_right(times, near_s + len(played.samples) / RATE_HZ + _AROUND_S)
-        heard = self.blocks[low:high]
-        if len({block.epoch for block in heard}) != 1:
+        low = max(0, bisect_right(times, near_s - _SEARCH_MARGIN_S) - 1)
+        high = bisect_right(times, near_s + len(response.samples) / RATE_HZ + _SEARCH_MARGIN_S)
+        blocks = self.blocks[low:high]
+        if len({block.epoch for block in blocks}) != 1:
             return None
-        if sum(len(block.samples) for block in heard) < len(played.samples):
+        if sum(len(block.samples) for block in blocks) < len(response.samples):
             return None
-        found = find(np.concatenate([block.samples for block in heard]), played.samples)
-        starts = np.cumsum([0, *(len(block.samples) for block in heard)])
-        if found.correlation < _WHOLE:
+        match = find(np.concatenate([block.samples for block in blocks]), response.samples)
+        if match.correlation < _MIN_CORRELATION:
             return None
-        index = int(bisect_right(list(starts[1:]), found.sample))
-        return heard[index].at_s + (found.sample - float(starts[index])) / RATE_HZ, found.correlation
+        starts = np.cumsum([0, *(len(block.samples) for block in blocks)])
+        index = int(bisect_right(list(starts[1:]), match.sample))
+        return Arrival(blocks[index].at_s + (match.sample - float(starts[index])) / RATE_HZ, match.correlation)
 
 
-def _fault(_at: object, what: str) -> None:
-    raise SoundError(f"the sound path was lost: {what}")
+def _raise_fault(_at: object, reason: str) -> None:
+    raise SoundError(f"the sound path was lost: {reason}")
 
 
-def _nothing(*_: object) -> None:
-    """Not of interest here."""
+def _ignore(*_: object) -> None:
+    """A callback for what does not matter here."""
 
 
-def run_cell(cell: Cell, detector: str, count: int) -> Outcome:
-    seed = SETS[cell.set_name][2]
-    samples, placed = scene(utterances_of(cell.set_name, count), cell.level_dbfs, seed)
+def measure_condition(condition: Condition, detector: str, count: int) -> Outcome:
+    seed = SETS[condition.set_name].seed
+    samples, responses = scene(utterances_of(condition.set_name, count), condition.level_dbfs, seed)
     listener = Listener(detector)
-    started: list[float] = []
+    started_s: list[float] = []
 
-    def mouth(device: str, stack: ExitStack) -> Playback:
+    def open_speaker(device: str, stack: ExitStack) -> Playback:
         playback = Playback(
             device,
             LAB,
-            on_started=lambda _, at: started.append(at.at_s),
-            on_ended=_nothing,
-            on_fault=_fault,
-            on_back=_nothing,
-            on_overrun=listener.overran,
+            on_started=lambda _, at: started_s.append(at.at_s),
+            on_ended=_ignore,
+            on_fault=_raise_fault,
+            on_back=_ignore,
+            on_overrun=listener.count_overruns,
         )
         playback.open()
         stack.callback(playback.close)
         return playback
 
     with ExitStack() as stack:
-        if cell.snr_db is not None:
+        if condition.snr_db is not None:
             # The microphone opens into the noise: how fast a floor follows noise that sets in is another question.
-            around = noise(len(samples) + 3 * RATE_HZ, cell.level_dbfs, cell.snr_db, seed)
-            mouth("harness_speaker_far", stack).play("noise", Waveform(sixteen_bits(around), RATE_HZ))
-            while not started:
+            background = noise(len(samples) + 3 * RATE_HZ, condition.level_dbfs, condition.snr_db, seed)
+            open_speaker("harness_speaker_far", stack).play("noise", Waveform(sixteen_bits(background), RATE_HZ))
+            while not started_s:
                 time.sleep(0.01)
-            started.clear()
+            started_s.clear()
         capture = Capture(
-            "harness_mic", LAB, on_block=listener.take, on_fault=_fault, on_back=_nothing, on_overrun=listener.overran
+            "harness_mic",
+            LAB,
+            on_block=listener.feed,
+            on_fault=_raise_fault,
+            on_back=_ignore,
+            on_overrun=listener.count_overruns,
         )
         capture.open()
         stack.callback(capture.close)
-        mouth("dut_speaker", stack).play("responses", Waveform(samples, RATE_HZ))
+        open_speaker("dut_speaker", stack).play("responses", Waveform(samples, RATE_HZ))
         time.sleep(len(samples) / RATE_HZ + _AFTER_S)
-    spans, correlations, told, lost = [], [], listener.told, 0
-    for one in placed:
-        near_s = started[0] + one.first / RATE_HZ
-        found = listener.place(one, near_s)
-        if found is None:
+    return _outcome(condition, responses, started_s[0], listener)
+
+
+def _outcome(condition: Condition, responses: list[PlacedResponse], started_s: float, listener: Listener) -> Outcome:
+    """Compares what was reported with where each response arrived; nothing reported about a lost one counts."""
+    spans, correlations, reports, lost = [], [], listener.reports, 0
+    for response in responses:
+        near_s = started_s + response.first / RATE_HZ
+        arrival = listener.find_arrival(response, near_s)
+        if arrival is None:
             lost += 1
-            over_s = near_s + len(one.samples) / RATE_HZ + WITHIN_S
-            told = [(seen, when) for seen, when in told if not near_s - WITHIN_S < seen.at.at_s < over_s]
+            over_s = near_s + len(response.samples) / RATE_HZ + WITHIN_S
+            reports = [report for report in reports if not near_s - WITHIN_S < report.observation.at.at_s < over_s]
             continue
-        spans.append((found[0] + one.onset_s, found[0] + one.end_s))
-        correlations.append(found[1])
-    return Outcome(cell, compare(told, spans), min(correlations, default=0.0), listener.overruns, lost)
+        spans.append((arrival.at_s + response.onset_s, arrival.at_s + response.end_s))
+        correlations.append(arrival.correlation)
+    return Outcome(condition, compare(reports, spans), min(correlations, default=0.0), listener.overruns, lost)
 
 
-def run_room(cells: list[Cell], detector: str, count: int) -> list[Outcome]:
-    """Several conditions in a room of their own; every process that it starts has ended when it returns."""
-    folder = Path(tempfile.mkdtemp(prefix="vh-"))
-    os.environ["HARNESS_LAB"] = str(folder)
-    server = LabSoundServer(folder)
-    try:
-        state = {"environment": server.start(), "mqtt_host": "127.0.0.1", "mqtt_port": 0, "pids": {}}
-        (folder / "lab.json").write_text(json.dumps(state), encoding="utf-8")
+def measure_in_room(conditions: list[Condition], detector: str, count: int) -> list[Outcome]:
+    """Measures conditions in a room of their own; every process that it starts has ended when it returns."""
+    with lab_sound_server() as server:
         server.set_path_gain("spk_far", "ear_h", 0.0)
-        return [run_cell(cell, detector, count) for cell in cells]
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        return [measure_condition(condition, detector, count) for condition in conditions]
 
 
-def sound(detector: str, set_names: tuple[str, ...], count: int) -> None:
-    cells = [Cell(name, level, snr_db) for name in set_names for level in LEVELS_DBFS for snr_db in SNRS]
-    begun_s = time.monotonic()
-    rooms = min(ROOMS_AT_ONCE, len(cells))
+def measure_through_rooms(detector: str, set_names: tuple[str, ...], count: int) -> None:
+    """Prints the table of all conditions, `count` responses in each."""
+    conditions = [Condition(name, level, snr_db) for name in set_names for level in LEVELS_DBFS for snr_db in SNRS]
+    began_s = time.monotonic()
+    rooms = min(ROOMS_AT_ONCE, len(conditions))
     with ProcessPoolExecutor(rooms, multiprocessing.get_context("spawn")) as pool:
-        running = [pool.submit(run_room, cells[first::rooms], detector, count) for first in range(rooms)]
-        outcomes = [outcome for one in running for outcome in one.result()]
+        futures = [pool.submit(measure_in_room, conditions[first::rooms], detector, count) for first in range(rooms)]
+        outcomes = [outcome for future in futures for outcome in future.result()]
     print(HEADER + "  corr  xruns lost")
-    for outcome in sorted(outcomes, key=lambda outcome: cells.index(outcome.cell)):
-        cell = outcome.cell
-        line = row(detector, cell.set_name, cell.level_dbfs, cell.snr_db, outcome.errors)
+    for outcome in sorted(outcomes, key=lambda outcome: conditions.index(outcome.condition)):
+        condition = outcome.condition
+        line = row(detector, condition.set_name, condition.level_dbfs, condition.snr_db, outcome.errors)
         print(f"{line}  {outcome.correlation:.3f}  {outcome.overruns:4}  {outcome.lost:4}")
-    print(f"{count} utterances a row, each through the room, in {time.monotonic() - begun_s:.0f} s")
+    print(f"{count} utterances a row, each through the room, in {time.monotonic() - began_s:.0f} s")

@@ -13,4 +13,5 @@ SMALLEST = os.environ.get("SMALLEST", "0") not in ("", "0")
 
 
 def sized(usual: Amount, smallest: Amount) -> Amount:
+    """Returns `smallest` with SMALLEST=1, else `usual`."""
     return smallest if SMALLEST else usual

@@ -7,8 +7,8 @@ from harness.statistics.agreement import agreement
 from tests.unit.statistics.simulations import (
     CATEGORIES,
     confusion_matrix,
+    drawn_labels,
     prevalences,
-    said,
     true_raw_and_alpha,
     truths,
 )
@@ -35,7 +35,7 @@ def test_intervals_keep_the_true_agreement(rights: tuple[float, ...], items: int
     truth = true_raw_and_alpha(matrices, prevalences())
     covered = np.zeros(2)
     for _ in range(RUNS):
-        estimate = agreement(said(truths(items, random), matrices, random), CATEGORIES, resamples=1000)
+        estimate = agreement(drawn_labels(truths(items, random), matrices, random), CATEGORIES, resamples=1000)
         for index, (figure, true) in enumerate(zip((estimate.raw, estimate.alpha), truth, strict=True)):
             assert figure.interval is not None
             covered[index] += figure.interval[0] <= true <= figure.interval[1]

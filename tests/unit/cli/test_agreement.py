@@ -18,7 +18,7 @@ from harness.model.errors import InputError
 from harness.rating.figures.agreement import CATEGORIES
 from harness.statistics.agreement import MISSING
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
-from tests.unit.statistics.simulations import confusion_matrix, said, truths
+from tests.unit.statistics.simulations import confusion_matrix, drawn_labels, truths
 
 HOSTILE = "cat\x1b]0;owned\x07[red]北京北京北京北京"
 
@@ -32,7 +32,9 @@ def folder(tmp_path: Path) -> Path:
     folder = store_session(tmp_path / "s1", answers(40, ("kitchen", "den")))
     random = np.random.default_rng(1)
     clips = list(clips_of(folder).items())
-    table = said(truths(80, random), [confusion_matrix(right) for right in (0.95, 0.9, 0.7)], random, missing=0.1)
+    table = drawn_labels(
+        truths(80, random), [confusion_matrix(right) for right in (0.95, 0.9, 0.7)], random, missing=0.1
+    )
     give(
         folder,
         [

@@ -139,7 +139,7 @@ def truths(items: int, random: np.random.Generator, categories: int = CATEGORIES
     return random.choice(categories, items, p=prevalences(categories))
 
 
-def said(
+def drawn_labels(
     truth: NDArray[np.int64], matrices: list[NDArray[np.float64]], random: np.random.Generator, missing: float = 0.0
 ) -> NDArray[np.int64]:
     """A table of labels, raters × items."""

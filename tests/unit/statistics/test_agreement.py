@@ -30,8 +30,8 @@ from harness.statistics.intervals import Share
 from tests.unit.statistics.simulations import (
     CATEGORIES,
     confusion_matrix,
+    drawn_labels,
     prevalences,
-    said,
     true_raw_and_alpha,
     truths,
     with_shared_errors,
@@ -144,7 +144,7 @@ def test_simulated_raters_have_the_agreement_that_they_must() -> None:
     """Four raters, 20,000 items: within 0.015 of what their confusion matrices imply (3 standard errors)."""
     matrices = [confusion_matrix(right) for right in (0.95, 0.9, 0.8, 0.7)]
     random = np.random.default_rng(3)
-    labels = said(truths(20_000, random), matrices, random)
+    labels = drawn_labels(truths(20_000, random), matrices, random)
     raw, alpha = true_raw_and_alpha(matrices, prevalences())
     figures = agreement(labels, CATEGORIES, resamples=500)
     assert figures.raw.value == pytest.approx(raw, abs=0.015)
@@ -207,7 +207,7 @@ def test_the_model_recovers_confusions_and_priors() -> None:
     random = np.random.default_rng(11)
     matrices = [confusion_matrix(right) for right in (0.95, 0.9, 0.85, 0.75, 0.6)]
     truth = truths(2000, random)
-    fit = dawid_skene(said(truth, matrices, random, missing=0.1), CATEGORIES)
+    fit = dawid_skene(drawn_labels(truth, matrices, random, missing=0.1), CATEGORIES)
     assert fit.converged
     assert np.abs(fit.priors - prevalences()).max() < 0.03
     common = prevalences() > 0.05
@@ -245,7 +245,7 @@ def test_the_model_puts_wrong_answers_of_raters_first_in_a_review() -> None:
     """Two careful raters and three careless ones: a third of the items has most of what is wrong."""
     random = np.random.default_rng(2)
     truth = truths(800, random)
-    labels = said(truth, [confusion_matrix(right) for right in (0.95, 0.95, 0.4, 0.4, 0.4)], random)
+    labels = drawn_labels(truth, [confusion_matrix(right) for right in (0.95, 0.95, 0.4, 0.4, 0.4)], random)
     lead, _ = agreed_on(labels).T
     agreed = lead != MISSING
     sure = dawid_skene(labels, CATEGORIES).posteriors[np.arange(800), lead][agreed]
@@ -262,7 +262,7 @@ def test_only_known_answers_reveal_errors_that_raters_share() -> None:
 
     def drawn(items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         truth = truths(items, random)
-        return truth, with_shared_errors(truth, said(truth, matrices, random), 0.15, random)
+        return truth, with_shared_errors(truth, drawn_labels(truth, matrices, random), 0.15, random)
 
     truth, labels = drawn(1500)
     lead, votes = agreed_on(labels).T
@@ -283,7 +283,7 @@ def test_only_known_answers_reveal_errors_that_raters_share() -> None:
 def test_model_improves_each_round_and_converges() -> None:
     random = np.random.default_rng(4)
     for raters, items in ((2, 30), (3, 12), (6, 200)):
-        labels = said(truths(items, random), [confusion_matrix(0.7)] * raters, random, missing=0.3)
+        labels = drawn_labels(truths(items, random), [confusion_matrix(0.7)] * raters, random, missing=0.3)
         fit = dawid_skene(labels, CATEGORIES)
         assert (np.diff(fit.objectives) > -1e-8 * np.abs(fit.objectives[1:])).all()
         assert fit.converged == (fit.rounds < MAX_ROUNDS)
@@ -306,7 +306,7 @@ def test_rater_accuracy_excludes_their_own_label() -> None:
     random = np.random.default_rng(6)
     rights = (0.95, 0.9, 0.9, 0.5)
     truth = truths(500, random)
-    labels = said(truth, [confusion_matrix(right) for right in rights], random)
+    labels = drawn_labels(truth, [confusion_matrix(right) for right in rights], random)
     others = leave_one_out(labels)
     for rater, right in enumerate(rights):
         labelled = others[rater] != MISSING
