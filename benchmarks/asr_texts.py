@@ -5,7 +5,8 @@
     python benchmarks/asr_texts.py recognise pocketsphinx FOLDER  # in an environment with pocketsphinx 5.1.1
     python benchmarks/asr_texts.py gather FOLDER tests/data/asr   # the trn files
 
-About 3 CPU minutes for the speech, 15 for whisper and 5 for pocketsphinx. Who was stopped goes on where it was.
+About 3 CPU minutes for the speech, 15 for whisper and 5 for pocketsphinx. A recogniser that was stopped resumes.
+Imports are inside functions, so that the environment with pocketsphinx needs neither numpy nor the harness.
 """
 
 from __future__ import annotations
@@ -151,16 +152,16 @@ PATTERNS = (
 
 
 def sentences(seed: int = SEED) -> Iterator[str]:
-    """Different sentences without end, the patterns in turn; the same seed gives the same ones."""
-    chance = random.Random(seed)
+    """Different sentences without end, by each pattern in turn; the same seed gives the same ones."""
+    random_source = random.Random(seed)
     seen: set[str] = set()
     while True:
         for pattern in PATTERNS:
             text = pattern
             for slot, choices in SLOTS.items():
                 while f"{{{slot}}}" in text:
-                    text = text.replace(f"{{{slot}}}", chance.choice(choices), 1)
-            # "the third" after "the third" and the like are left in: repeated words make ties for an aligner.
+                    text = text.replace(f"{{{slot}}}", random_source.choice(choices), 1)
+            # Repetitions such as "the third" after "the third" are welcome: they make ties for an aligner.
             text = text[0].upper() + text[1:]
             if text not in seen:
                 seen.add(text)
@@ -168,11 +169,11 @@ def sentences(seed: int = SEED) -> Iterator[str]:
 
 
 def speak(folder: Path) -> None:
-    """Writes reference.trn and a WAV for each sentence. Voices and noise change in turn, each with each."""
+    """Writes reference.trn and a WAV for each sentence. Voices take turns; after each turn the noise changes."""
     import numpy as np
 
     from harness.base.plugins import Group, load
-    from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec, Waveform
+    from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec
     from harness.sound.level import at_level
     from harness.sound.recordings import at_rate
     from harness.sound.stimuli.ambience import make_noise
@@ -188,33 +189,28 @@ def speak(folder: Path) -> None:
         quiet = np.zeros(RATE_HZ // 4, np.float32)
         samples = np.concatenate([quiet, speech, quiet])
         if snr_db is not None:
-            kind = NoiseSpec(NoiseKind.PINK, snr_db)
-            samples = samples + make_noise(kind, len(samples), RATE_HZ, SPEECH_DBFS - snr_db, SEED + number).samples
+            noise = NoiseSpec(NoiseKind.PINK, snr_db)
+            samples = samples + make_noise(noise, len(samples), RATE_HZ, SPEECH_DBFS - snr_db, SEED + number).samples
         id_ = f"{speaker}_{number:04d}"
-        _write_wave(folder / f"{id_}.wav", Waveform(samples.astype(np.float32), RATE_HZ).samples)
+        pcm = (np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()
+        with wave.open(str(folder / f"{id_}.wav"), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(RATE_HZ)
+            file.writeframes(pcm)
         lines.append(f"{text} ({id_})\n")
     (folder / "reference.trn").write_text("".join(lines), encoding="utf-8")
 
 
-def _write_wave(path: Path, samples: object) -> None:
-    import numpy as np
-
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE_HZ)
-        file.writeframes((np.clip(np.asarray(samples), -1, 1) * 32767).astype("<i2").tobytes())
-
-
 def recognise(system: str, folder: Path) -> None:
-    """Writes <system>.trn, a line at a time, so that it can be stopped."""
-    hear = {"whisper": _whisper, "pocketsphinx": _pocketsphinx}[system]()
+    """Appends the lines that <system>.trn lacks, one at a time, so that it can be stopped."""
+    transcribe = {"whisper": _whisper, "pocketsphinx": _pocketsphinx}[system]()
     target = folder / f"{system}.trn"
     done = len(target.read_text(encoding="utf-8").splitlines()) if target.exists() else 0
     ids = [line.rpartition("(")[2].rstrip(")\n") for line in (folder / "reference.trn").open(encoding="utf-8")]
     with target.open("a", encoding="utf-8") as out:
         for id_ in ids[done:]:
-            out.write(f"{' '.join(hear(folder / f'{id_}.wav').split())} ({id_})\n".lstrip())
+            out.write(f"{' '.join(transcribe(folder / f'{id_}.wav').split())} ({id_})\n".lstrip())
             out.flush()
 
 
@@ -226,11 +222,11 @@ def _whisper() -> Callable[[Path], str]:
 
     engine = FasterWhisper(beam_size=1)
 
-    def hear(path: Path) -> str:
+    def transcribe(path: Path) -> str:
         samples = np.frombuffer(_frames(path), "<i2").astype(np.float32) / 32768
         return engine.transcribe(Waveform(samples, RATE_HZ))
 
-    return hear
+    return transcribe
 
 
 def _pocketsphinx() -> Callable[[Path], str]:
@@ -240,14 +236,14 @@ def _pocketsphinx() -> Callable[[Path], str]:
     narrow = {"ds": 3, "topn": 1, "maxhmmpf": 800, "maxwpf": 5, "bestpath": False, "fwdflat": False}
     decoder = Decoder(samprate=RATE_HZ, loglevel="FATAL", **narrow)
 
-    def hear(path: Path) -> str:
+    def transcribe(path: Path) -> str:
         decoder.start_utt()
         decoder.process_raw(_frames(path), full_utt=True)
         decoder.end_utt()
-        found = decoder.hyp()
-        return found.hypstr if found else ""
+        hypothesis = decoder.hyp()
+        return hypothesis.hypstr if hypothesis else ""
 
-    return hear
+    return transcribe
 
 
 def _frames(path: Path) -> bytes:
@@ -256,12 +252,12 @@ def _frames(path: Path) -> bytes:
 
 
 def gather(folder: Path, target: Path) -> None:
-    """The references and, of each recogniser, what it wrote; without utterances that nobody wants to read."""
+    """Copies the trn files to a folder, without the utterances in which somebody is rude."""
     target.mkdir(parents=True, exist_ok=True)
     names = ("reference", *SYSTEMS)
     files = [(folder / f"{name}.trn").read_text(encoding="utf-8").splitlines() for name in names]
-    kept = [rows for rows in zip(*files, strict=True) if not any(map(RUDE.search, rows))]
-    for name, lines in zip(names, zip(*kept, strict=True), strict=True):
+    utterances = [lines for lines in zip(*files, strict=True) if not any(map(RUDE.search, lines))]
+    for name, lines in zip(names, zip(*utterances, strict=True), strict=True):
         (target / f"{name}.trn").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -1,23 +1,25 @@
-"""How often learned chimes are found, how often other sound is taken for one, and how far the times are off.
+"""How often learned chimes are detected, how often other sound is taken for one, and how far the times are off.
 
 python benchmarks/bench_earcons.py              all tables, about three minutes
 python benchmarks/bench_earcons.py --hours 0.1  less speech and noise without a chime
 
-Four chimes are learned as they are synthesised, and found in white noise and in speech of eight synthetic voices. In
-the rooms, each chime comes with reverberation of its own that has half of its energy, so the learned one never fits.
+Four chimes are learned as they are synthesised. They are then sought in white noise and in speech of eight synthetic
+voices. In rooms, each chime has a reverberation of its own with half of its energy, so it never equals the learned one.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import soxr
 from scipy import signal
 from sizes import sized
+from timing import timed
 
 from harness.base.plugins import Group, load
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
@@ -35,13 +37,18 @@ although never always where when machine moon noon soon beat boat boot bat she h
 thunder whisper silver golden people children animal engine music nobody everything turn play stop call weather"""
 SNRS_DB = sized((20, 10, 5, 0), (10,))
 ROOMS_S = sized((0.0, 0.3, 0.6), (0.3,))
+"""Length of the reverberation."""
+SPACING_S = 1.6
+"""From one chime to the next; each begins 0 to 0.4 s later."""
+MAX_ERROR_S = 0.2
+"""A detection that is further from a chime is not one of it."""
 
 
-def tones(*parts: tuple[float, ...], seconds: float) -> Mono:
-    """One part after another; each part is a chord."""
-    at_s = np.arange(round(seconds * HZ)) / HZ
-    fade = np.clip(np.minimum(at_s, at_s[::-1]) / 0.008, 0, 1)
-    pieces = [fade * sum(np.sin(2 * np.pi * hz * at_s) for hz in part) / len(part) for part in parts]
+def tones(*chords: tuple[float, ...], seconds: float) -> Mono:
+    """Chords of sines one after another, each so many seconds long; frequencies in Hz."""
+    time_s = np.arange(round(seconds * HZ)) / HZ
+    fade = np.clip(np.minimum(time_s, time_s[::-1]) / 0.008, 0, 1)
+    pieces = [fade * sum(np.sin(2 * np.pi * hz * time_s) for hz in chord) / len(chord) for chord in chords]
     return np.concatenate(pieces).astype(np.float32)
 
 
@@ -56,70 +63,87 @@ def chimes() -> dict[str, LearnedEarcon]:
     return {name: LearnedEarcon("device", EarconMeaning.WAKE, sound) for name, sound in sounds.items()}
 
 
-def speech(seconds: float, chance: np.random.Generator) -> Mono:
+def speech(seconds: float, random: np.random.Generator) -> Mono:
     """Random words in all voices, RMS 1."""
-    spoken, count = [], 0
+    pieces, count = [], 0
     while count < seconds * HZ:
-        engine, voice = VOICES[int(chance.integers(len(VOICES)))]
-        text = " ".join(chance.choice(VOCABULARY.split(), 24))
-        said = load(Group.VOICES, engine)().speak(text, VoiceSpec(engine=engine, name=voice))
-        sound = soxr.resample(said.samples, said.rate_hz, HZ).astype(np.float32)
-        spoken.append(sound / np.sqrt(np.mean(sound**2)))
-        count += len(sound)
-    return np.concatenate(spoken)[: round(seconds * HZ)]
+        engine, voice = VOICES[int(random.integers(len(VOICES)))]
+        text = " ".join(random.choice(VOCABULARY.split(), 24))
+        waveform = load(Group.VOICES, engine)().speak(text, VoiceSpec(engine=engine, name=voice))
+        samples = soxr.resample(waveform.samples, waveform.rate_hz, HZ).astype(np.float32)
+        pieces.append(samples / np.sqrt(np.mean(samples**2)))
+        count += len(samples)
+    return np.concatenate(pieces)[: round(seconds * HZ)]
 
 
-def reverberation(seconds: float, chance: np.random.Generator) -> Mono:
+def reverberation(seconds: float, random: np.random.Generator) -> Mono:
+    """A room's response: the direct sound, and noise that decays by 60 dB and has half of its energy."""
     count = round(seconds * HZ)
-    decay = chance.normal(size=count) * 10 ** (-3 * np.arange(count) / count)
-    decay[:32] = 0
-    decay *= np.sqrt(0.5 / np.sum(decay**2))
-    decay[0] = 1.0
-    return decay.astype(np.float32)
+    response = random.normal(size=count) * 10 ** (-3 * np.arange(count) / count)
+    response[:32] = 0
+    response *= np.sqrt(0.5 / np.sum(response**2))
+    response[0] = 1.0
+    return response.astype(np.float32)
 
 
-def heard(earcon: LearnedEarcon, samples: Mono) -> list[EarconDetection]:
+def detections_of(earcon: LearnedEarcon, samples: Mono) -> list[EarconDetection]:
+    """What the finder detects when it gets the samples 0.1 s at a time."""
     finder = EarconFinder((earcon,))
     pieces: Iterator[Mono] = (samples[first : first + 1600] for first in range(0, len(samples), 1600))
-    return [one for piece in pieces for one in finder.feed(piece.astype(np.float32))]
+    return [detection for piece in pieces for detection in finder.feed(piece.astype(np.float32))]
 
 
-def detection(name: str, earcon: LearnedEarcon, backgrounds: dict[str, Mono], count: int) -> None:
-    chance = np.random.default_rng(1)
+def with_chimes(
+    earcon: LearnedEarcon, background: Mono, snr_db: float, room_s: float, count: int, random: np.random.Generator
+) -> tuple[Mono, list[int]]:
+    """A piece of the background, so many dB below the chime, with `count` chimes; and the first sample of each."""
     level = float(np.sqrt(np.mean(earcon.samples**2)))
-    for room_s in ROOMS_S:
-        for kind, background in backgrounds.items():
-            for snr_db in SNRS_DB:
-                length = round((1.6 * count + 2) * HZ)
-                first = int(chance.integers(len(background) - length))
-                samples = background[first : first + length] * np.float32(level * 10 ** (-snr_db / 20))
-                truth = [int((0.6 + 1.6 * n + chance.uniform(0, 0.4)) * HZ) for n in range(count)]
-                for at in truth:
-                    sound = np.convolve(earcon.samples, reverberation(room_s, chance)) if room_s else earcon.samples
-                    samples[at : at + len(sound)] += sound
-                found = heard(earcon, samples)
-                near = [min(found, key=lambda one: abs(one.start - at), default=None) for at in truth]
-                pairs = [(one, at) for one, at in zip(near, truth, strict=True) if one and abs(one.start - at) < HZ / 5]
-                errors = [abs(one.start - at) / HZ for one, at in pairs]
-                honest = sum(error <= one.error_s for error, (one, _) in zip(errors, pairs, strict=True))
-                extra = len(found) - len({one.start for one, _ in pairs})
-                stated = np.median([one.error_s for one, _ in pairs]) if pairs else np.nan
-                p50, p99 = np.percentile(errors, (50, 99)) if errors else (np.nan, np.nan)
-                print(
-                    f"{name:12} {room_s:4.1f} {kind:7} {snr_db:4} {len(pairs):5}/{count:<4} {extra:5} "
-                    f"{1000 * p50:8.1f} {1000 * p99:8.1f} {1000 * stated:8.1f} {honest:6}/{len(pairs)}",
-                    flush=True,
-                )
+    length = round((SPACING_S * count + 2) * HZ)
+    first = int(random.integers(len(background) - length))
+    samples = background[first : first + length] * np.float32(level * 10 ** (-snr_db / 20))
+    starts = [int((0.6 + SPACING_S * number + random.uniform(0, 0.4)) * HZ) for number in range(count)]
+    for start in starts:
+        chime = np.convolve(earcon.samples, reverberation(room_s, random)) if room_s else earcon.samples
+        samples[start : start + len(chime)] += chime
+    return samples, starts
 
 
-def false_finds(name: str, earcon: LearnedEarcon, backgrounds: dict[str, Mono]) -> None:
-    for kind, background in backgrounds.items():
-        began_s = time.process_time()
-        found = len(heard(earcon, 0.05 * background))
-        hours, spent_s = len(background) / HZ / 3600, time.process_time() - began_s
-        low, high = garwood(found, hours) or (float("nan"), float("nan"))
+def matched(detections: list[EarconDetection], starts: list[int]) -> list[tuple[EarconDetection, float]]:
+    """The nearest detection of each chime that has one within MAX_ERROR_S, with its error in seconds."""
+    matches = []
+    for start in starts:
+        nearest = min(detections, key=lambda detection: abs(detection.start - start), default=None)
+        if nearest is not None and abs(nearest.start - start) < MAX_ERROR_S * HZ:
+            matches.append((nearest, abs(nearest.start - start) / HZ))
+    return matches
+
+
+def measure_detections(name: str, earcon: LearnedEarcon, backgrounds: dict[str, Mono], count: int) -> None:
+    """Prints a row for each room, background and SNR: chimes detected, other detections, and errors."""
+    random = np.random.default_rng(1)
+    for room_s, (kind, background), snr_db in itertools.product(ROOMS_S, backgrounds.items(), SNRS_DB):
+        samples, starts = with_chimes(earcon, background, snr_db, room_s, count, random)
+        detections = detections_of(earcon, samples)
+        matches = matched(detections, starts)
+        covered = sum(error_s <= detection.error_s for detection, error_s in matches)
+        extra = len(detections) - len({detection.start for detection, _ in matches})
+        stated_s = np.median([detection.error_s for detection, _ in matches]) if matches else np.nan
+        p50_s, p99_s = np.percentile([error_s for _, error_s in matches], (50, 99)) if matches else (np.nan, np.nan)
         print(
-            f"{name:12} {kind:7} {hours:6.2f} h {found:6} {found / hours:8.2f}/h ({low:.2f}–{high:.2f}), "
+            f"{name:12} {room_s:4.1f} {kind:7} {snr_db:4} {len(matches):5}/{count:<4} {extra:5} "
+            f"{1000 * p50_s:8.1f} {1000 * p99_s:8.1f} {1000 * stated_s:8.1f} {covered:6}/{len(matches)}",
+            flush=True,
+        )
+
+
+def measure_false_detections(name: str, earcon: LearnedEarcon, backgrounds: dict[str, Mono]) -> None:
+    """Prints detections per hour of each background without a chime, and the finder's share of a core."""
+    for kind, background in backgrounds.items():
+        detections, spent_s = timed(partial(detections_of, earcon, 0.05 * background))
+        count, hours = len(detections), len(background) / HZ / 3600
+        low, high = garwood(count, hours) or (float("nan"), float("nan"))
+        print(
+            f"{name:12} {kind:7} {hours:6.2f} h {count:6} {count / hours:8.2f}/h ({low:.2f}–{high:.2f}), "
             f"{100 * spent_s / (hours * 3600):.2f} % of a core",
             flush=True,
         )
@@ -130,20 +154,21 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=sized(1.0, 0.01), help="of speech and of noise without a chime")
     parser.add_argument("--count", type=int, default=sized(60, 2), help="chimes in each row; 0: only false finds")
     options = parser.parse_args()
-    chance = np.random.default_rng(7)
-    seconds = max(options.hours * 3600, 1.6 * options.count + 10)
+    random = np.random.default_rng(7)
+    seconds = max(options.hours * 3600, SPACING_S * options.count + 10)
     backgrounds = {
-        "noise": chance.normal(0, 1, round(seconds * HZ)).astype(np.float32),
-        "speech": speech(seconds, chance),
+        "noise": random.normal(0, 1, round(seconds * HZ)).astype(np.float32),
+        "speech": speech(seconds, random),
     }
-    known = chimes()
+    earcons = chimes()
     print(f"Finds from a score of {EARCON_THRESHOLD:g} on. Errors in ms; stated: the median of the stated errors.")
     print("chime        room kind     SNR    found  more     p50      p99   stated honest")
-    for name, earcon in known.items() if options.count else ():
-        detection(name, earcon, backgrounds, options.count)
+    if options.count:
+        for name, earcon in earcons.items():
+            measure_detections(name, earcon, backgrounds, options.count)
     print("\nfalse finds without a chime (95 % interval, Garwood)")
-    for name, earcon in known.items():
-        false_finds(name, earcon, backgrounds)
+    for name, earcon in earcons.items():
+        measure_false_detections(name, earcon, backgrounds)
 
 
 if __name__ == "__main__":

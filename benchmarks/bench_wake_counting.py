@@ -1,4 +1,4 @@
-"""Cost of counting wake events: a row taken in, a snapshot for the screen, matching, and a whole log.
+"""Cost of counting wake events: adding a row, a snapshot for the screen, matching, and a whole log.
 
 python benchmarks/bench_wake_counting.py      under a minute
 """
@@ -33,6 +33,7 @@ WINDOWS = sized(50_000, 50)
 
 
 def session() -> WakeRows:
+    """Wake trials of which every twentieth is missed, then ambient segments with EVENTS_A_SEGMENT each."""
     wakes = [wake_trial(number, devices=("a", "b")) for number in range(WAKES)]
     ambient = [wake_trial(WAKES + number, TrialKind.AMBIENT, ("a", "b")) for number in range(SEGMENTS)]
     rows = WakeRows()
@@ -44,51 +45,64 @@ def session() -> WakeRows:
     return rows
 
 
-def main() -> None:
-    rows = session()
+def measure_counting(rows: WakeRows) -> None:
+    """Prints what rows and snapshots cost, the last rows with a snapshot after each, as while a screen shows them."""
     figures = WakeFigures()
-    began = time.perf_counter()
+    began_s = time.perf_counter()
     for entry in rows.entries[:-LAST]:
         figures.add(entry)
-    took_s = time.perf_counter() - began
-    per_row_us = took_s / (len(rows.entries) - LAST) * 1e6
+    per_row_us = (time.perf_counter() - began_s) / (len(rows.entries) - LAST) * 1e6
     print(f"{len(rows.entries):,} rows, {len(figures.unmatched('a')):,} unmatched events: {per_row_us:.0f} µs a row")
-    began = time.perf_counter()
+    began_s = time.perf_counter()
     figures.snapshot()
-    print(f"first snapshot: {(time.perf_counter() - began) * 1e3:.0f} ms")
-    last_rows, snapshots = [], []
+    print(f"first snapshot: {(time.perf_counter() - began_s) * 1e3:.0f} ms")
+    rows_s, snapshots_s = [], []
     for entry in rows.entries[-LAST:]:
-        began = time.perf_counter()
+        began_s = time.perf_counter()
         figures.add(entry)
-        middle = time.perf_counter()
+        added_s = time.perf_counter()
         figures.snapshot()
-        last_rows.append(middle - began)
-        snapshots.append(time.perf_counter() - middle)
-    print(f"the last rows: median {statistics.median(last_rows) * 1e6:.0f} µs, worst {max(last_rows) * 1e3:.1f} ms")
-    ninety_nine = sorted(snapshots)[len(snapshots) * 99 // 100]
+        rows_s.append(added_s - began_s)
+        snapshots_s.append(time.perf_counter() - added_s)
+    print(f"the last rows: median {statistics.median(rows_s) * 1e6:.0f} µs, worst {max(rows_s) * 1e3:.1f} ms")
+    p99_s = sorted(snapshots_s)[len(snapshots_s) * 99 // 100]
     print(
-        f"a snapshot after each: median {statistics.median(snapshots) * 1e3:.1f} ms, p99 {ninety_nine * 1e3:.1f} ms, "
-        f"at 5 Hz {ninety_nine * 5:.1%} of a core at most"
+        f"a snapshot after each: median {statistics.median(snapshots_s) * 1e3:.1f} ms, p99 {p99_s * 1e3:.1f} ms, "
+        f"at 5 Hz {p99_s * 5:.1%} of a core at most"
     )
-    seq = figures.unmatched("a")[0].seq
-    entry = rows.add(EventReviewed(seq, ReviewVerdict.REAL_PERSON, "ann"))
-    began = time.perf_counter()
+    oldest = figures.unmatched("a")[0].seq
+    entry = rows.add(EventReviewed(oldest, ReviewVerdict.REAL_PERSON, "ann"))
+    began_s = time.perf_counter()
     figures.add(entry)
     figures.snapshot()
-    print(f"a review of the oldest event, and a snapshot: {(time.perf_counter() - began) * 1e3:.1f} ms")
+    print(f"a review of the oldest event, and a snapshot: {(time.perf_counter() - began_s) * 1e3:.1f} ms")
+
+
+def measure_matching() -> None:
     windows = [Window(index * 2.0, index * 2.0 + 2.7, index * 2.0 + 1.6) for index in range(WINDOWS)]
     events = [index * 1.0 for index in range(2 * WINDOWS)]
-    began = time.perf_counter()
+    began_s = time.perf_counter()
     match_events(windows, events, 0.5)
-    print(f"matching {len(events):,} events with {WINDOWS:,} overlapping windows: {time.perf_counter() - began:.2f} s")
-    began = time.perf_counter()
+    took_s = time.perf_counter() - began_s
+    print(f"matching {len(events):,} events with {WINDOWS:,} overlapping windows: {took_s:.2f} s")
+
+
+def measure_log(rows: WakeRows) -> None:
+    began_s = time.perf_counter()
     text = write(wake_log(WholeSession.of(rows.entries), "a"))
-    middle = time.perf_counter()
+    written_s = time.perf_counter()
     read(text)
     print(
-        f"the wake-evaluation log, {len(text) / 1e6:.1f} MB: {middle - began:.1f} s from rows to text, "
-        f"{time.perf_counter() - middle:.1f} s read back"
+        f"the wake-evaluation log, {len(text) / 1e6:.1f} MB: {written_s - began_s:.1f} s from rows to text, "
+        f"{time.perf_counter() - written_s:.1f} s read back"
     )
+
+
+def main() -> None:
+    rows = session()
+    measure_counting(rows)
+    measure_matching()
+    measure_log(rows)
 
 
 if __name__ == "__main__":

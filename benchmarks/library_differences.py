@@ -1,9 +1,9 @@
-"""How often other libraries align words otherwise than sclite does, on real and on random pairs (docs).
+"""How often other libraries align words otherwise than sclite does: the tables of docs/reference/scoring-compared.md.
 
     python benchmarks/library_differences.py [RANDOM_PAIRS]       20,000 without it; about a minute
 
-Real pairs are those of tests/data/asr under `plain`; random ones have few different words, so that many alignments
-cost the same. Prints tables in Markdown. The libraries live in the benchmarks' own environment (yardsticks.py).
+Real pairs are those of tests/data/asr under `plain`. Random ones have few different words, so that many alignments
+cost the same. Prints tables in Markdown. The libraries are in the benchmarks' own environment (yardsticks.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ SEED = 1
 RANDOM_PAIRS = 20_000
 SYSTEMS = ("whisper", "pocketsphinx")
 
-# Each gives, of every pair, its path in letters, or "S D I" where it shows no path, or its errors alone.
+# Prints a JSON object: for each library, the result on every pair. A result is a path in letters, or "S D I" if the
+# library shows no path, or the number of errors alone.
 LIBRARIES = r"""
 import json, sys
 from importlib.metadata import version
@@ -41,29 +42,30 @@ from meeteval.wer.wer.siso import siso_word_error_rate
 from rapidfuzz.distance import Levenshtein
 
 references, hypotheses = (open(path, encoding="utf-8").read().split("\n")[:-1] for path in sys.argv[1:3])
-pairs = [(of.split(), said.split()) for of, said in zip(references, hypotheses)]
+pairs = [(reference.split(), hypothesis.split()) for reference, hypothesis in zip(references, hypotheses)]
 LETTERS = {"equal": "C", "substitute": "S", "replace": "S", "delete": "D", "insert": "I"}
 
 def jiwer_path(chunks):
-    spans = ((one.type, max(one.ref_end_idx - one.ref_start_idx, one.hyp_end_idx - one.hyp_start_idx))
-             for one in chunks)
+    spans = ((chunk.type, max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx))
+             for chunk in chunks)
     return "".join(LETTERS[kind] * length for kind, length in spans)
 
-def rapidfuzz_path(of, said):
-    spans = ((one.tag, max(one.src_end - one.src_start, one.dest_end - one.dest_start))
-             for one in Levenshtein.opcodes(of, said))
+def rapidfuzz_path(reference, hypothesis):
+    spans = ((opcode.tag, max(opcode.src_end - opcode.src_start, opcode.dest_end - opcode.dest_start))
+             for opcode in Levenshtein.opcodes(reference, hypothesis))
     return "".join(LETTERS[kind] * length for kind, length in spans)
 
-def kaldialign_path(of, said, sclite_mode):
-    steps = kaldialign.align(of, said, "", sclite_mode=sclite_mode)
+def kaldialign_path(reference, hypothesis, sclite_mode):
+    steps = kaldialign.align(reference, hypothesis, "", sclite_mode=sclite_mode)
     return "".join("I" if not a else "D" if not b else "C" if a == b else "S" for a, b in steps)
 
-def split(found):
-    return f"{found.substitutions} {found.deletions} {found.insertions}"
+def split(counts):
+    return f"{counts.substitutions} {counts.deletions} {counts.insertions}"
 
 whole = werpy.summary(references, hypotheses)
+alignments = jiwer.process_words(references, hypotheses).alignments
 print(json.dumps({
-    f"jiwer {version('jiwer')}": [jiwer_path(one) for one in jiwer.process_words(references, hypotheses).alignments],
+    f"jiwer {version('jiwer')}": [jiwer_path(chunks) for chunks in alignments],
     f"rapidfuzz {version('rapidfuzz')}, opcodes": [rapidfuzz_path(*pair) for pair in pairs],
     f"kaldialign {version('kaldialign')}": [kaldialign_path(*pair, False) for pair in pairs],
     f"kaldialign {version('kaldialign')}, sclite_mode": [kaldialign_path(*pair, True) for pair in pairs],
@@ -82,26 +84,27 @@ import jiwer, kaldialign, werpy
 from meeteval.wer.wer.siso import siso_word_error_rate
 from rapidfuzz.distance import Levenshtein
 
-def rate(found):
-    return found.error_rate if found.length else f"no rate, {found.errors} errors"
+def rate(result):
+    return result.error_rate if result.length else f"no rate, {result.errors} errors"
 
 CALLS = {
     "jiwer": jiwer.wer,
-    "rapidfuzz": lambda of, said: Levenshtein.normalized_distance(of.split(), said.split()),
-    "kaldialign": lambda of, said: kaldialign.edit_distance(of.split(), said.split())["err_rate"],
-    "meeteval": lambda of, said: rate(siso_word_error_rate(of, said)),
+    "rapidfuzz": lambda reference, hypothesis: Levenshtein.normalized_distance(reference.split(), hypothesis.split()),
+    "kaldialign": lambda reference, hypothesis: kaldialign.edit_distance(
+        reference.split(), hypothesis.split())["err_rate"],
+    "meeteval": lambda reference, hypothesis: rate(siso_word_error_rate(reference, hypothesis)),
     "werpy": werpy.wer,
 }
 CASES = [("", "a b c"), ("", ""), ("a b", "a b c d e"), ("Stop", "stop"), ("Stop.", "Stop"), ("{ a / b } c", "b c"),
          (["a", "b"], ["a"])]
 for name, call in CALLS.items():
-    row = []
-    for of, said in CASES:
+    cells = []
+    for reference, hypothesis in CASES:
         try:
-            row.append(str(call(of, said)))
+            cells.append(str(call(reference, hypothesis)))
         except Exception as error:
-            row.append(type(error).__name__)
-    print("|", name, "|", " | ".join(row), "|")
+            cells.append(type(error).__name__)
+    print("|", name, "|", " | ".join(cells), "|")
 """
 
 
@@ -117,19 +120,24 @@ class Counts:
     def errors(self) -> int:
         return self.substitutions + self.deletions + self.insertions
 
+    @property
+    def sclite_weight(self) -> int:
+        """What sclite minimises."""
+        return 4 * self.substitutions + 3 * (self.deletions + self.insertions)
 
-def of_path(path: str) -> Counts:
+
+def counts_of(path: str) -> Counts:
     return Counts(path.count("S"), path.count("D"), path.count("I"))
 
 
 def real_pairs() -> tuple[list[str], list[str]]:
-    wording = WordRules(Normalisation.PLAIN)
+    rules = WordRules(Normalisation.PLAIN)
     references: list[str] = []
     hypotheses: list[str] = []
     for system in SYSTEMS:
-        of, said = read_pair(DATA / "reference.trn", DATA / f"{system}.trn")
-        references += wording.texts(of)
-        hypotheses += wording.texts(said)
+        reference_file, hypothesis_file = read_pair(DATA / "reference.trn", DATA / f"{system}.trn")
+        references += rules.texts(reference_file)
+        hypotheses += rules.texts(hypothesis_file)
     return references, hypotheses
 
 
@@ -145,52 +153,52 @@ def random_pairs(total: int) -> tuple[list[str], list[str]]:
 
 
 def compare(title: str, references: Sequence[str], hypotheses: Sequence[str]) -> None:
+    """Prints the table of all libraries, and of the harness, on these pairs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        true = [one.path for one in sclite.align(folder, references, hypotheses)]
+        sclite_paths = [utterance.path for utterance in sclite.align(folder, references, hypotheses)]
         files = folder / "references", folder / "hypotheses"
         for file, texts in zip(files, (references, hypotheses), strict=True):
             file.write_text("\n".join(texts) + "\n", encoding="utf-8")
-        found: dict[str, list[str | int]] = json.loads(yardsticks.run(LIBRARIES, *map(str, files)))
+        library_results: dict[str, list[str | int]] = json.loads(yardsticks.run(LIBRARIES, *map(str, files)))
     words = sum(len(text.split()) for text in references)
-    errors = sum(of_path(path).errors for path in true)
-    print(f"\n{title}: {len(true):,} pairs, {words:,} words, sclite's WER {errors / words:.2%}\n")
+    errors = sum(counts_of(path).errors for path in sclite_paths)
+    print(f"\n{title}: {len(sclite_paths):,} pairs, {words:,} words, sclite's WER {errors / words:.2%}\n")
     print("| | other path | other S/D/I | other number of errors | WER |")
     print("|---|---:|---:|---:|---:|")
     ours = Alignments(references, hypotheses).paths(range(len(references)))
-    for library, results in {"harness": ours, **found}.items():
-        print(f"| {library} | {' | '.join(row(true, results, words))} |")
+    for library, results in {"harness": ours, **library_results}.items():
+        print(f"| {library} | {' | '.join(row(sclite_paths, results, words))} |")
 
 
-def row(true: Sequence[str], results: Sequence[str | int], words: int) -> list[str]:
-    """Shares of pairs that differ; "–" for what a library does not tell."""
-    counts = [of_path(path) for path in true]
-    first = results[0]
-    if isinstance(first, int):
-        weights = [4 * one.substitutions + 3 * (one.deletions + one.insertions) for one in counts]
-        if all(int(result) == weight for result, weight in zip(results, weights, strict=True)):
-            return ["–", "–", "the weighted sum is equal", "–"]
-        wrong = sum(result != one.errors for result, one in zip(results, counts, strict=True))
-        return ["–", "–", share(wrong, len(true)), f"{sum(map(int, results)) / words:.2%}"]
-    shows_path = not any(" " in str(one) for one in results)
-    if shows_path:
-        theirs = [of_path(str(path)) for path in results]
-    else:
-        theirs = [Counts(*map(int, str(one).split())) for one in results]
-    paths = sum(a != b for a, b in zip(true, results, strict=True))
-    splits = sum(a != b for a, b in zip(counts, theirs, strict=True))
-    wrong = sum(a.errors != b.errors for a, b in zip(counts, theirs, strict=True))
-    total = sum(one.errors for one in theirs)
+def row(sclite_paths: Sequence[str], results: Sequence[str | int], words: int) -> list[str]:
+    """Cells of a library: shares of pairs that differ from sclite, and its WER; "–" for what it does not report."""
+    counts = [counts_of(path) for path in sclite_paths]
+    if isinstance(results[0], int):
+        return row_of_distances(counts, [int(result) for result in results], words)
+    texts = [str(result) for result in results]
+    shows_paths = not any(" " in text for text in texts)
+    theirs = [counts_of(text) if shows_paths else Counts(*map(int, text.split())) for text in texts]
     return [
-        share(paths, len(true)) if shows_path else "–",
-        share(splits, len(true)),
-        share(wrong, len(true)),
-        f"{total / words:.2%}",
+        differing_share(sclite_paths, texts) if shows_paths else "–",
+        differing_share(counts, theirs),
+        differing_share([pair.errors for pair in counts], [pair.errors for pair in theirs]),
+        f"{sum(pair.errors for pair in theirs) / words:.2%}",
     ]
 
 
-def share(count: int, total: int) -> str:
-    return f"{count / total:.1%}" if count else "0"
+def row_of_distances(counts: Sequence[Counts], distances: Sequence[int], words: int) -> list[str]:
+    """Cells of a library that gives one number for each pair: of errors, or weighted as sclite's."""
+    if distances == [pair.sclite_weight for pair in counts]:
+        return ["–", "–", "the weighted sum is equal", "–"]
+    return [
+        "–", "–", differing_share([pair.errors for pair in counts], distances), f"{sum(distances) / words:.2%}"
+    ]  # fmt: skip
+
+
+def differing_share(ours: Sequence[object], theirs: Sequence[object]) -> str:
+    differing = sum(a != b for a, b in zip(ours, theirs, strict=True))
+    return f"{differing / len(ours):.1%}" if differing else "0"
 
 
 def main(total: int) -> None:

@@ -3,9 +3,9 @@
 usage: reference_audio.py FOLDER [--phrase alexa …] [--recordings FOLDER]
 
 Out of vocabulary: the telephone prompts of Debian's asterisk-core-sounds-{en,es,fr,it,ru}-g722 (people, 16 kHz,
-CC-BY-SA), and its music on hold where asterisk-moh-opsound-g722 is installed. In vocabulary: no package with human wake
-phrases was found, so these are synthetic voices; with --recordings the files of your folder are listed instead.
-Every list comes twice: of voices and files to choose an operating point on (dev), and of others to report it (test).
+CC-BY-SA), and its music on hold if asterisk-moh-opsound-g722 is installed. In vocabulary: synthetic voices, since no
+package has human wake phrases; with --recordings the files of your folder are listed instead. Every list is made twice:
+with voices and files to choose an operating point on (dev), and with others to report it (test).
 """
 
 from __future__ import annotations
@@ -36,26 +36,28 @@ FLITE = ("slt", "awb", "rms", "kal16", "kal")
 
 
 def voices() -> Iterator[VoiceSpec]:
-    """Voices that are told apart by name; what is not installed is left out."""
+    """The voices of each engine; prints which engines are not installed, and leaves them out."""
     renderer = Renderer(None)
-    for engine, names in (("espeak", [v + x for v in ESPEAK for x in VARIANTS]), ("flite", FLITE), ("hibari", None)):
+    espeak_names = [language + variant for language in ESPEAK for variant in VARIANTS]
+    for engine, names in (("espeak", espeak_names), ("flite", FLITE), ("hibari", None)):
         try:
-            known = renderer.voice(engine).names()
+            installed = renderer.voice(engine).names()
         except VoiceError as error:
             print(f"left out: {engine}: {error}", file=sys.stderr)
             continue
-        for name in names if names is not None else known:
-            if name in known or engine == "espeak":
+        for name in installed if names is None else names:
+            # A name of espeak that is not installed is reported when it is to speak.
+            if name in installed or engine == "espeak":
                 yield VoiceSpec(engine, name)
 
 
-def part(name: str) -> str:
-    """dev or test, by the name: the same on every machine."""
+def part_of(name: str) -> str:
+    """dev or test, by a hash of the name: the same on every machine."""
     return "dev" if hashlib.sha256(name.encode()).digest()[0] % 2 else "test"
 
 
 def synthetic(folder: Path, phrase: str) -> Iterator[tuple[str, Path]]:
-    """(part, file) of the phrase in every voice and every noise."""
+    """Makes files of the phrase in every voice and noise, if they are missing; gives the part and path of each."""
     renderer = Renderer(None)
     folder.mkdir(parents=True, exist_ok=True)
     for voice in voices():
@@ -73,53 +75,56 @@ def synthetic(folder: Path, phrase: str) -> Iterator[tuple[str, Path]]:
                     print(f"left out: {voice.label()}: {error}", file=sys.stderr)
                     break
                 _write(path, samples)
-            yield part(voice.label()), path
+            yield part_of(voice.label()), path
 
 
-def recorded(folder: Path, own: Path) -> Iterator[tuple[str, Path]]:
-    """(part, file) of your own recordings, brought to 16 kHz; the folder of a file is taken for its talker."""
+def recorded(folder: Path, recordings: Path) -> Iterator[tuple[str, Path]]:
+    """Writes your recordings at 16 kHz; gives the part and path of each. The folder of a file counts as its talker."""
     folder.mkdir(parents=True, exist_ok=True)
-    for source in sorted(path for path in own.rglob("*") if path.suffix.lower() in (".wav", ".flac")):
-        path = folder / f"{hashlib.sha256(str(source.relative_to(own)).encode()).hexdigest()[:16]}.wav"
+    for source in sorted(path for path in recordings.rglob("*") if path.suffix.lower() in (".wav", ".flac")):
+        path = folder / f"{hashlib.sha256(str(source.relative_to(recordings)).encode()).hexdigest()[:16]}.wav"
         _write(path, at_rate(read(str(source)), RATE_HZ).samples)
-        yield part(str(source.parent)), path
+        yield part_of(str(source.parent)), path
 
 
 def prompts(folder: Path) -> Iterator[tuple[str, Path]]:
-    """(part, file) of the prompts of each language, joined to files of about five minutes, with their own pauses."""
+    """Joins the prompts of each language to files of about five minutes; gives the part and path of each.
+
+    The prompts keep their own pauses.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     by_language: dict[str, list[Path]] = {}
     for path in sorted(PROMPTS.rglob("*.g722")):
         by_language.setdefault(path.relative_to(PROMPTS).parts[1], []).append(path)
     for language, paths in by_language.items():
-        held: list[np.ndarray] = []
+        pieces: list[np.ndarray] = []
         number = 0
         for index, path in enumerate(paths):
-            held.append(_g722(path))
-            if sum(map(len, held)) >= 300 * RATE_HZ or index == len(paths) - 1:
+            pieces.append(_read_g722(path))
+            if sum(map(len, pieces)) >= 300 * RATE_HZ or index == len(paths) - 1:
                 target = folder / f"{language}-{number:03d}.wav"
-                soundfile.write(target, np.concatenate(held), RATE_HZ, subtype="PCM_16")
-                yield part(target.name), target
-                held, number = [], number + 1
+                _write(target, np.concatenate(pieces))
+                yield part_of(target.name), target
+                pieces, number = [], number + 1
 
 
-def _g722(path: Path) -> np.ndarray:
+def _read_g722(path: Path) -> np.ndarray:
     with av.open(str(path), format="g722") as source:
-        pieces = [frame.to_ndarray().reshape(-1) for frame in source.decode(audio=0)]
-    return np.concatenate(pieces).astype(np.int16) if pieces else np.zeros(0, np.int16)
+        frames = [frame.to_ndarray().reshape(-1) for frame in source.decode(audio=0)]
+    return np.concatenate(frames).astype(np.int16) if frames else np.zeros(0, np.int16)
 
 
 def _write(path: Path, samples: np.ndarray) -> None:
     soundfile.write(path, samples, RATE_HZ, subtype="PCM_16")
 
 
-def lists(folder: Path, name: str, files: Iterator[tuple[str, Path]]) -> None:
-    """Writes NAME-dev.txt and NAME-test.txt."""
-    found: dict[str, list[Path]] = {"dev": [], "test": []}
-    for which, path in files:
-        found[which].append(path.resolve())
-    for which, paths in found.items():
-        target = folder / f"{name}-{which}.txt"
+def write_lists(folder: Path, name: str, files: Iterator[tuple[str, Path]]) -> None:
+    """Writes NAME-dev.txt and NAME-test.txt, and prints how many files and hours each lists."""
+    paths_by_part: dict[str, list[Path]] = {"dev": [], "test": []}
+    for part, path in files:
+        paths_by_part[part].append(path.resolve())
+    for part, paths in paths_by_part.items():
+        target = folder / f"{name}-{part}.txt"
         target.write_text("".join(f"{path}\n" for path in paths), encoding="utf-8")
         seconds = sum(soundfile.info(path).duration for path in paths)
         print(f"{target}: {len(paths)} files, {seconds / 3600:.3f} h")
@@ -130,20 +135,20 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--phrase", nargs="+", default=["alexa", "hey jarvis", "hey mycroft", "okay nabu"])
     parser.add_argument("--recordings", type=Path, help="a folder of your own recordings of the (one) phrase")
-    given = parser.parse_args()
+    options = parser.parse_args()
     if not any(PROMPTS.rglob("*.g722")):
         packages = " ".join(f"asterisk-core-sounds-{language}-g722" for language in ("en", "es", "fr", "it", "ru"))
         sys.exit(f"no prompts below {PROMPTS}: apt-get install --no-install-recommends {packages}")
-    if given.recordings and len(given.phrase) != 1:
+    if options.recordings and len(options.phrase) != 1:
         sys.exit("--recordings are of one phrase: name it with --phrase")
     subprocess.run(["espeak-ng", "--version"], check=True, stdout=subprocess.DEVNULL)
-    given.folder.mkdir(parents=True, exist_ok=True)
-    lists(given.folder, "oov", prompts(given.folder / "oov"))
-    for phrase in given.phrase:
+    options.folder.mkdir(parents=True, exist_ok=True)
+    write_lists(options.folder, "oov", prompts(options.folder / "oov"))
+    for phrase in options.phrase:
         name = phrase.replace(" ", "_")
-        target = given.folder / name
-        files = recorded(target, given.recordings) if given.recordings else synthetic(target, phrase)
-        lists(given.folder, name, files)
+        target = options.folder / name
+        files = recorded(target, options.recordings) if options.recordings else synthetic(target, phrase)
+        write_lists(options.folder, name, files)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from timing import HARNESS
+
 from harness.offline.wake_log import WakeLog, computed_totals
 from harness.offline.wake_log_reading import read
 from harness.statistics.intervals import clopper_pearson, garwood
@@ -27,31 +29,24 @@ CONDITIONS = ("quiet", "20dB", "10dB", "5dB")
 
 
 def evaluate(engine: str, phrase: str, lists: Path, out: Path, jobs: int) -> Path:
-    """Runs it, and returns the log's path."""
+    """Runs an engine on the lists of a phrase, and returns the path of the log."""
     task = f"{engine}:{phrase.replace('_', ' ')}" if engine == "pocketsphinx" else f"{engine}:{phrase}"
     log = out / f"{engine}-{phrase}.log"
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "evaluate", "-t", task, "-l", str(log)]
-    command += [
-        "-i",
-        str(lists / f"{phrase}-test.txt"),
-        "--oov",
-        str(lists / "oov-test.txt"),
-        "-j",
-        str(jobs),
-        "--force",
-    ]
+    command = [*HARNESS, "evaluate", "-t", task, "-l", str(log), "-j", str(jobs), "--force"]
+    command += ["-i", str(lists / f"{phrase}-test.txt"), "--oov", str(lists / "oov-test.txt")]
     if engine != "pocketsphinx":
         command += ["--cache", str(out / "cache"), "--sweep", str(out / f"{engine}-{phrase}.det")]
         command += ["--dev-inv", str(lists / f"{phrase}-dev.txt"), "--dev-oov", str(lists / "oov-dev.txt")]
         command += ["--target-fa-per-hour", f"{TARGET_PER_HOUR:g}"]
-    found = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-    if found.returncode not in (0, 3):
-        sys.exit(f"{' '.join(command)}: status {found.returncode}")
-    print(found.stdout, file=sys.stderr, end="")
+    finished = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if finished.returncode not in (0, 3):  # 3: a file failed; the log is complete
+        sys.exit(f"{' '.join(command)}: status {finished.returncode}")
+    print(finished.stdout, file=sys.stderr, end="")
     return log
 
 
-def share(missed: int, total: int) -> str:
+def share_text(missed: int, total: int) -> str:
+    """Per cent, with the 95 % interval."""
     interval = clopper_pearson(missed, total)
     if interval is None:
         return "n/a"
@@ -62,8 +57,8 @@ def row(engine: str, phrase: str, log: WakeLog, chosen: str) -> str:
     """A line of the table."""
     cells = []
     for condition in (*CONDITIONS, ""):
-        lines = [one for one in log.events if one.key in ("INVTA", "INVFR") and re.search(condition, one.file)]
-        cells.append(share(sum(one.key == "INVFR" for one in lines), len(lines)))
+        events = [event for event in log.events if event.key in ("INVTA", "INVFR") and re.search(condition, event.file)]
+        cells.append(share_text(sum(event.key == "INVFR" for event in events), len(events)))
     hours = log.seconds("oov") / 3600
     count = int(computed_totals(log)["FACOUNT"])
     interval = garwood(count, hours)
@@ -73,17 +68,17 @@ def row(engine: str, phrase: str, log: WakeLog, chosen: str) -> str:
     )
 
 
-def recommended(path: Path) -> str:
-    """The point that the sweep chose on the development lists, and what it comes to on the others."""
+def recommendation(path: Path) -> str:
+    """The operating point that the sweep chose on the dev lists, and its results there and on the test lists."""
     if not path.exists():
         return "–"
     choice = json.loads(path.read_text(encoding="utf-8")).get("choice")
     if not choice or not choice["chosen"]:
         return "none keeps it"
-    at, found = choice["chosen"], choice["reported"]
+    dev, test = choice["chosen"], choice["reported"]
     return (
-        f"threshold {at['threshold']:.3g}: {at['false_accepts']} FA, {100 * at['fr']:.1f} % FR → "
-        f"{found['false_accepts']} FA, {share(found['false_rejects'], found['files'])} % FR"
+        f"threshold {dev['threshold']:.3g}: {dev['false_accepts']} FA, {100 * dev['fr']:.1f} % FR → "
+        f"{test['false_accepts']} FA, {share_text(test['false_rejects'], test['files'])} % FR"
     )
 
 
@@ -92,15 +87,15 @@ def main() -> None:
     parser.add_argument("lists", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     head = f"FR %: {' | '.join(CONDITIONS)} | all | FA an hour | at most {TARGET_PER_HOUR:g} FA an hour: dev → test"
     print(f"| engine and phrase | {head} |")
     print("|---|" + "---|" * (len(CONDITIONS) + 3))
     for engine, phrases in PHRASES.items():
         for phrase in phrases:
-            log = evaluate(engine, phrase, given.lists, given.out, given.jobs)
-            chosen = recommended(given.out / f"{engine}-{phrase}.det.json")
+            log = evaluate(engine, phrase, options.lists, options.out, options.jobs)
+            chosen = recommendation(options.out / f"{engine}-{phrase}.det.json")
             print(row(engine, phrase, read(log.read_text(encoding="utf-8"), str(log)), chosen), flush=True)
 
 
