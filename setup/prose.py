@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-WORDS, COLUMNS = 25, 120
+MAX_WORDS, COLUMNS = 25, 120
 SUFFIXES = {".md", ".py", ".yaml", ".sh"}
-LEFT_OUT = {".venv", ".git", "data", "__snapshots__", "build", "dist", "node_modules", "site"}
+SKIPPED = {".venv", ".git", "data", "__snapshots__", "build", "dist", "node_modules", "site"}
 PLACES = ("README.md", "CONTRIBUTING.md", "docs", "harness", "scenarios", "devices", "setup", "Makefile", ".ci")
 
 # Left: what sounds translated or vague. Right: what to write.
@@ -53,6 +53,7 @@ SENTENCE = re.compile(
 )
 """A text is also split where a docstring explains the next field or argument (`name: what it is`), and in tables."""
 CODE = re.compile(r"`[^`\n]*`")
+COMMENT = re.compile(r"(?:^|\s)#\s+(.*)")
 STYLES = re.compile(r";\s*\}|\bCREATE TABLE\b|\bdefault-src\b")
 """Strings that browsers, terminals and databases read."""
 
@@ -70,24 +71,27 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _markdown(source: str) -> Iterator[tuple[int, str]]:
+    """Paragraphs, items of lists, headings, and each cell of a table; no code blocks."""
     block: list[str] = []
-    fenced, begun = False, 1
+    is_code, first = False, 1
     for number, line in enumerate([*source.splitlines(), ""], 1):
         if line.lstrip().startswith("```"):
-            fenced = not fenced
+            is_code = not is_code
             line = ""
-        elif fenced:
+        elif is_code:
             continue
         if line.lstrip().startswith("|"):
             yield from ((number, cell) for cell in CODE.sub("X", line).split("|"))
             line = ""
-        if line.strip() and not re.match(r"\s*([-*>#]|\d+\.)\s", line):
-            begun = begun if block else number
+        starts_block = re.match(r"\s*([-*>#]|\d+\.)\s", line)
+        if line.strip() and not starts_block:
+            if not block:
+                first = number
             block.append(line)
             continue
         if block:
-            yield begun, "\n".join(block)
-        block, begun = ([line], number) if line.strip() else ([], number + 1)
+            yield first, "\n".join(block)
+        block, first = ([line], number) if line.strip() else ([], number + 1)
 
 
 def _python(source: str) -> Iterator[tuple[int, str]]:
@@ -106,59 +110,64 @@ def _strings(source: str) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
         elif isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in node.values)
+            parts = (part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+            yield node.lineno, "".join(map(str, parts))
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
-    yield from _blocks(
-        (number, found[1])
-        for number, line in enumerate(source.splitlines(), 1)
-        if (found := re.search(r"(?:^|\s)#\s+(.*)", line))
-    )
+    matches = ((number, COMMENT.search(line)) for number, line in enumerate(source.splitlines(), 1))
+    yield from _blocks((number, match[1]) for number, match in matches if match)
 
 
 def _blocks(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Comments on successive lines are one text."""
-    begun, block = 0, list[str]()
+    """Joins the comments on successive lines to one text."""
+    first, block = 0, list[str]()
     for number, text in lines:
-        if block and number != begun + len(block):
-            yield begun, "\n".join(block)
+        if block and number != first + len(block):
+            yield first, "\n".join(block)
             block = []
-        begun = begun if block else number
+        if not block:
+            first = number
         block.append(text)
     if block:
-        yield begun, "\n".join(block)
+        yield first, "\n".join(block)
 
 
 def findings(path: Path) -> Iterator[tuple[int, str]]:
-    for begun, text in texts(path):
-        plain = re.sub(r"\]\([^)]*\)", "]", CODE.sub(lambda found: "X" * len(found[0]), text))
+    """What is to be changed in a file, each with its line."""
+    for first, text in texts(path):
+        plain = re.sub(r"\]\([^)]*\)", "]", CODE.sub(lambda code: "X" * len(code[0]), text))
         for pattern, instead in COMPILED:
-            for found in pattern.finditer(plain):
-                yield begun + plain.count("\n", 0, found.start()), f"{found[0].strip()!r}: write {instead}"
-        plain = re.sub(r"\b(e\.g|i\.e|vs|No|no)\. ", r"\1 ", plain)
-        for sentence in SENTENCE.split(plain):
-            if len(words := sentence.split()) > WORDS:
-                yield begun, f"a sentence of {len(words)} words: {' '.join(words[:6])} …"
-            if sentence.count(";") > 1:
-                yield begun, f"a sentence with {sentence.count(';')} semicolons: {' '.join(words[:6])} …"
+            for match in pattern.finditer(plain):
+                yield first + plain.count("\n", 0, match.start()), f"{match[0].strip()!r}: write {instead}"
+        yield from ((first, finding) for finding in _sentence_findings(plain))
     if path.suffix == ".md":
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if len(line) > COLUMNS and not line.startswith(("|", "    ")) and not re.search(r"\]\(|http|!\[", line):
                 yield number, f"a line of {len(line)} characters"
 
 
+def _sentence_findings(plain: str) -> Iterator[str]:
+    without_abbreviations = re.sub(r"\b(e\.g|i\.e|vs|No|no)\. ", r"\1 ", plain)
+    for sentence in SENTENCE.split(without_abbreviations):
+        words = sentence.split()
+        if len(words) > MAX_WORDS:
+            yield f"a sentence of {len(words)} words: {' '.join(words[:6])} …"
+        if sentence.count(";") > 1:
+            yield f"a sentence with {sentence.count(';')} semicolons: {' '.join(words[:6])} …"
+
+
 def files(places: list[str]) -> Iterator[Path]:
     for place in map(Path, places):
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            ours = path.suffix in SUFFIXES and not LEFT_OUT & set(path.parts) and path.name != Path(__file__).name
-            if ours and "<!-- Generated by" not in path.read_text(encoding="utf-8"):
+            is_ours = path.suffix in SUFFIXES and not SKIPPED & set(path.parts) and path.name != Path(__file__).name
+            if is_ours and "<!-- Generated by" not in path.read_text(encoding="utf-8"):
                 yield path
 
 
 def main(arguments: list[str]) -> int:
     counts: Counter[str] = Counter()
-    for path in files([one for one in arguments if one != "--count"] or list(PLACES)):
+    for path in files([argument for argument in arguments if argument != "--count"] or list(PLACES)):
         for number, finding in sorted(findings(path)):
             counts[str(path)] += 1
             if "--count" not in arguments:

@@ -12,6 +12,7 @@ import string
 import sys
 import tomllib
 from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -95,14 +96,14 @@ def questions_page() -> str:
 
 
 def page_of(name: str) -> str:
-    """The page of a command: that of its entry, or of the group below the entry that it belongs to."""
-    words = name.split()[1:]
-    command: click.Command = group
-    for depth, word in enumerate(words[:2]):
-        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else command
-        if depth and not isinstance(command, click.Group):
-            words = words[:1]
-    return f"command-{'-'.join(words[:2])}.md"
+    """The page of a command, such as `harness report show`: that of its entry, or of a group below the entry."""
+    entry, *below = name.split()[1:]
+    command = group.get_command(click.Context(group), entry)
+    if below and isinstance(command, click.Group):
+        subcommand = command.get_command(click.Context(command), below[0])
+        if isinstance(subcommand, click.Group):
+            return f"command-{entry}-{below[0]}.md"
+    return f"command-{entry}.md"
 
 
 def link(name: str) -> str:
@@ -139,8 +140,9 @@ def procedure_page(name: ProcedureName) -> str:
     title, intro = PROCEDURES[name]
     editions = ", ".join(f"`{edition}`" for edition in EDITIONS[name])
     rows = [
-        f"| {cell(one.what)} | {one.wanted or '–'} | {f'`{one.key}`' if one.key else '–'} | {one.result or '–'} |"
-        for one in CLAUSES[name]
+        f"| {cell(clause.what)} | {clause.wanted or '–'} | {f'`{clause.key}`' if clause.key else '–'} "
+        f"| {clause.result or '–'} |"
+        for clause in CLAUSES[name]
     ]
     return "\n".join(
         [
@@ -172,16 +174,11 @@ def exports_page() -> str:
     columns = [f"| `{name}` | {contents[content]} | {cell(means)} |" for name, content, means in TRIAL_COLUMNS]
     kinds = []
     for record in get_args(Record):
-        *told, kind = dataclasses.fields(record)
-        kinds.append(f"| `{kind.default}` | {', '.join(f'`{one.name}`' for one in told) or 'none'} |")
+        *fields, kind = dataclasses.fields(record)
+        kinds.append(f"| `{kind.default}` | {', '.join(f'`{field.name}`' for field in fields) or 'none'} |")
     kinds.sort()
-    filled = {
-        "trials": TRIALS_SCHEMA,
-        "events": EVENTS_SCHEMA,
-        "columns": "\n".join(columns),
-        "kinds": "\n".join(kinds),
-    }
-    return from_template("exports.template.md", filled)
+    texts = {"trials": TRIALS_SCHEMA, "events": EVENTS_SCHEMA, "columns": "\n".join(columns), "kinds": "\n".join(kinds)}
+    return from_template("exports.template.md", texts)
 
 
 def guide_page() -> str:
@@ -197,15 +194,17 @@ def guide_page() -> str:
     questions = []
     for question in QUESTIONS_OF_AID:
         questions += [f"**{question.id}** {question.text}", ""]
-        questions += [f"- `{one.key}` {one.text} → {_leads_to(one)} (`{one.id}`)" for one in question.answers]
+        questions += [
+            f"- `{answer.key}` {answer.text} → {_leads_to(answer)} (`{answer.id}`)" for answer in question.answers
+        ]
         questions.append("")
-    filled = {
+    texts = {
         "categories": "\n".join(categories),
         "examples": "\n".join(examples),
         "rules": "\n".join(f"- {rule}" for rule in RULES),
         "questions": "\n".join(questions).strip(),
     }
-    return from_template("rating-guide.template.md", filled)
+    return from_template("rating-guide.template.md", texts)
 
 
 def profiles_page() -> str:
@@ -229,20 +228,21 @@ def profiles_page() -> str:
 
 
 def _leads_to(answer: AidAnswer) -> str:
+    """The next question or the category that an answer of the aid leads to, in words."""
     leads = answer.leads if isinstance(answer.leads, str) else ending_text(answer.leads)
     noted = "".join(f", noting: {SUB_FLAG_TEXTS[flag]}" for flag in answer.notes)
     match answer.leads_if_core:
         case None:
             return leads + noted
         case AidEnding() as ending:
-            more = ", ".join(SUB_FLAG_TEXTS[flag] for flag in ending.sub_flags)
-            return f"{leads}{noted}; if basic: {more}"
+            flags = ", ".join(SUB_FLAG_TEXTS[flag] for flag in ending.sub_flags)
+            return f"{leads}{noted}; if basic: {flags}"
         case question_id:
             return f"{leads}{noted}; if basic: {question_id}"
 
 
-def from_template(name: str, filled: dict[str, str]) -> str:
-    return string.Template((Path(__file__).parent / name).read_text(encoding="utf-8")).substitute(filled)
+def from_template(name: str, texts: dict[str, str]) -> str:
+    return string.Template((Path(__file__).parent / name).read_text(encoding="utf-8")).substitute(texts)
 
 
 def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -257,25 +257,27 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
 
 
 def _usage(name: str, command: click.Command) -> Iterator[str]:
+    """Lines of a command: its usage, its help, and a table of its options."""
     pieces = command.collect_usage_pieces(click.Context(command, info_name=name))
     yield f"    {name} {' '.join(pieces)}"
     yield ""
     for paragraph in re.split(r"\n\s*\n", (command.help or "").replace("\b\n", "")):
         if paragraph.strip():
             yield from (escaped(" ".join(paragraph.split())), "")
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden and one.help]
+    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden and param.help]
     if options:
         yield from ("| option | meaning | default |", "|---|---|---|")
-        for one in options:
-            names = ", ".join(f"`{name}`" for name in [*one.opts, *one.secondary_opts])
-            yield f"| {names}{_takes(one)} | {cell(one.help or '')} | {cell(_default(one))} |"
+        for option in options:
+            names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
+            yield f"| {names}{_value_of(option)} | {cell(option.help or '')} | {cell(_default(option))} |"
 
 
-def _takes(option: click.Option) -> str:
+def _value_of(option: click.Option) -> str:
+    """The value that follows the option's name, after a space; "" if none does."""
     if option.is_flag or option.count:
         return ""
     if isinstance(option.type, click.Choice):
-        return " " + cell(" · ".join(f"`{one}`" for one in option.type.choices))
+        return " " + cell(" · ".join(f"`{choice}`" for choice in option.type.choices))
     return f" {escaped(option.make_metavar(click.Context(click.Command('x'))))}"
 
 
@@ -293,75 +295,80 @@ def keys_pages(kind: FileKind) -> Iterator[tuple[str, str]]:
     """The page of a kind of file, and one for each of its PARTS."""
     schema = json_schema(kind)
     definitions = schema.get("$defs", {})
-    first = f"keys-{kind.value.replace('_', '-')}"
-    parts = {name: f"{first}-{anchor(title(name))}" for name in definitions if title(name) in PARTS.get(kind, ())}
-    page = dict.fromkeys(_reachable(schema, definitions, without=parts), first)
-    for part, name in parts.items():
-        page |= dict.fromkeys(_reachable(definitions[part], definitions, without={*parts, *page}), name)
-        page[part] = name
-    lines = {first: [f"# {TITLES[kind]}: every key", "", sentence(schema.get("description", "")), "", *_table(schema)]}
-    for part, name in parts.items():
-        lines[name] = [f"# {TITLES[kind]}: {title(part)}", "", f"Part of [every key]({first}.md)."]
+    first_page = f"keys-{kind.value.replace('_', '-')}"
+    parts = {name: f"{first_page}-{anchor(title(name))}" for name in definitions if title(name) in PARTS.get(kind, ())}
+    page_by_name = dict.fromkeys(_reachable(schema, definitions, without=parts), first_page)
+    for part, page in parts.items():
+        names = _reachable(definitions[part], definitions, without={*parts, *page_by_name})
+        page_by_name |= {**dict.fromkeys(names, page), part: page}
+    head = [f"# {TITLES[kind]}: every key", "", paragraphs(schema.get("description", "")), "", *_table(schema)]
+    lines = {first_page: head}
+    for part, page in parts.items():
+        lines[page] = [f"# {TITLES[kind]}: {title(part)}", "", f"Part of [every key]({first_page}.md)."]
     shown: set[str] = set()  # a driver of several sections is shown in the first; those of the parts come first
-    for name, of in sorted(page.items(), key=lambda entry: entry[0] not in parts):
-        lines[of] += ["", f"## {title(name)}", "", sentence(definitions[name].get("description", "")), ""]
+    for name, page in sorted(page_by_name.items(), key=lambda entry: entry[0] not in parts):
+        lines[page] += ["", f"## {title(name)}", "", paragraphs(definitions[name].get("description", "")), ""]
         if "properties" in definitions[name]:
-            lines[of] += _table(definitions[name])
+            lines[page] += _table(definitions[name])
         for branch in definitions[name].get("anyOf", []):
             heading = branch.get("title", "otherwise")
             if "properties" in branch and heading not in shown:
                 shown.add(heading)
-                lines[of] += ["", f"### {heading}", "", *_table(branch)]
-    pages = {f"](#{anchor(title(name))})": of for name, of in page.items()}
-    for of, text in lines.items():
-        text = "\n".join(text).rstrip() + "\n"
-        for target, other in pages.items():
-            if other != of:
-                text = text.replace(target, target.replace("#", f"{other}.md#"))
-        yield f"{of}.md", text
+                lines[page] += ["", f"### {heading}", "", *_table(branch)]
+    page_by_link = {f"](#{anchor(title(name))})": page for name, page in page_by_name.items()}
+    for page, page_lines in lines.items():
+        text = "\n".join(page_lines).rstrip() + "\n"
+        for target, target_page in page_by_link.items():
+            if target_page != page:
+                text = text.replace(target, target.replace("#", f"{target_page}.md#"))
+        yield f"{page}.md", text
 
 
 def _reachable(schema: Any, definitions: dict[str, Any], *, without: Collection[str]) -> list[str]:
-    """The objects that a schema leads to, in order."""
+    """The names of the objects that a schema leads to, directly or through others, in order."""
     names: list[str] = []
-    queue = _named(schema, definitions)
+    queue = _referenced(schema, definitions)
     while queue:
         name = queue.pop(0)
         if name not in names and name not in without:
             names.append(name)
-            queue += _named(definitions[name], definitions)
+            queue += _referenced(definitions[name], definitions)
     return names
 
 
-def _named(schema: Any, definitions: dict[str, Any]) -> list[str]:
-    """The objects that a schema refers to, in order."""
+def _referenced(schema: Any, definitions: dict[str, Any]) -> list[str]:
+    """The names of the objects that a schema itself refers to, in order."""
     if isinstance(schema, list):
-        return [name for one in schema for name in _named(one, definitions)]
+        return [name for element in schema for name in _referenced(element, definitions)]
     if not isinstance(schema, dict):
         return []
-    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    below = [name] if name and _has_keys(definitions[name]) else []
-    return below + [name for key, one in schema.items() if key != "$defs" for name in _named(one, definitions)]
+    reference = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    names = [reference] if reference and _has_keys(definitions[reference]) else []
+    for key, value in schema.items():
+        if key != "$defs":
+            names += _referenced(value, definitions)
+    return names
 
 
 def _has_keys(schema: dict[str, Any]) -> bool:
-    """Whether it gets its own section: an object, or one of several objects."""
-    return "properties" in schema or any("properties" in one for one in schema.get("anyOf", []))
+    """Whether a schema gets a section of its own: it is an object, or one of several objects."""
+    return "properties" in schema or any("properties" in branch for branch in schema.get("anyOf", []))
 
 
 def _table(schema: dict[str, Any]) -> Iterator[str]:
     required = schema.get("required", [])
     yield from ("| key | value | default | meaning |", "|---|---|---|---|")
-    for key, one in schema.get("properties", {}).items():
-        if key == "driver" and "const" in one:
+    for key, value in schema.get("properties", {}).items():
+        if key == "driver" and "const" in value:
             continue  # the heading has it
-        default = "required" if key in required else _value(one["default"]) if "default" in one else ""
-        yield f"| `{key}` | {cell(kind_of(one))} | {cell(default)} | {cell(one.get('description', ''))} |"
+        default = "required" if key in required else _default_text(value.get("default"))
+        yield f"| `{key}` | {cell(kind_of(value))} | {cell(default)} | {cell(value.get('description', ''))} |"
 
 
-def _value(value: Any) -> str:
-    empty = value is None or value == "" or value == [] or value == {}
-    return "" if empty else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+def _default_text(value: Any) -> str:
+    """A default as YAML; "" for an empty one."""
+    is_empty = value is None or value == "" or value == [] or value == {}
+    return "" if is_empty else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def kind_of(schema: dict[str, Any]) -> str:
@@ -369,18 +376,18 @@ def kind_of(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return kind_of_name(str(schema["$ref"]).removeprefix("#/$defs/"))
     if "enum" in schema:
-        return " · ".join(f"`{one}`" for one in schema["enum"])
+        return " · ".join(f"`{value}`" for value in schema["enum"])
     if "const" in schema:
         return f"`{schema['const']}`"
     for union in ("anyOf", "oneOf"):
         if union in schema:
-            return " or ".join(dict.fromkeys(kind_of(one) for one in schema[union]))
+            return " or ".join(dict.fromkeys(kind_of(branch) for branch in schema[union]))
     match schema.get("type"):
         case "array":
             return f"list of {kind_of(schema['items'])}" if schema.get("items") else "list"
         case "object":
-            below = next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
-            return f"names, each with {kind_of(below)}" if isinstance(below, dict) and below else "keys"
+            values = next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
+            return f"names, each with {kind_of(values)}" if isinstance(values, dict) and values else "keys"
         case "integer" | "number" as number:
             return ("whole number" if number == "integer" else "number") + _range(schema)
         case "boolean":
@@ -391,24 +398,27 @@ def kind_of(schema: dict[str, Any]) -> str:
             return "text"
 
 
-DEFINITIONS: dict[str, dict[str, Any]] = {}
-
-
 def kind_of_name(name: str) -> str:
-    if not DEFINITIONS:
-        for kind in FileKind:
-            DEFINITIONS.update(json_schema(kind).get("$defs", {}))
-    one = DEFINITIONS[name]
-    return f"[{title(name)}](#{anchor(title(name))})" if _has_keys(one) else kind_of(one)
+    """A link to the section of an object, or the permitted values of another definition."""
+    schema = definitions_of_all()[name]
+    return f"[{title(name)}](#{anchor(title(name))})" if _has_keys(schema) else kind_of(schema)
+
+
+@cache
+def definitions_of_all() -> dict[str, dict[str, Any]]:
+    """The definitions of all kinds of files."""
+    return {name: schema for kind in FileKind for name, schema in json_schema(kind).get("$defs", {}).items()}
 
 
 def _range(schema: dict[str, Any]) -> str:
-    low, high = schema.get("minimum", schema.get("exclusiveMinimum")), schema.get("maximum")
-    high = schema.get("exclusiveMaximum", high)
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("exclusiveMaximum", schema.get("maximum"))
     above = "more than " if "exclusiveMinimum" in schema else ""
     if low is not None and high is not None:
         return f", {above}{low:g} to {high:g}" + (" (excluded)" if "exclusiveMaximum" in schema else "")
-    return f", {above or 'at least '}{low:g}" if low is not None else f", at most {high:g}" if high is not None else ""
+    if low is not None:
+        return f", {above or 'at least '}{low:g}"
+    return f", at most {high:g}" if high is not None else ""
 
 
 def title(name: str) -> str:
@@ -420,11 +430,13 @@ def anchor(text: str) -> str:
     return text.lower().replace(" ", "-")
 
 
-def sentence(text: str) -> str:
-    return "\n\n".join(escaped(" ".join(one.split())) for one in re.split(r"\n\s*\n", text))
+def paragraphs(text: str) -> str:
+    """Each paragraph on one line."""
+    return "\n\n".join(escaped(" ".join(paragraph.split())) for paragraph in re.split(r"\n\s*\n", text))
 
 
 def cell(text: str) -> str:
+    """A text as a cell of a Markdown table."""
     return escaped(" ".join(text.split())).replace("|", "\\|")
 
 
@@ -432,22 +444,22 @@ def escaped(text: str) -> str:
     return text.replace("<", "&lt;")
 
 
-def stale() -> str:
-    """Which drivers the installed package lacks; options of drivers come from what is installed."""
+def missing_drivers() -> str:
+    """The drivers that the installed package lacks; options of drivers come from what is installed."""
     project = tomllib.loads((FOLDER.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     missing = sorted({*project["entry-points"][Group.DRIVERS.value]} - {*names(Group.DRIVERS)})
     return ", ".join(missing)
 
 
 def main(arguments: list[str]) -> int:
-    if missing := stale():
+    if missing := missing_drivers():
         how = "pip install --no-deps --no-build-isolation -e ."
         print(f"pyproject.toml has entry points that are not installed yet ({missing}). Run: {how}", file=sys.stderr)
         return 1
     differ = []
-    for name, text in pages():
+    for name, content in pages():
         path = FOLDER / name
-        text += f"\n{NOTE}\n"
+        text = f"{content}\n{NOTE}\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             differ.append(name)
             if "--check" not in arguments:

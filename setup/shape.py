@@ -1,4 +1,4 @@
-"""Checks the tree's shape: modules that are too long, too many small modules, repeated class names.
+"""Checks the tree's shape. Prints what breaks a rule; exits with status 1 if anything does.
 
 - A module has at most 600 lines: a longer one probably holds more than one idea.
 - In harness/ at most 30 modules are under 60 lines and have a single importer: such a module belongs in its importer.
@@ -18,31 +18,29 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-LIMIT = 600
-SMALL = 60
-MAX_SMALL = 30
+MAX_LINES = 600
+SMALL_LINES = 60
+MAX_SMALL_MODULES = 30
 PYTHON = ("harness", "tests", "benchmarks", "setup", "firmware_stubs")
 C = ("firmware_stubs", "tests")
 C_ENDINGS = (".c", ".h", ".def", ".ino")
 MADE = "/* Made by tools/"
 SIMULATED = ("harness/devices", "harness/session")
-REAL = {
+NOT_SIMULATED = {
     "harness/devices/esphome.py": "asyncio runs jobs in an executor of its own",
     "harness/devices/mqtt/broker.py": "a process of its own",
     "harness/session/engine/engine.py": "the process around a session",
     "harness/session/engine/feed.py": "sockets of clients",
     "harness/session/engine/launch.py": "starts processes",
 }
-MADE_ELSEWHERE = {
+TYPES = {
     "threading": {"Thread", "Lock", "RLock", "Condition", "Event", "Timer", "Semaphore", "BoundedSemaphore", "Barrier"},
     "queue": {"Queue", "SimpleQueue", "LifoQueue", "PriorityQueue"},
     "concurrent.futures": {"Future", "ThreadPoolExecutor"},
 }
-"""Types: to name them is allowed, to make one is not."""
-ASKED_ELSEWHERE = {"time": {"sleep", "monotonic", "monotonic_ns", "perf_counter", "time", "time_ns"}}
-"""Functions, which may not even be passed on."""
-
-
+"""Code in SIMULATED may name these types, but not make one."""
+FUNCTIONS = {"time": {"sleep", "monotonic", "monotonic_ns", "perf_counter", "time", "time_ns"}}
+"""Code in SIMULATED may neither call these functions nor pass them on."""
 PRINTER = "harness/model/numbers.py"
 FOR_MACHINES: dict[str, str] = {
     "harness/base/typed_table.py:_cell": "CSV with declared decimals",
@@ -62,10 +60,10 @@ FOR_MACHINES: dict[str, str] = {
     "harness/web/sounds.py:picture": "coordinates of an SVG",
 }
 """`file` or `file:function` (or class) whose numbers no person reads in a sentence or table, with the reason."""
-_DIGITS = re.compile(r"\.\d+|[eEfFgGn%]$")
+_DIGITS_SPEC = re.compile(r"\.\d+|[eEfFgGn%]$")
+"""What makes a format specification give digits."""
 _PERCENT = re.compile(r"%[-+ #0]*\d*(\.\d+)?[eEfFgG]")
-
-_FORMAT = re.compile(r"%[-+ #0]*\d*(\.\d+)?[eEfFgG][^\"']*[\"']\s*\|\s*format|\|\s*round\b")
+_TEMPLATE_FORMAT = re.compile(r"%[-+ #0]*\d*(\.\d+)?[eEfFgG][^\"']*[\"']\s*\|\s*format|\|\s*round\b")
 
 
 def modules(root: Path) -> Iterator[Path]:
@@ -81,39 +79,44 @@ def modules(root: Path) -> Iterator[Path]:
 def too_long(root: Path) -> Iterator[str]:
     for path in modules(root):
         lines = path.read_text(encoding="utf-8").splitlines()
-        if len(lines) > LIMIT and not (path.suffix in C_ENDINGS and lines[0].startswith(MADE)):
-            yield f"{path.relative_to(root)}: {len(lines)} lines (at most {LIMIT}); split it by what it is about"
+        if len(lines) > MAX_LINES and not (path.suffix in C_ENDINGS and lines[0].startswith(MADE)):
+            yield f"{path.relative_to(root)}: {len(lines)} lines (at most {MAX_LINES}); split it by what it is about"
 
 
-def too_small_or_twice(root: Path) -> Iterator[str]:
-    names = {
+def too_small(root: Path) -> Iterator[str]:
+    """All small modules with a single importer, if there are too many."""
+    paths = {
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
         for path in sorted((root / "harness").rglob("*.py"))
     }
     importers: dict[str, set[Path]] = defaultdict(set)
-    classes: dict[str, list[Path]] = defaultdict(list)
-    for path in names.values():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+    for path in paths.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:
-                for one in node.names:
-                    inner = f"{node.module}.{one.name}"
-                    importers[inner if inner in names else node.module].add(path)
-        for top in tree.body:
-            if isinstance(top, ast.ClassDef):
-                classes[top.name].append(path)
-    small = [
-        f"{path.relative_to(root)}: under {SMALL} lines, only {sorted(importers[name])[0].relative_to(root)} imports it"
-        for name, path in names.items()
-        if len(importers[name]) == 1
-        and path.name != "__init__.py"
-        and len(path.read_text(encoding="utf-8").splitlines()) < SMALL
-    ]
-    if len(small) > MAX_SMALL:
+                for alias in node.names:
+                    submodule = f"{node.module}.{alias.name}"
+                    importers[submodule if submodule in paths else node.module].add(path)
+    small = []
+    for module, path in paths.items():
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines < SMALL_LINES and path.name != "__init__.py" and len(importers[module]) == 1:
+            [importer] = importers[module]
+            small.append(
+                f"{path.relative_to(root)}: under {SMALL_LINES} lines, only {importer.relative_to(root)} imports it"
+            )
+    if len(small) > MAX_SMALL_MODULES:
         yield from small
-    for name, where in classes.items():
-        if len(where) > 1:
-            yield f"the class name {name} stands in {', '.join(str(path.relative_to(root)) for path in where)}"
+
+
+def repeated_class_names(root: Path) -> Iterator[str]:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((root / "harness").rglob("*.py")):
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.ClassDef):
+                places[statement.name].append(str(path.relative_to(root)))
+    for name, paths in places.items():
+        if len(paths) > 1:
+            yield f"the class name {name} stands in {', '.join(paths)}"
 
 
 def not_simulated(root: Path) -> Iterator[str]:
@@ -122,7 +125,7 @@ def not_simulated(root: Path) -> Iterator[str]:
     What a module makes when it is imported is left out: that may happen within a simulation and must outlive it.
     """
     for path in sorted(path for folder in SIMULATED for path in (root / folder).rglob("*.py")):
-        if str(path.relative_to(root)) in REAL:
+        if str(path.relative_to(root)) in NOT_SIMULATED:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imported = {
@@ -131,24 +134,27 @@ def not_simulated(root: Path) -> Iterator[str]:
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
-        for top in tree.body:
-            if isinstance(top, ast.FunctionDef | ast.ClassDef):
-                for node in ast.walk(top):
+        for statement in tree.body:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                for node in ast.walk(statement):
                     if name := _taken_from_host(node, imported):
                         yield f"{path.relative_to(root)}:{node.lineno}: {name}; take it from harness.base.threads"
 
 
 def _taken_from_host(node: ast.AST, imported: dict[str, str]) -> str:
-    """The full name of a thread, wait or time of the host; "" if the node makes or asks none."""
+    """The full name of a type of TYPES that the node makes, or of a function of FUNCTIONS; "" if it is neither.
+
+    imported: the full name of each name that the module has imported.
+    """
     if isinstance(node, ast.Call):
-        named, names = node.func, MADE_ELSEWHERE
+        expression, names = node.func, TYPES
     elif isinstance(node, ast.keyword) and node.arg == "default_factory":
-        named, names = node.value, MADE_ELSEWHERE
+        expression, names = node.value, TYPES
     elif isinstance(node, ast.Attribute | ast.Name):
-        named, names = node, ASKED_ELSEWHERE
+        expression, names = node, FUNCTIONS
     else:
         return ""
-    text = ast.unparse(named)
+    text = ast.unparse(expression)
     module, _, name = imported.get(text, text).rpartition(".")
     return f"{module}.{name}" if name in names.get(module, ()) else ""
 
@@ -169,9 +175,9 @@ def printed_numbers(root: Path) -> Iterator[str]:
                 yield f"{name}:{node.lineno}: prints a number itself; call harness.model.numbers"  # type: ignore[attr-defined]
     for path in sorted((root / "harness").rglob("*.html")):
         name = str(path.relative_to(root))
-        for at, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if _FORMAT.search(line) and name not in FOR_MACHINES:
-                yield f"{name}:{at}: prints a number itself; call numbers"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if _TEMPLATE_FORMAT.search(line) and name not in FOR_MACHINES:
+                yield f"{name}:{number}: prints a number itself; call numbers"
 
 
 def _gives_digits(node: ast.AST) -> bool:
@@ -180,9 +186,9 @@ def _gives_digits(node: ast.AST) -> bool:
             if _is_round(value):
                 return True
             text = "".join(str(part.value) for part in getattr(spec, "values", ()) if isinstance(part, ast.Constant))
-            return bool(_DIGITS.search(text))
+            return bool(_DIGITS_SPEC.search(text))
         case ast.Call(func=ast.Name(id="format"), args=[_, ast.Constant(value=str(text))]):
-            return bool(_DIGITS.search(text))
+            return bool(_DIGITS_SPEC.search(text))
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
             return bool(re.search(r"\{[^{}]*:[^{}]*(\.\d+|[eEfFgGn%])\}", text))
         case ast.Call(func=ast.Name(id="str"), args=[value]):
@@ -198,9 +204,10 @@ def _is_round(node: ast.AST) -> bool:
 
 def main() -> int:
     root = Path(__file__).resolve().parent.parent
-    found = [*too_long(root), *too_small_or_twice(root), *not_simulated(root), *printed_numbers(root)]
-    sys.stderr.write("".join(line + "\n" for line in found))
-    return 1 if found else 0
+    checks = (too_long, too_small, repeated_class_names, not_simulated, printed_numbers)
+    findings = [finding for check in checks for finding in check(root)]
+    sys.stderr.write("".join(finding + "\n" for finding in findings))
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

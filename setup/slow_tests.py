@@ -12,14 +12,14 @@ from pathlib import Path
 
 SLOW_S = 0.1
 """A function is slow if all its cases together take longer."""
-_LINE = re.compile(r"([0-9.]+)s (?:call|setup|teardown) +([^ \[\n]+)")
+_DURATION = re.compile(r"([0-9.]+)s (?:call|setup|teardown) +([^ \[\n]+)")
 
 
 def main() -> None:
     took_s: dict[str, float] = defaultdict(float)
     for line in sys.stdin:
-        if found := _LINE.match(line):
-            took_s[found[2]] += float(found[1])
+        if duration := _DURATION.match(line):
+            took_s[duration[2]] += float(duration[1])
     if not took_s:
         sys.exit(f"No test took any time in what was read; slow.txt stays as it is.\n{__doc__}")
     slow = sorted(name for name, seconds in took_s.items() if seconds > SLOW_S)

@@ -1,4 +1,4 @@
-"""Runs all tests in groups, by what they need from the machine, and says what happened.
+"""Runs all tests in groups, by what they need from the machine, and prints what failed and why tests were skipped.
 
 usage: python setup/test.py [timed] [unit] [live]
 
@@ -51,7 +51,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Group:
-    """A pytest process. quiet: its output is kept, and printed at its end."""
+    """A pytest process of its own process session. quiet: prints its output only at its end."""
 
     def __init__(
         self, folder: Path, name: str, *, arguments: tuple[str, ...], nice: int = 0, quiet: bool = False
@@ -67,7 +67,7 @@ class Group:
         )  # fmt: skip
 
     def finish(self) -> dict[str, dict[str, Any]]:
-        """How each test ended."""
+        """Prints what is left to print, once the process has ended. Returns how each test ended."""
         if self._output is not None:
             self._output.seek(0)
             sys.stdout.write(self._output.read().decode(errors="replace"))
@@ -78,7 +78,7 @@ class Group:
 
 
 def wait(groups: list[Group]) -> dict[str, dict[str, Any]]:
-    """Waits for the end of groups; how each test ended. Reaps whatever has lost its parent meanwhile."""
+    """Waits until all groups have ended, and returns how each test ended. Reaps every process that loses its parent."""
     running = {group.process.pid: group.process for group in groups}
     while running:
         pid, status = os.wait()
@@ -88,26 +88,29 @@ def wait(groups: list[Group]) -> dict[str, dict[str, Any]]:
 
 
 def seconds_of_work() -> tuple[float, float, float]:
-    """Seconds of work since the boot, with what the hypervisor took, of our work, and of all processors."""
+    """Processor seconds since the boot: of all programs and the hypervisor, of our tests, and of all processors."""
     worked_s, stolen_s, all_s = processor_times()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return worked_s + stolen_s, usage.ru_utime + usage.ru_stime, all_s
 
 
-def undecided_too_often(outcomes: dict[str, dict[str, Any]], others: float) -> bool:
-    """Whether more tests of timing are undecided than a quiet host explains. others: their share of the processors."""
+def undecided_too_often(outcomes: dict[str, dict[str, Any]], others_share: float) -> bool:
+    """Prints how many tests of timing are undecided. Returns whether these are more than a quiet host explains.
+
+    others_share: of the processors, what other programs used.
+    """
     timed = [outcome for outcome in outcomes.values() if outcome["timed"]]
     undecided = sum(outcome["word"] == "undecided" for outcome in timed)
-    quiet = others < QUIET_SHARE
+    is_quiet = others_share < QUIET_SHARE
     print(
-        f"\n{undecided} of {len(timed)} tests of timing undecided; other programs used {others:.0%} of the processors"
-        f" meanwhile ({'quiet' if quiet else 'not quiet'})"
+        f"\n{undecided} of {len(timed)} tests of timing undecided; other programs used {others_share:.0%} of the"
+        f" processors meanwhile ({'quiet' if is_quiet else 'not quiet'})"
     )
-    return quiet and undecided > UNDECIDED_SHARE * len(timed)
+    return is_quiet and undecided > UNDECIDED_SHARE * len(timed)
 
 
 def report(outcomes: dict[str, dict[str, Any]]) -> None:
-    """The last lines: what failed and is undecided, why tests were skipped, the slowest, and the counts."""
+    """Prints the last lines: what failed and is undecided, why tests were skipped, the slowest, and the counts."""
     for word in ("failed", "undecided"):
         for name, outcome in outcomes.items():
             if outcome["word"] == word:
@@ -117,48 +120,49 @@ def report(outcomes: dict[str, dict[str, Any]]) -> None:
     for why, count in reasons.most_common():
         print(f"  {count:4}  {why}")
     print("slowest:")
-    slowest = sorted(outcomes.items(), key=lambda item: -item[1]["seconds"])[:SLOWEST]
-    for name, outcome in slowest:
+    by_duration = sorted(outcomes.items(), key=lambda test: test[1]["seconds"], reverse=True)
+    for name, outcome in by_duration[:SLOWEST]:
         print(f"  {outcome['seconds']:6.1f} s  {name}")
     words = Counter(outcome["word"] for outcome in outcomes.values())
     print(", ".join(f"{words[word]} {word}" for word in ("passed", "failed", "undecided", "skipped")))
 
 
-def main(wanted: list[str]) -> int:
-    run = os.environ[MARK] = "/".join(filter(None, (os.environ.get(MARK), uuid.uuid4().hex)))
-    end_all_after(os.getpid(), run)
+def main(names: list[str]) -> int:
+    run_id = os.environ[MARK] = "/".join(filter(None, (os.environ.get(MARK), uuid.uuid4().hex)))
+    end_all_after(os.getpid(), run_id)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what loses its parent becomes our child, and is counted
 
-    outcomes_in = tempfile.TemporaryDirectory(prefix="vh-tests-")
+    outcomes_folder = tempfile.TemporaryDirectory(prefix="vh-tests-")
 
-    def interrupted(number: int, frame: FrameType | None) -> NoReturn:
-        left = end_all(run)
-        outcomes_in.cleanup()
-        words = f"these processes are left: {left}" if left else "everything that they had started has ended"
-        os.write(2, f"\nThe tests were interrupted by {signal.Signals(number).name}; {words}.\n".encode())
+    def end_run(number: int, frame: FrameType | None) -> NoReturn:
+        left = end_all(run_id)
+        outcomes_folder.cleanup()
+        ending = f"these processes are left: {left}" if left else "everything that they had started has ended"
+        os.write(2, f"\nThe tests were interrupted by {signal.Signals(number).name}; {ending}.\n".encode())
         os._exit(128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
+        signal.signal(number, end_run)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
-    begun_s, (load, *_), begun = time.monotonic(), os.getloadavg(), seconds_of_work()
-    status, outcomes = 0, dict[str, dict[str, Any]]()
-    with outcomes_in as folder:
-        for names in (["timed"], ["unit", "live"]):
-            groups = [Group(Path(folder), name, **GROUPS[name]) for name in names if name in wanted]
+    began_s, (load, *_), work_before = time.monotonic(), os.getloadavg(), seconds_of_work()
+    failed, outcomes = False, dict[str, dict[str, Any]]()
+    with outcomes_folder as folder:
+        for together in (["timed"], ["unit", "live"]):
+            groups = [Group(Path(folder), name, **GROUPS[name]) for name in together if name in names]
             outcomes |= wait(groups)
-            status |= any(group.process.returncode for group in groups)
-            if "timed" in wanted and names == ["timed"]:
-                worked_s, ours_s, all_s = (now - before for now, before in zip(seconds_of_work(), begun, strict=True))
-                status |= undecided_too_often(outcomes, max(0.0, worked_s - ours_s) / all_s)
+            failed |= any(group.process.returncode for group in groups)
+            if "timed" in names and together == ["timed"]:
+                work = zip(seconds_of_work(), work_before, strict=True)
+                worked_s, ours_s, all_s = (now_s - before_s for now_s, before_s in work)
+                failed |= undecided_too_often(outcomes, max(0.0, worked_s - ours_s) / all_s)
     report(outcomes)
     _, cpu_s, _ = seconds_of_work()
     print(
-        f"{cpu_s / 60:.1f} processor minutes in {(time.monotonic() - begun_s) / 60:.1f} minutes;"
+        f"{cpu_s / 60:.1f} processor minutes in {(time.monotonic() - began_s) / 60:.1f} minutes;"
         f" load average {load:.1f} at the start, {os.getloadavg()[0]:.1f} at the end"
     )
-    return int(status)
+    return int(failed)
 
 
 if __name__ == "__main__":
