@@ -10,8 +10,8 @@ from importlib.metadata import version
 
 from pocketsphinx import Decoder
 
-own = {"dict": sys.argv[2]} if len(sys.argv) > 2 else {}
-decoder = Decoder(jsgf=sys.argv[1], lm=None, cmn="batch", loglevel="ERROR", **own)
+dictionary = {"dict": sys.argv[2]} if len(sys.argv) > 2 else {}
+decoder = Decoder(jsgf=sys.argv[1], lm=None, cmn="batch", loglevel="ERROR", **dictionary)
 
 
 def say(**line):

@@ -19,7 +19,7 @@ from tests.annotation_projects import annotation_project  # noqa: E402
 from tests.conformance.annotation.site import AnnotationSiteProcess  # noqa: E402
 
 CHROMIUM = shutil.which("chromium")
-WISHES = (
+REQUESTS = (
     "a double room in porto for the ninth of may",
     "two nights near the station and not too dear",
     "i would like to book for three adults",
@@ -32,9 +32,9 @@ WISHES = (
     "make it two rooms side by side",
 )
 QUESTIONS = ("what does breakfast cost", "how far is it from the airport", "can we park there", "is there a lift")
-TALK = [
-    *((text, ("booking",)) for text in WISHES),
-    *((f"yes {text}", ("booking", "yes_please")) for text in WISHES[:6]),
+UTTERANCES = [
+    *((text, ("booking",)) for text in REQUESTS),
+    *((f"yes {text}", ("booking", "yes_please")) for text in REQUESTS[:6]),
     *((text, ("information",)) for text in QUESTIONS),
     *((text, ("yes_please",)) for text in ("yes please", "that is fine", "all right then")),
     ("er", None),
@@ -45,7 +45,9 @@ TALK = [
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vh") as name:
-        site = AnnotationSiteProcess(annotation_project(Path(name) / "web", TALK, id="travellers"), raters=("ann",))
+        site = AnnotationSiteProcess(
+            annotation_project(Path(name) / "web", UTTERANCES, id="travellers"), raters=("ann",)
+        )
         site.start()
         try:
             with sync_playwright() as playwright:

@@ -27,50 +27,60 @@ OTHERS = (
     Category.CLARIFICATION, Category.FINDABLE, Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE,
     Category.CORRECT_REJECTION, Category.MISSED_DISAMBIGUATION_RECOVERABLE,
 )  # fmt: skip
-GOOD = {"kitchen": 0.72, "radio": 0.52}
+CORRECT_SHARES = {"kitchen": 0.72, "radio": 0.52}
+"""How often each device usually answers correctly."""
 
 
-def asked(chance: Random) -> list[Answer]:
+def draw_answers(random: Random) -> list[Answer]:
     return [
         Answer(
-            f"q{number:02}-{device}-{voice}.r{again}",
+            f"q{number:02}-{device}-{voice}.r{repetition}",
             query=f"query number {number}",
-            answer=None if chance.random() < 0.03 else f"what {device} said to it",
+            answer=None if random.random() < 0.03 else f"what {device} said to it",
             device=device,
             query_id=f"q{number:02}",
             query_class=CLASSES[number % 3],
             conditions=(("voice", voice),),
             core_capability=number % 6 == 2,
-            attempts=1 if chance.random() < 0.8 else chance.choice((2, 3)),
+            attempts=1 if random.random() < 0.8 else random.choice((2, 3)),
             seconds=0.2,
         )
         for number in range(1, 25)
-        for device in GOOD
+        for device in CORRECT_SHARES
         for voice in ("ann", "bob")
-        for again in (1, 2)
+        for repetition in (1, 2)
     ]
 
 
-def given(one: Answer, clip: str, chance: Random) -> list[Judgment]:
+def draw_judgments(answer: Answer, clip: str, random: Random) -> list[Judgment]:
     """Judgments of three raters. A device mostly answers a query the same way each time."""
-    of_query = Random(f"{one.query_id} {one.device}")
-    usual = Category.CORRECT if of_query.random() < GOOD[one.device] else of_query.choice(OTHERS)
-    truth = usual if chance.random() < 0.9 else chance.choice((Category.CORRECT, *OTHERS))
-    if one.device == "radio" and one.core_capability:
+    random_of_query = Random(f"{answer.query_id} {answer.device}")
+    is_correct = random_of_query.random() < CORRECT_SHARES[answer.device]
+    usual = Category.CORRECT if is_correct else random_of_query.choice(OTHERS)
+    truth = usual if random.random() < 0.9 else random.choice((Category.CORRECT, *OTHERS))
+    if answer.device == "radio" and answer.core_capability:
         truth = Category.ADMITTED_DEFEAT
-    said = {rater: truth if chance.random() < 0.9 else chance.choice(OTHERS) for rater in ("ada", "ben", "cleo")}
-    return [judged(one.trial_id, clip, rater, category, attempt=one.attempts) for rater, category in said.items()]
+    judgments = []
+    for rater in ("ada", "ben", "cleo"):
+        category = truth if random.random() < 0.9 else random.choice(OTHERS)
+        judgments.append(judged(answer.trial_id, clip, rater, category, attempt=answer.attempts))
+    return judgments
 
 
 def main() -> None:
-    chance = Random(5)
+    random = Random(5)
     with tempfile.TemporaryDirectory(prefix="vh") as name:
         folder = Path(name)
-        items = asked(chance)
-        session = store_session(folder / "kitchen-and-radio", items, "kitchen-and-radio")
+        answers = draw_answers(random)
+        session = store_session(folder / "kitchen-and-radio", answers, "kitchen-and-radio")
         clips = clips_of(session)
-        heard = [one for one in items if one.trial_id in clips]
-        give(session, [row for one in heard for row in given(one, clips[one.trial_id][1].sha256, chance)])
+        for_raters = [answer for answer in answers if answer.trial_id in clips]
+        judgments = [
+            judgment
+            for answer in for_raters
+            for judgment in draw_judgments(answer, clips[answer.trial_id][1].sha256, random)
+        ]
+        give(session, judgments)
         page = folder / "categories.html"
         options = ["--compare", "kitchen", "radio", "--html", str(page)]
         subprocess.run([str(HARNESS), "report", "categories", str(session), *options], check=True, capture_output=True)

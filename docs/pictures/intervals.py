@@ -13,9 +13,9 @@ import numpy as np
 from harness.statistics.intervals import Interval, garwood
 from harness.statistics.sequential import rate_sequence
 
-TRUTH, HOURS, SEED = 0.5, 160, 12
+TRUE_RATE, HOURS, SEED = 0.5, 160, 12
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 330, 56, 20, 34, 44
-HIGHEST = 2.5
+MAX_RATE = 2.5
 COLOURS = {"any time": "#9ec5e8", "one look": "#2f6fa8", "truth": "#b3541e", "rate": "#12324d"}
 
 
@@ -24,17 +24,18 @@ def x_of(hour: float) -> float:
 
 
 def y_of(rate: float) -> float:
-    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - min(rate, HIGHEST) / HIGHEST)
+    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - min(rate, MAX_RATE) / MAX_RATE)
 
 
 def path(points: Sequence[tuple[float, float]]) -> str:
+    """The line through points (hour, rate), as the `d` of an SVG path."""
     return "M" + " L".join(f"{x_of(hour):.1f} {y_of(rate):.1f}" for hour, rate in points)
 
 
 def band(counts: Sequence[int], interval: Callable[[int, float], Interval | None], colour: str, opacity: float) -> str:
     ends = [(hour, interval(count, hour)) for hour, count in enumerate(counts, start=1)]
-    lower = [(hour, found[0]) for hour, found in ends if found]
-    upper = [(hour, found[1]) for hour, found in ends if found]
+    lower = [(hour, bounds[0]) for hour, bounds in ends if bounds]
+    upper = [(hour, bounds[1]) for hour, bounds in ends if bounds]
     return f'<path d="{path([*lower, *reversed(upper)])} Z" fill="{colour}" fill-opacity="{opacity}"/>'
 
 
@@ -43,8 +44,8 @@ def text(x: float, y: float, words: str, anchor: str = "start", colour: str = "#
 
 
 def main() -> None:
-    counts = [int(one) for one in np.random.default_rng(SEED).poisson(TRUTH, HOURS).cumsum()]
-    drawn = [
+    counts = np.random.default_rng(SEED).poisson(TRUE_RATE, HOURS).cumsum().tolist()
+    elements = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
             'font-family="sans-serif" font-size="13">'
@@ -53,24 +54,24 @@ def main() -> None:
         band(counts, rate_sequence, COLOURS["any time"], 0.6),
         band(counts, garwood, COLOURS["one look"], 0.35),
     ]
-    for rate in np.arange(0, HIGHEST + 0.1, 0.5):
-        drawn.append(f'<path d="{path([(0, rate), (HOURS, rate)])}" stroke="#ddd" fill="none"/>')
-        drawn.append(text(LEFT - 8, y_of(rate) + 4, f"{rate:g}", "end"))
-    drawn += [text(x_of(hour), HEIGHT - BOTTOM + 18, f"{hour}", "middle") for hour in range(0, HOURS + 1, 20)]
+    for rate in np.arange(0, MAX_RATE + 0.1, 0.5):
+        elements.append(f'<path d="{path([(0, rate), (HOURS, rate)])}" stroke="#ddd" fill="none"/>')
+        elements.append(text(LEFT - 8, y_of(rate) + 4, f"{rate:g}", "end"))
+    elements += [text(x_of(hour), HEIGHT - BOTTOM + 18, f"{hour}", "middle") for hour in range(0, HOURS + 1, 20)]
     rates = [(hour, count / hour) for hour, count in enumerate(counts, start=1)]
-    drawn += [
+    elements += [
         f'<path d="{path(rates)}" stroke="{COLOURS["rate"]}" stroke-width="1.6" fill="none"/>',
         (
-            f'<path d="{path([(0, TRUTH), (HOURS, TRUTH)])}" stroke="{COLOURS["truth"]}" '
+            f'<path d="{path([(0, TRUE_RATE), (HOURS, TRUE_RATE)])}" stroke="{COLOURS["truth"]}" '
             'stroke-dasharray="6 4" fill="none"/>'
         ),
         text(LEFT, 20, "False accepts per hour, and 95 % intervals, by hours heard"),
         text(WIDTH - RIGHT, TOP + 14, "light: at any time · dark: one look (Garwood)", "end", COLOURS["one look"]),
-        text(WIDTH - RIGHT, TOP + 32, f"line: counted · dashed: the truth, {TRUTH:g}", "end", COLOURS["truth"]),
+        text(WIDTH - RIGHT, TOP + 32, f"line: counted · dashed: the truth, {TRUE_RATE:g}", "end", COLOURS["truth"]),
         text(x_of(HOURS / 2), HEIGHT - 8, "hours of audio heard", "middle"),
         "</svg>",
     ]
-    Path(__file__).with_name("intervals.svg").write_text("\n".join(drawn) + "\n", encoding="utf-8")
+    Path(__file__).with_name("intervals.svg").write_text("\n".join(elements) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.style import Style
@@ -94,20 +95,28 @@ def rectangle(x: float, y: float, columns: float, rows: float, colour: str) -> s
     )
 
 
-def cells(line: Text) -> Iterator[tuple[str, str, str, str]]:
-    """Character, colour, background and other attributes of each cell."""
+class Cell(NamedTuple):
+    """A character of the screen, its colours, and other attributes of its SVG text."""
+
+    character: str
+    colour: str
+    background: str
+    attributes: str
+
+
+def cells(line: Text) -> Iterator[Cell]:
     console = Console(width=COLUMNS, color_system="truecolor", force_terminal=True)
     for segment in line.render(console):
         style = segment.style or Style()
-        front = style.color.get_truecolor().hex if style.color and not style.color.is_default else FOREGROUND
-        back = style.bgcolor.get_truecolor().hex if style.bgcolor and not style.bgcolor.is_default else BACKGROUND
+        colour = style.color.get_truecolor().hex if style.color and not style.color.is_default else FOREGROUND
+        background = style.bgcolor.get_truecolor().hex if style.bgcolor and not style.bgcolor.is_default else BACKGROUND
         if style.reverse:
-            front, back = back, front
-        more = ' font-weight="bold"' if style.bold else ""
-        more += ' text-decoration="line-through"' if style.strike else ""
+            colour, background = background, colour
+        attributes = ' font-weight="bold"' if style.bold else ""
+        attributes += ' text-decoration="line-through"' if style.strike else ""
         for character in segment.text:
             if character != "\n":
-                yield character, front, back, more
+                yield Cell(character, colour, background, attributes)
 
 
 def svg(coloured: str) -> str:
@@ -116,15 +125,16 @@ def svg(coloured: str) -> str:
     backs, fronts = [], []
     for row, line in enumerate(coloured.splitlines()[:ROWS]):
         y = MARGIN + row * CELL_HEIGHT
-        for column, (character, front, back, more) in enumerate(cells(Text.from_ansi(line))):
+        for column, cell in enumerate(cells(Text.from_ansi(line))):
             x = MARGIN + column * CELL_WIDTH
-            if back != BACKGROUND:
-                backs.append(rectangle(x, y, 1.03, 1.03, back))
-            if character.isspace():
+            if cell.background != BACKGROUND:
+                # A little larger than a cell, so that no seam shows between two.
+                backs.append(rectangle(x, y, 1.03, 1.03, cell.background))
+            if cell.character.isspace():
                 continue
-            drawn = block(character, x, y, front)
-            at = f'x="{x:.2f}" y="{y + 0.76 * CELL_HEIGHT:.2f}" fill="{front}"'
-            fronts.append(drawn or f"<text {at}{more}>{escape(character)}</text>")
+            position = f'x="{x:.2f}" y="{y + 0.76 * CELL_HEIGHT:.2f}" fill="{cell.colour}"'
+            text = f"<text {position}{cell.attributes}>{escape(cell.character)}</text>"
+            fronts.append(block(cell.character, x, y, cell.colour) or text)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'font-family="DejaVu Sans Mono, monospace" font-size="{FONT_SIZE}" shape-rendering="crispEdges">'
@@ -139,7 +149,7 @@ def picture(coloured: str, target: Path, folder: Path) -> None:
 
 
 def photograph(source: Path, target: Path, width: int, height: int, folder: Path) -> None:
-    """A page or an SVG as chromium draws it, in pixels."""
+    """Writes a page or an SVG as chromium draws it; width and height in pixels. folder: for chromium's profile."""
     subprocess.run(
         [
             CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -157,9 +167,9 @@ def shows(words: str, screen: str) -> bool:
 
 
 def finished(screen: str) -> int:
-    """How many trials the progress line says are finished."""
-    found = [line for line in screen.splitlines() if " trials, " in line]
-    return int(found[0].split(" of ")[0].split()[-1]) if found else -1
+    """How many trials are finished, by the progress line; -1 if the screen shows none."""
+    progress_lines = [line for line in screen.splitlines() if " trials, " in line]
+    return int(progress_lines[0].split(" of ")[0].split()[-1]) if progress_lines else -1
 
 
 def response_just_kept(screen: str) -> bool:
@@ -247,11 +257,11 @@ def scoring_picture(folder: Path) -> None:
     ids: list[str] = []
     for name in ("reference", "whisper"):
         lines = (ROOT / "tests" / "data" / "asr" / f"{name}.trn").read_text(encoding="utf-8").splitlines(keepends=True)
-        # benchmarks/asr_texts.py adds no noise to the first half of these, and some 20 dB below to the second.
-        soft = [line for line in lines if _of_twenty_four(line) < 12]
-        (folder / f"{name}.trn").write_text("".join(soft), encoding="utf-8")
-        ids = [line.rpartition("(")[2].rstrip(")\n") for line in soft]
-    rows = [f"{id_},{'quiet' if _of_twenty_four(id_) < 6 else 'pink 20 dB'}\n" for id_ in ids]
+        # benchmarks/asr_texts.py adds no noise to six sentences of two dozen, and noise 20 dB below to the next six.
+        little_noise = [line for line in lines if _place_in_two_dozen(line) < 12]
+        (folder / f"{name}.trn").write_text("".join(little_noise), encoding="utf-8")
+        ids = [line.rpartition("(")[2].rstrip(")\n") for line in little_noise]
+    rows = [f"{id_},{'quiet' if _place_in_two_dozen(id_) < 6 else 'pink 20 dB'}\n" for id_ in ids]
     (folder / "conditions.csv").write_text("".join(["id,noise\n", *rows]), encoding="utf-8")
     files = ["-r", "reference.trn", "-H", "whisper.trn", "--normalise", "spoken", "--html", "report.html"]
     groups = ["--groups", "conditions.csv"]
@@ -259,9 +269,9 @@ def scoring_picture(folder: Path) -> None:
     photograph(folder / "report.html", HERE / "scoring.png", 1100, 1330, folder)
 
 
-def _of_twenty_four(id_: str) -> int:
-    """The position of a sentence in its two dozen; ids end in a number."""
-    return int(id_.rstrip(")\n")[-4:]) % 24
+def _place_in_two_dozen(line: str) -> int:
+    """The place of a sentence in its two dozen; an id, also at the end of a line, ends in the sentence's number."""
+    return int(line.rstrip(")\n")[-4:]) % 24
 
 
 def demo_pictures(folder: Path) -> None:
@@ -277,8 +287,8 @@ def demo_pictures(folder: Path) -> None:
         terminal.wait(response_just_kept)
         run = terminal.coloured()
         terminal.type("j")
-        for done in range(3):
-            terminal.wait(partial(shows, f"Judging {done} of"))
+        for judged in range(3):
+            terminal.wait(partial(shows, f"Judging {judged} of"))
             terminal.type("1")
         terminal.wait(partial(shows, "Judging 3 of"))
         time.sleep(0.5)  # the notice of the last key

@@ -8,6 +8,7 @@ Needs chromium; the boards also need mosquitto and `make -C firmware_stubs`.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -33,6 +34,7 @@ OTHERS = ("good morning", "okay then, a banana", "the train is late", "turn on t
 
 
 def harness(folder: Path, *words: object) -> str:
+    """Runs a command of the harness in a folder, and returns what it prints."""
     command = [str(HARNESS), *map(str, words)]
     return subprocess.run(command, check=True, capture_output=True, cwd=folder, text=True).stdout
 
@@ -96,9 +98,9 @@ def evaluation_picture(folder: Path) -> None:
     """A wake engine on phrases and on other sentences, spoken by six voices."""
     for name, texts in (("yes", ("okay nabu",)), ("no", OTHERS)):
         (folder / name).mkdir()
-        for at, (voice, text) in enumerate((voice, text) for voice in VOICES for text in texts):
+        for number, (voice, text) in enumerate(itertools.product(VOICES, texts)):
             say = ["admin", "voices", "say", text, "--voice", f"espeak:{voice}", "--rate-hz", "16000"]
-            harness(folder, *say, "--output", folder / name / f"{at:02}.wav")
+            harness(folder, *say, "--output", folder / name / f"{number:02}.wav")
     # Synthesised phrases have no second of sound before and after them.
     engine = ["-t", "microwakeword:okay_nabu", "-s", "min-in-vocab-duration=0", "--tail", "1"]
     harness(folder, "evaluate", *engine, "--in", "yes", "--out", "no", "--html", "page.html")

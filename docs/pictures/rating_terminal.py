@@ -33,18 +33,18 @@ def main() -> None:
             for key, number in zip("162", (2, 3, 4), strict=True):
                 terminal.type(key)
                 time.sleep(2.0)  # a pace that people have
-                terminal.wait_position(lambda at, number=number: at == number)  # type: ignore[misc]
+                terminal.wait_position(lambda position, number=number: position == number)  # type: ignore[misc]
             while "pause the timer" not in terminal.screen():
-                at = terminal.position()
-                terminal.type("5" if (at or 0) % 2 else "1")
-                terminal.wait_position(lambda now, at=at: now != at)  # type: ignore[misc]
+                judged = terminal.position()
+                terminal.type("5" if (judged or 0) % 2 else "1")
+                terminal.wait_position(lambda position, judged=judged: position != judged)  # type: ignore[misc]
             for key in ("t", "k", "k", "s"):
                 terminal.type(key)
             terminal.wait(lambda screen: "0.9 of" in screen and "slower" in screen)
-            shown = "\n".join(terminal.ask("capture-pane -p -e -N"))
+            screen = "\n".join(terminal.ask("capture-pane -p -e -N"))
         finally:
             terminal.close()
-        picture(shown, HERE / "rating-terminal.png", folder)
+        picture(screen, HERE / "rating-terminal.png", folder)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Imported before numpy: the same sums on every run.
+"""Makes numpy add in the same order on every run, if it is imported before numpy.
 
-numpy's OpenBLAS adds in another order with one thread than with two, so the weights hang on their number. With two,
-three and four it gave the same bits for these shapes; two it is.
+The order in which numpy's OpenBLAS adds depends on its number of threads, and so do the last bits of the weights. Two,
+three and four threads gave the same bits for the network's shapes, one gave others. So there are always two.
 """
 
 import os

@@ -30,7 +30,9 @@ class Event(ctypes.Structure):
     _fields_ = (("sample", ctypes.c_uint64), ("score", ctypes.c_uint16), ("phrase", ctypes.c_char_p))
 
 
-FOUND = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Event))
+ON_EVENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Event))
+STATE_BYTES = 65_536
+"""More than `vh_spotter` needs."""
 
 
 class Spotter:
@@ -45,73 +47,79 @@ class Spotter:
             ctypes.c_void_p,
             ctypes.c_void_p,
             ctypes.c_size_t,
-            FOUND,
+            ON_EVENT,
             ctypes.c_void_p,
         )
-        self._state = ctypes.create_string_buffer(65_536)
+        self._state = ctypes.create_string_buffer(STATE_BYTES)
         self._core.vh_spotter_init(self._state)
         self._core.vh_spotter_set_operating_point(self._state, operating_point)
 
     def events(self, pcm: PCM) -> list[tuple[int, int]]:
-        """Sample and score of each event in a recording, from an empty memory."""
-        found: list[tuple[int, int]] = []
+        """Sample and score of each event in a recording, after a reset."""
+        events: list[tuple[int, int]] = []
         self._core.vh_spotter_reset(self._state)
-        call = FOUND(lambda _, event: found.append((event.contents.sample, event.contents.score)))
+        callback = ON_EVENT(lambda _, event: events.append((event.contents.sample, event.contents.score)))
         sound = np.ascontiguousarray(pcm)
-        self._core.vh_spotter_feed(self._state, sound.ctypes.data_as(ctypes.c_void_p), len(sound), call, None)
-        return found
+        self._core.vh_spotter_feed(self._state, sound.ctypes.data_as(ctypes.c_void_p), len(sound), callback, None)
+        return events
 
 
-def levelled(pcm: PCM, level_dbfs: float) -> Sound:
-    """At an active speech level, in units of PCM16."""
+def at_level(pcm: PCM, level_dbfs: float) -> Sound:
+    """The recording at an active speech level, in units of PCM16; unchanged if it has no speech."""
     sound = pcm.astype(np.float32) / 32768
     level = active_speech_level(Waveform(sound, RATE_HZ))
     gain = 0.0 if level is None else level_dbfs - level.level_dbfs
     return sound.astype(np.float64) * 32768 * 10 ** (gain / 20)
 
 
-def rejects(
+def count_rejects(
     spotter: Spotter, phrases: list[PCM], level_dbfs: float, snr_db: float | None
 ) -> tuple[int, int, list[float]]:
-    """Missed, with more than one event, and delays after the end of the phrase in ms."""
+    """Phrases without an event, those with more than one, and the delays after the end of the phrase in ms."""
     rng = np.random.default_rng(5)
-    missed, twice, delays = 0, 0, []
+    missed, repeated, delays_ms = 0, 0, []
     for phrase in phrases:
         start, end = spoken_span(phrase)
         sound = np.concatenate(
             [
                 np.zeros(round(LEAD_IN_S * RATE_HZ)),
-                levelled(phrase[start:end], level_dbfs),
+                at_level(phrase[start:end], level_dbfs),
                 np.zeros(round(TAIL_S * RATE_HZ)),
             ]
         )
         if snr_db is not None:
             sound = sound + noise(rng, len(sound)) * 32768 * 10 ** ((level_dbfs - snr_db) / 20)
-        found = spotter.events(np.clip(np.round(sound), -32768, 32767).astype(np.int16))
-        missed += not found
-        twice += len(found) > 1
-        delays += [(found[0][0] - LEAD_IN_S * RATE_HZ - (end - start)) / 16] if found else []
-    return missed, twice, delays
+        events = spotter.events(np.clip(np.round(sound), -32768, 32767).astype(np.int16))
+        if not events:
+            missed += 1
+            continue
+        repeated += len(events) > 1
+        first_sample, _ = events[0]
+        delays_ms.append((first_sample - LEAD_IN_S * RATE_HZ - (end - start)) / 16)
+    return missed, repeated, delays_ms
 
 
-def say(text: str) -> None:
+def write_line(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
-def accepts(spotter: Spotter, name: str, speech: list[PCM]) -> None:
-    sound = np.concatenate([np.concatenate([np.round(levelled(one, LEVEL_DBFS)), np.zeros(4000)]) for one in speech])
+def measure_accepts(spotter: Spotter, name: str, speech: list[PCM]) -> None:
+    """Writes a line about recordings without the phrase, which are played with 0.25 s between them."""
+    pause = np.zeros(RATE_HZ // 4)
+    sound = np.concatenate([part for pcm in speech for part in (np.round(at_level(pcm, LEVEL_DBFS)), pause)])
     pcm = np.clip(sound, -32768, 32767).astype(np.int16)
-    began = time.process_time()
-    found = spotter.events(pcm)
-    spent, hours = time.process_time() - began, len(pcm) / RATE_HZ / 3600
-    say(
-        f"{name}: {len(found)} false accepts in {hours:.2f} h = {len(found) / hours:.2f} per hour; "
-        f"{spent / hours / 3.6:.3f} ms of CPU a second"
+    began_s = time.process_time()
+    false_accepts = len(spotter.events(pcm))
+    spent_s, hours = time.process_time() - began_s, len(pcm) / RATE_HZ / 3600
+    write_line(
+        f"{name}: {false_accepts} false accepts in {hours:.2f} h = {false_accepts / hours:.2f} per hour; "
+        f"{spent_s / hours / 3.6:.3f} ms of CPU a second"
     )
 
 
-def human(folder: Path) -> list[PCM]:
+def read_recordings(folder: Path) -> list[PCM]:
+    """All G.722 files below a folder that are longer than half a second."""
     recordings = []
     for path in sorted(folder.rglob("*.g722")):
         raw = subprocess.run(
@@ -131,22 +139,26 @@ def main() -> None:
     parser.add_argument("--operating-point", type=int, default=50)
     arguments = parser.parse_args()
     spotter, speakers = Spotter(arguments.operating_point), Speakers()
-    lines = positives(speakers.espeak, True, 300, 1)
+    lines = positives(speakers.espeak, held_out=True, count=300, seed=1)
     phrases = speakers.say_all(lines, arguments.cache)
     assert len(lines) == len(phrases), "a line was refused: voices and phrases no longer match"
+    conditions = ((LEVEL_DBFS, None), (-40, None), (-15, None), (LEVEL_DBFS, 20.0), (LEVEL_DBFS, 10.0))
     for engine in ("espeak", "flite", "hibari"):
-        own = [phrase for line, phrase in zip(lines, phrases, strict=True) if line.engine == engine]
-        for level, snr in ((LEVEL_DBFS, None), (-40, None), (-15, None), (LEVEL_DBFS, 20.0), (LEVEL_DBFS, 10.0)):
-            missed, twice, delays = rejects(spotter, own, level, snr)
-            where = "clean" if snr is None else f"{snr:.0f} dB SNR"
-            delay = f"delay {np.median(delays):.0f} ms (p95 {np.percentile(delays, 95):.0f})" if delays else "no delay"
-            say(
-                f"{engine} {level} dBFS {where}: {missed}/{len(own)} missed = {100 * missed / len(own):.1f} %, "
-                f"{twice} twice, {delay}"
+        of_engine = [phrase for line, phrase in zip(lines, phrases, strict=True) if line.engine == engine]
+        for level_dbfs, snr_db in conditions:
+            missed, repeated, delays_ms = count_rejects(spotter, of_engine, level_dbfs, snr_db)
+            noise_text = "clean" if snr_db is None else f"{snr_db:.0f} dB SNR"
+            delay = "no delay"
+            if delays_ms:
+                delay = f"delay {np.median(delays_ms):.0f} ms (p95 {np.percentile(delays_ms, 95):.0f})"
+            write_line(
+                f"{engine} {level_dbfs} dBFS {noise_text}: {missed}/{len(of_engine)} missed = "
+                f"{100 * missed / len(of_engine):.1f} %, {repeated} twice, {delay}"
             )
-    accepts(spotter, "held-out voices", speakers.say_all(negatives(speakers.espeak, True, 900, 1), arguments.cache))
+    held_out = speakers.say_all(negatives(speakers.espeak, held_out=True, count=900, seed=1), arguments.cache)
+    measure_accepts(spotter, "held-out voices", held_out)
     for folder in arguments.human:
-        accepts(spotter, f"human {folder.name}", human(folder))
+        measure_accepts(spotter, f"human {folder.name}", read_recordings(folder))
 
 
 if __name__ == "__main__":

@@ -18,15 +18,16 @@ from small_network import BANDS, FIRST, KERNEL, SECOND, SPAN, THIRD, Layer
 NAMES = ("first", "second", "third", "output")
 
 
-def table(kind: str, name: str, values: Iterable[int], count: int) -> str:
-    rows, row = [], "   "
+def table(c_type: str, name: str, values: Iterable[int], count: int) -> str:
+    """A C array, in lines of at most 118 characters."""
+    lines, line = [], "   "
     for value in values:
-        word = f" {int(value)},"
-        if len(row) + len(word) > 118:
-            rows.append(row)
-            row = "   "
-        row += word
-    return f"static const {kind} vh_spotter_{name}[{count}] = {{\n" + "\n".join([*rows, row]) + "\n};\n"
+        element = f" {int(value)},"
+        if len(line) + len(element) > 118:
+            lines.append(line)
+            line = "   "
+        line += element
+    return f"static const {c_type} vh_spotter_{name}[{count}] = {{\n" + "\n".join([*lines, line]) + "\n};\n"
 
 
 def sigmoid() -> list[int]:
@@ -35,7 +36,10 @@ def sigmoid() -> list[int]:
 
 
 def text(layers: list[Layer], seed: int, data: str) -> str:
-    """The header: weights by filter (one after the other, oldest input first), biases, multipliers."""
+    """The header: weights by filter (one after the other, oldest input first), biases, multipliers.
+
+    data: what the network was trained on, for the comment.
+    """
     parts = [
         f"""/* Made by tools/train_spotter.py, seed {seed}: {data}.
  * Training speech, all synthetic: espeak-ng (7 accents, 8 other languages, four fifths of its variants),
@@ -61,9 +65,9 @@ def text(layers: list[Layer], seed: int, data: str) -> str:
 
 
 def read(header: str) -> tuple[list[Layer], int, str]:
-    """The layers of a header, its seed, and what it was made from."""
-    made = re.search(r"seed (\d+): (.*)\.\n", header)
-    assert made is not None, "no header of ours"
+    """The layers of a header, its seed, and what the network was trained on."""
+    origin = re.search(r"seed (\d+): (.*)\.\n", header)
+    assert origin is not None, "no header of ours"
     tables = {
         name: np.array(numbers.replace("\n", " ").strip().rstrip(",").split(","), np.int64)
         for name, numbers in re.findall(r"vh_spotter_(\w+)\[\d+\] = \{(.*?)\};", header, re.DOTALL)
@@ -77,7 +81,7 @@ def read(header: str) -> tuple[list[Layer], int, str]:
         )
         for name, width in zip(NAMES, inputs, strict=True)
     ]
-    return layers, int(made[1]), made[2]
+    return layers, int(origin[1]), origin[2]
 
 
 def main() -> None:

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 
 RATE_HZ, POINTS, WINDOW, BANDS = 16_000, 512, 400, 16
 MIN_HZ, MAX_HZ = 100, 7500
-# Level of the loudest band for a sine of about -55 dBFS: what is softer is not raised to speech.
 PEAK_FLOOR_DBFS = -55
+"""The front end normalises a frame by its loudest band, but not sound that is softer than a sine of this level."""
 
 
 def mel(hz: float) -> float:
     return 1127 * math.log(1 + hz / 700)
 
 
-def hertz(value: float) -> float:
-    return 700 * (math.exp(value / 1127) - 1)
+def hertz(mels: float) -> float:
+    return 700 * (math.exp(mels / 1127) - 1)
 
 
 def edges() -> list[int]:
@@ -30,15 +30,19 @@ def edges() -> list[int]:
 
 
 def peak_floor() -> int:
-    """In 1/256 of log2 of power, as the front end computes it: window 2^4, four times the power, weight 64."""
+    """PEAK_FLOOR_DBFS in 1/256 of log2 of power, as the front end computes it.
+
+    Its window has a gain of 2^4; it takes four times the power; the bin at the peak of a band has the weight 64.
+    """
     amplitude = 32768 * 10 ** (PEAK_FLOOR_DBFS / 20) * 16 * (WINDOW / 2) / 2
     return round(256 * math.log2(4 * amplitude**2 * 64))
 
 
-def table(kind: str, name: str, values: Sequence[int]) -> str:
-    rows = [", ".join(map(str, values[i : i + 16])) for i in range(0, len(values), 16)]
-    body = ",\n    ".join(rows)
-    return f"static const {kind} vh_spotter_{name}[{len(values)}] = {{\n    {body},\n}};\n"
+def table(c_type: str, name: str, values: Sequence[int]) -> str:
+    """A C array, 16 elements in a line."""
+    lines = [", ".join(map(str, values[first : first + 16])) for first in range(0, len(values), 16)]
+    body = ",\n    ".join(lines)
+    return f"static const {c_type} vh_spotter_{name}[{len(values)}] = {{\n    {body},\n}};\n"
 
 
 def header() -> str:

@@ -28,11 +28,11 @@ def unfolded(x: Array, kernel: int, stride: int = 1) -> Array:
 def folded(gradient: Array, kernel: int, shape: tuple[int, ...]) -> Array:
     """The transpose of `unfolded` with stride 1."""
     batch, _, channels = shape
-    out = np.zeros(shape, np.float32)
+    sums = np.zeros(shape, np.float32)
     parts = gradient.reshape(batch, -1, kernel, channels)
-    for k in range(kernel):
-        out[:, k : k + parts.shape[1]] += parts[:, :, k]
-    return out
+    for offset in range(kernel):
+        sums[:, offset : offset + parts.shape[1]] += parts[:, :, offset]
+    return sums
 
 
 class Network:
@@ -46,7 +46,7 @@ class Network:
         self._steps = 0
 
     def hidden(self, x: Array) -> tuple[Array, Array, Array]:
-        """What each layer says to (batch, frames, bands)."""
+        """The activations of each layer for (batch, frames, bands)."""
         first = np.maximum(unfolded(x * SCALE, KERNEL, 2) @ self.weights[0] + self.biases[0], 0)
         second = np.maximum(unfolded(first, KERNEL) @ self.weights[1] + self.biases[1], 0)
         third = np.maximum(unfolded(second, SPAN) @ self.weights[2] + self.biases[2], 0)
@@ -57,35 +57,44 @@ class Network:
         out: Array = (self.hidden(x)[2] @ self.weights[3] + self.biases[3])[..., 0]
         return out
 
-    def learn(self, x: Array, wanted: Array, weight: Array, rate: float, rng: np.random.Generator) -> float:
-        """One step of Adam on windows (batch, FRAMES, bands); the mean loss. A tenth of the filters drop out."""
+    def learn(self, x: Array, labels: Array, weight: Array, rate: float, rng: np.random.Generator) -> float:
+        """Takes one step of Adam on windows (batch, FRAMES, bands), and returns the mean loss.
+
+        labels: 1 for a window that must wake, else 0. weight: of each window. A tenth of the second layer's filters
+        drop out.
+        """
         batch = len(x)
-        in1 = unfolded(x * SCALE, KERNEL, 2)
-        a1 = np.maximum(in1 @ self.weights[0] + self.biases[0], 0)
-        in2 = unfolded(a1, KERNEL)
-        a2 = np.maximum(in2 @ self.weights[1] + self.biases[1], 0)
-        keep = (rng.random((batch, 1, SECOND)) > 0.1).astype(np.float32) / np.float32(0.9)
-        in3 = (a2 * keep).reshape(batch, -1)
-        a3 = np.maximum(in3 @ self.weights[2] + self.biases[2], 0)
-        z = (a3 @ self.weights[3] + self.biases[3])[:, 0]
-        p = 1 / (1 + np.exp(-np.clip(z, -30, 30)))
-        loss = float(np.mean(weight * (np.logaddexp(0, z) - wanted * z)))
-        d = (weight * (p - wanted) / batch)[:, None].astype(np.float32)
-        g = [a3.T @ d]
-        gb = [d.sum(0)]
-        d = (d @ self.weights[3].T) * (a3 > 0)
-        g.insert(0, in3.T @ d)
-        gb.insert(0, d.sum(0))
-        d = (d @ self.weights[2].T).reshape(a2.shape) * keep * (a2 > 0)
-        g.insert(0, in2.reshape(-1, in2.shape[2]).T @ d.reshape(-1, SECOND))
-        gb.insert(0, d.sum((0, 1)))
-        d = folded(d @ self.weights[1].T, KERNEL, a1.shape) * (a1 > 0)
-        g.insert(0, in1.reshape(-1, in1.shape[2]).T @ d.reshape(-1, FIRST))
-        gb.insert(0, d.sum((0, 1)))
-        self._adam([gw + np.float32(1e-4) * w for gw, w in zip(g, self.weights, strict=True)] + gb, rate)
+        first_in = unfolded(x * SCALE, KERNEL, 2)
+        first = np.maximum(first_in @ self.weights[0] + self.biases[0], 0)
+        second_in = unfolded(first, KERNEL)
+        second = np.maximum(second_in @ self.weights[1] + self.biases[1], 0)
+        dropout = (rng.random((batch, 1, SECOND)) > 0.1).astype(np.float32) / np.float32(0.9)
+        third_in = (second * dropout).reshape(batch, -1)
+        third = np.maximum(third_in @ self.weights[2] + self.biases[2], 0)
+        logits = (third @ self.weights[3] + self.biases[3])[:, 0]
+        probabilities = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+        loss = float(np.mean(weight * (np.logaddexp(0, logits) - labels * logits)))
+        # Backwards through the layers: delta is the gradient of the loss at the output of a layer before its ReLU.
+        delta = (weight * (probabilities - labels) / batch)[:, None].astype(np.float32)
+        gradients = [third.T @ delta]
+        bias_gradients = [delta.sum(0)]
+        delta = (delta @ self.weights[3].T) * (third > 0)
+        gradients.insert(0, third_in.T @ delta)
+        bias_gradients.insert(0, delta.sum(0))
+        delta = (delta @ self.weights[2].T).reshape(second.shape) * dropout * (second > 0)
+        gradients.insert(0, second_in.reshape(-1, second_in.shape[2]).T @ delta.reshape(-1, SECOND))
+        bias_gradients.insert(0, delta.sum((0, 1)))
+        delta = folded(delta @ self.weights[1].T, KERNEL, first.shape) * (first > 0)
+        gradients.insert(0, first_in.reshape(-1, first_in.shape[2]).T @ delta.reshape(-1, FIRST))
+        bias_gradients.insert(0, delta.sum((0, 1)))
+        decayed = [
+            gradient + np.float32(1e-4) * weights for gradient, weights in zip(gradients, self.weights, strict=True)
+        ]
+        self._adam(decayed + bias_gradients, rate)
         return loss
 
     def _adam(self, gradients: list[Array], rate: float) -> None:
+        """Changes all weights and biases by a step. gradients: of the weights by layer, then of the biases."""
         self._steps += 1
         for parameter, gradient, (mean, square) in zip(
             (*self.weights, *self.biases), gradients, self._moments, strict=True
@@ -107,21 +116,19 @@ class Layer:
 
 
 def quantised(network: Network, windows: Array) -> list[Layer]:
-    """8-bit weights by filter, activations of 0 to 127 whose top is the 99.95th percentile over `windows`."""
-    tops = [float(np.percentile(a, 99.95)) for a in network.hidden(windows)]
-    into = float(SCALE)
+    """8-bit weights by filter; activations of 0 to 127, where 127 is the 99.95th percentile over `windows`."""
+    activation_steps = [float(np.percentile(activations, 99.95)) / 127 for activations in network.hidden(windows)]
+    logit_step = 1 / 256
+    in_step = float(SCALE)
     layers = []
-    for index, (weights, biases) in enumerate(zip(network.weights, network.biases, strict=True)):
-        # The output is a logit in 1/256; the others are activations.
-        out = tops[index] / 127 if index < 3 else 1 / 256
-        steps = np.maximum(np.abs(weights).max(axis=0) / 127, 1e-9).astype(np.float64)
-        multipliers = np.round(steps * into / out * 2**24).astype(np.int64)
+    for weights, biases, out_step in zip(network.weights, network.biases, [*activation_steps, logit_step], strict=True):
+        weight_steps = np.maximum(np.abs(weights).max(axis=0) / 127, 1e-9).astype(np.float64)
         layers.append(
             Layer(
-                np.clip(np.round(weights / steps), -127, 127).astype(np.int8),
-                np.round(biases / (steps * into)).astype(np.int64),
-                multipliers,
+                weights=np.clip(np.round(weights / weight_steps), -127, 127).astype(np.int8),
+                biases=np.round(biases / (weight_steps * in_step)).astype(np.int64),
+                multipliers=np.round(weight_steps * in_step / out_step * 2**24).astype(np.int64),
             )
         )
-        into = out
+        in_step = out_step
     return layers

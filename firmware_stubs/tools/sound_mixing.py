@@ -34,24 +34,30 @@ class FrontEnd:
     def levels(self, pcm: PCM) -> Levels:
         """Frames by bands, 0 to 127."""
         frames = max(0, (len(pcm) - WINDOW) // HOP + 1)
-        out = np.zeros((frames, BANDS), np.int8)
+        levels = np.zeros((frames, BANDS), np.int8)
         sound = np.ascontiguousarray(pcm)
-        counted = self._stream(
-            sound.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(len(sound)), out.ctypes.data_as(ctypes.c_void_p)
+        written = self._stream(
+            sound.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(len(sound)), levels.ctypes.data_as(ctypes.c_void_p)
         )
-        assert counted == frames, (counted, frames)
-        return out
+        assert written == frames, (written, frames)
+        return levels
 
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """How rough it gets: shares of recordings, levels in dBFS, ratios in dB."""
+    """Between which limits recordings are changed, and how often.
 
-    lowest_dbfs: float = -42
-    highest_dbfs: float = -14
+    - min_dbfs, max_dbfs: the level of the speech.
+    - clean_share: of recordings with next to no noise; the others have noise of min_snr_db to max_snr_db.
+    - speaker_share: of recordings whose speed and pitch are changed.
+    - room_share: of recordings in a room.
+    """
+
+    min_dbfs: float = -42
+    max_dbfs: float = -14
     clean_share: float = 0.4
-    worst_snr_db: float = 3
-    best_snr_db: float = 30
+    min_snr_db: float = 3
+    max_snr_db: float = 30
     speaker_share: float = 0.6
     room_share: float = 0.35
 
@@ -65,13 +71,13 @@ def spoken_span(pcm: PCM) -> tuple[int, int]:
 
 
 def other_speaker(rng: np.random.Generator, sound: Sound) -> Sound:
-    """Faster and higher or slower and lower, by up to 25 per cent."""
+    """The sound faster and higher, or slower and lower, by up to 25 per cent."""
     factor = float(np.exp(rng.uniform(-0.22, 0.22)))
     return np.asarray(soxr.resample(sound, RATE_HZ, round(RATE_HZ * factor), quality="LQ"))
 
 
 def coloured(rng: np.random.Generator, sound: Sound) -> Sound:
-    """A loudspeaker or a microphone of some tilt, and a gentle peak."""
+    """The sound through a loudspeaker or a microphone whose response has a tilt and a gentle peak."""
     tilt = rng.uniform(-0.5, 0.5)
     sound = lfilter([1, tilt], [1], sound)
     centre, radius = rng.uniform(200, 5000), rng.uniform(0.5, 0.85)
@@ -81,7 +87,7 @@ def coloured(rng: np.random.Generator, sound: Sound) -> Sound:
 
 
 def in_room(rng: np.random.Generator, sound: Sound) -> Sound:
-    """A diffuse tail of 0.1 to 0.6 s, at −3 to −20 dB."""
+    """The sound with a diffuse tail of 0.1 to 0.6 s, at −3 to −20 dB."""
     length = round(rng.uniform(0.1, 0.6) * RATE_HZ)
     tail = rng.normal(size=length) * np.exp(-6.9 * np.arange(length) / length)
     tail *= 10 ** (rng.uniform(-20, -3) / 20) / np.sqrt((tail**2).sum())
@@ -90,7 +96,7 @@ def in_room(rng: np.random.Generator, sound: Sound) -> Sound:
 
 
 def noise(rng: np.random.Generator, count: int) -> Sound:
-    """White, pink, brown, hum, beeps or a chord; RMS 1."""
+    """White, pink or brown noise, hum, beeps or chords; RMS 1."""
     kind = rng.integers(6)
     white = rng.normal(size=count)
     t = np.arange(count) / RATE_HZ
@@ -116,19 +122,19 @@ def noise(rng: np.random.Generator, count: int) -> Sound:
     return np.asarray(made / rms) if rms > 0 else white
 
 
-def mixed(rng: np.random.Generator, speech: Sound, how: Mixing) -> PCM:
+def mixed(rng: np.random.Generator, speech: Sound, limits: Mixing) -> PCM:
     """Speech at a drawn level, with noise or with next to none, as PCM16."""
     if rng.random() < 0.7:
         speech = coloured(rng, speech)
-    if rng.random() < how.room_share:
+    if rng.random() < limits.room_share:
         speech = in_room(rng, speech)
     active = speech[np.abs(speech) > np.abs(speech).max() * 0.03]
-    level = rng.uniform(how.lowest_dbfs, how.highest_dbfs)
-    speech = speech * (32768 * 10 ** (level / 20) / np.sqrt(np.mean(active**2)))
-    if rng.random() < how.clean_share:
+    level_dbfs = rng.uniform(limits.min_dbfs, limits.max_dbfs)
+    speech = speech * (32768 * 10 ** (level_dbfs / 20) / np.sqrt(np.mean(active**2)))
+    if rng.random() < limits.clean_share:
         floor = rng.choice([0, 0.5, 1, 3])
         speech = speech + rng.normal(size=len(speech)) * floor
     else:
-        below = rng.uniform(how.worst_snr_db, how.best_snr_db)
-        speech = speech + noise(rng, len(speech)) * 32768 * 10 ** ((level - below) / 20)
+        snr_db = rng.uniform(limits.min_snr_db, limits.max_snr_db)
+        speech = speech + noise(rng, len(speech)) * 32768 * 10 ** ((level_dbfs - snr_db) / 20)
     return np.clip(np.round(speech), -32768, 32767).astype(np.int16)

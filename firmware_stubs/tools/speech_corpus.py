@@ -33,6 +33,10 @@ OTHER_LANGUAGES = ("fr-fr", "de", "es", "it", "nl", "pl", "pt", "sv")
 
 PHRASES = ("Alexa", "Alexa.", "Alexa!", "Alexa?", "Alexa,")
 
+SYLLABLES = (
+    "a", "lex", "sa", "la", "le", "ex", "xa", "ki", "to", "mer", "lin", "sel", "tak", "so", "der", "ness", "bo", "ix",
+)  # fmt: skip
+
 # Sounds that share a part with the phrase; none contains it.
 NEAR_WORDS = """
 alex alexis elect election elector electric electricity a lesson lessons less a lexus lexicon lexical alaska
@@ -89,6 +93,10 @@ def variants(espeak: EspeakVoice, held_out: bool) -> list[str]:
     return [name for name in chosen if (hashlib.sha256(name.encode()).digest()[0] % 5 == 0) == held_out]
 
 
+def flite_voices(held_out: bool) -> tuple[str, ...]:
+    return (HELD_OUT_FLITE,) if held_out else ("awb", "kal16", "rms")
+
+
 def positives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> list[Line]:
     """The phrase by espeak's variants, a sixth of them of voices for other languages, then by flite and hibari."""
     rng = random.Random(f"positives {held_out} {seed}")
@@ -99,8 +107,7 @@ def positives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> lis
         voice, language = f"{code}+{names[index % len(names)]}", "en" if code in ACCENTS else code
         spec = VoiceSpec("espeak", voice, rng.randint(110, 240), rng.randint(20, 80), language)
         lines.append(Line("espeak", spec, rng.choice(PHRASES)))
-    flite = (HELD_OUT_FLITE,) if held_out else ("awb", "kal16", "rms")
-    for name in flite:
+    for name in flite_voices(held_out):
         for rate in range(100, 241, 5):
             for text in ("Alexa", "Alexa?"):
                 lines.append(Line("flite", VoiceSpec("flite", name, rate, None, "en"), text))
@@ -113,28 +120,8 @@ def positives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> lis
 
 def pseudo_word(rng: random.Random) -> str:
     """Syllables in any order, those of the phrase among them, never the phrase."""
-    parts = (
-        "a",
-        "lex",
-        "sa",
-        "la",
-        "le",
-        "ex",
-        "xa",
-        "ki",
-        "to",
-        "mer",
-        "lin",
-        "sel",
-        "tak",
-        "so",
-        "der",
-        "ness",
-        "bo",
-        "ix",
-    )
     while True:
-        word = "".join(rng.choice(parts) for _ in range(rng.randint(2, 4)))
+        word = "".join(rng.choice(SYLLABLES) for _ in range(rng.randint(2, 4)))
         if "lexa" not in word and "lexsa" not in word and "lessa" not in word:
             return word
 
@@ -152,7 +139,7 @@ def sentence(rng: random.Random) -> str:
 def near_phrases() -> list[str]:
     """Near words, one or two at a time ("a lesson", "elixir")."""
     words = NEAR_WORDS.split()
-    pairs = [f"{one} {two}" for one, two in pairwise(words) if one in {"a", "hey", "okay", "select"}]
+    pairs = [f"{first} {second}" for first, second in pairwise(words) if first in {"a", "hey", "okay", "select"}]
     return [word for word in words if len(word) > 2] + pairs
 
 
@@ -160,12 +147,12 @@ def negatives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> lis
     """Speech without the phrase: espeak in English and in other languages, flite and hibari."""
     rng = random.Random(f"negatives {held_out} {seed}")
     names = variants(espeak, held_out)
-    flite = (HELD_OUT_FLITE,) if held_out else ("awb", "kal16", "rms")
     lines = []
     for index in range(count):
         text, draw = sentence(rng), rng.random()
         if draw < 0.2:
-            lines.append(Line("flite", VoiceSpec("flite", rng.choice(flite), rng.randint(110, 230), None, "en"), text))
+            name = rng.choice(flite_voices(held_out))
+            lines.append(Line("flite", VoiceSpec("flite", name, rng.randint(110, 230), None, "en"), text))
         elif draw < 0.32:
             lines.append(Line("hibari", VoiceSpec("hibari", "heart", rng.randint(120, 230), None, "en"), text))
         else:
@@ -199,13 +186,14 @@ def commands(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> list
 
 
 class Speakers:
-    """All engines, and the speech of lines in their order; a line that its engine refuses is left out."""
+    """All engines, one of each."""
 
     def __init__(self) -> None:
         self.espeak = EspeakVoice()
         self._engines = {"espeak": self.espeak, "flite": FliteVoice(), "hibari": HibariVoice()}
 
     def say(self, line: Line) -> PCM | None:
+        """The speech of a line; None if its engine refuses it, or if it is silent."""
         try:
             waveform = self._engines[line.engine].speak(line.text, line.voice)
         except VoiceError:
@@ -215,7 +203,10 @@ class Speakers:
         return np.round(samples * (16_384 / peak)).astype(np.int16) if peak > 0 else None
 
     def say_all(self, lines: list[Line], cache: Path) -> list[PCM]:
-        """From the cache when it holds these lines."""
+        """The speech of the lines in their order, without those of which there is none.
+
+        Reads it from a file of the cache, or makes that file.
+        """
         digest = hashlib.sha256("\n".join(map(repr, lines)).encode()).hexdigest()[:16]
         path = cache / f"{digest}.npz"
         if not path.exists():
