@@ -59,14 +59,19 @@ RATE_HZ = 16000
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A query and an answer to it. wanted: what it should bring about; told: what the device tells of it in time."""
+    """A query and an answer to it.
+
+    - wanted: the effect that it should have, in words; "" without one.
+    - reported: the state that the device reports in time; None if it reports none, and an operator has to look.
+    - answered: what the operator saw; None before that.
+    """
 
     id: str
     query: str
     answer: str
     query_class: str
     wanted: str = ""
-    told: str | None = None
+    reported: str | None = None
     answered: EffectOutcome | None = None
     core_capability: bool = False
 
@@ -87,7 +92,7 @@ TALKS = (
         "list", "add eggs to my list", "i added eggs", "lists", "eggs are on the list", None, EffectOutcome.RIGHT, True
     ),
 )
-"""The last four want an effect: one is told by the device, one nobody has looked at yet, two an operator has seen."""
+"""The last four want an effect: the device reports one, nobody has looked at one yet, an operator has seen two."""
 WITHOUT_EFFECT = 8
 
 
@@ -144,9 +149,9 @@ def rating_sessions(root: Path, *counts: int, effects: bool = False) -> list[Pat
 def _trial(talk: Talk, device: str, number: int, effects: bool) -> Trial:
     check = EffectCheck(
         talk.wanted,
-        state=(StateWanted(talk.id, talk.told),) if talk.told else (),
-        question="" if talk.told else f"Look: {talk.wanted}?",
-        after_s=None if talk.told else 5.0,
+        state=(StateWanted(talk.id, talk.reported),) if talk.reported else (),
+        question="" if talk.reported else f"Look: {talk.wanted}?",
+        after_s=None if talk.reported else 5.0,
     )
     return Trial(
         id=f"{talk.id}-{device}-{number}",
@@ -199,8 +204,8 @@ class _Rows:
         starts_s = self._at_s + 2.5
         frozen = replace(clip, start_s=starts_s)
         self.add(ResponseFrozen(trial.id, 1, attempts, frozen, Stamp(starts_s), Stamp(starts_s + clip.duration_s)), 3.0)
-        if trial.effect is not None and talk.told is not None:
-            state = StateTold("connection", Stamp(starts_s), talk.id, talk.told)
+        if trial.effect is not None and talk.reported is not None:
+            state = StateTold("connection", Stamp(starts_s), talk.id, talk.reported)
             self.add(Observed(state, trial.id, 1, attempts))
         length = MeasuredDuration(clip.duration_s, 0.01)
         self.add(

@@ -69,30 +69,30 @@ def watching(*arguments: str | Path) -> subprocess.Popen[str]:
 
 @dataclass
 class Watcher:
-    """A client that keeps what it is told, each with the moment at which it came."""
+    """A client that keeps the messages of its engine. arrivals: each with the moment at which it came."""
 
     place: EnginePlace
     since_seq: int = 0
     meters: bool = False
-    told: list[tuple[float, Message]] = field(default_factory=list)
+    arrivals: list[tuple[float, Message]] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         hello = Hello("test", self.since_seq, attended=False, meters=self.meters)
-        self.client = EngineClient(Path(self.place.socket), hello, self._take, self.closed.append)
+        self.client = EngineClient(Path(self.place.socket), hello, self._receive, self.closed.append)
 
-    def _take(self, message: Message) -> None:
-        self.told.append((time.monotonic(), message))
+    def _receive(self, message: Message) -> None:
+        self.arrivals.append((time.monotonic(), message))
 
     @property
     def messages(self) -> list[Message]:
-        return [message for _, message in list(self.told)]
+        return [message for _, message in list(self.arrivals)]
 
     def records(self, kind: type[R], after_s: float = 0.0) -> list[tuple[float, R]]:
-        """Rows of that kind as they were told, with the moment at which they came."""
+        """The rows of that kind, each with the moment at which it came."""
         return [
             (at_s, m.entry.record)
-            for at_s, m in list(self.told)
+            for at_s, m in list(self.arrivals)
             if at_s >= after_s and isinstance(m, Logged) and isinstance(m.entry.record, kind)
         ]
 
@@ -110,11 +110,11 @@ class Watcher:
         return answers[0]
 
     def reached(self, word: StateWord, after_s: float = 0.0) -> float | None:
-        """When that state was told after a moment; None when it was not."""
-        return next(
-            (at_s for at_s, m in list(self.told) if at_s > after_s and isinstance(m, StateChanged) and m.word is word),
-            None,
-        )
+        """When that state was first reported after a moment; None if it was not."""
+        for at_s, message in list(self.arrivals):
+            if at_s > after_s and isinstance(message, StateChanged) and message.word is word:
+                return at_s
+        return None
 
     def wait(self, word: StateWord, after_s: float = 0.0, within_s: float = 90.0) -> float:
         wait_for(lambda: self.reached(word, after_s) is not None, within_s, f"the state {word.value}")

@@ -28,7 +28,7 @@ PATIENCE_S = 90.0
 
 
 def asked(watcher: Watcher) -> list[OperatorAsked]:
-    log_rows = [message.entry.record for _, message in list(watcher.told) if isinstance(message, Logged)]
+    log_rows = [message.entry.record for _, message in list(watcher.arrivals) if isinstance(message, Logged)]
     return [row for row in log_rows if isinstance(row, OperatorAsked) and row.about is Question.EFFECT]
 
 

@@ -153,7 +153,7 @@ def test_a_log_that_is_deleted_or_replaced_ends_the_run_and_resume_goes_on(runs:
     goodbye = client.goodbye()
     assert goodbye.exit_code == 3
     assert "log.sqlite was deleted, moved or replaced" in goodbye.reason
-    assert client.told[-1][0] - struck_s < 1.0, "a fault within a second"
+    assert client.arrivals[-1][0] - struck_s < 1.0, "a fault within a second"
     last_told = max(message.entry.seq for message in client.messages if isinstance(message, Logged))
     wait_for(lambda: not place.alive)
     shown = subprocess.run([*HARNESS, "show", str(folder)], capture_output=True, text=True, timeout=60)

@@ -99,7 +99,7 @@ def test_wer_matches_the_reported_words_live_resumed_and_read_back(runs: Runs, t
     assert wrong >= wrong_finally  # what was misheard was said again
     assert wrong
     live = SessionFigures()
-    for _, message in last.told:
+    for _, message in last.arrivals:
         if isinstance(message, Logged):
             live.add(message.entry)
     assert live.snapshot().totals == progress.totals

@@ -53,11 +53,11 @@ def points(draw: st.DrawFn) -> list[Point]:
 
 @given(points(), st.integers(1, 60), st.integers(1, 8), st.none() | st.floats(0.001, 100))
 def test_an_interval_band_stays_within_its_width(
-    found: list[Point], width: int, height: int, limit: float | None
+    band: list[Point], width: int, height: int, limit: float | None
 ) -> None:
-    rows = funnel(found, width, height, top_of(found, limit))
+    rows = funnel(band, width, height, top_of(band, limit))
     assert [len(row.plain) for row in rows] == [width] * height
-    if found:
+    if band:
         assert set("".join(row.plain for row in rows)) <= BRAILLE
         assert all(any(row.plain[column] != " " for row in rows) for column in range(width)), "no gap in the band"
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,14 +27,21 @@ from tests.nights.night import ON_DISK_EVERY, NightRecord, played
 
 @dataclass
 class Outcome:
-    """Of one night. what: the broken invariants. digest: "" if it was not asked for."""
+    """What became of a night.
+
+    - takes: ends of trials; more than `trials` if some were repeated.
+    - faults: the number of each kind that happened.
+    - problems: the broken invariants.
+    - digest: of all rows; "" if it was not asked for.
+    - settings: how the night was drawn.
+    """
 
     seed: int
     trials: int
     takes: int
     hours: float
     faults: Counter[str]
-    what: list[str]
+    problems: list[str]
     digest: str
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -42,7 +49,10 @@ class Outcome:
 def play(
     seed: int, without: Collection[int] = (), templates: Collection[int] | None = None, *, with_digest: bool = False
 ) -> Outcome:
-    """Plays a night in a folder that is removed afterwards. A crash of the product is a broken invariant, too."""
+    """Plays a night in a folder that is removed afterwards. A crash of the product is a broken invariant, too.
+
+    without: numbers of faults that do not happen. templates: numbers of those that are played; None: all.
+    """
     gc.disable()  # one collection at its end takes a fifth of those during a night
     try:
         return _play(seed, without, templates, with_digest=with_digest)
@@ -57,22 +67,31 @@ def _play(seed: int, without: Collection[int], templates: Collection[int] | None
         try:
             night = played(seed, Path(folder), without, templates)
         except Exception as error:  # noqa: BLE001 - shown with its seed
-            return Outcome(seed, 0, 0, 0.0, Counter(), [f"crash: {error!r}"], "", {"faults": 200, "templates": 6})
-    ended = [row["body"] for row in night.rows if row["kind"] == "trial_finished"]
+            return Outcome(
+                seed=seed,
+                trials=0,
+                takes=0,
+                hours=0.0,
+                faults=Counter(),
+                problems=[f"crash: {error!r}"],
+                digest="",
+                settings={"faults": 200, "templates": 6},  # more than any night has, to reduce from
+            )
+    takes = [row["body"] for row in night.rows if row["kind"] == "trial_finished"]
     return Outcome(
-        seed,
-        len({row["trial_id"] for row in ended}),
-        len(ended),
-        night.hours,
-        night.truth.faults,
-        broken(night),
-        digest(night) if with_digest else "",
-        night.settings,
+        seed=seed,
+        trials=len({take["trial_id"] for take in takes}),
+        takes=len(takes),
+        hours=night.hours,
+        faults=night.truth.faults,
+        problems=broken(night),
+        digest=digest(night) if with_digest else "",
+        settings=night.settings,
     )
 
 
 def digest(night: NightRecord) -> str:
-    """Of all rows; equal for equal nights."""
+    """A digest of all rows: equal for equal nights."""
     return hashlib.sha256(json.dumps(night.rows, sort_keys=True).encode()).hexdigest()
 
 
@@ -82,25 +101,30 @@ def joined(digests: Sequence[str]) -> str:
 
 
 def reduced(outcome: Outcome) -> tuple[list[int], list[int]]:
-    """Faults left out, and templates played, with which the same invariant is still broken: as little as possible."""
-    kind = outcome.what[0].partition(":")[0]
+    """Plays the night again and again with less, as long as the same invariant is broken.
 
-    def still(without: Collection[int], templates: Collection[int]) -> bool:
-        return any(problem.partition(":")[0] == kind for problem in play(outcome.seed, without, templates).what)
+    Returns the numbers of the faults left out, and of the templates played. Templates are tried one by one; of the
+    faults, ever smaller pieces are left out.
+    """
+    invariant = outcome.problems[0].partition(":")[0]
+
+    def is_still_broken(without: Collection[int], templates: Collection[int]) -> bool:
+        problems = play(outcome.seed, without, templates).problems
+        return any(problem.partition(":")[0] == invariant for problem in problems)
 
     templates = list(range(6))
     without: list[int] = []
     for number in list(templates):
         fewer = [other for other in templates if other != number]
-        if fewer and still(without, fewer):
+        if fewer and is_still_broken(without, fewer):
             templates = fewer
-    size = int(str(outcome.settings["faults"]))
-    left = list(range(size))
+    size = faults = int(str(outcome.settings["faults"]))
+    left = list(range(faults))
     while size >= 1:
         for begin in range(0, len(left), size):
             remaining = left[:begin] + left[begin + size :]
-            dropped = [number for number in range(int(str(outcome.settings["faults"]))) if number not in remaining]
-            if still(dropped, templates):
+            dropped = [number for number in range(faults) if number not in remaining]
+            if is_still_broken(dropped, templates):
                 left, without = remaining, dropped
                 break
         else:
@@ -108,7 +132,7 @@ def reduced(outcome: Outcome) -> tuple[list[int], list[int]]:
     return without, templates
 
 
-def _tell(text: str) -> None:
+def _write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -129,54 +153,53 @@ def main(arguments: list[str]) -> int:
         without = [int(number) for number in options.without.split(",") if number]
         templates = [int(number) for number in options.templates.split(",")] if options.templates else None
         outcome = play(seeds[0], without, templates)
-        _tell("\n".join(outcome.what) or "nothing is broken")
-        return 1 if outcome.what else 0
-    return _report(seeds, options.first, options.digest, _outcomes(seeds, options.processes, options.digest))
+        _write_line("\n".join(outcome.problems) or "nothing is broken")
+        return 1 if outcome.problems else 0
+    outcomes = _outcomes(seeds, options.processes, with_digest=options.digest)
+    return _report(outcomes, stop_at_first=options.first, with_digest=options.digest)
 
 
-def _outcomes(seeds: range, processes: int, with_digest: bool) -> Callable[[], Iterator[Outcome]]:
-    plays = partial(play, with_digest=with_digest)
-
-    def outcomes() -> Iterator[Outcome]:
-        if processes == 1 or len(seeds) < 2:
-            yield from map(plays, seeds)
-            return
-        with ProcessPoolExecutor(processes) as pool:
-            yield from pool.map(plays, seeds, chunksize=4)
-
-    return outcomes
+def _outcomes(seeds: range, processes: int, *, with_digest: bool) -> Iterator[Outcome]:
+    """Plays the nights in so many processes; gives their outcomes in the order of the seeds."""
+    play_seed = partial(play, with_digest=with_digest)
+    if processes == 1 or len(seeds) < 2:
+        yield from map(play_seed, seeds)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(play_seed, seeds, chunksize=4)
 
 
-def _report(seeds: range, first: bool, with_digest: bool, outcomes: Callable[[], Iterator[Outcome]]) -> int:
+def _report(outcomes: Iterator[Outcome], *, stop_at_first: bool, with_digest: bool) -> int:
+    """Writes each broken night as it comes, and then the sums. Returns the exit status."""
     begun_s = time.monotonic()
     nights = trials = takes = bad = 0
     hours = 0.0
     faults: Counter[str] = Counter()
     digests: list[str] = []
-    for outcome in outcomes():
+    for outcome in outcomes:
         nights, trials, takes = nights + 1, trials + outcome.trials, takes + outcome.takes
         hours, faults = hours + outcome.hours, faults + outcome.faults
         digests.append(outcome.digest)
-        if not outcome.what:
+        if not outcome.problems:
             continue
         bad += 1
-        _tell(f"seed {outcome.seed}: {len(outcome.what)} broken\n  " + "\n  ".join(outcome.what[:3]))
-        if first:
+        _write_line(f"seed {outcome.seed}: {len(outcome.problems)} broken\n  " + "\n  ".join(outcome.problems[:3]))
+        if stop_at_first:
             return 1
         if bad <= 5:
             without, templates = reduced(outcome)
-            _tell(
+            _write_line(
                 f"  python -m tests.nights --seeds {outcome.seed} --without {','.join(map(str, without))}"
                 f" --templates {','.join(map(str, templates))}"
             )
-    _tell(f"{nights} nights, {trials} trials in {takes} takes, {hours:.1f} simulated hours")
-    _tell(
+    _write_line(f"{nights} nights, {trials} trials in {takes} takes, {hours:.1f} simulated hours")
+    _write_line(
         f"{faults.total()} faults of {len(faults)} kinds: "
         + ", ".join(f"{n} {kind}" for kind, n in faults.most_common())
     )
     if with_digest:
-        _tell(f"digest {joined(digests)}")
-    _tell(f"{bad} of {nights} nights broken; {time.monotonic() - begun_s:.0f} s")
+        _write_line(f"digest {joined(digests)}")
+    _write_line(f"{bad} of {nights} nights broken; {time.monotonic() - begun_s:.0f} s")
     return 1 if bad else 0
 
 

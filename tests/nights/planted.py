@@ -53,6 +53,7 @@ class Planted:
 
     - commit: what mended it in the history; "" for an invented one.
     - diff: changes below harness/. Each begins with `@` and the file; whole lines, which stand there exactly once.
+    - effect: how the product behaves with the fault.
     - unit_test: a test below tests/unit that fails with it; "" if none does.
     """
 
@@ -60,7 +61,7 @@ class Planted:
     commit: str
     area: Area
     diff: str
-    what: str
+    effect: str
     unit_test: str = ""
 
     @property

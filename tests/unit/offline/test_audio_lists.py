@@ -302,13 +302,13 @@ FEW = st.lists(st.sampled_from(["a", "b", "./b", "c", "x/../c", "d"]), min_size=
 
 @given(FEW, FEW, FEW)
 def test_duplicate_detection_equals_pairwise_comparison(
-    tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str], out: list[str]
+    tmp_path_factory: pytest.TempPathFactory, first: list[str], second: list[str], out: list[str]
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     paths = [folder / "one.txt", folder / "two.txt", folder / "out.txt"]
-    for path, lines in zip(paths, (one, two, out), strict=True):
+    for path, lines in zip(paths, (first, second, out), strict=True):
         path.write_text("\n".join(lines))
-    inside, outside = [name[-1] for name in one + two], [name[-1] for name in out]
+    inside, outside = [name[-1] for name in first + second], [name[-1] for name in out]
     expected = []
     for part in (inside, outside):
         for index, name in enumerate(part):

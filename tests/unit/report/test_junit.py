@@ -328,8 +328,8 @@ suites = st.builds(
 
 
 @given(st.lists(suites, max_size=3).map(tuple), texts)
-def test_whatever_a_text_holds_the_report_is_valid(found: tuple[Suite, ...], name: str) -> None:
-    assert problems(as_xml(JUnitReport(name, found, 1.7e9, 3.5))) == []
+def test_whatever_a_text_holds_the_report_is_valid(drawn_suites: tuple[Suite, ...], name: str) -> None:
+    assert problems(as_xml(JUnitReport(name, drawn_suites, 1.7e9, 3.5))) == []
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0xFFFD, categories=("L", "N", "P", "Zs"))))

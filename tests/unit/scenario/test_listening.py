@@ -217,10 +217,10 @@ def test_an_ambient_text_may_hold_no_phrase_to_which_its_devices_wake(probe: str
 
 
 def test_a_file_whose_name_has_brackets_is_not_a_pattern(folder: Path) -> None:
-    said = folder.parent / "recordings" / "said"
+    recordings = folder.parent / "recordings" / "said"
     for name in ("one[1].wav", "one1.wav"):
-        (said / name).write_bytes((said / "one.wav").read_bytes())
-    (said / "list.csv").write_text("recording,talker\none[1].wav,ann\none1.wav,ben\n", encoding="utf-8")
+        (recordings / name).write_bytes((recordings / "one.wav").read_bytes())
+    (recordings / "list.csv").write_text("recording,talker\none[1].wav,ann\none1.wav,ben\n", encoding="utf-8")
     trial = "  - {id: a, kind: wake, recordings: 'tv:said/list.csv'}\n"
     (listed,) = written(folder, trial, "assets: {tv: ../recordings}\n").trials
     assert [Path(path).name for path in listed.recordings] == ["one[1].wav", "one1.wav"]

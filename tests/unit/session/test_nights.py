@@ -24,7 +24,7 @@ TREE = Path(__file__).parents[3]
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_the_first_simulated_nights_count_correctly(first: int) -> None:
     outcomes = [nights.play(seed) for seed in range(first, first + 50)]
-    wrong = {outcome.seed: outcome.what[:3] for outcome in outcomes if outcome.what}
+    wrong = {outcome.seed: outcome.problems[:3] for outcome in outcomes if outcome.problems}
     assert not wrong, f"{wrong}: python -m tests.nights --seeds {next(iter(wrong))}"
     faults = sum((outcome.faults for outcome in outcomes), Counter[str]())
     assert faults.total() >= 500
@@ -48,7 +48,7 @@ def test_the_first_simulated_nights_count_correctly(first: int) -> None:
 def test_nights_that_once_failed_count_correctly(
     seed: int, without: tuple[int, ...], templates: tuple[int, ...] | None
 ) -> None:
-    assert nights.play(seed, without, templates).what == []
+    assert nights.play(seed, without, templates).problems == []
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_broken_night_is_found_and_reduced(
         return real(self, seen, now_s)  # type: ignore[arg-type]
 
     monkeypatch.setattr(listening_trial.ListeningMachine, "feed", blind)
-    seed = next(seed for seed in (36, *range(50)) if nights.play(seed).what)  # 36: a short night
+    seed = next(seed for seed in (36, *range(50)) if nights.play(seed).problems)  # 36: a short night
     assert nights.main(["--seeds", str(seed), "--processes", "1"]) == 1
     command = next(line for line in capsys.readouterr().out.splitlines() if "--without" in line).split()
     assert nights.main(command[3:]) == 1

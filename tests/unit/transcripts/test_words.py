@@ -221,14 +221,14 @@ pairs = st.dictionaries(words.filter(bool), words, max_size=6)
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12), pairs)
-def test_rewriting_is_greedy_longest_match(said: list[str], same: dict[Pair, Pair]) -> None:
-    left, expected = tuple(said), []
+def test_rewriting_is_greedy_longest_match(text: list[str], same: dict[Pair, Pair]) -> None:
+    left, expected = tuple(text), []
     while left:
         fitting = [phrase for phrase in same if left[: len(phrase)] == phrase]
         longest = max(fitting, key=len, default=None)
         expected += same[longest] if longest else left[:1]
         left = left[len(longest or left[:1]) :]
-    assert rewrite(said, Rewriting("list", Normalisation.PLAIN, tuple(same.items()))) == tuple(expected)  # type: ignore[arg-type]
+    assert rewrite(text, Rewriting("list", Normalisation.PLAIN, tuple(same.items()))) == tuple(expected)  # type: ignore[arg-type]
 
 
 def test_invalid_rewriting_lists_are_refused() -> None:

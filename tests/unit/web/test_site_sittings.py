@@ -26,7 +26,7 @@ from tests.judged_sessions import clips_of, give, judged
 from tests.rating_sessions import TALKS, answer_effect, judged_source, proposing_round, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 
-SEEN_BY_SOMEBODY = replace(TALKS[8], told=None, answered=EffectOutcome.RIGHT)
+SEEN_BY_SOMEBODY = replace(TALKS[8], reported=None, answered=EffectOutcome.RIGHT)
 """What the device itself tells of at another one."""
 
 

@@ -53,9 +53,9 @@ LINES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=2, 
 
 @given(st.lists(st.one_of(FRAMES, LINES), max_size=12), st.data())
 def test_frames_and_lines_come_in_their_order_however_the_stream_is_cut(
-    said: list[WireFrame | bytes], data: st.DataObject
+    parts: list[WireFrame | bytes], data: st.DataObject
 ) -> None:
-    stream = b"".join(coded(part) if isinstance(part, WireFrame) else part for part in said)
+    stream = b"".join(coded(part) if isinstance(part, WireFrame) else part for part in parts)
     decoder = Decoder()
     got: list[WireFrame | bytes] = []
     position = 0
@@ -64,7 +64,7 @@ def test_frames_and_lines_come_in_their_order_however_the_stream_is_cut(
         got += decoder.feed(stream[position : position + size])
         position += size
     got += decoder.release()
-    assert _joined(got) == _joined(said)
+    assert _joined(got) == _joined(parts)
 
 
 def _joined(items: list[WireFrame | bytes]) -> list[WireFrame | bytes]:

@@ -131,13 +131,13 @@ def test_a_change_ends_a_block_of_scores_and_does_not_lose_it() -> None:
     light = LineMapping("^lamp: on", ObservationKind.STATUS, fields=(("state", "speaking"),))
     states = (LevelState("off", (("A0", None, 4),), 0.0), LevelState("on", (("A0", 5, None),), 0.0))
     rules = LineRules([scores, light], ConsoleSettings(), "dev", thresholds=[Threshold("lamp", "", states)])
-    said = [
+    observations = [
         observation
         for text in ("A0=1", "Predictions", " yes: 0.9", "A0=9")
         for reading in rules.apply(text, text, Stamp(1.0))
         for observation in reading.observations
     ]
-    wake, status = said[-2:]
+    wake, status = observations[-2:]
     assert isinstance(wake, Wake)
     assert isinstance(status, Status)
     assert (wake.phrase, wake.score) == ("yes", 0.9)
