@@ -8,5 +8,5 @@ from harness.cli import group
 
 
 def harness(*arguments: object) -> Result:
-    """What comes of `harness …`."""
+    """Runs `harness ARGUMENTS`."""
     return CliRunner().invoke(group, [str(argument) for argument in arguments])

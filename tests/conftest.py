@@ -1,4 +1,4 @@
-"""What every test stands on."""
+"""Settings, order and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.host_time"]
 
-# What helpers assert says its values too: of a failure that comes once, they are all there is.
+# A failed assertion of a helper shows its values, too: of a failure that happens once, they are all there is.
 pytest.register_assert_rewrite("tests.conformance", "tests.dashboard", "tests.unit")
 
 # No example is timed: on a machine with other work, any of them may wait for a processor. Examples are the same at
@@ -43,8 +43,8 @@ os.environ.pop("COLUMNS", None)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Who starts the tests may be deaf to these, as a shell without job control makes what runs in the background, or
-# `nohup`; every program that a test starts would inherit that.
+# The parent may ignore these signals, as `nohup` does, or a shell without job control for a command in the background.
+# Every program that a test starts would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 for signum in (signal.SIGTERM, signal.SIGHUP):
@@ -53,7 +53,7 @@ for signum in (signal.SIGTERM, signal.SIGHUP):
 
 
 SLOW = Path(__file__).with_name("slow.txt")
-# Files that take long begin first: a worker that gets one of them last is waited for by all.
+# Files that take long begin first: otherwise all workers wait for the one that gets such a file last.
 LONGEST = (
     *("test_board_faults", "test_wake_air", "test_lab_faults", "test_driver_suite", "test_lab", "test_talker_live"),
     *("test_understanding_live", "test_wake_truth", "test_engine_life", "test_power", "test_tutorials", "test_browser"),

@@ -27,8 +27,13 @@ WALL_S = 1_600_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query and what came of it. answer: as transcribed; None where the device said nothing. tone: of its clip; by
-    default each response has one of its own."""
+    """A query and the device's answer to it.
+
+    - answer: as transcribed; None if the device said nothing.
+    - attempts: how often the query was said.
+    - seconds: the length of the clip.
+    - tone: what its clip holds; None: each response has a tone of its own.
+    """
 
     trial_id: str
     query: str = "what time is it"
@@ -116,7 +121,7 @@ def judged(
     status: JudgmentStatus = JudgmentStatus.SUBMITTED,
     **more: Any,
 ) -> Judgment:
-    """A judgment row; its id tells trial and rater unless one is given."""
+    """A judgment row; its id is made of rater and trial, unless `more` has one."""
     more.setdefault("id", f"{rater}:{trial_id}")
     more.setdefault("attempt", 1)
     more.setdefault("given_wall_s", WALL_S)

@@ -1,4 +1,4 @@
-"""Values that a test knows to be there."""
+"""Values that a test knows not to be None."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ T = TypeVar("T")
 
 
 def known(value: T | None) -> T:
-    """The value; the test fails where there is none."""
+    """Returns the value; the test fails if it is None."""
     assert value is not None
     return value

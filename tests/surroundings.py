@@ -64,7 +64,8 @@ IMPORTED = (
 )  # fmt: skip
 
 
-def _to(descriptor: int, path: str, flags: int) -> None:
+def _redirect(descriptor: int, path: str, flags: int) -> None:
+    """Opens a file as this descriptor."""
     opened_fd = os.open(path, flags)
     if opened_fd != descriptor:
         os.dup2(opened_fd, descriptor)
@@ -73,7 +74,7 @@ def _to(descriptor: int, path: str, flags: int) -> None:
 
 def _fill(*descriptors: int) -> None:
     for descriptor in descriptors:
-        _to(descriptor, "/dev/full", os.O_WRONLY)
+        _redirect(descriptor, "/dev/full", os.O_WRONLY)
 
 
 def _lose_terminal() -> None:
@@ -138,18 +139,20 @@ class Ended:
 
 
 def run(arguments: list[str], surroundings: Callable[[], object], folder: Path) -> Ended:
-    """What becomes of `harness ARGUMENTS`, started in the folder."""
+    """Runs `harness ARGUMENTS` in a child, in the folder. Kills it after LIMIT_S."""
     child = os.fork()
     if child == 0:
         _become(arguments, surroundings, folder)
     deadline_s = time.monotonic() + LIMIT_S
-    while (outcome := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline_s:
+    ended, wait_status = os.waitpid(child, os.WNOHANG)
+    while not ended and time.monotonic() < deadline_s:
         time.sleep(0.002)
-    if outcome[0] == 0:
+        ended, wait_status = os.waitpid(child, os.WNOHANG)
+    if not ended:
         os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    outputs = [(folder / name).read_text("utf-8", errors="replace") for name in ("stdout", "stderr")]
-    return Ended(os.waitstatus_to_exitcode(outcome[1]) if outcome[0] else None, *outputs)
+    output, errors = ((folder / name).read_text("utf-8", errors="replace") for name in ("stdout", "stderr"))
+    return Ended(os.waitstatus_to_exitcode(wait_status) if ended else None, output, errors)
 
 
 def _become(arguments: list[str], surroundings: Callable[[], object], folder: Path) -> None:
@@ -160,9 +163,9 @@ def _become(arguments: list[str], surroundings: Callable[[], object], folder: Pa
         os.chdir(folder)
         resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-        _to(0, os.devnull, os.O_RDONLY)
+        _redirect(0, os.devnull, os.O_RDONLY)
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
-            _to(descriptor, name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            _redirect(descriptor, name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         surroundings()
         streams = (_stream(0, "r"), _stream(1, "w"), _stream(2, "w"))
         sys.stdin, sys.stdout, sys.stderr = streams  # type: ignore[assignment]
@@ -194,18 +197,18 @@ def _stream(descriptor: int, mode: str) -> TextIO | None:
 
 def _combinations(*, sample: bool) -> Iterator[tuple[str, str, list[str], Callable[[], object]]]:
     """Name of the surroundings, the command, its words, and what makes the surroundings."""
-    every = [line.strip() for line in COMMANDS.strip().replace("\n", " | ").split("|")]
-    for number, command in enumerate(every):
-        of_path = "PATH" in command.split()
-        names = list(SURROUNDINGS)[1:]
-        chosen = {names[number % len(names)]} if sample else set(names)
-        if command in ("show s1", "score -r - -H r.trn"):
-            chosen = set(names)
-        for name in sorted(chosen):
+    every_command = [line.strip() for line in COMMANDS.strip().replace("\n", " | ").split("|")]
+    for number, command in enumerate(every_command):
+        surroundings = sorted(set(SURROUNDINGS) - {PLAIN})
+        if sample and command not in ("show s1", "score -r - -H r.trn"):
+            names = list(SURROUNDINGS)[1:]
+            surroundings = [names[number % len(names)]]
+        for name in surroundings:
             yield name, command, command.replace("PATH", LONG).split(), SURROUNDINGS[name]
-        kinds = list(PATHS)
-        for name in ([kinds[number % len(kinds)]] if sample else kinds) if of_path else ():
-            yield name, command, command.replace("PATH", PATHS[name]).split(), SURROUNDINGS[PLAIN]
+        if "PATH" in command.split():
+            kinds = list(PATHS)
+            for kind in [kinds[number % len(kinds)]] if sample else kinds:
+                yield kind, command, command.replace("PATH", PATHS[kind]).split(), SURROUNDINGS[PLAIN]
 
 
 def main(*, sample: bool) -> int:

@@ -1,4 +1,4 @@
-"""Sessions of tests: rows that a test has made as a folder, and what rows come to, whoever has made them."""
+"""Sessions of tests: writes rows that a test has made, reads rows back, and computes results from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Made = HasEntries | Iterable[Entry] | Iterable[Record]
 
 
 def progress_of(rows: HasEntries | Iterable[Entry]) -> Progress:
-    """What a session has come to with these rows."""
+    """The results of a session with these rows."""
     figures = SessionFigures()
     for entry in getattr(rows, "entries", rows):
         figures.add(entry)
@@ -32,7 +32,7 @@ def progress_of(rows: HasEntries | Iterable[Entry]) -> Progress:
 
 
 def wake_of(entries: Iterable[Entry]) -> WakeFigures:
-    """… of its wake, command and ambient trials."""
+    """The results of its wake, command and ambient trials."""
     figures = WakeFigures()
     for entry in entries:
         figures.add(entry)
@@ -40,7 +40,7 @@ def wake_of(entries: Iterable[Entry]) -> WakeFigures:
 
 
 def written(folder: Path, rows: Made, **clocks: Any) -> Path:
-    """The folder, with a log of these rows. clocks: now_s and wall_s of the writer."""
+    """Writes a log of these rows to a folder, and returns the folder. clocks: now_s and wall_s of the writer."""
     folder.mkdir(parents=True, exist_ok=True)
     with SqliteLog(folder, **clocks) as log:
         for row in getattr(rows, "entries", rows):
@@ -54,7 +54,7 @@ def rows(folder: Path) -> list[Entry]:
 
 
 def records(source: Path | Iterable[Entry], kind: type[R]) -> list[R]:
-    """What the rows of that kind say, of a session's folder or of rows that were read."""
+    """The records of that kind in a session's folder, or among rows that were read."""
     entries = rows(source) if isinstance(source, Path) else source
     return [entry.record for entry in entries if isinstance(entry.record, kind)]
 
