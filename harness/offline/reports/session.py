@@ -288,7 +288,7 @@ def _csv_rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
             if side.delay is not None:
                 row[f"{name}_delay_ms"] = f"{side.delay.value_s * 1000:.1f}"
             if side.score is not None:
-                row[f"{name}_score_text"] = f"{side.score:.6g}"
+                row[f"{name}_score"] = f"{side.score:.6g}"
         yield row
     for event in comparison.ambient.events:
         row = {"trial": event.trial_id, "kind": "ambient", "at_s": f"{event.offset_s:.4f}"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +49,7 @@ from harness.offline.figures.session_comparison import (
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, WorkerUse
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
+from harness.offline.reports.session import comparison_csv
 from harness.offline.reports.session import comparison_lines as session_lines
 from harness.statistics.intervals import latency_figures
 from harness.statistics.significance import Discordance, mcnemar, poisson_rates
@@ -331,6 +334,15 @@ def session(injected: bool = True) -> WakeRows:
     for number, trial in enumerate(trials, 1):
         rows.play(trial, [(DEVICE, 1.75)] if number < 4 else [])
     return rows
+
+
+def test_the_csv_has_the_result_and_the_score_of_each_side() -> None:
+    offline = {"p1": heard(1.7, score=0.75), "p2": heard(peak=0.25)}
+    rows = list(csv.DictReader(io.StringIO(comparison_csv([compared(session(), offline)]))))
+    assert [(row["trial"], row["live"], row["offline"], row["offline_score"]) for row in rows[:2]] == [
+        ("wake-1", "1", "1", "0.75"),
+        ("wake-2", "1", "0", "0.25"),
+    ]
 
 
 def test_the_table_counts_each_trial_once_on_both_sides() -> None:
