@@ -365,7 +365,7 @@ def _interval_lines(runs: list[SimulatedRun]) -> Iterator[str]:
         accepts = sorted((device.after_review for device in devices), key=lambda figure: figure.count)
         median_rejects, median_accepts = rejects[len(runs) // 2], accepts[len(runs) // 2]
         if median_rejects.share.total:
-            yield plain_text(f"{first.device}: false rejects {figures_text.ratio(median_rejects)}", 400)
+            yield plain_text(f"{first.device}: false rejects {figures_text.ratio_text(median_rejects)}", 400)
         if median_accepts.hours:
             count_text = f"{median_accepts.count} in {exposure(median_accepts.hours)}"
             rate_text = f"{number(median_accepts.per_hour)} per hour"

@@ -286,7 +286,9 @@ def device_results(
             if p50 is not None:
                 add(measure, progress.trial, 1, time=MeasuredDuration(p50.value_s, p50.clock_error_s))
     events = Counter(
-        event.trial_id for event in session.wake.unmatched(device) if session.wake.false_accept(event, True)
+        event.trial_id
+        for event in session.wake.unmatched(device)
+        if session.wake.is_false_accept(event, use_reviews=True)
     )
     for play in session.wake.plays(device):
         place(play.trial, play.row.stimulus_sha256)

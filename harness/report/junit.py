@@ -227,7 +227,7 @@ class _Reporting:
         false = [
             event
             for event in play.reading.unmatched
-            if event.seq in events and self.wake.false_accept(events[event.seq], reviewed=True)
+            if event.seq in events and self.wake.is_false_accept(events[event.seq], use_reviews=True)
         ]
         lines = list(_heard(play, events))
         reason = _of_play(play, lines)
@@ -366,7 +366,7 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
     if play.kind is TrialKind.COMMAND:
         yield f"said: {plain_text(play.trial.reference)}"
         yield f"heard: {plain_text(reading.heard) if reading.command is not CommandResult.MISSING else 'nothing'}"
-        if play.answers and (sound := play.first_sound) is not None:
+        if play.was_answered and (sound := play.first_sound) is not None:
             yield f"first sound: {measured(sound)}"
     for event in reading.unmatched[:EVENTS_SHOWN]:
         yield _event(play, event, events.get(event.seq))
@@ -378,7 +378,7 @@ def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
     score = "" if event.score is None else f", score {exact(event.score)}"
     score += weak_evidence_text(plain_text(event.inferred, 60), ", ")
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
-    word = review_in_words(None if dressed is None else dressed.word)
+    word = review_in_words(None if dressed is None else dressed.verdict)
     at_s = play.place(event) - play.start_s
     return f"unmatched event at {moment(at_s)}: {phrase_in_words(event.phrase)}{score}, {word}{clip}"
 

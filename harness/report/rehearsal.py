@@ -30,9 +30,9 @@ from harness.wake.wake_progress import (
     Speakers,
     WakeProgress,
     due_decisions,
-    needless,
-    rate,
-    ratio,
+    rate_with_intervals,
+    ratio_with_intervals,
+    why_needless,
 )
 
 REHEARSED_LIMITS = frozenset(
@@ -186,8 +186,10 @@ class _DeviceCounts:
 
     def figures_with_intervals(self, name: str) -> DeviceWake:
         plain = self.figures(name)
-        rejects = ratio(plain.false_rejects.share, plain.false_rejects.speakers)
-        return replace(plain, false_rejects=rejects, after_review=rate(self.accepts, self.exposure_s / 3600))
+        rejects = ratio_with_intervals(plain.false_rejects.share, plain.false_rejects.speakers)
+        return replace(
+            plain, false_rejects=rejects, after_review=rate_with_intervals(self.accepts, self.exposure_s / 3600)
+        )
 
 
 @frozen
@@ -295,7 +297,7 @@ class Rehearsal:
         decided = WakeProgress()
         draws = iter(random.random(3 * factor * sum(max(1, len(names)) for _, names in self._plan)).tolist())
         for trial, names in self._plan * factor:
-            if decided.devices and needless(trial, decided, self._stopping):
+            if decided.devices and why_needless(trial, decided, self._stopping):
                 continue
             played += 1
             if trial.listening is None:

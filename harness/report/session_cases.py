@@ -248,7 +248,7 @@ def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> L
     lines = (
         f"woke on {phrase_in_words(event.phrase)}{score}, at {moment_of(event.wall_s)}",
         f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",
-        f"{review_in_words(event.word)}{why}{reviewer}{weak}{outside}",
+        f"{review_in_words(event.verdict)}{why}{reviewer}{weak}{outside}",
     )
     return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sounds.sound_of(folder, event.clip))
 

@@ -67,15 +67,14 @@ from harness.wake.reports.figures_text import (
     correction_note,
     disagreements,
     heard_sentence,
-    lag,
-    rate,
-    ratio,
+    lag_text,
+    rate_text,
+    ratio_text,
     recovery_words,
 )
 from harness.wake.wake import WakeFigures, comparisons
 from harness.wake.wake_plays import CommandResult, Play
-from harness.wake.wake_progress import Speakers
-from harness.wake.wake_progress import ratio as ratio_of
+from harness.wake.wake_progress import Speakers, ratio_with_intervals
 
 T = TypeVar("T")
 MAX_ROWS = 2000
@@ -123,8 +122,8 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         removed_sounds=[line for folder in folders for line in sound_changes(folder)],
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
-        ratio=ratio,
-        rate=rate,
+        ratio=ratio_text,
+        rate=rate_text,
         wer=wer_in_words,
         moment=moment_of,
         disturbance_lines=disturbance_lines,
@@ -133,7 +132,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundStorage) ->
         disagreements=disagreements,
         correction_note=correction_note,
         heard_sentence=heard_sentence,
-        lag=lag,
+        lag=lag_text,
         recovery_words=recovery_words,
         figures=((*Category, *CategoryGroup)),
         name_of=name_of,
@@ -297,7 +296,7 @@ def _cell(share: Share) -> Cell:
 def _rejected(plays: Sequence[Play]) -> Cell:
     by_speaker = group_by((play.trial.speaker, play.reading.hit is None) for play in plays)
     shares = {speaker: Share(sum(missed), len(missed)) for speaker, missed in by_speaker.items()}
-    rejects = ratio_of(sum(shares.values(), Share()), Speakers.of(shares))
+    rejects = ratio_with_intervals(sum(shares.values(), Share()), Speakers.of(shares))
     return Cell(rejects.share, rejects.interval)
 
 
@@ -419,7 +418,7 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
     """
     tried = [play.reading.hit for play in wake.plays(device) if play.kind is TrialKind.WAKE]
     hits = sorted(hit.score for hit in tried if hit is not None and hit.score is not None)
-    events = [event for event in wake.unmatched(device) if wake.false_accept(event, True)]
+    events = [event for event in wake.unmatched(device) if wake.is_false_accept(event, use_reviews=True)]
     accepts = sorted(event.score for event in events if event.score is not None)
     missed = sum(hit is None for hit in tried)
     levels = sorted({*hits, *accepts})

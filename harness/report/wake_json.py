@@ -96,10 +96,6 @@ def _device(session: WholeSession, device: DeviceWake, reviewed: bool) -> Json:
     }
 
 
-_OF_AN_EVENT = ("phrase", "score", "offset_s", "audio_s", "wall_s", "in_vocabulary", "exposed", "rule", "why", "word",
-                "reviewed_by", "inferred")  # fmt: skip
-
-
 def _ratio(ratio: Ratio) -> Json:
     return {
         "count": ratio.share.count,
@@ -115,12 +111,12 @@ def _ratio(ratio: Ratio) -> Json:
 
 
 def _recovery(recovery: Recovery) -> Json:
-    before, after = recovery.between
+    before, after = recovery.bracket_of_half
     return {
         "after": recovery.say or None,
         "not_within_s": None if before is None else before[0],
         "within_s": None if after is None else after[0],
-        "heard": [{"pause_s": pause_s, **_counted(share)} for pause_s, share in recovery.heard],
+        "heard": [{"pause_s": pause_s, **_counted(share)} for pause_s, share in recovery.results],
     }
 
 
@@ -178,7 +174,15 @@ def _play(play: Play) -> Json:
 def _event(event: UnmatchedWake) -> Json:
     clip = None if event.clip is None else event.clip.name
     sources = [_source(report.source, report.at, report.seq, report.inferred) for report in event.sources]
-    return {"row": event.seq, "trial": event.trial_id, **picked(event, *_OF_AN_EVENT), "clip": clip, "sources": sources}
+    return {
+        "row": event.seq,
+        "trial": event.trial_id,
+        **picked(event, "phrase", "score", "offset_s", "audio_s", "wall_s", "in_vocabulary", "exposed", "rule", "why"),
+        "word": to_plain(event.verdict),
+        **picked(event, "reviewed_by", "inferred"),
+        "clip": clip,
+        "sources": sources,
+    }
 
 
 def _source(name: str, stamp: Stamp, seq: int, inferred: str) -> Json:
@@ -188,11 +192,11 @@ def _source(name: str, stamp: Stamp, seq: int, inferred: str) -> Json:
 
 def _comparison(pair: DevicePair) -> Json:
     fields: Json = to_plain(pair)
-    del fields["accepts"], fields["later"]
+    del fields["accepts"], fields["lag"]
     return fields | {
         "rates_p": pair.rates and pair.rates.p,
         "mcnemar_p": pair.counts.p,
-        "later_s": _times(pair.later, "error_s", "p50"),
+        "later_s": _times(pair.lag, "error_s", "p50"),
     }
 
 

@@ -37,7 +37,7 @@ from harness.statistics.intervals import Share, garwood
 from harness.statistics.text import TOO_FEW_VOICES, basis
 from harness.transcripts.recognition import recognised, words_of
 from harness.wake.wake_plays import CommandResult, HeardWake, Play
-from harness.wake.wake_progress import Speakers, UnmatchedWake, ratio
+from harness.wake.wake_progress import Speakers, UnmatchedWake, ratio_with_intervals
 
 _SPOKEN = (TrialKind.WAKE, TrialKind.COMMAND)
 
@@ -111,7 +111,7 @@ class _Writer:
         if reading.command is None:
             return
         if reading.command is CommandResult.MISSING:
-            if self._words and play.transcribes:
+            if self._words and play.has_transcripts:
                 yield MissedFile("STTFR", file, " ".join(words_of(reference, play.trial.recognised)), trial)
             else:
                 yield MissedFile("CMDFR", file, reference, trial)
@@ -130,7 +130,7 @@ class _Writer:
 
     def _false(self, event: UnmatchedWake) -> bool:
         """Whether an event is a false accept. In-vocabulary lines are written whether they count or not."""
-        return event.exposed and event.false_accept(self._reviewed)
+        return event.exposed and event.is_false_accept(use_reviews=self._reviewed)
 
     def _info(self, command_line: str) -> Iterator[tuple[str, str]]:
         session, started, settings = self._session, self._session.started, self._settings
@@ -170,8 +170,8 @@ class _Writer:
             ("x-count-in-vocabulary", "yes" if settings.count_in_vocabulary else "no"),
             ("x-false-accept-rate", FORMULA_WITH_U if settings.count_in_vocabulary else FORMULA),
         )
-        if any(play.transcribes for play in self._plays):
-            rule = next(play.trial.recognised for play in self._plays if play.transcribes)
+        if any(play.has_transcripts for play in self._plays):
+            rule = next(play.trial.recognised for play in self._plays if play.has_transcripts)
             yield "x-normalisation", rule.name
             yield "x-words-allowed-wrong", f"{rule.wer:g}"
         yield from (
@@ -208,7 +208,7 @@ class _Writer:
                 if not keys.isdisjoint((*ACCEPTED, *MISSED, *SUBSTITUTED)):
                     share = Share(0 if keys.isdisjoint(rejected) else 1, 1)
                     shares[speaker] = shares.get(speaker, Share()) + share
-            of_all = ratio(sum(shares.values(), Share()), Speakers.of(shares, planned))
+            of_all = ratio_with_intervals(sum(shares.values(), Share()), Speakers.of(shares, planned))
             if of_all.interval is None and of_all.share.total:
                 yield name, TOO_FEW_VOICES
             method = basis(of_all.voices, of_all.speakers.unknown, "Clopper-Pearson")
@@ -220,7 +220,7 @@ class _Writer:
         for event in self._events.values():
             if self._false(event):
                 continue
-            kind = (event.word if self._reviewed else event.rule) or "outside_exposure"
+            kind = (event.verdict if self._reviewed else event.rule) or "outside_exposure"
             trial_name = quoted(event.trial_id or "between trials")
             yield "x-event", f"{trial_name} {utc_text(event.wall_s)} {quoted(event.phrase)} {kind} {event.why}".rstrip()
 

@@ -38,15 +38,18 @@ class Window:
 class Matching:
     """The result of a matching, as indices of windows and events.
 
-    pairs: (window, event), ascending. missed: windows without an event. unmatched: events without a window.
-    same: (further event, the event that it is part of); -1 is the event before all of these.
-    Every event is in exactly one of pairs, unmatched and same.
+    Every event is in exactly one of pairs, unmatched and repeats.
+
+    - pairs: (window, event), ascending.
+    - missed: windows without an event.
+    - unmatched: events without a window.
+    - repeats: (further event, the event that it is part of); -1 is the event before all of these.
     """
 
     pairs: tuple[tuple[int, int], ...] = ()
     missed: tuple[int, ...] = ()
     unmatched: tuple[int, ...] = ()
-    same: tuple[tuple[int, int], ...] = ()
+    repeats: tuple[tuple[int, int], ...] = ()
 
 
 def match_events(
@@ -69,9 +72,9 @@ def match_events(
     starts = [window.start_s for window in windows]
     if starts != sorted(starts) or list(events_s) != sorted(events_s):
         raise ValueError("windows and events must be in chronological order")
-    times_s = [refractory_s] * len(events_s) if isinstance(refractory_s, int | float) else refractory_s
-    every = sorted((*windows, *others), key=lambda window: window.start_s) if others else windows
-    separate, repeats = _merge(every, events_s, times_s, before_s)
+    refractory_times_s = [refractory_s] * len(events_s) if isinstance(refractory_s, int | float) else refractory_s
+    all_windows = sorted((*windows, *others), key=lambda window: window.start_s) if others else windows
+    separate, repeats = _merge(all_windows, events_s, refractory_times_s, before_s)
     pairs = _pairs(windows, [(index, events_s[index]) for index in separate])
     matched_events = {event for _, event in pairs}
     hit_windows = {window for window, _ in pairs}
@@ -79,7 +82,7 @@ def match_events(
         pairs=pairs,
         missed=tuple(index for index in range(len(windows)) if index not in hit_windows),
         unmatched=tuple(index for index in separate if index not in matched_events),
-        same=repeats,
+        repeats=repeats,
     )
 
 
@@ -155,11 +158,12 @@ def _match_in_order(
 
     ranges: for each window, the events [first, last) that it may have. Time and memory are proportional to their sizes.
     """
-    count = [0] * (len(times) + 1)  # the best of the windows so far with the first j events: pairs, and their cost
+    # The best matching of the windows so far with the first j events: its number of pairs, and their cost.
+    count = [0] * (len(times) + 1)
     cost = [0.0] * (len(times) + 1)
-    # What the best matching so far does, for each window and event of its range. The pair of both is a 1. Leaving out
-    # the event is a 2, and leaving out the window a 0.
-    took: list[bytearray] = []
+    # The choices of the best matching so far, for each window and each event of its range. Leaving out the window is a
+    # 0, pairing both a 1, and leaving out the event a 2.
+    choices: list[bytearray] = []
     filled = 0
     for row, (first, last) in enumerate(ranges):
         for event in range(filled, last):  # new for this window
@@ -178,19 +182,21 @@ def _match_in_order(
             else:
                 choice[event - first] = 2 if (-count[event], cost[event]) < (-count[event + 1], cost[event + 1]) else 0
                 count[event + 1], cost[event + 1] = -best_without[0], best_without[1]
-        took.append(choice)
-    return list(_traced(ranges, took, len(times)))
+        choices.append(choice)
+    return list(_trace_pairs(ranges, choices, len(times)))
 
 
-def _traced(ranges: Sequence[tuple[int, int]], took: Sequence[bytearray], events: int) -> Iterator[tuple[int, int]]:
-    """The pairs of the best matching, traced from the end."""
+def _trace_pairs(
+    ranges: Sequence[tuple[int, int]], choices: Sequence[bytearray], events: int
+) -> Iterator[tuple[int, int]]:
+    """The pairs of the best matching, traced from the end. events: number of events."""
     upper_end = events
     for row in range(len(ranges) - 1, -1, -1):
         first, last = ranges[row]
         event = min(upper_end, last) - 1
-        while event >= first and took[row][event - first] == 2:
+        while event >= first and choices[row][event - first] == 2:
             event -= 1
-        if event >= first and took[row][event - first] == 1:
+        if event >= first and choices[row][event - first] == 1:
             yield row, event
             upper_end = event
         elif upper_end > event + 1 and event + 1 < last:
@@ -207,23 +213,27 @@ def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:
     rows, columns, costs = zip(*edges, strict=True)
     row_of = {row: index for index, row in enumerate(sorted(set(rows)))}
     column_of = {column: index for index, column in enumerate(sorted(set(columns)))}
-    n, m = len(row_of), len(column_of)
-    # More than all edges together, so that no pair is given up for a lower cost. Each cost is raised by 1, since a
-    # sparse matrix reads a cost of 0 as "no edge".
-    way_out = (max(costs) + 1.0) * (n + 1)
+    row_count, column_count = len(row_of), len(column_of)
+    # "No pair" costs more than all edges together, so that no pair is given up for a lower cost. Each cost is raised by
+    # 1, since a sparse matrix reads a cost of 0 as "no edge".
+    no_pair_cost = (max(costs) + 1.0) * (row_count + 1)
     from scipy.sparse import csr_array  # imported here because it is slow
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
     graph = csr_array(
         (
-            np.concatenate([np.asarray(costs) + 1.0, np.full(n, way_out)]),
+            np.concatenate([np.asarray(costs) + 1.0, np.full(row_count, no_pair_cost)]),
             (
-                np.concatenate([[row_of[row] for row in rows], np.arange(n)]),
-                np.concatenate([[column_of[column] for column in columns], m + np.arange(n)]),
+                np.concatenate([[row_of[row] for row in rows], np.arange(row_count)]),
+                np.concatenate([[column_of[column] for column in columns], column_count + np.arange(row_count)]),
             ),
         ),
-        shape=(n, m + n),
+        shape=(row_count, column_count + row_count),
     )
-    found_rows, found_columns = min_weight_full_bipartite_matching(graph)
-    names, places = list(row_of), list(column_of)
-    return [(names[row], places[column]) for row, column in zip(found_rows, found_columns, strict=True) if column < m]
+    chosen_rows, chosen_columns = min_weight_full_bipartite_matching(graph)
+    row_names, column_names = list(row_of), list(column_of)
+    return [
+        (row_names[row], column_names[column])
+        for row, column in zip(chosen_rows, chosen_columns, strict=True)
+        if column < column_count
+    ]

@@ -22,8 +22,9 @@ _UNKNOWN = MeasuredDuration(0.0, 1e9)
 class FirstSounds:
     """The times until devices make their first sound.
 
-    times: from the end of the query or command to the first sound. Cases without a sound are among its excluded times,
-    because such a time may have any length. soundless: number of cases without a sound.
+    - times: from the end of the query or command to the first sound. Cases without a sound are among its excluded
+      times, because such a time may have any length.
+    - soundless: number of cases without a sound.
     """
 
     times: LatencyFigures = field(default_factory=LatencyFigures)
@@ -31,7 +32,7 @@ class FirstSounds:
 
     @classmethod
     def of(cls, measurements: Sequence[MeasuredDuration | None]) -> FirstSounds:
-        """The first sounds of several cases. measurements: None stands for a case without a sound."""
+        """The times from the measurements of several cases; None stands for a case without a sound."""
         times = latency_figures([_UNKNOWN if measurement is None else measurement for measurement in measurements])
         return cls(times, sum(measurement is None for measurement in measurements))
 

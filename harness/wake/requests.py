@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from harness.base.grouping import group_by
@@ -26,15 +27,17 @@ CRITICAL = 5.4
 With 3.84, 19 requests in a row would rule out a share just below 90 %, which lets 13 % of such rows pass. With 5.4, 26
 are needed (6.5 %). For the coverage, see docs/explanation/wake-statistics.md.
 """
-_SAME = 1e-9  # More than the rounding of a share.
+_ROUNDING = 1e-9
+"""More than the rounding error of a share."""
 
 
 class RequestResult(NamedTuple):
     """The result of one request.
 
-    gap_ms: pause after its wake phrase. arrived: whether it arrived whole; None: unknown.
-    by_response: whether that was judged by the expected response, because there is no transcript.
-    woken: whether the device reported a wake event for its phrase, or never reports any.
+    - gap_ms: pause after its wake phrase.
+    - arrived: whether it arrived whole; None if that is unknown.
+    - by_response: whether that was judged by the expected response, because there is no transcript.
+    - woken: whether the device reported a wake event for its phrase, or never reports any.
     """
 
     gap_ms: int
@@ -52,9 +55,10 @@ def words_arrived(counts: WordCounts) -> bool:
 class GapRequests:
     """The results of the requests after one pause.
 
-    whole: share that arrived whole, of those for which this is known. by_response: how many of the known ones were
-    judged by the expected response. unknown: number of requests without evidence.
-    unwoken: number of all requests whose phrase did not wake the device.
+    - whole: share that arrived whole, of those for which this is known.
+    - by_response: how many of the known ones were judged by the expected response.
+    - unknown: number of requests without evidence.
+    - unwoken: number of all requests whose phrase did not wake the device.
     """
 
     gap_ms: int
@@ -80,9 +84,8 @@ class GapRequests:
 def by_gap(requests: Counter[RequestResult]) -> tuple[GapRequests, ...]:
     """The results for each pause, the shortest first."""
     gaps = []
-    for gap_ms, results in sorted(
-        group_by((request.gap_ms, (request, count)) for request, count in requests.items()).items()
-    ):
+    counts_by_gap = group_by((request.gap_ms, (request, count)) for request, count in requests.items())
+    for gap_ms, results in sorted(counts_by_gap.items()):
         decided = [(request, count) for request, count in results if request.arrived is not None]
         gap = GapRequests(
             gap_ms,
@@ -96,10 +99,10 @@ def by_gap(requests: Counter[RequestResult]) -> tuple[GapRequests, ...]:
     return tuple(gaps)
 
 
-def added(*parts: Iterable[GapRequests]) -> tuple[GapRequests, ...]:
-    """The results of several kinds of trials, added up for each pause."""
+def add_by_gap(*kinds: Iterable[GapRequests]) -> tuple[GapRequests, ...]:
+    """The results of several kinds of trials, added up for each pause; the shortest pause first."""
     gaps: dict[int, GapRequests] = {}
-    for gap in (gap for part in parts for gap in part):
+    for gap in chain(*kinds):
         gaps[gap.gap_ms] = gaps[gap.gap_ms] + gap if gap.gap_ms in gaps else gap
     return tuple(gaps[gap_ms] for gap_ms in sorted(gaps))
 
@@ -109,8 +112,8 @@ class ShortestPause:
     """The shortest pause (ms) from which at least 90 % of requests arrive whole, by the isotonic estimate.
 
     - too_short, enough: the neighbouring played pauses between which it lies; None if there is none on that side.
-    - interval: the 95 % interval, between played pauses; 0 if it begins before the shortest, None if it ends beyond the
-      longest.
+    - interval: the 95 % interval, between played pauses. Its start is 0 if it begins before the shortest pause; its end
+      is None if it ends beyond the longest one.
     - consistent: the shortest pause after which all of at least 10 requests arrived, as published procedures count;
       None if there is none.
     """
@@ -120,12 +123,13 @@ class ShortestPause:
     interval: tuple[float, float | None]
     consistent: int | None
 
-    def against(self, most_ms: float) -> float | None:
-        """The pause with which a limit of most_ms is compared; None if the played pauses cannot decide it."""
-        if self.enough is not None and self.enough <= most_ms:
+    def compared_with(self, limit_ms: float) -> float | None:
+        """The pause in ms that is compared with a limit; None if the played pauses cannot decide it."""
+        if self.enough is not None and self.enough <= limit_ms:
             return float(self.enough)
-        if self.too_short is not None and self.too_short >= most_ms:
-            return self.too_short + 1.0 if self.enough is None else float(self.enough)  # it is longer, by 1 ms at least
+        if self.too_short is not None and self.too_short >= limit_ms:
+            # If no pause was enough, the shortest one is longer than the longest that was played: by 1 ms at least.
+            return self.too_short + 1.0 if self.enough is None else float(self.enough)
         return None
 
 
@@ -136,7 +140,7 @@ def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
         return None
     pauses, totals = [gap.gap_ms for gap in decided], [gap.whole.total for gap in decided]
     lost = [gap.whole.total - gap.whole.count for gap in decided]
-    is_enough = [share <= 1 - RELIABLE + _SAME for share in falling_shares(lost, totals)]
+    is_enough = [share <= 1 - RELIABLE + _ROUNDING for share in falling_shares(lost, totals)]
     first = is_enough.index(True) if any(is_enough) else len(is_enough)
     _, interval = crossing(pauses, lost, totals, 1 - RELIABLE, CRITICAL)
     return ShortestPause(
@@ -147,18 +151,19 @@ def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
     )
 
 
-def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
-    """The pause with which a limit is compared; None if nothing was measured, or unknown results could decide."""
+def pause_compared_with(gaps: Sequence[GapRequests], limit_ms: float) -> float | None:
+    """The pause in ms that is compared with a limit; None if nothing was measured, or unknown results could decide."""
     shortest = shortest_pause(gaps)
     if shortest is None:
         return None
+    # The verdicts if no unknown request had arrived whole, and if all had.
     verdicts: set[bool | None] = set()
     for arrived in (False, True):
         pause = shortest_pause([_assume_arrival(gap, arrived) for gap in gaps])
         if pause is not None:
-            value = pause.against(most_ms)
-            verdicts.add(None if value is None else value <= most_ms)
-    return shortest.against(most_ms) if len(verdicts) == 1 else None
+            pause_ms = pause.compared_with(limit_ms)
+            verdicts.add(None if pause_ms is None else pause_ms <= limit_ms)
+    return shortest.compared_with(limit_ms) if len(verdicts) == 1 else None
 
 
 def _assume_arrival(gap: GapRequests, arrived: bool) -> GapRequests:

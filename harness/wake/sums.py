@@ -15,6 +15,8 @@ from harness.wake.wake_plays import CommandResult, Play
 
 @dataclass(slots=True)
 class MissCounts:
+    """Wake trials of one speaker, and how many of them the device missed."""
+
     missed: int = 0
     trials: int = 0
 
@@ -25,37 +27,40 @@ SpeakerCounts = dict[str, MissCounts]
 
 @dataclass(slots=True)
 class PlayTotals:
-    """Sums over the plays that count.
-
-    - hits: wake trials in which the phrase woke the device. doubled_hits: those whose event is followed by further
-      events.
-    - commands, requests: number of commands by their result, and of requests by theirs.
-    - speakers: counts of wake trials by speaker. speakers_by_condition: "axis=label" → the same.
-    - matched_events: events that match the phrase, also in commands and probes.
-    - suppressed_events: events that are part of another event. expected_events: events of further phrases.
-    - exposure_ns, unproven_ns: ambient sound with and without proof of listening, in nanoseconds.
-    - events_by_sources, events_by_inference: number of events by the sources that reported them, and by what they were
-      inferred from.
-    - pauses: (words of the opening, pause after it in s, whether the phrase woke the device) → number of trials.
-    """
+    """Sums over the plays that count."""
 
     wake_trials: int = 0
     hits: int = 0
+    """Number of wake trials in which the phrase woke the device."""
     doubled_hits: int = 0
+    """Number of hits whose event is followed by further events."""
     probes: int = 0
     probes_heard: int = 0
+    """Number of probes that woke the device."""
     commands: Counter[CommandResult] = field(default_factory=Counter)
+    """Number of commands by their result."""
     speakers: SpeakerCounts = field(default_factory=dict)
+    """Counts of wake trials by speaker."""
     speakers_by_condition: dict[str, SpeakerCounts] = field(default_factory=dict)
+    """"axis=label" → counts of wake trials by speaker."""
     matched_events: int = 0
+    """Number of events that match the phrase, also in commands and probes."""
     suppressed_events: int = 0
+    """Number of events that are part of another event."""
     expected_events: int = 0
+    """Number of events of further phrases, such as that of an opening."""
     exposure_ns: int = 0
+    """Sound that counts as exposure, in nanoseconds."""
     unproven_ns: int = 0
+    """Ambient sound without proof of listening, in nanoseconds."""
     events_by_sources: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Number of separate events by the sources that reported them; only for a device with several sources."""
     events_by_inference: Counter[str] = field(default_factory=Counter)
+    """Number of separate events by what they were inferred from, such as network traffic."""
     pauses: Counter[tuple[str, float, bool]] = field(default_factory=Counter)
+    """(Words of the opening, pause after it in s, whether the phrase woke the device) → number of wake trials."""
     requests: Counter[RequestResult] = field(default_factory=Counter)
+    """Number of requests by their result."""
 
     def add(self, play: Play, sign: int) -> None:
         """Adds a play (sign 1) or takes it out again (sign -1)."""
@@ -67,12 +72,12 @@ class PlayTotals:
             if reading.doubled:
                 self.doubled_hits += sign
             is_missed, speaker = reading.hit is None, play.trial.speaker
-            _tally(self.speakers, speaker, is_missed, sign)
+            _count_trial(self.speakers, speaker, is_missed, sign)
             opening = play.trial.recipe.opening
             if opening is not None and not opening.sounds:
                 self.pauses[opening.say, opening.pause_s, not is_missed] += sign
             for axis, label in play.trial.conditions:
-                _tally(self.speakers_by_condition.setdefault(f"{axis}={label}", {}), speaker, is_missed, sign)
+                _count_trial(self.speakers_by_condition.setdefault(f"{axis}={label}", {}), speaker, is_missed, sign)
         if play.kind is TrialKind.PROBE:
             self.probes += sign
             if reading.hit is not None:
@@ -103,18 +108,21 @@ class PlayTotals:
         return Share(self.wake_trials - self.hits, self.wake_trials)
 
 
-def _tally(tally: SpeakerCounts, speaker: str, is_missed: bool, sign: int) -> None:
-    counts = tally.setdefault(speaker, MissCounts())
+def _count_trial(counts_by_speaker: SpeakerCounts, speaker: str, is_missed: bool, sign: int) -> None:
+    counts = counts_by_speaker.setdefault(speaker, MissCounts())
     counts.trials += sign
     if is_missed:
         counts.missed += sign
 
 
-def shares(tally: SpeakerCounts) -> dict[str, Share]:
-    return {speaker: Share(counts.missed, counts.trials) for speaker, counts in tally.items()}
+def miss_shares(counts_by_speaker: SpeakerCounts) -> dict[str, Share]:
+    """Name of a speaker → share of the wake trials that the device missed."""
+    return {speaker: Share(counts.missed, counts.trials) for speaker, counts in counts_by_speaker.items()}
 
 
-def by_axis(speakers_by_condition: Mapping[str, SpeakerCounts]) -> list[tuple[str, SpeakerCounts]]:
-    """The conditions grouped by axis, in the order in which the axes first occurred."""
-    groups = group_by((cell[0].partition("=")[0], cell) for cell in speakers_by_condition.items())
-    return [cell for cells in groups.values() for cell in cells]
+def ordered_by_axis(speakers_by_condition: Mapping[str, SpeakerCounts]) -> list[tuple[str, SpeakerCounts]]:
+    """The conditions ("axis=label") grouped by axis, in the order in which the axes first occurred."""
+    by_axis = group_by(
+        (condition.partition("=")[0], (condition, counts)) for condition, counts in speakers_by_condition.items()
+    )
+    return [condition for conditions in by_axis.values() for condition in conditions]

@@ -9,66 +9,80 @@ from functools import partial
 from harness.model.observation import DeviceState, Status
 from harness.model.record import ReviewVerdict
 
-SPANS_KEPT = 1000
-SPEECH_LINGERS_S = 0.5
+MAX_KEPT = 1000
+"""Number of latest speeches and wake events that are kept."""
+LINGERING_S = 0.5
 """How long a device's sound may be heard after it has stopped."""
-ANSWERS_WITHIN_S = 8.0
+MAX_ANSWER_DELAY_S = 8.0
 """Speech that begins within this time of a wake event counts as the device's answer."""
-MAX_SPEECH_S = 300.0  # Speech counts no longer than this, in case the report of its end was lost.
+MAX_SPEECH_S = 300.0
+"""Speech counts no longer than this, in case the report of its end was lost."""
 
 
 @dataclass(slots=True)
 class Utterances:
     """When devices on the bench spoke, from their own reports or from the microphone.
 
-    spans: (device, start, end) of speech; the device is None if it is not known. woken: (time, device) of wake events.
-    open: source → (device, start) of speech that has not ended.
+    Times are in s on the host's clock.
+    - speeches: (device, start, end) of speech; the device is None if it is not known.
+    - wakes: (time, device) of wake events.
+    - open_speech: source → (device, start) of speech that has not ended.
     """
 
-    spans: deque[tuple[str | None, float, float]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
-    woken: deque[tuple[float, str]] = field(default_factory=partial(deque, maxlen=SPANS_KEPT))
-    open: dict[str, tuple[str | None, float]] = field(default_factory=dict)
+    speeches: deque[tuple[str | None, float, float]] = field(default_factory=partial(deque, maxlen=MAX_KEPT))
+    wakes: deque[tuple[float, str]] = field(default_factory=partial(deque, maxlen=MAX_KEPT))
+    open_speech: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
     def begin_run(self) -> None:
         """Forgets everything, since another process resumes the session: its clock may begin at 0."""
-        self.spans.clear()
-        self.woken.clear()
-        self.open.clear()
+        self.speeches.clear()
+        self.wakes.clear()
+        self.open_speech.clear()
 
-    def woke(self, device: str, at_s: float) -> None:
-        self.woken.append((at_s, device))
+    def add_wake(self, device: str, at_s: float) -> None:
+        self.wakes.append((at_s, device))
 
-    def status(self, device: str, status: Status) -> None:
-        """Speech lasts from SPEAKING to the device's next status."""
-        self.ended(device, status.at.at_s)
+    def add_status(self, device: str, status: Status) -> None:
+        """Adds a device's status. Its speech lasts from SPEAKING to its next status."""
+        self.end_speech(device, status.at.at_s)
         if status.state is DeviceState.SPEAKING:
-            self.open[device] = (device, status.at.at_s)
+            self.open_speech[device] = (device, status.at.at_s)
 
-    def heard(self, microphone: str, at_s: float) -> None:
-        """Handles speech that is not the harness's own. It counts as a device's if it follows a wake event."""
-        self.ended(microphone, at_s)
-        self.open[microphone] = (None, at_s)
+    def begin_speech(self, microphone: str, at_s: float) -> None:
+        """Adds speech that is not the harness's own. It counts as a device's if it follows a wake event."""
+        self.end_speech(microphone, at_s)
+        self.open_speech[microphone] = (None, at_s)
 
-    def ended(self, source: str, at_s: float) -> None:
-        if (opening := self.open.pop(source, None)) is not None:
-            self.spans.append((*opening, at_s))
+    def end_speech(self, source: str, at_s: float) -> None:
+        """Ends the open speech of a device or microphone, if there is any."""
+        opening = self.open_speech.pop(source, None)
+        if opening is not None:
+            device, start_s = opening
+            self.speeches.append((device, start_s, at_s))
 
-    def rule(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
-        """The explanation of an event by the rule, and the reason in words; None and "" unless it fell into speech."""
-        for speaker, start_s in self.open.values():
-            if start_s <= at_s <= start_s + MAX_SPEECH_S and (speaker := speaker or self._answering_device(start_s)):
-                return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
-        for speaker, start_s, end_s in reversed(self.spans):
-            if start_s <= at_s <= end_s + SPEECH_LINGERS_S and (speaker := speaker or self._answering_device(start_s)):
-                return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
+    def explain_wake(self, device: str, at_s: float) -> tuple[ReviewVerdict | None, str]:
+        """The explanation of a wake event by the rule, and the reason in words.
+
+        Returns (None, "") unless the event fell into the speech of a known device.
+        """
+        for known_device, start_s in self.open_speech.values():
+            if start_s <= at_s <= start_s + MAX_SPEECH_S:
+                speaker = known_device or self._answering_device(start_s)
+                if speaker:
+                    return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
+        for known_device, start_s, end_s in reversed(self.speeches):
+            if start_s <= at_s <= end_s + LINGERING_S:
+                speaker = known_device or self._answering_device(start_s)
+                if speaker:
+                    return ReviewVerdict.SELF_WAKE, _speech_reason(device, speaker)
             if end_s < at_s - MAX_SPEECH_S:
                 break
         return None, ""
 
-    def _answering_device(self, speech_s: float) -> str | None:
-        """The device that answers with the speech that began at speech_s, since it woke shortly before."""
-        answered = [event for event in self.woken if 0 <= speech_s - event[0] <= ANSWERS_WITHIN_S]
-        return max(answered)[1] if answered else None
+    def _answering_device(self, start_s: float) -> str | None:
+        """The device that answers with the speech from start_s, since it was the last to wake shortly before."""
+        wakes = [(wake_s, device) for wake_s, device in self.wakes if 0 <= start_s - wake_s <= MAX_ANSWER_DELAY_S]
+        return max(wakes)[1] if wakes else None
 
 
 def _speech_reason(device: str, speaker: str) -> str:

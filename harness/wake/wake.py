@@ -21,14 +21,15 @@ from harness.statistics.word_intervals import unpaired_rate_difference
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_device import DeviceFigures
-from harness.wake.wake_plays import HeardWake, Play, PlayState, later
-from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress
+from harness.wake.wake_plays import HeardWake, Play, PlayState, wake_lag
+from harness.wake.wake_progress import DeviceWake, Rate, UnmatchedWake, WakeProgress
 
 AttemptKey = tuple[str, int, int]
+"""Id of the trial, take, attempt."""
 
 
 class WakeFigures:
-    """Takes a log's rows in their order, and gives a frozen `WakeProgress` on request; not thread-safe.
+    """Computes wake statistics from a log's rows, which must be added in their order; not thread-safe.
 
     It ignores rows that it has seen (seq not above the last), so a client may request rows again.
     """
@@ -37,20 +38,25 @@ class WakeFigures:
         self._seq = 0
         self._boot = ""
         self._trials: dict[str, Trial] = {}
-        self._connections: dict[str, str] = {}
+        self._device_by_source: dict[str, str] = {}
         self._devices: dict[str, DeviceFigures] = {}
         self._events = UnmatchedEvents()
-        self._speech = Utterances()
+        self._utterances = Utterances()
         self._running_plays: dict[AttemptKey, dict[str, Play]] = {}
+        """Attempt → name of a device → play."""
         self._last_plays: dict[AttemptKey, dict[str, Play]] = {}
-        self._counting: dict[str, tuple[int, dict[str, Play]]] = {}
+        """The plays of the attempt that ended last."""
+        self._counting_plays: dict[str, tuple[int, dict[str, Play]]] = {}
+        """Id of a trial → (take, name of a device → play)."""
 
     @property
     def settings(self) -> WakeSettings:
+        """The settings that all trials of a session share; the defaults without trials in which devices listen."""
         listening = next((trial.listening for trial in self._trials.values() if trial.listening), None)
         return listening.settings if listening else WakeSettings()
 
     def add(self, entry: rows.Entry) -> None:
+        """Adds a row of the log."""
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
@@ -58,31 +64,31 @@ class WakeFigures:
             case rows.Observed() as row if self._devices:  # most rows
                 self._observe(row, entry)
             case rows.SessionStarted() as started:
-                self._plan(started)
+                self._add_plan(started)
             case rows.EngineStarted(boot_id=boot):
                 same_time, self._boot = boot == self._boot, boot
                 for attempt in list(self._running_plays):
-                    self._end(attempt, False, entry.wall_s)
-                self._speech.begin_run()
+                    self._end_attempt(attempt, False, entry.wall_s)
+                self._utterances.begin_run()
                 for device in self._devices.values():
                     device.begin_run(same_time=same_time)
             case rows.AttemptStarted() as row if row.trial_id in self._trials:
-                self._begin(row)
+                self._begin_attempt(row)
             case rows.StimulusSpoken() as stimulus:
                 for play in self._running_plays.get((stimulus.trial_id, stimulus.take, stimulus.attempt), {}).values():
                     play.row = stimulus.measured(play.row)
             case rows.AttemptFinished() as row:
-                is_counted = row.outcome is Outcome.COUNTED or self._probed(row)
-                self._end((row.trial_id, row.take, row.attempt), is_counted, entry.wall_s)
+                is_counted = row.outcome is Outcome.COUNTED or self._is_missed_probe(row)
+                self._end_attempt((row.trial_id, row.take, row.attempt), is_counted, entry.wall_s)
             case rows.TrialFinished() as row:
                 if row.outcome is Outcome.NO_WAKE:
                     self._add_missed_probe(row)
                 elif row.outcome is not Outcome.COUNTED:
-                    self._retire(row.trial_id, row.take)
+                    self._exclude_earlier_take(row.trial_id, row.take)
             case rows.EventReviewed(event_seq=seq, word=word, by=reviewer):
-                self._mark_changed(self._events.review(seq, word, reviewer))
+                self._mark_changed(self._events.set_review(seq, word, reviewer))
             case rows.EventClipped(event_seq=seq, clip=clip):
-                self._mark_changed(self._events.clip(seq, clip))
+                self._mark_changed(self._events.set_clip(seq, clip))
             case rows.DecisionReached(device=name, figure=figure, passed=passed):
                 if name in self._devices:
                     self._devices[name].decisions[figure] = passed
@@ -91,22 +97,23 @@ class WakeFigures:
                 pass  # Other rows do not change wake statistics.
 
     def snapshot(self) -> WakeProgress:
+        """All statistics so far."""
         if not self._devices:
             return WakeProgress()
         return WakeProgress(
             devices=tuple(device.snapshot() for device in self._devices.values()),
             unmatched=self._events.latest(),
             planned=len(self._trials),
-            counted=sum(not _missed_probe(plays) for _, plays in self._counting.values()),
+            counted=sum(not _has_missed_probe(plays) for _, plays in self._counting_plays.values()),
         )
 
-    def tested(self) -> WakeProgress:
+    def sequential_snapshot(self) -> WakeProgress:
         """The part of `snapshot` that sequential tests need. It is fast, since each trial calls it twice."""
-        return WakeProgress(devices=tuple(device.tested() for device in self._devices.values()))
+        return WakeProgress(devices=tuple(device.sequential_snapshot() for device in self._devices.values()))
 
     def plays(self, device: str) -> tuple[Play, ...]:
         """The plays of a device that count, one for each trial, in the order of the plan."""
-        entries = (self._counting.get(trial_id) for trial_id in self._trials)
+        entries = (self._counting_plays.get(trial_id) for trial_id in self._trials)
         return tuple(entry[1][device] for entry in entries if entry is not None and device in entry[1])
 
     def plays_by_trial(self) -> Mapping[str, list[Play]]:
@@ -119,14 +126,17 @@ class WakeFigures:
         plays = self.plays(device)
         return {play.trial.id: play.reading.hit is not None for play in plays if play.kind is TrialKind.WAKE}
 
-    def explained(self, seq: int) -> bool | None:
+    def is_explained(self, seq: int) -> bool | None:
         """Whether a stimulus or an earlier event explains the wake event of that row; None while its attempt runs."""
-        verdicts = [device.explained(seq) for device in self._devices.values()]
-        return next((verdict for verdict in verdicts if verdict is not False), False)
+        for device in self._devices.values():
+            is_explained = device.is_explained(seq)
+            if is_explained is not False:  # None is for an event of this device too
+                return is_explained
+        return False
 
     def unmatched(self, device: str) -> tuple[UnmatchedWake, ...]:
         """All events of a device that matched no stimulus, in their order."""
-        return self._events.every(device)
+        return self._events.of_device(device)
 
     def unaccounted(self) -> dict[str, int]:
         """Devices whose numbers of events do not add up → number of events that are in no result; {} if all is right.
@@ -136,11 +146,12 @@ class WakeFigures:
         counts = {name: device.unaccounted() for name, device in self._devices.items()}
         return {name: count for name, count in counts.items() if count}
 
-    def false_accept(self, event: UnmatchedWake, reviewed: bool) -> bool:
-        """Whether an event counts as a false accept, by the rules alone or (reviewed) also by the reviews."""
-        return self._events.counted(event, reviewed)
+    def is_false_accept(self, event: UnmatchedWake, *, use_reviews: bool) -> bool:
+        """Whether an event counts as a false accept, by the rules alone or also by the reviews."""
+        return self._events.is_false_accept(event, use_reviews=use_reviews)
 
-    def _plan(self, row: rows.SessionStarted) -> None:
+    def _add_plan(self, row: rows.SessionStarted) -> None:
+        """Creates the devices of the plan, and notes what they should report."""
         for trial in row.trials:
             if trial.listening is None:
                 continue
@@ -148,9 +159,9 @@ class WakeFigures:
             settings = trial.listening.settings
             self._events.count_in_vocabulary = settings.count_in_vocabulary
             for target in trial.listening.targets:
-                self._connections.update(dict.fromkeys(target.sources, target.device))
+                self._device_by_source.update(dict.fromkeys(target.sources, target.device))
                 if target.device not in self._devices:
-                    figures = DeviceFigures(target, settings, self._events, self._speech)
+                    figures = DeviceFigures(target, settings, self._events, self._utterances)
                     self._devices[target.device] = figures
                 self._devices[target.device].listening_states.update(target.listening_states)
                 if trial.kind is TrialKind.WAKE:
@@ -158,54 +169,56 @@ class WakeFigures:
                 if trial.listening.probe_every_s:
                     self._devices[target.device].proofs.expect_probes(trial.listening.probe_every_s)
 
-    def _begin(self, row: rows.AttemptStarted) -> None:
+    def _begin_attempt(self, row: rows.AttemptStarted) -> None:
         trial = self._trials[row.trial_id]
         if (listening := trial.listening) is None:
             return
         plays: dict[str, Play] = {}
         for target in listening.targets:
             plays[target.device] = play = Play(trial, target, row, listening.settings, listening.kind)
-            self._devices[target.device].begin(play)
+            self._devices[target.device].begin_attempt(play)
         self._running_plays[row.trial_id, row.take, row.attempt] = plays
 
-    def _end(self, attempt: AttemptKey, is_counted: bool, wall_s: float) -> None:
+    def _end_attempt(self, attempt: AttemptKey, is_counted: bool, wall_s: float) -> None:
+        """Ends the plays of an attempt. If they count, they replace those of an earlier take of the trial."""
         plays = self._running_plays.pop(attempt, None)
         if plays is None:
             return
         self._last_plays = {attempt: plays}
         trial_id, take, _ = attempt
         if is_counted:
-            self._retire(trial_id, take)
-            for device, play in self._counting.pop(trial_id, (take, {}))[1].items():
-                self._devices[device].leave(play)  # a probe that was repeated
-            self._counting[trial_id] = take, plays
+            self._exclude_earlier_take(trial_id, take)
+            for device, play in self._counting_plays.pop(trial_id, (take, {}))[1].items():
+                self._devices[device].exclude(play)  # a probe that was repeated
+            self._counting_plays[trial_id] = take, plays
         for device, play in plays.items():
-            self._devices[device].finish(play, is_counted, wall_s)
+            self._devices[device].finish_attempt(play, is_counted, wall_s)
 
-    def _retire(self, trial_id: str, take: int) -> None:
+    def _exclude_earlier_take(self, trial_id: str, take: int) -> None:
         """Removes the plays of the earlier take of a trial, which this take replaces."""
-        earlier = self._counting.get(trial_id)
+        earlier = self._counting_plays.get(trial_id)
         if earlier is not None and earlier[0] < take:
-            del self._counting[trial_id]
+            del self._counting_plays[trial_id]
             for device, play in earlier[1].items():
-                self._devices[device].leave(play)
+                self._devices[device].exclude(play)
 
-    def _probed(self, row: rows.AttemptFinished) -> bool:
+    def _is_missed_probe(self, row: rows.AttemptFinished) -> bool:
         """Whether an attempt was a probe that some device missed although it was played completely."""
         trial = self._trials.get(row.trial_id)
-        probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
-        return probe and row.outcome is Outcome.NO_WAKE
+        is_probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
+        return is_probe and row.outcome is Outcome.NO_WAKE
 
     def _add_missed_probe(self, row: rows.TrialFinished) -> None:
-        """Handles the end of a probe that a device missed every time."""
-        _, plays = self._counting.get(row.trial_id, (0, {}))
+        """Records for each device that missed a probe in all attempts that nothing proves that it listened."""
+        _, plays = self._counting_plays.get(row.trial_id, (0, {}))
         for name, play in plays.items():
             if play.kind is TrialKind.PROBE and play.reading.hit is None:
-                self._devices[name].proofs.unheard(play.started.at_s if play.started else 0.0)
+                self._devices[name].proofs.add_missed_probe(play.started.at_s if play.started else 0.0)
 
     def _observe(self, row: rows.Observed, entry: rows.Entry) -> None:
+        """Applies an observation: to one device if a device reported it, else to all that it may concern."""
         observation = row.observation
-        name = self._connections.get(observation.source)
+        name = self._device_by_source.get(observation.source)
         device = self._devices.get(name) if name is not None else None
         match observation:
             case seen_by.Wake() if name is not None and device is not None:  # most observations
@@ -222,52 +235,57 @@ class WakeFigures:
                     inferred=observation.inferred,
                     plays_only=plays_only,
                 )
-                self._speech.woke(name, observation.at.at_s)
-                device.heard(event)
+                self._utterances.add_wake(name, observation.at.at_s)
+                device.add_report(event)
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
-                self._stimulus(observation, self._plays_of(row))
+                self._update_sound(observation, self._plays_of(row))
             case seen_by.StimulusHeard():
                 for device in self._devices.values():
-                    device.heard_in_room(observation)
+                    device.set_found_start(observation)
             case seen_by.HostStalled():
                 for device in self._devices.values():
-                    device.stalled(observation)
+                    device.add_stall(observation)
             case seen_by.SpeechStarted() | seen_by.Earcon():
                 if isinstance(observation, seen_by.SpeechStarted):
-                    self._speech.heard(observation.source, observation.at.at_s)
+                    self._utterances.begin_speech(observation.source, observation.at.at_s)
                 for device in self._devices.values():
-                    device.sounded(observation.source, observation.at, row.trial_id)
+                    device.add_sound(observation.source, observation.at, row.trial_id)
             case seen_by.SpeechEnded():
-                self._speech.ended(observation.source, observation.at.at_s)
-            case _ if name is None or device is None:
-                pass
+                self._utterances.end_speech(observation.source, observation.at.at_s)
+            case _ if name is not None and device is not None:
+                self._observe_device(device, observation, self._plays_of(row).get(name))
+            case _:
+                pass  # It concerns no device that listens.
+
+    def _observe_device(self, device: DeviceFigures, observation: seen_by.Observation, play: Play | None) -> None:
+        """Applies an observation of one device. play: its play in the attempt to which the observation is credited."""
+        match observation:
             case seen_by.Transcript(final=True) | seen_by.Intent():
-                play = self._plays_of(row).get(name)
                 if play is not None and play.state is PlayState.RUNNING:
                     play.words.append(observation)
             case seen_by.ListeningProved():
                 device.proofs.own.add(observation)
-                device.proved()
+                device.apply_proofs()
             case seen_by.Status(state=state):
-                self._speech.status(name, observation)
+                self._utterances.add_status(device.device, observation)
                 if state in (seen_by.DeviceState.STARTED, seen_by.DeviceState.GONE):
-                    device.cut(observation.at.at_s)
+                    device.add_cut(observation.at.at_s)
                 elif state in device.listening_states:
                     device.proofs.own.add(
                         seen_by.ListeningProved(observation.source, observation.at, seen_by.Proof.STATUS)
                     )
-                    device.proved()
+                    device.apply_proofs()
                 if state is seen_by.DeviceState.GONE:
-                    device.lost[observation.source] = observation.detail or "the device is gone"
+                    device.lost_links[observation.source] = observation.detail or "the device is gone"
                 else:
-                    device.lost.pop(observation.source, None)
+                    device.lost_links.pop(observation.source, None)
                 device.changed = True
             case seen_by.LinkLost(what=problem):
-                self._speech.ended(name, observation.at.at_s)
-                device.cut(observation.at.at_s)
-                device.lost[observation.source], device.changed = problem, True
+                self._utterances.end_speech(device.device, observation.at.at_s)
+                device.add_cut(observation.at.at_s)
+                device.lost_links[observation.source], device.changed = problem, True
             case seen_by.LinkBack():
-                device.lost.pop(observation.source, None)
+                device.lost_links.pop(observation.source, None)
                 device.changed = True
             case seen_by.ClockFitted(error_s=error_s):
                 device.clock_error_s, device.changed = error_s, True
@@ -279,29 +297,31 @@ class WakeFigures:
         attempt = row.trial_id or "", row.take or 0, row.attempt or 0
         return self._running_plays.get(attempt) or self._last_plays.get(attempt) or {}
 
-    def _stimulus(
+    def _update_sound(
         self, observation: seen_by.StimulusStarted | seen_by.StimulusEnded, plays: Mapping[str, Play]
     ) -> None:
+        """Sets the start or the end of the running plays whose sound this player plays."""
         for name, play in plays.items():
             if play.target.player != observation.source or play.state is not PlayState.RUNNING:
                 continue
             if isinstance(observation, seen_by.StimulusStarted):
-                self._devices[name].started(play, observation)
+                self._devices[name].begin_sound(play, observation)
             else:
                 play.ended, play.audio_end_s = observation.at, observation.audio_s
             self._mark_changed(name)
 
-    def _mark_changed(self, device: str | None) -> None:
-        if device in self._devices and device is not None:
-            self._devices[device].changed = True
+    def _mark_changed(self, name: str | None) -> None:
+        device = None if name is None else self._devices.get(name)
+        if device is not None:
+            device.changed = True
 
 
-def _missed_probe(plays: Mapping[str, Play]) -> bool:
+def _has_missed_probe(plays: Mapping[str, Play]) -> bool:
     """Whether some device missed a probe, so that the attempt did not end as COUNTED."""
     return any(play.kind is TrialKind.PROBE and play.reading.hit is None for play in plays.values())
 
 
-ALL_PAIRS = 3
+MAX_DEVICES_IN_PAIRS = 3
 """Up to this number of devices, all pairs are compared. With more, each is compared with the first."""
 
 
@@ -309,8 +329,9 @@ ALL_PAIRS = 3
 class DevicePair:
     """Two devices, compared on the wake trials that count for both.
 
-    only_first, only_second: ids of the trials in which only that device woke. accepts: false accepts of each, after
-    review. later: how much later the second device woke, in the trials in which both did.
+    - only_first, only_second: ids of the trials in which only that device woke.
+    - accepts: false accepts of each, after review.
+    - lag: how much later the second device woke, in the trials in which both did.
     """
 
     first: str
@@ -319,7 +340,7 @@ class DevicePair:
     only_first: tuple[str, ...] = ()
     only_second: tuple[str, ...] = ()
     accepts: tuple[Rate, Rate] = (Rate(), Rate())
-    later: LatencyFigures = field(default_factory=LatencyFigures)
+    lag: LatencyFigures = field(default_factory=LatencyFigures)
 
     @property
     def rates(self) -> Difference | None:
@@ -331,28 +352,25 @@ class DevicePair:
 def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[DevicePair, ...]:
     """Comparisons of a session's devices, in the order of the plan; none with fewer than two."""
     devices = figures.snapshot().devices
-    hits = {device.device: figures.hits(device.device) for device in devices} if len(devices) > 1 else {}
-    plays = {name: {play.trial.id: play for play in figures.plays(name)} for name in hits}
-    compares_all = every_pair or len(devices) <= ALL_PAIRS
-    pairs: list[DevicePair] = []
-    for a, b in combinations(devices, 2) if compares_all else ((devices[0], device) for device in devices[1:]):
-        first, second = hits[a.device], hits[b.device]
-        shared = [trial for trial in first if trial in second]
-        only_first = tuple(trial for trial in shared if first[trial] and not second[trial])
-        only_second = tuple(trial for trial in shared if second[trial] and not first[trial])
-        counts = Discordance.of([first[trial] for trial in shared], [second[trial] for trial in shared])
-        accepts = a.after_review, b.after_review
-        lags_by_trial = [later(plays[a.device][trial], plays[b.device][trial]) for trial in shared]
-        lags = latency_figures([lag for lag in lags_by_trial if lag is not None])
-        pairs.append(
-            DevicePair(
-                first=a.device,
-                second=b.device,
-                counts=counts,
-                only_first=only_first,
-                only_second=only_second,
-                accepts=accepts,
-                later=lags,
-            )
-        )
-    return tuple(pairs)
+    if every_pair or len(devices) <= MAX_DEVICES_IN_PAIRS:
+        pairs = list(combinations(devices, 2))
+    else:
+        pairs = [(devices[0], device) for device in devices[1:]]
+    return tuple(_compare(figures, first, second) for first, second in pairs)
+
+
+def _compare(figures: WakeFigures, first: DeviceWake, second: DeviceWake) -> DevicePair:
+    first_woke, second_woke = figures.hits(first.device), figures.hits(second.device)
+    first_plays = {play.trial.id: play for play in figures.plays(first.device)}
+    second_plays = {play.trial.id: play for play in figures.plays(second.device)}
+    shared = [trial for trial in first_woke if trial in second_woke]
+    lags = [wake_lag(first_plays[trial], second_plays[trial]) for trial in shared]
+    return DevicePair(
+        first=first.device,
+        second=second.device,
+        counts=Discordance.of([first_woke[trial] for trial in shared], [second_woke[trial] for trial in shared]),
+        only_first=tuple(trial for trial in shared if first_woke[trial] and not second_woke[trial]),
+        only_second=tuple(trial for trial in shared if second_woke[trial] and not first_woke[trial]),
+        accepts=(first.after_review, second.after_review),
+        lag=latency_figures([lag for lag in lags if lag is not None]),
+    )

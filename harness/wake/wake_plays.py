@@ -1,16 +1,16 @@
 """One attempt of a wake, command or ambient trial as one device heard it, with all its sources, and its result.
 
-    reports of the sources ─ReportMerger─► events of a Play ─assign─► PlayEvents ─read─► PlayReading
+    events of a Play ─assign_events─► PlayEvents ─reading_of─► PlayReading
 
-`assign` takes neighbouring plays together, because a window may reach into the next play. All places are seconds on one
-time line: the host's clock or, over a wire, the samples sent to the device.
+`assign_events` takes neighbouring plays together, because a window may reach into the next play. All places are seconds
+on one time line: the host's clock or, over a wire, the samples sent to the device.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -26,16 +26,21 @@ from harness.model.time import MeasuredDuration, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
-from harness.wake.counting import Window, match_events, merge_sources
+from harness.wake.counting import Window, match_events
 from harness.wake.requests import RequestResult, words_arrived
 
 Span = tuple[float, float]
-ONSET_S = 0.1
+MAX_ONSET_ERROR_S = 0.1
 """A sound that starts up to this much before the end of the command still counts as after it (error of the onset)."""
 
 
 class PlayState(StrEnum):
-    """The state of a play. OUTSIDE: it was interrupted, or replaced by a later take, and counts nowhere."""
+    """The state of a play.
+
+    - RUNNING: its attempt has not ended.
+    - COUNTED: it is in the results.
+    - OUTSIDE: it was interrupted, or replaced by a later take, and counts nowhere.
+    """
 
     RUNNING = "running"
     COUNTED = "counted"
@@ -43,7 +48,7 @@ class PlayState(StrEnum):
 
 
 class CommandResult(StrEnum):
-    """The result of a command."""
+    """The result of a command: understood (MATCH), misunderstood (SUBSTITUTION), or without words and intent."""
 
     MATCH = "match"
     SUBSTITUTION = "substitution"
@@ -51,23 +56,26 @@ class CommandResult(StrEnum):
 
 
 class HeardWake(NamedTuple):
-    """A wake event as observed. A tuple, because a session may have a million. seq: `seq` of its `Observed` row.
-
-    source: id of its source. reports: the reports of several sources that were merged into this event; else ().
-    inferred: what all of them were inferred from, such as network traffic: weak evidence. "": the device reports it.
-    plays_only: reported during a query trial or a life check, which have wake events of their own.
-    """
+    """A wake event as observed. A tuple, because a session may have a million."""
 
     seq: int
+    """`seq` of its `Observed` row; for merged reports, that of the first one."""
     at: Stamp
     wall_s: float
+    """Unix time at which the row was written."""
     phrase: str
     score: float | None
     audio_s: float | None
+    """Position in injected audio; None if the device hears the room, or does not report it."""
     source: str = ""
+    """Id of its source."""
     reports: tuple[HeardWake, ...] = ()
+    """The reports of several sources that were merged into this event; else ()."""
     inferred: str = ""
+    """What all reports were inferred from, such as network traffic (weak evidence); "" if the device reported it."""
     plays_only: bool = False
+    """Whether it counts only within a play: it was reported during a query trial or a life check, which have wake
+    events of their own."""
 
     @property
     def error_s(self) -> float:
@@ -81,37 +89,48 @@ class HeardWake(NamedTuple):
 
 @frozen
 class PlayReading:
-    """The result of one play for one device.
-
-    - hit: the event of the phrase. None: a false reject (wake) or no wake event (command, ambient).
-    - doubled: whether further events follow, also within the refractory time or after the play.
-    - unmatched, exposed: further events, and for each whether it fell into exposure.
-    - suppressed: number of events that are part of another one. expected: number of events of further phrases.
-    - exposure_s: time that counts as exposure. unproven_s: ambient sound without proof of listening.
-    - spot_s: time from the start of the phrase to its event.
-    - heard, heard_s: words or intent understood from a command, and their place. counts: None for an intent.
-    """
+    """The result of one play for one device."""
 
     hit: HeardWake | None = None
+    """The event of the phrase. None: a false reject (wake) or no wake event (command, ambient)."""
     doubled: bool = False
+    """Whether further events follow the hit, also within the refractory time or after the play."""
     delay: MeasuredDuration | None = None
+    """Time from the end of the phrase to its event; None if one of them is not known."""
     unmatched: tuple[HeardWake, ...] = ()
+    """Separate events besides the hit."""
     exposed: tuple[bool, ...] = ()
+    """For each of `unmatched`: whether it fell into exposure."""
     suppressed: int = 0
+    """Number of events that are part of another one."""
     expected: int = 0
+    """Number of events of further phrases."""
     exposure_s: float = 0.0
+    """Time that counts as exposure."""
     unproven_s: float = 0.0
+    """Ambient sound without proof of listening."""
     spot_s: float = 0.0
+    """Time from the start of the phrase to its event; 0 without an event."""
     command: CommandResult | None = None
+    """The result of a command; None for other trials."""
     heard: str = ""
+    """Words or name of the intent understood from a command."""
     heard_s: float | None = None
+    """Position of `heard` in the sound."""
     counts: WordCounts | None = None
+    """Word counts of a command's transcript; None for an intent."""
 
 
 @dataclass(slots=True)
 class PlayEvents:
-    """The events of a play, each in exactly one of the fields. parts: events that are part of another one.
-    expected: events of further phrases. doubled: whether further events follow the hit."""
+    """The events of a play, each in exactly one of the fields.
+
+    - hit: the event of the phrase.
+    - doubled: whether further events follow the hit.
+    - unmatched: separate events that match no phrase.
+    - parts: events that are part of another one.
+    - expected: events of further phrases.
+    """
 
     hit: HeardWake | None = None
     doubled: bool = False
@@ -131,17 +150,7 @@ class PlayEvents:
 
 @dataclass(slots=True, eq=False)
 class Play:
-    """One attempt as one device heard it; grows during the attempt.
-
-    - started, ended: times on the host's clock. audio_…: positions in injected audio; None if it hears the room.
-    - stalls: stalls of the host during the play.
-    - found_at: when the microphone found the first sample, for sound through the air only.
-    - sounds: when the microphone heard the device begin to make a sound, speech or a chime.
-    - run: number of the engine's run; each has its own proofs of listening.
-    - stood_s: place of the last event that was shown during the play.
-    - moved: row → place, for events without a sample number that came from a neighbouring play.
-    - is_complete: whether it was heard completely, even if a later take replaces it. Its events are then settled.
-    """
+    """One attempt as one device heard it; grows during the attempt."""
 
     trial: Trial
     target: Target
@@ -149,26 +158,40 @@ class Play:
     settings: WakeSettings
     kind: TrialKind
     started: Stamp | None = None
+    """Host time at which the player began; None before."""
     ended: Stamp | None = None
+    """Host time at which the player ended; None before."""
     audio_start_s: float | None = None
+    """Position of the first sample in injected audio; None if the device hears the room."""
     audio_end_s: float | None = None
+    """Position of the end of the last sample in injected audio; None before that, or if the device hears the room."""
     found_at: Stamp | None = None
+    """Host time at which the microphone found the first sample, for sound through the air only."""
     stalls: list[HostStalled] = field(default_factory=list)
+    """Stalls of the host during the play."""
     state: PlayState = PlayState.RUNNING
     events: list[HeardWake] = field(default_factory=list)
+    """Its events, in the order of their places."""
     words: list[Transcript | Intent] = field(default_factory=list)
+    """Final transcripts and intents that the session credits to the attempt."""
     sounds: list[Stamp] = field(default_factory=list)
+    """When the microphone heard the device begin to make a sound, speech or a chime."""
     reading: PlayReading = PlayReading()
     assignment: PlayEvents = field(default_factory=PlayEvents)
-    moved: dict[int, float] = field(default_factory=dict)
-    run: int = 0
-    stood_s: float | None = None
+    moved_places: dict[int, float] = field(default_factory=dict)
+    """`seq` → place, for events without a sample number that came from a neighbouring play."""
+    run_index: int = 0
+    """Index of the engine's run; each has its own proofs of listening."""
+    shown_s: float | None = None
+    """Place of the last separate event that was shown during the play."""
     is_complete: bool = False
-    _spanned: tuple[object, Span] | None = field(default=None, init=False, repr=False)
+    """Whether it was heard completely, even if a later take replaces it. Its events are then settled."""
+    _cached_span: tuple[object, Span] | None = field(default=None, init=False, repr=False)
+    """`span`, after the values from which it was computed."""
 
     @property
-    def transcribes(self) -> bool:
-        """Whether it is a command whose words the device reports, or has reported."""
+    def has_transcripts(self) -> bool:
+        """Whether it is a command whose words the device can report, or has reported."""
         has_words = self.reading.counts is not None or ObservationKind.TRANSCRIPT in self.target.reports
         return self.kind is TrialKind.COMMAND and has_words
 
@@ -181,10 +204,10 @@ class Play:
         counts = self.reading.counts
         arrived = command is CommandResult.MATCH if counts is None else words_arrived(counts)
         woken = self.reading.hit is not None or ObservationKind.WAKE not in self.target.reports
-        return RequestResult(self.trial.recipe.gap_ms, arrived, not self.transcribes, woken)
+        return RequestResult(self.trial.recipe.gap_ms, arrived, not self.has_transcripts, woken)
 
     @property
-    def answers(self) -> bool:
+    def was_answered(self) -> bool:
         """Whether it is a command to which the device reacted, and the microphone hears no other device."""
         only_device = self.trial.listening is not None and len(self.trial.listening.targets) == 1
         understood = self.reading.command not in (None, CommandResult.MISSING)
@@ -194,7 +217,7 @@ class Play:
     def first_sound(self) -> MeasuredDuration | None:
         """Time from the end of the command to the device's first sound; None without one."""
         end_s = self.host_s(self.row.query_end_s)
-        sounds = [stamp for stamp in self.sounds if stamp.at_s >= end_s - ONSET_S]
+        sounds = [stamp for stamp in self.sounds if stamp.at_s >= end_s - MAX_ONSET_ERROR_S]
         if not sounds:
             return None
         first = min(sounds, key=lambda stamp: stamp.at_s)
@@ -267,11 +290,11 @@ class Play:
     @property
     def span(self) -> Span:
         """The first and last place that an event of this play may have: a window may begin before the sound."""
-        # Asked for each event and each of the last plays, and changed by few of them.
+        # Cached, since it is needed for each event and each of the last plays, but changes rarely.
         times = self.started, self.ended, self.found_at, self.audio_start_s, self.audio_end_s, self.row
-        if self._spanned is None or self._spanned[0] != times:
-            self._spanned = times, self._span()
-        return self._spanned[1]
+        if self._cached_span is None or self._cached_span[0] != times:
+            self._cached_span = times, self._span()
+        return self._cached_span[1]
 
     def _span(self) -> Span:
         window = self.window
@@ -291,10 +314,12 @@ class Play:
         return self.start_s + (stamp.at_s - (self.started.at_s if self.started else 0.0)) * self._audio_per_host()
 
     def place(self, event: HeardWake) -> float:
-        moved_s = self.moved.get(event.seq) if self.moved else None
+        """Place of an event on the play's time line."""
+        moved_s = self.moved_places.get(event.seq) if self.moved_places else None
         return self.position_s(event.at, event.audio_s) if moved_s is None else moved_s
 
     def host_s(self, offset_s: float) -> float:
+        """Host time of a position in the sound."""
         begun_s = self.origin.at_s if self.origin else 0.0
         return begun_s + offset_s / self._audio_per_host()
 
@@ -308,22 +333,22 @@ class Play:
     def add(self, event: HeardWake, moved_s: float | None = None) -> None:
         """Adds an event, in the order of places. moved_s: its place if it comes from another play; else None."""
         if moved_s is not None and self.on_audio_line and event.audio_s is None:
-            self.moved[event.seq] = moved_s
+            self.moved_places[event.seq] = moved_s
         index = len(self.events)
         place = self.place(event)
         while index and self.place(self.events[index - 1]) > place:
             index -= 1
         self.events.insert(index, event)
 
-    def has(self, seq: int) -> bool:
+    def has_event(self, seq: int) -> bool:
         return any(event.seq == seq for event in reversed(self.events))
 
     def remove(self, seq: int) -> None:
-        self.moved.pop(seq, None)
+        self.moved_places.pop(seq, None)
         self.events = [event for event in self.events if event.seq != seq]
 
-    def follows(self, report: HeardWake) -> bool:
-        """Whether a report belongs to before the play: its sample number is that of the end of the previous sound."""
+    def precedes_sound(self, report: HeardWake) -> bool:
+        """Whether a report belongs to an earlier sound: its sample number is not after the start of this one."""
         return report.audio_s is not None and self.audio_start_s is not None and report.audio_s <= self.audio_start_s
 
     def placed(self, events: Iterable[HeardWake]) -> Iterator[tuple[float, bool]]:
@@ -346,21 +371,26 @@ class Play:
         """Place of its last event that is not part of another one, also when the play is replaced."""
         return max(map(self.place, self.assignment.separate), default=None)
 
-    def counts_by_itself(self, event: HeardWake) -> bool:
-        """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
+    def note_if_separate(self, event: HeardWake) -> bool:
+        """Notes the newest event for the refractory time if it is separate, so far; returns whether it is.
+
+        The refractory time runs from the last separate event.
+        """
         place_s = self.place(event)
-        if self.stood_s is None:
-            self.stood_s = place_s
+        if self.shown_s is None:
+            self.shown_s = place_s
             return True
-        if place_s < self.stood_s:  # reported late; whether it counts by itself is settled at the end
+        if place_s < self.shown_s:  # reported late; whether it is separate is settled at the end
             return True
-        if is_within_refractory(place_s, self.stood_s, self.settings.refractory_s):
+        if is_within_refractory(place_s, self.shown_s, self.settings.refractory_s):
             return False
-        self.stood_s = place_s
+        self.shown_s = place_s
         return True
 
 
-def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], before_s: float) -> dict[Play, PlayEvents]:
+def assign_events(
+    plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], before_s: float
+) -> dict[Play, PlayEvents]:
     """Assigns the events on a time line to plays: merges them first, then matches them with the windows of all plays.
 
     - plays: neighbours on one time line that were heard completely, in their order.
@@ -385,28 +415,31 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
     placed: list[tuple[float, HeardWake, Play]] = []
     strays: list[tuple[float, HeardWake]] = []
     for at_s, event, owner in sorted(line, key=lambda entry: entry[0]):
-        home = owner
-        for window, play in windows:
-            # In the window of an earlier play, an event belongs to that one, although a later play has begun.
-            if window.start_s <= at_s <= window.end_s:
-                home = play
-                break
+        # In the window of an earlier play, an event belongs to that one, although a later play has begun.
+        home = next((play for window, play in windows if window.start_s <= at_s <= window.end_s), owner)
         if home is None:
             strays.append((at_s, event))
         else:
             placed.append((at_s, event, home))
     other_windows = tuple(_shift_window(window, origin_s) for play in plays for window in play.other_windows)
-    firsts_s = [*(window.start_s for window, _ in windows), *(window.start_s for window in other_windows)]
-    firsts_s += [at_s for at_s, _, _ in placed[:1]]
+    earliest_s = min(
+        [
+            *(window.start_s for window, _ in windows),
+            *(window.start_s for window in other_windows),
+            *(at_s for at_s, _, _ in placed),
+        ],
+        default=math.inf,
+    )
     matching = match_events(
         [window for window, _ in windows],
         [at_s for at_s, _, _ in placed],
         [play.refractory_s for _, _, play in placed],
         others=other_windows,
-        before_s=before_s - origin_s if before_s - origin_s < min(firsts_s, default=math.inf) else -math.inf,
+        # An event that lies after some of these is not before all of them, as `match_events` requires.
+        before_s=before_s - origin_s if before_s - origin_s < earliest_s else -math.inf,
     )
     hits = {index: windows[number][1] for number, index in matching.pairs}
-    parts = dict(matching.same)
+    parts = dict(matching.repeats)
     for index, play in hits.items():
         assignments[play].hit = placed[index][1]
     for index, (at_s, event, play) in enumerate(placed):
@@ -419,17 +452,33 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
         assignment.doubled |= hit is not None and at_s >= play.place(hit) - origin_s
         if (doubled := hits.get(parts.get(index, -1))) is not None:
             assignments[doubled].doubled = True
-    whole_indices = [index for index in range(len(placed)) if index not in parts]
-    whole_starts_s = [placed[index][0] for index in whole_indices]
-    for at_s, event in strays:
-        if not (count := bisect_right(whole_starts_s, at_s)):
-            continue
-        index = whole_indices[count - 1]
-        play = hits.get(index, placed[index][2])
-        if is_within_refractory(at_s, whole_starts_s[count - 1], play.refractory_s):
-            assignments[play].parts.append(event)
-            assignments[play].doubled |= index in hits
+    separate = [
+        (at_s, hits.get(index, play), index in hits)
+        for index, (at_s, _, play) in enumerate(placed)
+        if index not in parts
+    ]
+    _add_strays(assignments, strays, separate)
     return assignments
+
+
+def _add_strays(
+    assignments: Mapping[Play, PlayEvents],
+    strays: Sequence[tuple[float, HeardWake]],
+    separate: Sequence[tuple[float, Play, bool]],
+) -> None:
+    """Adds events outside of the plays that are part of the separate event before them; the others stay strays.
+
+    - strays: (time, event).
+    - separate: (time, play, whether it is a hit) of each separate event, in order.
+    """
+    for at_s, event in strays:
+        count = bisect_right(separate, at_s, key=lambda earlier: earlier[0])
+        if not count:
+            continue
+        earlier_s, play, is_hit = separate[count - 1]
+        if is_within_refractory(at_s, earlier_s, play.refractory_s):
+            assignments[play].parts.append(event)
+            assignments[play].doubled |= is_hit
 
 
 def _shift_window(window: Window, by_s: float) -> Window:
@@ -440,19 +489,21 @@ def _expected_events(play: Play) -> list[HeardWake]:
     """The events of its further phrases."""
     if not play.other_windows or play.window is None:
         return []
-    spans = sorted((play.window, *play.other_windows), key=lambda window: window.start_s)
-    matching = match_events(spans, [play.place(event) for event in play.events], 0.0)
-    return [play.events[index] for number, index in matching.pairs if spans[number] != play.window]
+    windows = sorted((play.window, *play.other_windows), key=lambda window: window.start_s)
+    matching = match_events(windows, [play.place(event) for event in play.events], 0.0)
+    return [play.events[index] for number, index in matching.pairs if windows[number] != play.window]
 
 
-def read(play: Play, proven: Sequence[Span]) -> PlayReading:
+def reading_of(play: Play, proven: Sequence[Span]) -> PlayReading:
     """The result of a play from its assigned events. proven: spans of its time line in which the device listened."""
     assignment, hit = play.assignment, play.assignment.hit
     end_s, duration_s = play.end_s, play.end_s - play.start_s
+    # An event after the sound, within its window, counts as one at its end.
     ends = [min(play.place(event), end_s) for event in assignment.unmatched]
     offset_s = 0.0 if hit is None else play.place(hit) - play.start_s
     spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
-    ambient, probe = play.kind is TrialKind.AMBIENT, play.kind is TrialKind.PROBE  # which gives no exposure
+    # A probe gives no exposure.
+    ambient, probe = play.kind is TrialKind.AMBIENT, play.kind is TrialKind.PROBE
     heard_s = proven_s(play, proven) if ambient else 0.0
     in_vocabulary_s = max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary and not probe else 0.0
     counting_spans = {TrialKind.AMBIENT: proven, TrialKind.PROBE: []}.get(play.kind, [(-math.inf, math.inf)])
@@ -474,14 +525,18 @@ def read(play: Play, proven: Sequence[Span]) -> PlayReading:
 
 
 def proven_s(play: Play, proven: Sequence[Span]) -> float:
+    """How much of a play lies within the spans in which the device listened."""
     start_s, end_s = play.start_s, play.end_s
     return sum(max(0.0, min(high, end_s) - max(low, start_s)) for low, high in proven)
 
 
 def _delay(play: Play, event: HeardWake, offset_s: float) -> MeasuredDuration | None:
-    """Time from the end of the phrase to its event. Sample numbers are exact; on the host's clock, the errors of both
-    times and the length of stalls between them add up. None for a recording without a known end of its phrase: breath,
-    noise and further speech would falsify an end that is found by energy."""
+    """Time from the end of the phrase to its event.
+
+    Sample numbers are exact; on the host's clock, the errors of both times and the length of stalls between them add
+    up. None for a recording without a known end of its phrase: breath, noise and further speech would falsify an end
+    that is found by energy.
+    """
     voice = play.trial.recipe.spoken_by
     if isinstance(voice, Recording) and voice.phrase_end_s is None:
         return None
@@ -493,7 +548,7 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> MeasuredDuration | 
     return MeasuredDuration(offset_s - play.row.query_end_s, error_s)
 
 
-def later(first: Play, second: Play) -> MeasuredDuration | None:
+def wake_lag(first: Play, second: Play) -> MeasuredDuration | None:
     """How much later the second device woke than the first at one stimulus; None unless both woke.
 
     Sound from one player begins at the same time for both, so the error of its start does not count.
@@ -513,8 +568,10 @@ def later(first: Play, second: Play) -> MeasuredDuration | None:
 
 def _command_reading(play: Play, reading: PlayReading, window: Window) -> PlayReading:
     """The result of a command by its first final transcript since the phrase began, else by its first intent.
+
     All words that the session credits to the attempt count, however late. The log does not say where the phrase of a
-    command ends, so its event has no delay."""
+    command ends, so its event has no delay.
+    """
     observations = [
         observation
         for observation in play.words
@@ -526,75 +583,8 @@ def _command_reading(play: Play, reading: PlayReading, window: Window) -> PlayRe
         return replace(reading, delay=None, command=CommandResult.MISSING)
     text = first.text if isinstance(first, Transcript) else first.name
     recognition = recognised(play.trial, text)
-    word = CommandResult.MATCH if recognition.recognised else CommandResult.SUBSTITUTION
-    at_s = play.position_s(first.at, first.audio_s) - play.start_s
+    result = CommandResult.MATCH if recognition.recognised else CommandResult.SUBSTITUTION
+    offset_s = play.position_s(first.at, first.audio_s) - play.start_s
     # The name of an intent does not count as a transcript.
     counts = recognition.counts if transcript is not None else None
-    return replace(reading, delay=None, command=word, heard=text, heard_s=at_s, counts=counts)
-
-
-KEPT = 64
-"""Number of a device's latest reports with which a later one may still be merged."""
-
-
-class ReportMerger:
-    """One device's reports by source, merged into events; for devices with several sources.
-
-    Reports are grouped by their times, so a source may report seconds after the others. The time of an event is that
-    of the report with the least error; a sample number counts as exact. The event keeps the row number of its first
-    report, so that reviews and clips still belong to it when another report joins.
-    """
-
-    def __init__(self, sources: tuple[str, ...], within_s: float) -> None:
-        self._ranks = {source: rank for rank, source in enumerate(sources)}
-        self.several = len(self._ranks) > 1
-        self._within_s = within_s
-        self._reports: list[HeardWake] = []
-        self._events: dict[tuple[int, ...], HeardWake] = {}
-
-    def add(self, report: HeardWake) -> tuple[list[HeardWake], list[HeardWake]]:
-        """Adds a report. Returns the events that it removes, and the new ones that replace them."""
-        self._reports.append(report)
-        times = [(self._ranks[report.source], report.at.at_s) for report in self._reports]
-        groups = merge_sources(times, self._within_s)
-        events = [merged([self._reports[index] for index in group]) for group in groups]
-        previous = self._events
-        self._events = {tuple(report.seq for report in event.reports): event for event in events}
-        removed = [event for key, event in previous.items() if key not in self._events]
-        new = [event for key, event in self._events.items() if key not in previous]
-        self._forget()
-        return removed, new
-
-    def is_part(self, seq: int) -> bool:
-        """Whether the report in that row belongs to an event whose first report is in an earlier row."""
-        return any(seq in key and event.seq != seq for key, event in self._events.items())
-
-    def begin_run(self) -> None:
-        """Records that another process resumes the session; the events of the earlier one do not change any more."""
-        self._reports.clear()
-        self._events.clear()
-
-    def _forget(self) -> None:
-        """Forgets complete events, the earliest first, so that the others keep their groups."""
-        for key in sorted(self._events, key=lambda key: self._events[key].at.at_s):
-            if len(self._reports) <= KEPT:
-                return
-            del self._events[key]
-            self._reports = [report for report in self._reports if report.seq not in key]
-
-
-def merged(reports: list[HeardWake]) -> HeardWake:
-    """One event from the reports of different sources, in the order of the sources."""
-    best = min(reports, key=lambda report: (report.error_s, report.at.at_s))
-    first = min(reports, key=lambda report: report.seq)
-    phrases = [best.phrase, *(report.phrase for report in reports)]
-    scores = [best.score, *(report.score for report in reports)]
-    return best._replace(
-        seq=first.seq,
-        wall_s=first.wall_s,
-        phrase=next(filter(None, phrases), ""),
-        score=next((score for score in scores if score is not None), None),
-        reports=tuple(reports),
-        inferred=best.inferred if all(report.inferred for report in reports) else "",
-        plays_only=all(report.plays_only for report in reports),
-    )
+    return replace(reading, delay=None, command=result, heard=text, heard_s=offset_s, counts=counts)

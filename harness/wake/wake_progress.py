@@ -26,8 +26,8 @@ from harness.wake.requests import GapRequests
 class Rate:
     """A rate: `count` events in `hours` of audio.
 
-    interval: exact 95 % interval (Garwood). any_time: the time-uniform interval, for results watched during a run. Both
-    are None without audio.
+    - interval: exact 95 % interval (Garwood); None without audio.
+    - any_time: the time-uniform interval, for results that are watched during a run; None without audio.
     """
 
     count: int = 0
@@ -42,10 +42,10 @@ class Rate:
 
 @frozen
 class Speakers:
-    """False rejects by voice or talker.
+    """False rejects by speaker: a voice, or the talker of recordings.
 
-    - shares: the share of each one that has been played.
-    - several: whether the plan has more than one, so that results apply to other voices.
+    - shares: the share of each speaker that has been played.
+    - several: whether there is more than one speaker in the plan, so that results apply to other voices too.
     - unknown: whether one of them stands for all recordings whose talker is not stated.
     """
 
@@ -55,14 +55,17 @@ class Speakers:
 
     @classmethod
     def of(cls, shares: Mapping[str, Share], planned: Collection[str] = ()) -> Speakers:
-        """planned: names of all speakers in the plan. A recording without a talker has the name ""."""
+        """The speakers from their shares by name; "" is the name for recordings without a talker.
+
+        planned: names of all speakers in the plan.
+        """
         measured = {name: share for name, share in shares.items() if share.total}
         return cls(tuple(measured.values()), len({*measured, *planned}) > 1, "" in measured)
 
 
 @frozen
 class Ratio:
-    """A share with its 95 % interval and the time-uniform one; both are None without trials.
+    """A share with its 95 % interval and the time-uniform one (`any_time`); both are None without trials.
 
     Both intervals are over voices if there are several, because trials of one voice tend to fail together; they are
     None for too few voices. Otherwise they are over trials, by Clopper–Pearson, and apply to that voice only.
@@ -93,9 +96,10 @@ class MarkKind(StrEnum):
 
 @frozen
 class TimelineMark:
-    """Something on a device's timeline: a stimulus (from start_s to end_s) or an event (both times are equal).
+    """A mark on a device's timeline: a stimulus (from start_s to end_s) or an event (both times are equal).
 
-    Times are those of the clock of the log's rows. event_seq: `seq` of an event's row; None for a stimulus.
+    Both are times on the host's monotonic clock.
+    event_seq: `seq` of the row of the event, or of the event that a stimulus caused; None if it caused none.
     """
 
     kind: MarkKind
@@ -107,9 +111,10 @@ class TimelineMark:
 
 @frozen
 class SourceTime:
-    """When one source of a device reported a wake event. seq: `seq` of the report's row.
+    """When one source of a device reported a wake event.
 
-    inferred: what it was inferred from, such as network traffic: weak evidence. "": it was reported or shown.
+    - seq: `seq` of the report's row.
+    - inferred: what the event was inferred from, such as network traffic (weak evidence); "" if the device reported it.
     """
 
     source: str
@@ -129,39 +134,47 @@ class Disagreement:
 
 @frozen
 class UnmatchedWake:
-    """A wake event that matched no stimulus. seq: `seq` of its `Observed` row.
-
-    - audio_s, offset_s: position in injected audio, and in the trial's stimulus; None if it has none.
-    - in_vocabulary: whether it fell into a wake or command trial (lead-in or second event), not into ambient sound.
-    - exposed: whether it fell into exposure that counts.
-    - rule, why: its explanation by a rule (a self-wake), before review, and the reason in words.
-    - word: its explanation by the latest review, else by the rule, else None (unreviewed).
-    - sources: the times of all reports, for a device with several sources.
-    - inferred: what it was inferred from, such as network traffic: weak evidence. "": it was reported or shown.
-    """
+    """A wake event that matched no stimulus."""
 
     seq: int
+    """`seq` of its `Observed` row."""
     device: str
     at: Stamp
     wall_s: float
+    """Unix time at which the row was written."""
     phrase: str
+    """The wake phrase as the device names it; "" if it names none."""
     score: float | None
     trial_id: str | None
+    """Id of the trial during whose sound it occurred; None between trials."""
     audio_s: float | None = None
+    """Position in injected audio; None for sound through the air."""
     offset_s: float | None = None
+    """Position in the trial's stimulus; None without one."""
     in_vocabulary: bool = False
+    """Whether it fell into a wake or command trial (lead-in or second event), not into ambient sound."""
     exposed: bool = True
+    """Whether it fell into exposure that counts."""
     rule: ReviewVerdict | None = None
+    """Its explanation by a rule (a self-wake), before review; None if no rule applies."""
     why: str = ""
-    word: ReviewVerdict | None = None
+    """The reason for `rule` in words."""
+    verdict: ReviewVerdict | None = None
+    """Its explanation by the latest review, else by the rule, else None (unreviewed)."""
     reviewed_by: str = ""
+    """Name of the reviewer; "" if the verdict is not from a review."""
     clip: Clip | None = None
     sources: tuple[SourceTime, ...] = ()
+    """The times of all reports, for a device with several sources."""
     inferred: str = ""
+    """What it was inferred from, such as network traffic (weak evidence); "" if the device reported it."""
 
-    def false_accept(self, reviewed: bool) -> bool:
-        """Whether an event within exposure counts, by the rules alone or also by the reviews."""
-        return self.word in (None, ReviewVerdict.FALSE_ACCEPT) if reviewed else self.rule is None
+    def is_false_accept(self, *, use_reviews: bool) -> bool:
+        """Whether the event is a false accept, by the rules alone or also by the reviews.
+
+        This holds only for an event within exposure: the caller checks `exposed`.
+        """
+        return self.verdict in (None, ReviewVerdict.FALSE_ACCEPT) if use_reviews else self.rule is None
 
 
 @frozen
@@ -177,106 +190,129 @@ class Look:
 
 @frozen
 class Recovery:
-    """How soon a device wakes again after an opening. say: the request in the opening; "": the wake phrase alone.
+    """How soon a device wakes again after an opening.
 
-    heard: (pause in s from the opening's last word to the phrase, share of phrases that woke it), ascending.
+    - say: the request in the opening; "" if the opening is the wake phrase alone.
+    - results: (pause in s from the opening's last word to the phrase, share of phrases that woke the device), by
+      ascending pause.
     """
 
     say: str
-    heard: tuple[tuple[float, Share], ...]
+    results: tuple[tuple[float, Share], ...]
 
     @property
-    def between(self) -> tuple[tuple[float, Share] | None, tuple[float, Share] | None]:
-        """The next shorter pause, and the shortest pause from which on at least half of the phrases woke the device."""
-        first = len(self.heard)
-        while first and 2 * self.heard[first - 1][1].count >= self.heard[first - 1][1].total:
-            first -= 1
-        reached = self.heard[first] if first < len(self.heard) else None
-        return (self.heard[first - 1] if first else None), reached
+    def bracket_of_half(self) -> tuple[tuple[float, Share] | None, tuple[float, Share] | None]:
+        """Two neighbouring results between which half of the phrases wake the device.
+
+        The second one is of the shortest pause from which on at least half of the phrases woke the device. It is None
+        if the longest pause fails. The first is of the next shorter pause; None if every tested pause succeeds.
+        """
+        shorter, enough = None, None
+        for result in reversed(self.results):
+            _, woke = result
+            if 2 * woke.count < woke.total:
+                shorter = result
+                break
+            enough = result
+        return shorter, enough
 
 
 def recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
-    """The recovery after each opening.
+    """The recovery after each opening, without openings of which only one pause was tested.
 
     pauses: (words of the opening, pause after it in s, whether the phrase woke the device) → number of trials.
     """
     for say in dict.fromkeys(say for say, _, _ in pauses):
-        counts = {pause_s: (pauses[say, pause_s, True], pauses[say, pause_s, False]) for _, pause_s, _ in pauses}
-        results = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
-        if len(tested := tuple(pair for pair in results if pair[1].total)) > 1:
-            yield Recovery(say, tested)
+        results: list[tuple[float, Share]] = []
+        for pause_s in sorted({pause_s for _, pause_s, _ in pauses}):
+            hits, missed = pauses[say, pause_s, True], pauses[say, pause_s, False]
+            if hits + missed:
+                results.append((pause_s, Share(hits, hits + missed)))
+        if len(results) > 1:
+            yield Recovery(say, tuple(results))
 
 
 @frozen
 class DeviceWake:
-    """One device's wake statistics.
-
-    - hits + false_rejects.share.count = wake trials that count.
-    - double_wakes: share of hits whose event is followed by further events.
-    - false_accepts: before review: every unmatched event that counts, without those that a rule explains.
-    - after_review: only events that are unreviewed or were confirmed. events: (word, number), None for unreviewed.
-    - in_vocabulary_events, uncounted_events: unmatched events in wake trials and commands that count, and in others.
-    - ambient_events_outside: unmatched events outside of exposure. pending_events: events in the current attempt.
-    - exposure_s: ambient sound that counts. unproven_s: ambient sound without proof of listening, which does not.
-    - delays: from the end of the phrase to its event.
-    - commands: share that was understood, of those played; the rest is `substituted` or `missed`.
-    - link_trouble: why its link is down. clock_error_s: error bound of its clock; None without one.
-    - listening_proved_s: time of the last proof that it listens; None without one.
-    - decisions: (name of a sequential test, whether the device passed).
-    - probes: share that woke it, of those played. They prove exposure and count as nothing else.
-    - words: word counts of commands, by transcripts.
-    - source_events: separate events in trials that count, for a device with several sources. disagreements: those that
-      not all sources reported, the most frequent first.
-    - inferred: (what events were inferred from, number of separate events that rest on this weak evidence only), in
-      trials that count.
-    - recoveries: for each opening that the scenario combines with several pauses.
-    - requests: results of commands, by the pause between wake phrase and command.
-    - first_sounds: from the end of a command to the first sound. Only of commands to which the device reacted, and in
-      which no other device listened.
-    """
+    """One device's wake statistics."""
 
     device: str
     false_rejects: Ratio = field(default_factory=Ratio)
+    """Of wake trials that count. Their number is hits + false_rejects.share.count."""
     hits: int = 0
     double_wakes: Share = field(default_factory=Share)
+    """Share of hits whose event is followed by further events."""
     missed: int = 0
+    """Number of commands without a transcript or intent."""
     false_accepts: Rate = field(default_factory=Rate)
+    """Before review: every unmatched event that counts, without those that a rule explains."""
     after_review: Rate = field(default_factory=Rate)
+    """False accepts after review: only events that are unreviewed or were confirmed."""
     events: tuple[tuple[ReviewVerdict | None, int], ...] = ()
+    """(Explanation, number of unmatched events with it); None is the explanation of those without a review or rule."""
     in_vocabulary_events: int = 0
+    """Number of unmatched events in wake trials and commands that count."""
     suppressed: int = 0
+    """Number of events within the refractory time, which are part of another event."""
     exposure_s: float = 0.0
+    """Exposure: ambient sound with proof of listening and, if the scenario counts them, wake trials and commands."""
     unproven_s: float = 0.0
+    """Ambient sound without proof of listening, which does not count."""
     ambient_events_outside: int = 0
+    """Number of unmatched events in ambient sound, or between trials, that are outside of exposure."""
     uncounted_events: int = 0
+    """Number of unmatched events in wake trials and commands that do not count, and in probes."""
     pending_events: int = 0
+    """Number of unmatched events in the current attempt."""
     delays: LatencyFigures = field(default_factory=LatencyFigures)
+    """Times from the end of the phrase to its event."""
     commands: Share = field(default_factory=Share)
+    """Share that was understood, of those played; the rest is `substituted` or `missed`."""
     substituted: int = 0
+    """Number of commands that were understood as something else."""
     link_up: bool = True
+    """Whether all of its connections are up."""
     link_trouble: str = ""
+    """Why the last lost connection is down; "" if all are up."""
     clock_error_s: float | None = None
+    """Error bound of its clock; None before its clock is fitted."""
     listening_proved_s: float | None = None
+    """Time of the last proof that it listens; None without one."""
     timeline: tuple[TimelineMark, ...] = ()
+    """The latest marks, in the order of their times."""
     looks: tuple[Look, ...] = ()
+    """Results after trials that count, in their order; thinned to fewer than MAX_LOOKS, besides the latest."""
     decisions: tuple[tuple[str, bool], ...] = ()
+    """(Name of a sequential test, whether the device passed)."""
     conditions: tuple[tuple[str, Ratio], ...] = ()
+    """("axis=label", false rejects under this condition)."""
     probes: Share = field(default_factory=Share)
+    """Share that woke it, of those played. They prove exposure and count as nothing else."""
     words: GroupTranscripts = field(default_factory=GroupTranscripts)
+    """Word counts of commands, by transcripts."""
     source_events: int = 0
+    """Number of separate events in trials that count, for a device with several sources."""
     disagreements: tuple[Disagreement, ...] = ()
+    """Those of `source_events` that not all sources reported, the most frequent first."""
     inferred: tuple[tuple[str, int], ...] = ()
+    """(What events were inferred from, number of separate events that rest on this weak evidence only), in trials that
+    count."""
     recoveries: tuple[Recovery, ...] = ()
+    """One for each opening that the scenario combines with several pauses."""
     requests: tuple[GapRequests, ...] = ()
+    """Results of commands, by the pause between wake phrase and command."""
     first_sounds: FirstSounds = field(default_factory=FirstSounds)
+    """Times from the end of a command to the first sound. Only of commands to which the device reacted, and in which no
+    other device listened."""
 
 
 @frozen
 class WakeProgress:
     """Wake statistics of all devices of a session, in the order of the plan.
 
-    - unmatched: the latest events first, at most 200.
-    - planned: number of planned wake, command and ambient trials. counted: number of those that ended as COUNTED.
+    - unmatched: the latest events first, at most `unmatched.MAX_SHOWN`.
+    - planned: number of planned trials in which devices listen.
+    - counted: number of those that ended as COUNTED.
     """
 
     devices: tuple[DeviceWake, ...] = ()
@@ -288,61 +324,75 @@ class WakeProgress:
         return next((device for device in self.devices if device.device == name), None)
 
 
-LOOKS = 240
-"""Largest number of looks in a plot of a session."""
-
+MAX_LOOKS = 240
+"""Number of looks at which every second one is dropped."""
 
 _NO_SPEAKERS = Speakers()
 
 
 @lru_cache(maxsize=4096)
-def ratio(share: Share, speakers: Speakers = _NO_SPEAKERS) -> Ratio:
-    """A share with both of its intervals, over voices if there are several."""
+def ratio_with_intervals(share: Share, speakers: Speakers = _NO_SPEAKERS) -> Ratio:
+    """A share with both of its intervals, over voices if there are several; without them for too few voices."""
     if not speakers.several:
         exact = clopper_pearson(share.count, share.total)
         return Ratio(share, exact, share_sequence(share.count, share.total), speakers)
-    spans = over_voices(speakers.shares)
-    return Ratio(share, speakers=speakers) if spans is None else Ratio(share, spans.interval, spans.any_time, speakers)
+    intervals = over_voices(speakers.shares)
+    if intervals is None:
+        return Ratio(share, speakers=speakers)
+    return Ratio(share, intervals.interval, intervals.any_time, speakers)
 
 
 @lru_cache(maxsize=4096)
-def rate(count: int, hours: float) -> Rate:
+def rate_with_intervals(count: int, hours: float) -> Rate:
     return Rate(count, hours, garwood(count, hours), rate_sequence(count, hours))
 
 
-RawLook = tuple[float, Share, Speakers, float, int]
+@frozen
+class LookCounts:
+    """The counts of a look, before their intervals are computed. wall_s: Unix time."""
+
+    wall_s: float
+    false_rejects: Share
+    speakers: Speakers
+    exposure_s: float
+    false_accepts: int
 
 
 class Looks:
-    """One look for each trial that counts, thinned evenly to at most LOOKS. The latest one is always kept."""
+    """One look for each trial that counts, thinned evenly to fewer than MAX_LOOKS. The latest one is kept besides."""
 
     def __init__(self) -> None:
-        self._raw: list[RawLook] = []
-        self._last: RawLook | None = None
-        self._stride, self._seen_count = 1, 0
+        self._thinned: list[LookCounts] = []
+        self._last: LookCounts | None = None
+        self._stride, self._added_count = 1, 0
 
-    def add(
-        self, wall_s: float, false_rejects: Share, speakers: Speakers, exposure_s: float, false_accepts: int
-    ) -> None:
-        self._last = (wall_s, false_rejects, speakers, exposure_s, false_accepts)
-        if self._seen_count % self._stride == 0:
-            self._raw.append(self._last)
-            if len(self._raw) >= LOOKS:
-                self._raw = self._raw[::2]
+    def add(self, counts: LookCounts) -> None:
+        self._last = counts
+        if self._added_count % self._stride == 0:
+            self._thinned.append(counts)
+            if len(self._thinned) >= MAX_LOOKS:
+                self._thinned = self._thinned[::2]
                 self._stride *= 2
-        self._seen_count += 1
+        self._added_count += 1
 
     def snapshot(self) -> tuple[Look, ...]:
-        chosen = list(self._raw)
+        """The looks with their intervals, in the order in which they were added."""
+        chosen = list(self._thinned)
         if self._last is not None and (not chosen or chosen[-1] is not self._last):
             chosen.append(self._last)
-        return tuple(_look(*look) for look in chosen)
+        return tuple(_look(counts) for counts in chosen)
 
 
 @lru_cache(maxsize=8192)
-def _look(wall_s: float, false_rejects: Share, speakers: Speakers, exposure_s: float, false_accepts: int) -> Look:
-    hours = exposure_s / 3600
-    return Look(wall_s, false_rejects.total, ratio(false_rejects, speakers), hours, rate(false_accepts, hours))
+def _look(counts: LookCounts) -> Look:
+    hours = counts.exposure_s / 3600
+    return Look(
+        wall_s=counts.wall_s,
+        trials=counts.false_rejects.total,
+        false_rejects=ratio_with_intervals(counts.false_rejects, counts.speakers),
+        exposure_hours=hours,
+        false_accepts=rate_with_intervals(counts.false_accepts, hours),
+    )
 
 
 def due_decisions(progress: WakeProgress, stopping: Stopping) -> tuple[DecisionReached, ...]:
@@ -350,9 +400,11 @@ def due_decisions(progress: WakeProgress, stopping: Stopping) -> tuple[DecisionR
     return tuple(row for device in progress.devices for row in _due(device, stopping))
 
 
-def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
+def why_needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
     """Why a trial need not be played, since its question is decided for every device; "" if it must be played.
-    Ambient trials are for false accepts, wake trials for false rejects; commands and queries must always be played."""
+
+    Ambient trials are for false accepts, wake trials for false rejects; commands and queries must always be played.
+    """
     if trial.listening is None:
         return ""
     match trial.listening.kind:
@@ -371,6 +423,7 @@ def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
 
 
 def _due(device: DeviceWake, stopping: Stopping) -> Iterator[DecisionReached]:
+    """The rows for one device: one for each test that has become decided since the last row."""
     accepts, rejects = device.after_review, device.false_rejects
     verdicts: dict[Literal["false_accepts", "false_rejects"], SequentialVerdict] = {}
     if stopping.false_accepts is not None:

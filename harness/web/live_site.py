@@ -32,7 +32,7 @@ from harness.session.log.reader import read_clip, read_scenario
 from harness.session.summary import finished_line, totals_lines, verdict_lines
 from harness.session.wording import ENDED, RowWriter
 from harness.statistics.text import share_with_interval
-from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
+from harness.wake.reports.figures_text import WakeLines, rate_text, ratio_text, wake_summary
 from harness.web.base_site import BaseSite, SiteWords, Templates, Visit
 from harness.web.invitations import Invitations, SiteReach
 from harness.web.sounds import SoundCache, serve_range
@@ -161,8 +161,8 @@ class LiveSession:
             (f"{device.device}: {name}", figure)
             for device in wake.devices
             for name, figure in (
-                ("false rejects", ratio(device.false_rejects)),
-                ("false accepts", rate(device.after_review)),
+                ("false rejects", ratio_text(device.false_rejects)),
+                ("false accepts", rate_text(device.after_review)),
             )
         ]
         queries = any(trial.trial.listening is None for trial in progress.trials)

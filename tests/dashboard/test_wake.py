@@ -59,7 +59,7 @@ async def test_a_key_says_what_the_event_was_and_goes_on_to_the_next(
         assert (sent.event_seq, sent.word, sent.by) == (latest.seq, word, "ann")
         await until(pilot, lambda: events.selected is not None and events.selected.seq < latest.seq)
         after = known(events.selected)
-        assert after.word is None, "one that nobody has reviewed yet"
+        assert after.verdict is None, "one that nobody has reviewed yet"
         await until(pilot, shows(pilot, "done"))
         await press_until(pilot, shows(pilot, "6, 5 to review"), "u")
         assert engine.commands(Review)[-1].word is None

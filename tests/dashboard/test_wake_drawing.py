@@ -33,7 +33,7 @@ from harness.session.figures.progress import Progress
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.statistics.verdict import LimitVerdict
 from harness.transcripts.recognition import GroupTranscripts
-from harness.wake.wake_progress import DeviceWake, MarkKind, Speakers, TimelineMark, WakeProgress, ratio
+from harness.wake.wake_progress import DeviceWake, MarkKind, Speakers, TimelineMark, WakeProgress, ratio_with_intervals
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 from tests.written_sessions import progress_of
@@ -194,7 +194,7 @@ def test_intervals_of_false_rejects_name_their_unit(
     shares: dict[str, Share], planned: tuple[str, ...], texts: tuple[str, ...]
 ) -> None:
     whole = sum(shares.values(), Share())
-    device = DeviceWake("kitchen", ratio(whole, Speakers.of(shares, planned)), hits=whole.total)
+    device = DeviceWake("kitchen", ratio_with_intervals(whole, Speakers.of(shares, planned)), hits=whole.total)
     view = View(Progress(), WakeProgress((device,)))
     rows = [row.plain for row in block_rows(view, 100, 20)]
     assert rows[1].startswith(f" FR    0.00 %  0 of {whole.total} ")
@@ -221,7 +221,7 @@ def test_a_device_shows_no_limit_on_queries() -> None:
 
 
 def test_limits_are_decided_once_all_is_played() -> None:
-    device = DeviceWake("kitchen", ratio(Share(6, 20), Speakers()))
+    device = DeviceWake("kitchen", ratio_with_intervals(Share(6, 20), Speakers()))
     declared = DeclaredCriteria(Limits(max_false_reject_share=0.1))
     view = View(Progress(), WakeProgress((device,)), declared=declared)
     for word, verdict in ((StateWord.WAITING, LimitVerdict.OPEN), (StateWord.FINISHED, LimitVerdict.FAIL)):

@@ -262,7 +262,7 @@ async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_sa
         assert progress == figures(folder).snapshot(), "the screen and the log say the same"
         assert {row.device: row.false_rejects.share.total for row in progress.devices} == {"shelf": 20, "wired": 20}
         reviewed = next(unmatched for unmatched in progress.unmatched if unmatched.seq == event.seq)
-        assert reviewed.word is ReviewVerdict.REAL_PERSON
+        assert reviewed.verdict is ReviewVerdict.REAL_PERSON
         stays.close()
         assert await leave(pilot, app) == 0
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.COMPLETED)]

@@ -92,27 +92,27 @@ FAULTS = (
     # The seven defects of the live path that the first simulated nights found
     Planted("late_report_of_a_life_check", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
--                device.heard(event)
+-                device.add_report(event)
 +                if not plays_only:
-+                    device.heard(event)
++                    device.add_report(event)
 """, "a late report that arrives during a life check or a query trial counts nowhere",
         "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
     Planted("credit_by_arrival", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
--                device.heard(event)
-+                device.heard(event, self._plays_of(row).get(name))
+-                device.add_report(event)
++                device.add_report(event, self._plays_of(row).get(name))
 @ wake/wake_device.py
--    def heard(self, report: HeardWake) -> None:
-+    def heard(self, report: HeardWake, credited: Play | None = None) -> None:
+-    def add_report(self, report: HeardWake) -> None:
++    def add_report(self, report: HeardWake, credited: Play | None = None) -> None:
 @ wake/wake_device.py
 -        self.changed = True
 +        self.changed, self._credited = True, credited
-         if not self._merging.several:  # each report is an event
+         if not self._merger.several:  # each report is an event
 @ wake/wake_device.py
 +        credited = self._credited
 +        if credited and credited.started and credited.place(event) >= credited.start_s:
 +            return credited
-         for play in reversed(self._recent):
+         for play in reversed(self._recent_plays):
              if play.started is None:
 """, "an event that is reported during an attempt is its own, however long after its sound it lies",
         "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
@@ -264,16 +264,16 @@ FAULTS = (
 -            assignments[doubled].doubled = True
 +        assignments[play].doubled |= hit is not None and index not in parts and at_s >= play.place(hit) - origin_s
 @ wake/wake_plays.py
--            assignments[play].doubled |= index in hits
+-            assignments[play].doubled |= is_hit
 """, "a second wake event within the refractory time makes no double wake",
         "wake/test_wake.py::test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake"),
     Planted("clip_by_the_last_event", "bbfecaed", Area.MERGING, """
 @ wake/wake_plays.py
--        if is_within_refractory(place_s, self.stood_s, self.settings.refractory_s):
+-        if is_within_refractory(place_s, self.shown_s, self.settings.refractory_s):
 -            return False
--        self.stood_s = place_s
+-        self.shown_s = place_s
 -        return True
-+        last_s, self.stood_s = self.stood_s, place_s
++        last_s, self.shown_s = self.shown_s, place_s
 +        return not is_within_refractory(place_s, last_s, self.settings.refractory_s)
 """, "a false accept that follows a merged event has no clip",
         "wake/test_wake.py::test_the_sound_of_every_counted_event_is_kept"),
@@ -371,8 +371,8 @@ FAULTS = (
         "wake/test_sources.py::test_two_sources_of_one_wake_are_one_hit_at_the_time_of_the_least_error"),
     Planted("exposure_through_a_lost_link", "", Area.EXPOSURE, """
 @ wake/wake.py
-                 self._speech.ended(name, observation.at.at_s)
--                device.cut(observation.at.at_s)
+                 self._utterances.end_speech(device.device, observation.at.at_s)
+-                device.add_cut(observation.at.at_s)
 """, "sound that was played while the link was lost counts as exposure",
         "wake/test_wake.py::test_a_lost_link_cuts_exposure"),
     Planted("exposure_through_a_reboot", "", Area.EXPOSURE, """
@@ -407,7 +407,7 @@ FAULTS = (
     Planted("withdrawn_take_stays", "", Area.EVIDENCE, """
 @ wake/wake.py
 -            for device, play in earlier[1].items():
--                self._devices[device].leave(play)
+-                self._devices[device].exclude(play)
 """, "a take that was played again, or was not proven, stays in the figures",
         "wake/test_wake.py::test_a_later_take_replaces_the_earlier"),
     Planted("resume_replays_a_finished_trial", "", Area.RESUME, """

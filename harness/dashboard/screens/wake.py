@@ -40,9 +40,9 @@ COLOURS = {
 
 
 def word_of(event: UnmatchedWake) -> tuple[str, str]:
-    origin = "" if event.word is None or event.reviewed_by else " (rule)"
-    colour = palette.YELLOW if event.word is None else COLOURS[event.word]
-    return f"{review_in_words(event.word)}{origin}", colour
+    origin = "" if event.verdict is None or event.reviewed_by else " (rule)"
+    colour = palette.YELLOW if event.verdict is None else COLOURS[event.verdict]
+    return f"{review_in_words(event.verdict)}{origin}", colour
 
 
 class UnmatchedList(RowList):
@@ -76,7 +76,7 @@ class UnmatchedList(RowList):
         grown = len(wake.unmatched) != len(self._events)
         self._events = wake.unmatched
         self._has_phrases = any(event.phrase or event.score is not None for event in self._events)
-        waiting = sum(event.word is None for event in self._events)
+        waiting = sum(event.verdict is None for event in self._events)
         words = (
             f"Unmatched wake events: {len(self._events)}, {waiting} to review"
             if self._events
@@ -84,7 +84,7 @@ class UnmatchedList(RowList):
         )
         self.border_title = Content(words)
         if self.selected is None or not caught_up:
-            self._seq = next((event.seq for event in self._events if event.word is None), None)
+            self._seq = next((event.seq for event in self._events if event.verdict is None), None)
             if self._seq is None and self._events:
                 self._seq = self._events[0].seq
         if grown:
@@ -103,7 +103,7 @@ class UnmatchedList(RowList):
     def select_next(self, after: int) -> None:
         """Selects the next older event without a review, else the latest without one, else this one."""
         index = next((n for n, event in enumerate(self._events) if event.seq == after), 0)
-        waiting = [event for event in (*self._events[index + 1 :], *self._events[:index]) if event.word is None]
+        waiting = [event for event in (*self._events[index + 1 :], *self._events[:index]) if event.verdict is None]
         if waiting:
             self.select(waiting[0].seq)
 

@@ -19,7 +19,7 @@ from harness.statistics.intervals import LatencyFigures, is_exact_enough, latenc
 from harness.statistics.significance import Discordance
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign, read
+from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign_events, reading_of
 
 TOGETHER_S = 1.0
 """A live and an offline event in ambient sound are the same event if they lie within this distance."""
@@ -210,8 +210,8 @@ def read_offline(play: Play, detections: OfflineDetections) -> PlayReading:
         at_s = spot.end / detections.rate_hz
         shadow.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
     before_s = -math.inf if detections.before_s is None else detections.before_s
-    shadow.assignment = assign([shadow], (), before_s)[shadow]
-    return read(shadow, [(0.0, duration_s)])
+    shadow.assignment = assign_events([shadow], (), before_s)[shadow]
+    return reading_of(shadow, [(0.0, duration_s)])
 
 
 def _compare_trial(
@@ -274,9 +274,9 @@ def _ambient_counts(figures: WakeFigures, device: str, segments: Sequence[tuple[
     for event in figures.unmatched(device):
         if event.trial_id is None or event.offset_s is None:
             continue
-        if figures.false_accept(event, True):
+        if figures.is_false_accept(event, use_reviews=True):
             live_events.setdefault(event.trial_id, []).append((event.offset_s, event.score))
-        elif event.word is ReviewVerdict.STIMULUS_FAULT:
+        elif event.verdict is ReviewVerdict.STIMULUS_FAULT:
             faults.setdefault(event.trial_id, []).append(event.offset_s)
     events: list[AmbientEvent] = []
     for play, offline in segments:

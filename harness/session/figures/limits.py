@@ -17,7 +17,7 @@ from harness.session.figures.requests import requests_of_session
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share, values_needed
 from harness.statistics.text import seconds_interval
 from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, LimitVerdict, ValueUnit, worst
-from harness.wake.requests import pause_against, shortest_pause
+from harness.wake.requests import pause_compared_with, shortest_pause
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 NO_TESTS = Stopping()
@@ -264,7 +264,7 @@ def _request_pause_results(limit_ms: float | None, totals: Totals, wake: WakePro
             low, high = pause.interval
             interval = low, math.inf if high is None else high
         requests = counted(sum(gap.whole.total for gap in gaps), "request")
-        yield f"max_request_gap_ms[{device}]", LimitResult(pause_against(gaps, limit_ms), requests, interval)
+        yield f"max_request_gap_ms[{device}]", LimitResult(pause_compared_with(gaps, limit_ms), requests, interval)
     if not devices:
         yield "max_request_gap_ms", LimitResult(None)
 

@@ -10,7 +10,7 @@ from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.statistics.verdict import DeclaredLimit
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_progress import WakeProgress, due_decisions, needless
+from harness.wake.wake_progress import WakeProgress, due_decisions, why_needless
 
 
 class LiveFigures:
@@ -49,11 +49,11 @@ class LiveFigures:
     def explained(self, seq: int) -> bool | None:
         """As `ConductorContext.is_explained`."""
         with self._lock:
-            return self._wake.explained(seq) if self._wake else False
+            return self._wake.is_explained(seq) if self._wake else False
 
     def needless(self, trial: Trial) -> str:
         """Why a listening trial need not be played any more; "" if it must be."""
-        return needless(trial, self._test_figures(), self._scenario.stopping)
+        return why_needless(trial, self._test_figures(), self._scenario.stopping)
 
     def decisions(self) -> tuple[DecisionReached, ...]:
         """Rows about sequential tests that the log lacks."""
@@ -65,7 +65,7 @@ class LiveFigures:
         if self._wake is None or not (stopping.false_accepts or stopping.false_rejects):
             return WakeProgress()
         with self._lock:
-            return self._wake.tested()
+            return self._wake.sequential_snapshot()
 
     def limits(self, *, running: bool) -> tuple[DeclaredLimit, ...]:
         """The scenario's limits with their verdicts."""

@@ -140,7 +140,7 @@ class DeviceSession:
 
     def first_sounds(self, condition: CallCondition) -> FirstSounds:
         """Times from the end of commands and queries to the device's first sound."""
-        times = [play.first_sound for play in self.plays if play.answers and condition_of(play.trial) is condition]
+        times = [play.first_sound for play in self.plays if play.was_answered and condition_of(play.trial) is condition]
         for query in self.queries:
             take = query.counting
             verdict = take.deciding.verdict if take and take.deciding else None
@@ -253,11 +253,11 @@ def _accepts_clause(most: int | None, hours: float) -> Callable[[DeviceSession],
 def _judge_proof_of_life(session: DeviceSession) -> ClauseResult:
     """Whether a probe or request woke it before the ambient sound, and one after it."""
     # Ordered by run first: after a reboot, the clock of the next run may show less.
-    starts = [(play.run, play.start_s) for play in session.plays if play.kind is TrialKind.AMBIENT]
+    starts = [(play.run_index, play.start_s) for play in session.plays if play.kind is TrialKind.AMBIENT]
     if not starts:
         return NOTHING
     wakes = [
-        (play.run, play.start_s)
+        (play.run_index, play.start_s)
         for play in session.plays
         if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None
     ]

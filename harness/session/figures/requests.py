@@ -9,7 +9,7 @@ from harness.model.bench import ObservationKind
 from harness.model.scenario import Evidence
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested_attempts
-from harness.wake.requests import GapRequests, RequestResult, added, by_gap, words_arrived
+from harness.wake.requests import GapRequests, RequestResult, add_by_gap, by_gap, words_arrived
 from harness.wake.wake_progress import WakeProgress
 
 RequestsOfDevice = tuple[str, tuple[GapRequests, ...]]
@@ -55,6 +55,6 @@ def requests_of_session(
     devices = wake.devices if wake else ()
     commands = {device_wake.device: device_wake.requests for device_wake in devices if device_wake.requests}
     return tuple(
-        (device, added(queries.get(device, ()), commands.get(device, ())))
+        (device, add_by_gap(queries.get(device, ()), commands.get(device, ())))
         for device in dict.fromkeys((*queries, *commands))
     )

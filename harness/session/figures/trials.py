@@ -420,7 +420,7 @@ def command_transcripts(wake: WakeFigures) -> Iterator[TranscribedTrial]:
     """The transcripts of commands, one for each device that reports transcripts."""
     for device in wake.snapshot().devices:
         for play in wake.plays(device.device):
-            if play.transcribes:
+            if play.has_transcripts:
                 counts = play.reading.counts
                 attempt = AttemptTranscript(play.row.attempt, None if counts is None else play.reading.heard, counts)
                 yield TranscribedTrial(play.trial, play.target.device, attempt, attempt)

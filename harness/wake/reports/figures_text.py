@@ -14,6 +14,7 @@ from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.statistics import text
 from harness.statistics.comparison import NOT_CORRECTED, MeasureKind, sentence
+from harness.statistics.intervals import Share
 from harness.wake.requests import CONSISTENT, GapRequests, ShortestPause, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandResult, Play
@@ -31,9 +32,9 @@ REVIEW_WORDS: dict[ReviewVerdict, str] = {
 }
 
 
-def review_in_words(word: ReviewVerdict | None) -> str:
+def review_in_words(verdict: ReviewVerdict | None) -> str:
     """The words for the result of a review; None is an event without one."""
-    return "unreviewed" if word is None else REVIEW_WORDS[word]
+    return "unreviewed" if verdict is None else REVIEW_WORDS[verdict]
 
 
 def phrase_in_words(phrase: str) -> str:
@@ -49,7 +50,7 @@ def wake_summary(figures: WakeFigures) -> list[str]:
     if pairs:
         lines.append("")
     for pair in pairs:
-        lines += _pair(pair)
+        lines += _pair_lines(pair)
     return [*lines, *correction_note(pairs)]
 
 
@@ -57,15 +58,19 @@ def device_lines(progress: WakeProgress) -> list[str]:
     """Lines for every device that listened; none without trials in which devices listen."""
     if not progress.planned:
         return []
-    lines = [line for device in progress.devices for line in ("", *_device(device))][1:]
+    lines: list[str] = []
+    for device in progress.devices:
+        if lines:
+            lines.append("")
+        lines += _device_lines(device)
     return [*lines, "", ANY_TIME] if any("at any time" in line for line in lines) else lines
 
 
-def _device(device: DeviceWake) -> Iterator[str]:
+def _device_lines(device: DeviceWake) -> Iterator[str]:
     yield f"device {plain_text(device.device, 80)}"
-    yield f"  false rejects      {ratio(device.false_rejects)}"
-    yield f"  false accepts      {rate(device.after_review)}, after review"
-    yield f"                     {rate(device.false_accepts)}, before review"
+    yield f"  false rejects      {ratio_text(device.false_rejects)}"
+    yield f"  false accepts      {rate_text(device.after_review)}, after review"
+    yield f"                     {rate_text(device.false_accepts)}, before review"
     proven, unproven = numbers.hours(device.exposure_s, 1), numbers.hours(device.unproven_s, 1)
     yield f"  heard              {proven} proven, {unproven} without proof"
     yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else NO_DATA}"
@@ -79,8 +84,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
         yield f"  commands           {text.share_with_interval(device.commands)}; {wrong}"
     if device.first_sounds.times.measured:
         yield f"  first sound        {device.first_sounds}"
-    events = ", ".join(f"{review_in_words(word)} {count}" for word, count in device.events) or "none"
-    more = [
+    events = ", ".join(f"{review_in_words(verdict)} {count}" for verdict, count in device.events) or "none"
+    details = [
         f"{count} {label}"
         for count, label in (
             (device.in_vocabulary_events, "in wake trials"),
@@ -91,8 +96,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
         )
         if count
     ]
-    details = f" ({', '.join(more)})" if more else ""
-    yield f"  unmatched events   {events}{details}"
+    details_text = f" ({', '.join(details)})" if details else ""
+    yield f"  unmatched events   {events}{details_text}"
     if device.source_events:
         yield f"  sources            {disagreements(device)}, of {numbers.counted(device.source_events, 'event')}"
     for evidence, count in device.inferred:
@@ -101,19 +106,26 @@ def _device(device: DeviceWake) -> Iterator[str]:
     for figure, passed in device.decisions:
         yield f"  sequential test    {figure.replace('_', ' ')}: {'passed' if passed else 'FAILED'}"
     for condition, condition_ratio in device.conditions:
-        yield f"    {plain_text(condition, 60)}: {ratio(condition_ratio)}"
+        yield f"    {plain_text(condition, 60)}: {ratio_text(condition_ratio)}"
 
 
 def recovery_words(recovery: Recovery) -> str:
     """`after the wake phrase: between 0.5 s (0 of 12 heard) and 2 s (12 of 12 heard)`."""
-    shorter, longer = (
-        "" if pair is None else f"{exact(pair[0])} s ({pair[1].count} of {pair[1].total} heard)"
-        for pair in recovery.between
-    )
+    shorter, enough = recovery.bracket_of_half
     stimulus = f'"{plain_text(recovery.say, 60)}"' if recovery.say else "the wake phrase"
-    if not longer:
-        return f"after {stimulus}: not within {shorter}"
-    return f"after {stimulus}: {f'between {shorter} and' if shorter else 'within'} {longer}"
+    if enough is None:
+        return f"after {stimulus}: not within {_pause_text(shorter)}"
+    if shorter is None:
+        return f"after {stimulus}: within {_pause_text(enough)}"
+    return f"after {stimulus}: between {_pause_text(shorter)} and {_pause_text(enough)}"
+
+
+def _pause_text(result: tuple[float, Share] | None) -> str:
+    """`2 s (12 of 12 heard)`; "" for None. result: (pause in s, share of phrases that woke the device)."""
+    if result is None:
+        return ""
+    pause_s, woke = result
+    return f"{exact(pause_s)} s ({woke.count} of {woke.total} heard)"
 
 
 def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:
@@ -169,12 +181,12 @@ def disagreements(device: DeviceWake) -> str:
     return plain_text(", ".join(parts), 300) or "all agree"
 
 
-def _pair(pair: DevicePair) -> Iterator[str]:
+def _pair_lines(pair: DevicePair) -> Iterator[str]:
     counts = pair.counts
     yield (
         f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {counts.total} stimuli, both "
         f"heard {counts.both}, only the first {counts.only_first}, only the second {counts.only_second}, "
-        f"neither {counts.neither}{lag(pair)}"
+        f"neither {counts.neither}{lag_text(pair)}"
     )
     yield f"  share heard        {heard_sentence(pair)}"
 
@@ -184,36 +196,35 @@ def correction_note(pairs: Sequence[DevicePair]) -> list[str]:
     return [NOT_CORRECTED] if len(pairs) > 1 else []
 
 
-def heard_sentence(pair: DevicePair, room: int = 60) -> str:
+def heard_sentence(pair: DevicePair, max_name: int = 60) -> str:
     """A sentence on which of two devices woke in more of the trials that count for both.
 
-    room: characters for the name of a device.
+    max_name: number of characters to which the name of a device is shortened.
     """
-    first, second = plain_text(pair.first, room), plain_text(pair.second, room)
+    first, second = plain_text(pair.first, max_name), plain_text(pair.second, max_name)
     comparison = sentence(first, second, pair.counts.difference, MeasureKind.SHARE, more_is_better=True)
     return f"{comparison} (McNemar)"
 
 
-def lag(pair: DevicePair) -> str:
+def lag_text(pair: DevicePair) -> str:
     """`; the second woke +8.00 ms after the first, median of 40 (95 % +5.20 to +11.0 ms, …)`; "" without times."""
-    latency = pair.later
-    if latency.p50 is None:
+    if pair.lag.p50 is None:
         return ""
     median, low, high = (
         numbers.TOO_FEW if time_s is None else numbers.signed_ms(time_s)
-        for time_s in (latency.p50.value_s, latency.p50.low_s, latency.p50.high_s)
+        for time_s in (pair.lag.p50.value_s, pair.lag.p50.low_s, pair.lag.p50.high_s)
     )
     ends = low if low == high == numbers.TOO_FEW else f"{low} to {high} ms"
     return (
-        f"; the second woke {median} ms after the first, median of {latency.total} "
-        f"(95 % {ends}, {text.clocks(latency.error_s)})"
+        f"; the second woke {median} ms after the first, median of {pair.lag.total} "
+        f"(95 % {ends}, {text.clocks(pair.lag.error_s)})"
     )
 
 
 def pairs_with_trials(pairs: Sequence[DevicePair]) -> Iterator[str]:
     """Comparisons with the rates of false accepts and the trials on which the devices differ."""
     for pair in pairs:
-        yield from _pair(pair)
+        yield from _pair_lines(pair)
         names = plain_text(pair.first, 60), plain_text(pair.second, 60)
         accepts = sentence(*names, pair.rates, MeasureKind.RATE, more_is_better=False)
         yield f"  false accepts      {accepts} (two Poisson rates)"
@@ -224,7 +235,7 @@ def pairs_with_trials(pairs: Sequence[DevicePair]) -> Iterator[str]:
     yield from correction_note(pairs)
 
 
-def ratio(value: Ratio) -> str:
+def ratio_text(value: Ratio) -> str:
     """`3 of 120 = 2.50 % (95 % exact 0.52–7.13 %; at any time 0.15–10.4 %)`, or `… over 5 voices …`.
 
     Also `… exact, talkers unknown: …`, and `3 of 120 = 2.50 % (too few voices for an interval: over 1 voice)`.
@@ -234,12 +245,12 @@ def ratio(value: Ratio) -> str:
     basis = text.basis(value.voices, value.speakers.unknown)
     if value.interval is None:
         return f"{text.share(value.share)} ({text.TOO_FEW_VOICES}: {basis})"
-    comma = ":" if value.speakers.unknown else ""
+    colon = ":" if value.speakers.unknown else ""
     ends, any_time = text.percent_interval(value.interval), text.percent_interval(value.any_time)
-    return f"{text.share(value.share)} (95 % {basis}{comma} {ends}; at any time {any_time})"
+    return f"{text.share(value.share)} (95 % {basis}{colon} {ends}; at any time {any_time})"
 
 
-def rate(value: Rate) -> str:
+def rate_text(value: Rate) -> str:
     """`4 in 0.500 h = 8.00/h (95 % exact 2.18–20.5; at any time 0.51–34.1)`."""
     if value.per_hour is None:
         return f"{value.count} in 0 h: {numbers.NOTHING}"
@@ -248,7 +259,7 @@ def rate(value: Rate) -> str:
 
 
 class WakeLines:
-    """Takes a log's rows in their order, and describes in lines how each changes the results."""
+    """Describes in lines how each row of a log changes the results. Rows must be added in their order."""
 
     def __init__(self) -> None:
         self.figures = WakeFigures()
@@ -264,16 +275,18 @@ class WakeLines:
                 self._trials = {trial.id: trial for trial in trials if trial.listening is not None}
                 self._trial_count = len(trials)
             case AttemptFinished(trial_id=trial_id, outcome=outcome) if trial_id in self._trials:
-                has_verdict = outcome in (Outcome.COUNTED, Outcome.NO_WAKE)
-                verdicts = self._verdicts(self._trials[trial_id]) if has_verdict else ()
-                return [*verdicts, *self._unmatched()]
+                lines: list[str] = []
+                if outcome in (Outcome.COUNTED, Outcome.NO_WAKE):
+                    lines += self._trial_lines(self._trials[trial_id])
+                return [*lines, *self._new_event_lines()]
             case Observed(observation=Wake()) if self._trials:
-                return list(self._unmatched())
+                return list(self._new_event_lines())
             case _:
                 pass
         return []
 
-    def _verdicts(self, trial: Trial) -> Iterator[str]:
+    def _trial_lines(self, trial: Trial) -> Iterator[str]:
+        """The results of a trial that has just ended, one line for each device for which it counts."""
         assert trial.listening is not None
         place = f"{trial.number}/{self._trial_count} {trial.id}"
         for target in trial.listening.targets:
@@ -281,18 +294,17 @@ class WakeLines:
                 (play for play in reversed(self.figures.plays(target.device)) if play.trial.id == trial.id), None
             )
             if play is not None:
-                yield plain_text(f"{place} {target.device}: {self._verdict(play)}", 400)
+                yield plain_text(f"{place} {target.device}: {self._result_text(play)}", 400)
 
-    def _verdict(self, play: Play) -> str:
+    def _result_text(self, play: Play) -> str:
         wake = self.figures.snapshot().device(play.target.device)
         assert wake is not None
         match play.kind:
             case TrialKind.AMBIENT:
                 unproven_s = play.reading.unproven_s
                 unproven = f", {numbers.seconds(unproven_s)} of it unproven" if unproven_s >= 0.05 else ""
-                return (
-                    f"ambient {numbers.seconds(play.end_s - play.start_s)}{unproven}; so far {rate(wake.after_review)}"
-                )
+                played = numbers.seconds(play.end_s - play.start_s)
+                return f"ambient {played}{unproven}; so far {rate_text(wake.after_review)}"
             case TrialKind.COMMAND:
                 return _wake_text(play) + _understood(play)
             case TrialKind.PROBE if play.reading.hit is None:
@@ -302,7 +314,8 @@ class WakeLines:
             case _:
                 return _wake_text(play)
 
-    def _unmatched(self) -> Iterator[str]:
+    def _new_event_lines(self) -> Iterator[str]:
+        """Lines for unmatched events that have none yet, the earliest first."""
         for event in reversed(self.figures.snapshot().unmatched):
             if event.seq not in self._printed_events:
                 self._printed_events.add(event.seq)

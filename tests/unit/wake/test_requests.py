@@ -19,9 +19,9 @@ from harness.wake.requests import (
     GapRequests,
     RequestResult,
     ShortestPause,
-    added,
+    add_by_gap,
     by_gap,
-    pause_against,
+    pause_compared_with,
     shortest_pause,
     words_arrived,
 )
@@ -67,19 +67,19 @@ def test_consistency_needs_at_least_ten_requests() -> None:
 @pytest.mark.parametrize(("most_ms", "expected"), [(250, 500.0), (300, None), (499, None), (500, 500.0), (1000, 500.0)])
 def test_a_limit_between_two_pauses_that_were_played_is_undecided(most_ms: float, expected: float | None) -> None:
     gaps = gaps_of({0: 0, 250: 0, 500: 10, 750: 10})
-    assert pause_against(gaps, most_ms) == expected
+    assert pause_compared_with(gaps, most_ms) == expected
 
 
 def test_a_pause_longer_than_all_that_were_played_fails_only_limits_up_to_there() -> None:
     gaps = gaps_of({0: 0, 1000: 0})
-    assert pause_against(gaps, 1000) == 1001
-    assert pause_against(gaps, 1500) is None
+    assert pause_compared_with(gaps, 1000) == 1001
+    assert pause_compared_with(gaps, 1500) is None
 
 
 def test_unknown_requests_that_could_turn_the_verdict_leave_it_open() -> None:
-    assert pause_against(gaps_of({0: 0, 500: 10}, unknown=1), 500) == 500
-    assert pause_against(gaps_of({0: 0, 500: 10}, unknown=3), 500) is None
-    assert pause_against((), 500) is None
+    assert pause_compared_with(gaps_of({0: 0, 500: 10}, unknown=1), 500) == 500
+    assert pause_compared_with(gaps_of({0: 0, 500: 10}, unknown=3), 500) is None
+    assert pause_compared_with((), 500) is None
 
 
 def test_requests_of_queries_and_commands_add_up_by_pause() -> None:
@@ -93,7 +93,7 @@ def test_requests_of_queries_and_commands_add_up_by_pause() -> None:
     )
     requests = by_gap(counts)
     assert requests == (GapRequests(0, Share(0, 4), 4, 0, 4), GapRequests(500, Share(3, 3), 0, 2, 0))
-    assert added(requests, requests[1:]) == (requests[0], GapRequests(500, Share(6, 6), 0, 4, 0))
+    assert add_by_gap(requests, requests[1:]) == (requests[0], GapRequests(500, Share(6, 6), 0, 4, 0))
 
 
 def test_a_device_that_wakes_at_once_and_drops_the_beginning() -> None:

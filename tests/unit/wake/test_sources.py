@@ -31,9 +31,9 @@ from harness.wake.wake_progress import (
     Speakers,
     WakeProgress,
     due_decisions,
-    needless,
-    rate,
-    ratio,
+    rate_with_intervals,
+    ratio_with_intervals,
+    why_needless,
 )
 from tests.known import known
 from tests.unit.session.figures.rows import planned
@@ -129,7 +129,7 @@ def test_an_event_keeps_its_row_and_its_review_when_a_better_time_arrives() -> N
     rows.add(EventReviewed(first.seq, ReviewVerdict.REAL_PERSON, "ann"))
     rows.see(woke(LED, first.at.at_s + 0.4, 0.01), None)
     (event,) = rows.progress.unmatched
-    assert (event.seq, event.word) == (first.seq, ReviewVerdict.REAL_PERSON)
+    assert (event.seq, event.verdict) == (first.seq, ReviewVerdict.REAL_PERSON)
     assert event.at.at_s == pytest.approx(first.at.at_s + 0.4)
     assert [report.source for report in event.sources] == ["led", "log"]
     assert rows.device().after_review.count == 0
@@ -138,7 +138,7 @@ def test_an_event_keeps_its_row_and_its_review_when_a_better_time_arrives() -> N
 def test_only_the_row_that_an_event_is_known_by_keeps_a_clip() -> None:
     rows = session(TrialKind.AMBIENT, ((LED, 10.0, 0.01), (LOG, 10.2, 0.3)))
     first, second = (entry.seq for entry in rows.entries[-2:])
-    assert (rows.figures.explained(first), rows.figures.explained(second)) == (False, True)
+    assert (rows.figures.is_explained(first), rows.figures.is_explained(second)) == (False, True)
 
 
 def test_disagreements_are_counted_and_shown() -> None:
@@ -233,7 +233,7 @@ def test_matching_is_one_to_one_and_within_windows(windows: list[Window], events
     for window, event in matching.pairs:
         assert windows[window].start_s <= events[event] <= windows[window].end_s
     assert sorted([*used_windows, *matching.missed]) == list(range(len(windows)))
-    parts = [further for further, _ in matching.same]
+    parts = [further for further, _ in matching.repeats]
     assert sorted([*used_events, *matching.unmatched, *parts]) == list(range(len(events)))
 
 
@@ -344,8 +344,8 @@ BOTH = Stopping(false_accepts=SequentialTest(0.1, 0.5), false_rejects=Sequential
 
 
 def device(name: str, rejects: Share, accepts: int, hours: float, **more: object) -> DeviceWake:
-    figures = {"exposure_s": hours * 3600, "after_review": rate(accepts, hours), **more}
-    return DeviceWake(name, ratio(rejects), **figures)  # type: ignore[arg-type]
+    figures = {"exposure_s": hours * 3600, "after_review": rate_with_intervals(accepts, hours), **more}
+    return DeviceWake(name, ratio_with_intervals(rejects), **figures)  # type: ignore[arg-type]
 
 
 def test_wake_limits_hold_for_every_device() -> None:
@@ -427,10 +427,10 @@ def test_decisions_over_voices_wait_for_voices() -> None:
     whole = Share(0, 80)
     for shares, due in (((whole,), 1), ((Share(0, 20),) * 4, 0), ((Share(0, 36),) * 24, 1)):
         speakers = Speakers.of({str(number): share for number, share in enumerate(shares)})
-        of_device = DeviceWake("a", ratio(sum(shares, Share()), speakers))
+        of_device = DeviceWake("a", ratio_with_intervals(sum(shares, Share()), speakers))
         assert len(due_decisions(WakeProgress((of_device,)), Stopping(false_rejects=BOTH.false_rejects))) == due
     first = Speakers.of({"ann": whole}, planned=("ann", "ben"))
-    assert due_decisions(WakeProgress((DeviceWake("a", ratio(whole, first)),)), BOTH) == ()
+    assert due_decisions(WakeProgress((DeviceWake("a", ratio_with_intervals(whole, first)),)), BOTH) == ()
 
 
 def test_trials_are_needless_when_every_device_is_decided() -> None:
@@ -438,14 +438,14 @@ def test_trials_are_needless_when_every_device_is_decided() -> None:
     command = wake_trial(3, TrialKind.COMMAND, ("a", "b"))
     half_decided = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)), DeviceWake("b")))
     progress = WakeProgress(tuple(DeviceWake(name, decisions=(("false_accepts", True),)) for name in ("a", "b")))
-    assert needless(ambient, half_decided, BOTH) == ""
-    assert needless(ambient, progress, BOTH) == "false accepts are decided for every device"
-    assert needless(wake, progress, BOTH) == "", "another question"
-    assert needless(ambient, progress, Stopping()) == ""
-    assert needless(command, progress, BOTH) == ""
-    assert needless(planned(4), progress, BOTH) == ""
+    assert why_needless(ambient, half_decided, BOTH) == ""
+    assert why_needless(ambient, progress, BOTH) == "false accepts are decided for every device"
+    assert why_needless(wake, progress, BOTH) == "", "another question"
+    assert why_needless(ambient, progress, Stopping()) == ""
+    assert why_needless(command, progress, BOTH) == ""
+    assert why_needless(planned(4), progress, BOTH) == ""
     only_a = wake_trial(5, TrialKind.AMBIENT, ("a",))
-    assert needless(only_a, half_decided, BOTH) != "", "only the devices of the trial matter"
+    assert why_needless(only_a, half_decided, BOTH) != "", "only the devices of the trial matter"
 
 
 def test_a_missed_probe_is_not_counted() -> None:

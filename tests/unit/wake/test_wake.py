@@ -25,7 +25,7 @@ from harness.model.time import MeasuredDuration, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.statistics.intervals import Share, latency_figures
 from harness.statistics.significance import Discordance
-from harness.wake.reports.figures_text import device_lines, lag
+from harness.wake.reports.figures_text import device_lines, lag_text
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_progress import MarkKind, UnmatchedWake
@@ -165,15 +165,15 @@ def test_differences_between_two_devices_leave_out_the_error_of_the_sound(inject
         rows.play(trial, heard, started_error_s=0.14, error_s=0.002)
     (pair,) = comparisons(wake_of(rows.entries))
     assert known(rows.device().delays.p50).clock_error_s == pytest.approx(0.0 if injected else 0.142)
-    assert known(pair.later.p50).value_s == pytest.approx(0.0083)
-    assert (pair.later.total, pair.later.error_s) == (6, pytest.approx(0.0 if injected else 0.004))
+    assert known(pair.lag.p50).value_s == pytest.approx(0.0083)
+    assert (pair.lag.total, pair.lag.error_s) == (6, pytest.approx(0.0 if injected else 0.004))
     words = "; the second woke +8.30 ms after the first, median of 6 (95 % +8.10 to +8.60 ms, clock error ± "
-    assert words in lag(pair)
+    assert words in lag_text(pair)
 
 
 def test_large_differences_and_errors_are_plain_numbers() -> None:
-    pair = DevicePair("kitchen", "den", Discordance(), later=latency_figures([MeasuredDuration(1.2344, 0.14)] * 7))
-    assert "woke +1234 ms after the first, median of 7 (95 % +1234 to +1234 ms, clock error ± 140 ms)" in lag(pair)
+    pair = DevicePair("kitchen", "den", Discordance(), lag=latency_figures([MeasuredDuration(1.2344, 0.14)] * 7))
+    assert "woke +1234 ms after the first, median of 7 (95 % +1234 to +1234 ms, clock error ± 140 ms)" in lag_text(pair)
 
 
 def test_an_event_across_two_segments_counts_once() -> None:
@@ -362,7 +362,7 @@ def test_reviews_decide_and_can_be_taken_back() -> None:
     assert dict(figures.events) == {ReviewVerdict.REAL_PERSON: 1, ReviewVerdict.FALSE_ACCEPT: 1}
     rows.add(EventReviewed(first, ReviewVerdict.SELF_WAKE, "bob"))
     latest = next(event for event in rows.progress.unmatched if event.seq == first)
-    assert (latest.word, latest.reviewed_by) == (ReviewVerdict.SELF_WAKE, "bob")
+    assert (latest.verdict, latest.reviewed_by) == (ReviewVerdict.SELF_WAKE, "bob")
     rows.add(EventReviewed(first, None, "bob"))
     figures = rows.device()
     assert (figures.false_accepts.count, figures.after_review.count) == (2, 2)
@@ -450,7 +450,7 @@ def test_the_sound_of_every_counted_event_is_kept() -> None:
         shown = [event.seq for event in figures.unmatched("kitchen")]
     assert rows.device().after_review.count == 3
     assert shown == [event.seq for event in figures.unmatched("kitchen")] == [seqs[0], seqs[2], seqs[4]]
-    assert [seq for seq in seqs if not figures.explained(seq)] == shown
+    assert [seq for seq in seqs if not figures.is_explained(seq)] == shown
 
 
 def test_near_miss_event_in_a_window_keeps_its_sound() -> None:
@@ -461,9 +461,9 @@ def test_near_miss_event_in_a_window_keeps_its_sound() -> None:
     figures = WakeFigures()
     for entry in rows.entries:
         if isinstance(entry.record, AttemptFinished):
-            assert [figures.explained(seq) for seq in (early, near)] == [None, None]
+            assert [figures.is_explained(seq) for seq in (early, near)] == [None, None]
         figures.add(entry)
-    assert [figures.explained(seq) for seq in (early, near)] == [False, True]
+    assert [figures.is_explained(seq) for seq in (early, near)] == [False, True]
     assert [event.seq for event in figures.unmatched("kitchen")] == [early]
 
 
@@ -554,9 +554,9 @@ def test_the_groups_add_up_to_all_events() -> None:
         )
     counts = events.counts("d")
     by_rule = 1  # exposed, in ambient sound, and its own voice
-    groups = (counts.before, by_rule, counts.in_vocabulary, counts.outside, counts.uncounted, counts.pending)
+    groups = (counts.before_review, by_rule, counts.in_vocabulary, counts.outside, counts.uncounted, counts.pending)
     assert groups == (1, 1, 2, 2, 2, 8)
-    assert sum(counts.words.values()) == sum(groups)
+    assert sum(counts.by_verdict.values()) == sum(groups)
     for seq in range(len(cases)):
         events.drop(seq)
     assert (counts.uncounted, counts.pending, counts.outside, counts.in_vocabulary) == (0, 0, 0, 0)

@@ -25,9 +25,9 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.statistics.intervals import Share
-from harness.wake.proofs import PROBE_REACH, PROBE_SLACK_S, Proofs
+from harness.wake.proofs import MAX_PROBE_INTERVALS, PROBE_SLACK_S, Proofs
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_progress import LOOKS, Looks, MarkKind, Speakers, WakeProgress
+from harness.wake.wake_progress import MAX_LOOKS, LookCounts, Looks, MarkKind, Speakers, WakeProgress
 from tests.known import known
 from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, played, rows_of, wake_trial
 
@@ -124,7 +124,7 @@ def test_a_long_pause_between_two_probes_proves_nothing() -> None:
     rows = rows_of(first := probe(1), ambient := segment(2), last := probe(3))
     ask(rows, first, True)
     rows.play(ambient, proof=False)
-    rows.at_s += PROBE_REACH * EVERY_S + PROBE_SLACK_S
+    rows.at_s += MAX_PROBE_INTERVALS * EVERY_S + PROBE_SLACK_S
     ask(rows, last, True)
     assert rows.device().exposure_s == 0.0
 
@@ -367,16 +367,16 @@ def test_reviews_in_any_order_leave_counts_that_add_up(
     device = figures.snapshot().devices[0]
     events = figures.unmatched("a")
     assert sum(count for _, count in device.events) == len(events)
-    assert device.after_review.count == sum(figures.false_accept(event, True) for event in events)
-    assert device.false_accepts.count == sum(figures.false_accept(event, False) for event in events)
+    assert device.after_review.count == sum(figures.is_false_accept(event, use_reviews=True) for event in events)
+    assert device.false_accepts.count == sum(figures.is_false_accept(event, use_reviews=False) for event in events)
 
 
 def test_looks_are_thinned_and_end_with_the_latest() -> None:
     looks = Looks()
     for number in range(1, 5001):
-        looks.add(float(number), Share(0, number), Speakers(), number * 60.0, 0)
+        looks.add(LookCounts(float(number), Share(0, number), Speakers(), number * 60.0, 0))
     snapshot = looks.snapshot()
-    assert len(snapshot) <= LOOKS + 1
+    assert len(snapshot) <= MAX_LOOKS + 1
     assert snapshot[-1].trials == 5000
     gaps = {after.trials - before.trials for before, after in pairwise(snapshot[:-1])}
     assert len(gaps) == 1
@@ -401,10 +401,10 @@ def test_a_restart_and_a_sign_of_life_of_one_moment_count_in_their_order(
 ) -> None:
     proofs = Proofs(15.0)
     if restarts_first:
-        proofs.cut(100.0)
+        proofs.add_cut(100.0)
     proofs.add(seen_by.ListeningProved(LINK, Stamp(100.0), seen_by.Proof.HEARTBEAT))
     if not restarts_first:
-        proofs.cut(100.0)
+        proofs.add_cut(100.0)
     proofs.add(seen_by.ListeningProved(LINK, Stamp(108.0), seen_by.Proof.HEARTBEAT))
     assert proofs.spans == spans
 

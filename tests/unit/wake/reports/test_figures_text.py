@@ -17,7 +17,7 @@ from harness.session.summary import end_of_session
 from harness.session.trial_table import trials_csv
 from harness.statistics.intervals import garwood
 from harness.statistics.sequential import rate_sequence
-from harness.wake.reports.figures_text import ANY_TIME, WakeLines, rate, ratio, wake_summary
+from harness.wake.reports.figures_text import ANY_TIME, WakeLines, rate_text, ratio_text, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import Rate, Ratio
 from tests.unit.cli.test_plain import HOSTILE
@@ -136,8 +136,8 @@ def test_undefined_rates_are_shown_as_na() -> None:
     text = "\n".join(wake_summary(rows.figures))
     assert text.count("n/a") == 4
     assert wake_summary(WakeFigures()) == []
-    assert rate(Rate()) == "0 in 0 h: n/a"
-    assert ratio(Ratio()) == "n/a (no data)"
+    assert rate_text(Rate()) == "0 in 0 h: n/a"
+    assert ratio_text(Ratio()) == "n/a (no data)"
 
 
 def test_csv_has_a_row_for_each_trial_and_device() -> None:
